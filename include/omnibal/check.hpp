@@ -1,0 +1,94 @@
+#pragma once
+
+/// \file
+/// Argument checks. A wrong argument is a `std::invalid_argument` or `std::length_error`, a sum that
+/// leaves its type a `std::overflow_error`; the text names the function, the argument and the value.
+
+#include <omnibal/config.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+/// Indices of samples, groups and layers are 32 bits wide; no range may hold more elements than this.
+inline constexpr std::size_t max_index_count = std::numeric_limits<std::uint32_t>::max();
+
+}  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+/// The shortest text that reads back as `value`.
+template <class T>
+[[nodiscard]] std::string to_text(T value) {
+  char buffer[64];
+  auto const written = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  return std::string(buffer, written.ptr);
+}
+
+[[nodiscard]] inline std::string message(std::string_view function, std::string_view text) {
+  std::string result("omnibal::");
+  result.append(function).append(": ").append(text);
+  return result;
+}
+
+[[noreturn]] inline void throw_invalid(std::string_view function, std::string_view text) {
+  throw std::invalid_argument(message(function, text));
+}
+
+[[noreturn]] inline void throw_length(std::string_view function, std::string_view argument,
+                                      std::size_t size) {
+  throw std::length_error(message(function, std::string(argument) + " has " + to_text(size) +
+                                                " elements, more than 32-bit indices can name"));
+}
+
+[[noreturn]] inline void throw_overflow(std::string_view function, std::string_view sum) {
+  throw std::overflow_error(
+      message(function, std::string(sum) + " exceeds the largest value of its type"));
+}
+
+inline void check_index_count(std::string_view function, std::string_view argument,
+                              std::size_t size) {
+  if (size > max_index_count) throw_length(function, argument, size);
+}
+
+/// True for a weight that can be summed and compared: finite and not negative.
+template <class T>
+[[nodiscard]] constexpr bool is_valid_weight(T value) {
+  if constexpr (std::floating_point<T>) {
+    return value >= T{0} && value <= std::numeric_limits<T>::max();
+  } else {
+    return value >= T{0};
+  }
+}
+
+/// Throws unless `value` is a valid weight. `argument` and `index` name it, as in `cost[17]`.
+template <class T>
+constexpr void check_weight(std::string_view function, std::string_view argument,
+                            std::size_t index, T value) {
+  if (is_valid_weight(value)) [[likely]] {
+    return;
+  }
+  throw_invalid(function, std::string(argument) + "[" + to_text(index) + "] is " + to_text(value) +
+                              ", must be finite and not negative");
+}
+
+/// `sum += value`, or `std::overflow_error` where the result is not a finite value of the type.
+template <class T>
+constexpr void checked_add(std::string_view function, std::string_view name, T& sum, T value) {
+  if constexpr (std::floating_point<T>) {
+    sum += value;
+    if (!(sum <= std::numeric_limits<T>::max())) throw_overflow(function, name);
+  } else {
+    if (__builtin_add_overflow(sum, value, &sum)) throw_overflow(function, name);
+  }
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,108 @@
+#pragma once
+
+/// \file
+/// What the algorithms ask of the functors that a trainer plugs in.
+
+#include <omnibal/resources.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+namespace omnibal::inline v0 {
+
+struct packing;
+class grouping;
+
+/// Samples: any sized random-access range. The library keeps indices into it and never the elements.
+template <class Range>
+concept sample_range =
+    std::ranges::random_access_range<Range const> && std::ranges::sized_range<Range const>;
+
+/// One element of the samples, as the functors receive it.
+template <sample_range Samples>
+using sample_reference = std::ranges::range_reference_t<Samples const>;
+
+/// What a demand or cost functor returns for a sample.
+template <class Function, class Sample>
+using demand_result = std::remove_cvref_t<std::invoke_result_t<Function const&, Sample>>;
+
+/// A functor from a sample to `resources`, or to a weight, which stands for one resource. It must
+/// give equal results for equal samples, whenever and on whichever rank it is called.
+template <class Function, class Sample>
+concept demand_function = std::regular_invocable<Function const&, Sample> &&
+                          amount<demand_result<Function, Sample>>;
+
+/// A functor from a sample to a weight: its cost. A member pointer is one. It must give equal results
+/// for equal samples, whenever and on whichever rank it is called.
+template <class Function, class Sample>
+concept cost_function = std::regular_invocable<Function const&, Sample> &&
+                        weight<demand_result<Function, Sample>>;
+
+/// An accumulator for costs that are not sums over samples (padded batches: count * longest). `add`
+/// never makes `value` smaller, and the value does not depend on the order of the calls.
+template <class Set, class Sample>
+concept set_cost = std::copyable<Set> && requires(Set set, Set const& read, Sample&& sample) {
+  set.add(static_cast<Sample&&>(sample));
+  { read.value() } -> weight;
+};
+
+/// A functor (stage, first, last) to the cost of running the layers [first, last) as that stage. A
+/// longer run of layers on the same stage never costs less.
+template <class Function>
+concept stage_cost =
+    std::regular_invocable<Function const&, std::size_t, std::size_t, std::size_t> &&
+    weight<std::remove_cvref_t<
+        std::invoke_result_t<Function const&, std::size_t, std::size_t, std::size_t>>>;
+
+/// A functor (stage, first, last) that says whether the layers [first, last) may be that stage.
+template <class Function>
+concept stage_predicate =
+    std::predicate<Function const&, std::size_t, std::size_t, std::size_t>;
+
+/// A predicate on the load of a group: true where the group is full enough to be kept.
+template <class Rule, class Load>
+concept keep_rule = std::predicate<Rule const&, Load const&>;
+
+/// A functor that permutes indices in place. The order depends on the number of indices, on the
+/// round and on the functor's own seed, on nothing else.
+template <class Shuffle>
+concept shuffler =
+    std::invocable<Shuffle const&, std::span<std::uint32_t>, std::uint64_t>;
+
+/// Anything that is called like the algorithms of pack/.
+template <class Packer, class Samples, class Demand, class Capacity>
+concept packer = requires(Packer const& pack, Samples const& samples, Demand const& demand,
+                          Capacity const& capacity) {
+  { pack(samples, demand, capacity) } -> std::same_as<packing>;
+};
+
+/// Anything that is called like the algorithms of balance/.
+template <class Balancer, class Samples, class Cost>
+concept balancer = requires(Balancer const& balance, Samples const& samples, std::size_t parts,
+                            Cost const& cost) {
+  { balance(samples, parts, cost) } -> std::same_as<grouping>;
+};
+
+namespace detail {
+
+/// True where `demand` measures the samples in as many kinds as `capacity` has.
+template <class Samples, class Demand, class Capacity>
+concept measured_samples =
+    sample_range<Samples> && amount<Capacity> &&
+    demand_function<Demand, sample_reference<Samples>> &&
+    (kinds_of<demand_result<Demand, sample_reference<Samples>>> == kinds_of<Capacity>);
+
+/// The type in which these samples are packed: `std::int64_t`, or `double` where any amount floats.
+template <class Samples, class Demand, class Capacity>
+using working_weight_of = working_weight<
+    typename weight_of<demand_result<Demand, sample_reference<Samples>>>::type,
+    typename weight_of<Capacity>::type>;
+
+}  // namespace detail
+
+}  // namespace omnibal::inline v0

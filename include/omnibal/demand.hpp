@@ -1,0 +1,100 @@
+#pragma once
+
+/// \file
+/// Functors from a sample to its demand.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+namespace detail {
+
+template <class... Measures>
+class demand_functor {
+ public:
+  constexpr explicit demand_functor(Measures... measures) : measures_(std::move(measures)...) {}
+
+  template <class Sample>
+    requires(cost_function<Measures, Sample const&> && ...)
+  [[nodiscard]] constexpr auto operator()(Sample const& sample) const {
+    using working =
+        working_weight<std::remove_cvref_t<std::invoke_result_t<Measures const&, Sample const&>>...>;
+    return std::apply(
+        [&](auto const&... measure) {
+          return resources<sizeof...(Measures), working>{
+              to_working<working>(std::invoke(measure, sample))...};
+        },
+        measures_);
+  }
+
+ private:
+  std::tuple<Measures...> measures_;
+};
+
+}  // namespace detail
+
+/// A demand functor with one resource per argument: member pointers or any callables.
+///
+/// `demand_of(&sample::images, &sample::tokens)(s)` is `resources<2>{s.images, s.tokens}`. The
+/// amounts are `std::int64_t`, or `double` where any argument gives a floating-point number.
+/// Errors: `std::invalid_argument` for an unsigned value above 2^63 - 1. Determinism: portable.
+template <class... Measures>
+  requires(sizeof...(Measures) > 0)
+[[nodiscard]] constexpr auto demand_of(Measures... measures) {
+  return detail::demand_functor<Measures...>(std::move(measures)...);
+}
+
+/// A demand rounded up to multiples: `aligned{demand, resources{1, 128}}` makes every sample take
+/// whole blocks of 128 tokens, as tensor, sequence and context parallel layouts and blocked attention
+/// kernels need. The rounding counts as padding, because loads are measured with this functor.
+///
+/// `multiple` has one value per resource, or is a single weight where there is one resource.
+/// Errors: `std::invalid_argument` for a multiple below one, `std::overflow_error` where rounding
+/// up leaves the type. Negative demands pass unchanged, so that the algorithm can name them.
+template <class Demand, class Multiple>
+  requires amount<Multiple> && std::integral<typename detail::weight_of<Multiple>::type>
+class aligned {
+ public:
+  constexpr aligned(Demand demand, Multiple multiple)
+      : demand_(std::move(demand)), multiple_(detail::to_resources<std::int64_t>(multiple)) {
+    for (std::size_t r = 0; r != kinds; ++r) {
+      if (multiple_[r] < 1) {
+        detail::throw_invalid("aligned", "multiple[" + detail::to_text(r) + "] is " +
+                                             detail::to_text(multiple_[r]) + ", must be positive");
+      }
+    }
+  }
+
+  template <class Sample>
+    requires demand_function<Demand, Sample const&> &&
+             (detail::kinds_of<demand_result<Demand, Sample const&>> == detail::kinds_of<Multiple>) &&
+             std::integral<typename detail::weight_of<demand_result<Demand, Sample const&>>::type>
+  [[nodiscard]] constexpr resources<detail::kinds_of<Multiple>> operator()(
+      Sample const& sample) const {
+    auto result = detail::to_resources<std::int64_t>(std::invoke(demand_, sample));
+    for (std::size_t r = 0; r != kinds; ++r) {
+      if (std::int64_t const rest = result[r] % multiple_[r]; rest > 0) {
+        detail::checked_add("aligned", "a rounded demand", result[r], multiple_[r] - rest);
+      }
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t kinds = detail::kinds_of<Multiple>;
+
+  Demand demand_;
+  resources<kinds> multiple_;
+};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,95 @@
+#pragma once
+
+/// \file
+/// Sorting in linear time.
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Sorts words by the bits [first_bit, first_bit + bits), stably, by counting digit after digit.
+/// `spare` is a buffer of the same size. Digits that are equal in all words cost one pass of counting.
+inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint64_t>& spare,
+                       unsigned first_bit, unsigned bits) {
+  unsigned const passes = (bits + 10) / 11;
+  unsigned const digit_bits = passes == 0 ? 0 : (bits + passes - 1) / passes;
+  std::size_t const digits = std::size_t{1} << digit_bits;
+  spare.resize(words.size());
+  std::uint32_t starts[2048];
+  for (unsigned pass = 0; pass != passes; ++pass) {
+    unsigned const shift = first_bit + pass * digit_bits;
+    std::fill(starts, starts + digits, 0u);
+    for (std::uint64_t const word : words) ++starts[(word >> shift) & (digits - 1)];
+    if (!words.empty() && starts[(words[0] >> shift) & (digits - 1)] == words.size()) continue;
+    std::uint32_t position = 0;
+    for (std::size_t digit = 0; digit != digits; ++digit) {
+      std::uint32_t const count = starts[digit];
+      starts[digit] = position;
+      position += count;
+    }
+    for (std::uint64_t const word : words) {
+      spare[starts[(word >> shift) & (digits - 1)]++] = word;
+    }
+    words.swap(spare);
+  }
+}
+
+/// The indices 0 .. count - 1 in the order of descending `key(index)`, equal keys by ascending index.
+/// `key` gives integers that are not negative. Linear but for runs of keys that agree in their
+/// leading 32 bits, which are sorted by comparison.
+template <class Key>
+[[nodiscard]] std::vector<std::uint32_t> order_descending(std::size_t count, Key const& key) {
+  std::vector<std::uint32_t> order;
+  if (count == 0) return order;
+  std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; i != count; ++i) {
+    auto const value = static_cast<std::uint64_t>(key(i));
+    smallest = std::min(smallest, value);
+    largest = std::max(largest, value);
+  }
+  std::uint64_t const range = largest - smallest;
+  auto const rank = [&](std::size_t i) { return largest - static_cast<std::uint64_t>(key(i)); };
+
+  if (range < std::max<std::uint64_t>(1024, count / 4)) {
+    std::vector<std::uint32_t> starts(static_cast<std::size_t>(range) + 2, 0);
+    for (std::size_t i = 0; i != count; ++i) ++starts[static_cast<std::size_t>(rank(i)) + 1];
+    for (std::size_t k = 1; k != starts.size(); ++k) starts[k] += starts[k - 1];
+    order.resize(count);
+    for (std::size_t i = 0; i != count; ++i) {
+      order[starts[static_cast<std::size_t>(rank(i))]++] = static_cast<std::uint32_t>(i);
+    }
+    return order;
+  }
+
+  auto const range_bits = static_cast<unsigned>(std::bit_width(range));
+  unsigned const dropped_bits = range_bits > 32 ? range_bits - 32 : 0;
+  std::vector<std::uint64_t> words(count);
+  for (std::size_t i = 0; i != count; ++i) words[i] = rank(i) >> dropped_bits << 32 | i;
+  {
+    std::vector<std::uint64_t> spare;
+    radix_sort(words, spare, 32, range_bits - dropped_bits);
+  }
+  order.resize(count);
+  for (std::size_t i = 0; i != count; ++i) order[i] = static_cast<std::uint32_t>(words[i]);
+  if (dropped_bits == 0) return order;
+  for (std::size_t first = 0; first != count;) {
+    std::size_t last = first + 1;
+    while (last != count && words[last] >> 32 == words[first] >> 32) ++last;
+    auto const begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+    auto const end = order.begin() + static_cast<std::ptrdiff_t>(last);
+    auto const precedes = [&](std::uint32_t a, std::uint32_t b) {
+      return rank(a) < rank(b) || (rank(a) == rank(b) && a < b);
+    };
+    if (!std::is_sorted(begin, end, precedes)) std::sort(begin, end, precedes);
+    first = last;
+  }
+  return order;
+}
+
+}  // namespace omnibal::inline v0::detail

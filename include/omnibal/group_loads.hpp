@@ -1,0 +1,61 @@
+#pragma once
+
+/// \file
+/// The load of each group: the sum of the demands of its samples.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct group_loads_fn {
+  /// The load of each group as resources, in the order of the groups.
+  ///
+  /// `demand` gives resources or one weight; the loads are `std::int64_t`, or `double` where the
+  /// demand floats. Complexity: linear in the number of items and groups. Allocates the result.
+  /// Determinism: portable. Errors: `std::invalid_argument` for an index that is not in `samples` or a
+  /// demand that is negative or not finite; `std::overflow_error` for a load above its type.
+  template <sample_range Samples, class Demand>
+    requires demand_function<Demand, sample_reference<Samples>>
+  [[nodiscard]] auto operator()(grouping_view groups, Samples const& samples,
+                                Demand const& demand) const {
+    using result_type = demand_result<Demand, sample_reference<Samples>>;
+    using working = detail::working_weight<typename detail::weight_of<result_type>::type>;
+    using load_type = resources<detail::kinds_of<result_type>, working>;
+
+    auto const first = std::ranges::begin(samples);
+    std::size_t const count = std::ranges::size(samples);
+    std::vector<load_type> loads(groups.size(), load_type{});
+    for (std::size_t g = 0; g != groups.size(); ++g) {
+      for (std::uint32_t const item : groups[g]) {
+        if (item >= count) {
+          detail::throw_invalid("group_loads", "group " + detail::to_text(g) + " has item " +
+                                                   detail::to_text(item) + ", but there are " +
+                                                   detail::to_text(count) + " samples");
+        }
+        auto const amounts = detail::to_resources<working>(std::invoke(
+            demand, first[static_cast<std::ranges::range_difference_t<Samples const>>(item)]));
+        for (std::size_t r = 0; r != load_type::size(); ++r) {
+          detail::check_weight("group_loads", "demand", item, amounts[r]);
+          detail::checked_add("group_loads", "a group's load", loads[g][r], amounts[r]);
+        }
+      }
+    }
+    return loads;
+  }
+};
+
+inline constexpr group_loads_fn group_loads{};
+
+}  // namespace omnibal::inline v0

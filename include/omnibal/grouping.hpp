@@ -1,0 +1,154 @@
+#pragma once
+
+/// \file
+/// Groups of sample indices in compressed sparse row form: offsets and items.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// Groups that live elsewhere: `offsets` has one element more than there are groups and `items` holds
+/// the indices of group g at [offsets[g], offsets[g + 1]). Trivially copyable, so that it can be passed
+/// to a kernel; what does not name `std::span` is callable from device code.
+class grouping_view {
+ public:
+  /// No groups.
+  grouping_view() = default;
+
+  /// Views the arrays of a grouping. Precondition: `offsets` has `group_count + 1` elements, starts
+  /// with zero and does not decrease.
+  OMNIBAL_HOST_DEVICE constexpr grouping_view(std::uint32_t const* offsets,
+                                              std::uint32_t const* items, std::size_t group_count)
+      : offsets_(offsets), items_(items), group_count_(group_count) {}
+
+  /// The number of groups.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t size() const { return group_count_; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool empty() const { return group_count_ == 0; }
+
+  /// The number of indices in all groups.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t item_count() const {
+    return group_count_ == 0 ? 0 : offsets_[group_count_];
+  }
+  /// The position in the items at which group `group` starts; `offset(size())` is the end.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t offset(std::size_t group) const {
+    return offsets_[group];
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t item(std::size_t position) const {
+    return items_[position];
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t group_size(std::size_t group) const {
+    return offsets_[group + 1] - offsets_[group];
+  }
+
+  /// The indices of one group. Precondition: `group < size()`.
+  [[nodiscard]] constexpr std::span<std::uint32_t const> operator[](std::size_t group) const {
+    return {items_ + offsets_[group], group_size(group)};
+  }
+  [[nodiscard]] constexpr std::span<std::uint32_t const> offsets() const {
+    return {offsets_, group_count_ == 0 ? 0 : group_count_ + 1};
+  }
+  [[nodiscard]] constexpr std::span<std::uint32_t const> items() const {
+    return {items_, item_count()};
+  }
+
+ private:
+  std::uint32_t const* offsets_ = nullptr;
+  std::uint32_t const* items_ = nullptr;
+  std::size_t group_count_ = 0;
+};
+
+/// Owner of groups of sample indices. Indices are appended to one open group, which `close` adds to
+/// the groups; until then it is not part of them. Empty groups are legal (a rank without samples).
+class grouping {
+ public:
+  /// No groups.
+  grouping() : offsets_(1, 0) {}
+
+  /// Takes over ready arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero, does
+  /// not decrease and ends with the number of items; `std::length_error` above 2^32 - 1 items.
+  /// Complexity: linear in the number of groups.
+  grouping(std::vector<std::uint32_t> offsets, std::vector<std::uint32_t> items)
+      : offsets_(std::move(offsets)), items_(std::move(items)) {
+    detail::check_index_count("grouping", "items", items_.size());
+    if (offsets_.empty() || offsets_.front() != 0) {
+      detail::throw_invalid("grouping", "offsets must start with 0");
+    }
+    for (std::size_t g = 1; g < offsets_.size(); ++g) {
+      if (offsets_[g] < offsets_[g - 1]) {
+        detail::throw_invalid("grouping", "offsets[" + detail::to_text(g) + "] is " +
+                                              detail::to_text(offsets_[g]) +
+                                              ", below the offset before it");
+      }
+    }
+    if (offsets_.back() != items_.size()) {
+      detail::throw_invalid("grouping", "the last offset is " + detail::to_text(offsets_.back()) +
+                                            ", must be the number of items, " +
+                                            detail::to_text(items_.size()));
+    }
+  }
+
+  /// The number of groups, the open one not counted.
+  [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+  /// The number of indices in all groups, those of the open group not counted.
+  [[nodiscard]] std::size_t item_count() const noexcept { return offsets_.back(); }
+
+  /// The indices of one group. Precondition: `group < size()`.
+  [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t group) const {
+    return view()[group];
+  }
+  [[nodiscard]] std::span<std::uint32_t const> offsets() const noexcept { return offsets_; }
+  [[nodiscard]] std::span<std::uint32_t const> items() const noexcept {
+    return {items_.data(), item_count()};
+  }
+  /// The indices pushed since the last `close`.
+  [[nodiscard]] std::span<std::uint32_t const> open_group() const noexcept {
+    return std::span(items_).subspan(item_count());
+  }
+
+  /// The same groups as a view; any change of this object invalidates it.
+  [[nodiscard]] grouping_view view() const noexcept {
+    return {offsets_.data(), items_.data(), size()};
+  }
+  operator grouping_view() const noexcept { return view(); }
+
+  /// Appends an index to the open group. Errors: `std::length_error` at 2^32 - 1 items.
+  void push(std::uint32_t item) {
+    if (items_.size() == max_index_count) {
+      detail::throw_length("grouping::push", "items", items_.size() + 1);
+    }
+    items_.push_back(item);
+  }
+
+  /// Makes the open group, empty or not, the last group.
+  void close() { offsets_.push_back(static_cast<std::uint32_t>(items_.size())); }
+
+  /// Removes all groups and the open one, and keeps the memory.
+  void clear() noexcept {
+    offsets_.resize(1);
+    items_.clear();
+  }
+
+  /// Allocates for this many groups and items, so that later calls allocate nothing up to there.
+  void reserve(std::size_t groups, std::size_t items) {
+    offsets_.reserve(groups + 1);
+    items_.reserve(items);
+  }
+
+  [[nodiscard]] friend bool operator==(grouping const&, grouping const&) = default;
+
+ private:
+  std::vector<std::uint32_t> offsets_;
+  std::vector<std::uint32_t> items_;
+};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,286 @@
+#pragma once
+
+/// \file
+/// How even and how full: pad ratio, dist ratio, imbalance, utilisation.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/steps.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+namespace detail {
+
+/// The largest, the sum and the number of some weights.
+template <class T>
+struct spread {
+  T largest{};
+  T sum{};
+  std::size_t count = 0;
+
+  constexpr void add(std::string_view function, std::string_view name, T value) {
+    check_weight(function, name, count, value);
+    checked_add(function, "the sum over all of them", sum, value);
+    largest = std::max(largest, value);
+    ++count;
+  }
+
+  /// 1 - mean / largest, the share of time in which the others wait for the largest.
+  [[nodiscard]] constexpr double idle_share() const {
+    if (!(largest > T{0})) return 0.0;
+    auto const total = static_cast<double>(largest) * static_cast<double>(count);
+    if constexpr (std::integral<T>) {
+      auto const missing = static_cast<int128>(largest) * static_cast<int128>(count) -
+                           static_cast<int128>(sum);
+      return static_cast<double>(missing) / total;
+    } else {
+      double const missing = total - static_cast<double>(sum);
+      return std::max(0.0, missing) / total;
+    }
+  }
+};
+
+template <class Range>
+using amount_of = std::remove_cvref_t<std::ranges::range_reference_t<Range const>>;
+
+/// A ratio per resource: `double` for weights, `resources<R, double>` for resources.
+template <class Amount>
+struct ratio {
+  using type = double;
+};
+template <std::size_t R, class T>
+struct ratio<resources<R, T>> {
+  using type = resources<R, double>;
+};
+template <class Amount>
+using ratio_of = typename ratio<Amount>::type;
+
+template <class Amount>
+using working_of = working_weight<typename weight_of<Amount>::type>;
+
+/// `sums` as a `double` for one weight, as they are for resources.
+template <class Amount>
+[[nodiscard]] constexpr ratio_of<Amount> to_ratio(
+    resources<kinds_of<Amount>, double> const& ratios) {
+  if constexpr (weight<Amount>) {
+    return ratios[0];
+  } else {
+    return ratios;
+  }
+}
+
+}  // namespace detail
+
+/// A range of weights or of resources.
+template <class Range>
+concept amount_range = std::ranges::input_range<Range const> && amount<detail::amount_of<Range>>;
+
+struct pad_ratio_fn {
+  /// The share of a padded batch that is padding: sum(longest - length_i) / (longest * count).
+  /// Zero for no samples and where all lengths are zero.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for a length that is negative or not finite, `std::overflow_error` for
+  /// a sum above its type. Source: Yao et al., OmniBal, ICML 2025.
+  template <amount_range Lengths>
+    requires weight<detail::amount_of<Lengths>>
+  [[nodiscard]] constexpr double operator()(Lengths const& lengths) const {
+    detail::spread<detail::working_of<detail::amount_of<Lengths>>> batch;
+    for (auto const& length : lengths) {
+      batch.add("pad_ratio", "length",
+                detail::to_working<detail::working_of<detail::amount_of<Lengths>>>(length));
+    }
+    return batch.idle_share();
+  }
+
+  /// The mean of the pad ratio over the groups that have samples, each padded to its longest sample.
+  /// `length` measures a sample. Errors as above, and `std::invalid_argument` for an index that is not
+  /// in `samples`. Complexity: linear. Allocates nothing.
+  template <sample_range Samples, class Length = std::identity>
+    requires cost_function<Length, sample_reference<Samples>>
+  [[nodiscard]] constexpr double operator()(grouping_view groups, Samples const& samples,
+                                            Length const& length = {}) const {
+    using working = detail::working_of<demand_result<Length, sample_reference<Samples>>>;
+    auto const first = std::ranges::begin(samples);
+    double sum = 0.0;
+    std::size_t batches = 0;
+    for (std::size_t g = 0; g != groups.size(); ++g) {
+      detail::spread<working> batch;
+      for (std::uint32_t const item : groups[g]) {
+        if (item >= std::ranges::size(samples)) {
+          detail::throw_invalid("pad_ratio", "group " + detail::to_text(g) + " has item " +
+                                                 detail::to_text(item) + ", which is no sample");
+        }
+        batch.add("pad_ratio", "length",
+                  detail::to_working<working>(std::invoke(
+                      length,
+                      first[static_cast<std::ranges::range_difference_t<Samples const>>(item)])));
+      }
+      if (batch.count == 0) continue;
+      sum += batch.idle_share();
+      ++batches;
+    }
+    return batches == 0 ? 0.0 : sum / static_cast<double>(batches);
+  }
+};
+
+/// The pad ratio of a batch or of groups; see `pad_ratio_fn`.
+inline constexpr pad_ratio_fn pad_ratio{};
+
+struct dist_ratio_fn {
+  /// The share of a step in which data-parallel ranks wait for the slowest:
+  /// sum(largest - total_i) / (largest * ranks) = 1 - mean / largest over the totals of the ranks, for
+  /// each resource by itself. Zero where all totals are zero.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for a total that is negative or not finite, `std::overflow_error` for a sum
+  /// above its type. Source: Yao et al., OmniBal, ICML 2025.
+  template <amount_range Totals>
+  [[nodiscard]] constexpr auto operator()(Totals const& totals) const
+      -> detail::ratio_of<detail::amount_of<Totals>> {
+    using total_type = detail::amount_of<Totals>;
+    using working = detail::working_of<total_type>;
+    detail::spread<working> ranks[detail::kinds_of<total_type>];
+    for (auto const& total : totals) {
+      auto const amounts = detail::to_resources<working>(total);
+      for (std::size_t r = 0; r != amounts.size(); ++r) {
+        ranks[r].add("dist_ratio", "total", amounts[r]);
+      }
+    }
+    resources<detail::kinds_of<total_type>, double> result{};
+    for (std::size_t r = 0; r != result.size(); ++r) result[r] = ranks[r].idle_share();
+    return detail::to_ratio<total_type>(result);
+  }
+
+  /// The mean of the dist ratio over all steps of a schedule, for each resource by itself. The total of
+  /// a rank is the sum of the loads of its groups in that step; a rank without groups waits the whole
+  /// step. `loads` has the load of each group that the schedule names.
+  ///
+  /// Complexity: linear in the cells and group indices. Allocates nothing. Errors as above, and
+  /// `std::invalid_argument` for a group index without a load.
+  template <amount_range GroupLoads>
+    requires sample_range<GroupLoads>
+  [[nodiscard]] constexpr auto operator()(steps const& schedule,
+                                          GroupLoads const& loads) const
+      -> detail::ratio_of<detail::amount_of<GroupLoads>> {
+    using load_type = detail::amount_of<GroupLoads>;
+    using working = detail::working_of<load_type>;
+    constexpr std::size_t kinds = detail::kinds_of<load_type>;
+    auto const first = std::ranges::begin(loads);
+    resources<kinds, double> sum{};
+    for (std::size_t step = 0; step != schedule.size(); ++step) {
+      detail::spread<working> ranks[kinds];
+      for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
+        resources<kinds, working> total{};
+        for (std::uint32_t const group : schedule(step, rank)) {
+          if (group >= std::ranges::size(loads)) {
+            detail::throw_invalid("dist_ratio", "loads has none for group " +
+                                                    detail::to_text(group) + " of step " +
+                                                    detail::to_text(step));
+          }
+          auto const load = detail::to_resources<working>(
+              first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)]);
+          for (std::size_t r = 0; r != kinds; ++r) {
+            detail::check_weight("dist_ratio", "loads", group, load[r]);
+            detail::checked_add("dist_ratio", "the total of a rank", total[r], load[r]);
+          }
+        }
+        for (std::size_t r = 0; r != kinds; ++r) ranks[r].add("dist_ratio", "total", total[r]);
+      }
+      for (std::size_t r = 0; r != kinds; ++r) sum[r] += ranks[r].idle_share();
+    }
+    if (!schedule.empty()) {
+      for (double& value : sum.amounts) value /= static_cast<double>(schedule.size());
+    }
+    return detail::to_ratio<load_type>(sum);
+  }
+};
+
+/// The dist ratio of one step or of a schedule; see `dist_ratio_fn`.
+inline constexpr dist_ratio_fn dist_ratio{};
+
+struct imbalance_fn {
+  /// The largest load over the mean load, for each resource by itself: 1 where all are equal, the number
+  /// of loads where one has all. One for no loads and where all are zero.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for a load that is negative or not finite, `std::overflow_error` for a sum
+  /// above its type.
+  template <amount_range Loads>
+  [[nodiscard]] constexpr auto operator()(Loads const& loads) const
+      -> detail::ratio_of<detail::amount_of<Loads>> {
+    using load_type = detail::amount_of<Loads>;
+    using working = detail::working_of<load_type>;
+    constexpr std::size_t kinds = detail::kinds_of<load_type>;
+    detail::spread<working> all[kinds];
+    for (auto const& load : loads) {
+      auto const amounts = detail::to_resources<working>(load);
+      for (std::size_t r = 0; r != kinds; ++r) all[r].add("imbalance", "load", amounts[r]);
+    }
+    resources<kinds, double> result{};
+    for (std::size_t r = 0; r != kinds; ++r) {
+      bool const any = all[r].sum > working{0};
+      result[r] = any ? static_cast<double>(all[r].largest) * static_cast<double>(all[r].count) /
+                            static_cast<double>(all[r].sum)
+                      : 1.0;
+    }
+    return detail::to_ratio<load_type>(result);
+  }
+};
+
+/// The largest load over the mean; see `imbalance_fn`.
+inline constexpr imbalance_fn imbalance{};
+
+struct utilisation_fn {
+  /// The share of the capacity that is used: the sum of the loads over capacity * number of loads, for
+  /// each resource by itself. Measured with the true demand it shows what rounding wastes. Zero for no
+  /// loads.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is not
+  /// positive, `std::overflow_error` for a sum above its type.
+  template <amount_range Loads, amount Capacity>
+    requires(detail::kinds_of<detail::amount_of<Loads>> == detail::kinds_of<Capacity>)
+  [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
+      -> detail::ratio_of<detail::amount_of<Loads>> {
+    using load_type = detail::amount_of<Loads>;
+    using working = detail::working_of<load_type>;
+    constexpr std::size_t kinds = detail::kinds_of<load_type>;
+    detail::spread<working> all[kinds];
+    for (auto const& load : loads) {
+      auto const amounts = detail::to_resources<working>(load);
+      for (std::size_t r = 0; r != kinds; ++r) all[r].add("utilisation", "load", amounts[r]);
+    }
+    auto const limits = detail::to_resources<detail::working_of<Capacity>>(capacity);
+    resources<kinds, double> result{};
+    for (std::size_t r = 0; r != kinds; ++r) {
+      auto const limit = static_cast<double>(limits[r]);
+      if (!(limit > 0.0)) {
+        detail::throw_invalid("utilisation", "capacity[" + detail::to_text(r) + "] is " +
+                                                 detail::to_text(limits[r]) +
+                                                 ", must be positive");
+      }
+      double const offered = limit * static_cast<double>(all[r].count);
+      result[r] = all[r].count == 0 ? 0.0 : static_cast<double>(all[r].sum) / offered;
+    }
+    return detail::to_ratio<load_type>(result);
+  }
+};
+
+/// The used share of the capacity; see `utilisation_fn`.
+inline constexpr utilisation_fn utilisation{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,63 @@
+#pragma once
+
+/// \file
+/// From the group of each sample to the samples of each group.
+
+#include <omnibal/grouping.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The group of each sample, samples in the order in which they are packed, and the size of each group.
+class group_assignment {
+ public:
+  explicit group_assignment(std::size_t sample_count)
+      : count_(sample_count), group_of_(std::make_unique_for_overwrite<std::uint32_t[]>(count_)) {
+    sizes_.reserve(sample_count + 1);
+  }
+
+  /// The number of groups.
+  [[nodiscard]] std::size_t size() const { return sizes_.size(); }
+
+  /// Opens a group without samples and returns its index.
+  std::uint32_t open() {
+    sizes_.push_back(0);
+    return static_cast<std::uint32_t>(sizes_.size() - 1);
+  }
+
+  /// Puts the next `count` samples into a group.
+  void assign(std::uint32_t group, std::size_t count) {
+    for (std::size_t k = 0; k != count; ++k) group_of_[assigned_++] = group;
+    sizes_[group] += static_cast<std::uint32_t>(count);
+  }
+
+  /// The groups; `items` names the samples in the order of packing. Precondition: all are assigned.
+  [[nodiscard]] grouping collect(std::vector<std::uint32_t> const& items) && {
+    // The sizes become the ends of the groups, and run to their beginnings as the groups are filled
+    // from the back.
+    std::uint32_t end = 0;
+    for (std::uint32_t& size : sizes_) {
+      end += size;
+      size = end;
+    }
+    sizes_.push_back(end);
+    std::vector<std::uint32_t> grouped(count_);
+    for (std::size_t k = count_; k-- != 0;) grouped[--sizes_[group_of_[k]]] = items[k];
+    group_of_.reset();
+    sizes_.shrink_to_fit();
+    return grouping(std::move(sizes_), std::move(grouped));
+  }
+
+ private:
+  std::size_t count_;
+  std::size_t assigned_ = 0;
+  std::unique_ptr<std::uint32_t[]> group_of_;
+  std::vector<std::uint32_t> sizes_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,170 @@
+#pragma once
+
+/// \file
+/// The parts of `lower_bound`. Every value is at most the capacity.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Martello and Toth's L2 over values in ascending order, `value(k)` occurring `count(k)` times: for
+/// each threshold alpha <= capacity / 2 the values above capacity - alpha take a group alone, the
+/// others above capacity / 2 one each, and what the values from alpha on exceed the room beside the
+/// latter takes further groups. Thresholds that are values suffice; the lowest gives the volume bound.
+template <class Value, class Count>
+[[nodiscard]] std::size_t martello_toth_bound(std::size_t entries, Value const& value,
+                                              Count const& count, std::int64_t capacity) {
+  auto const size = static_cast<uint128>(capacity);
+  auto const room = [&](std::size_t k) {
+    return (size - static_cast<uint128>(value(k))) * static_cast<uint128>(count(k));
+  };
+  auto const volume = [&](std::size_t k) {
+    return static_cast<uint128>(value(k)) * static_cast<uint128>(count(k));
+  };
+  std::size_t first_large = 0;
+  uint128 small_sum = 0;
+  while (first_large != entries && value(first_large) <= capacity - value(first_large)) {
+    small_sum += volume(first_large++);
+  }
+  std::size_t large_count = 0;
+  uint128 large_room = 0;
+  for (std::size_t k = first_large; k != entries; ++k) {
+    large_count += count(k);
+    large_room += room(k);
+  }
+
+  std::size_t bound = large_count;
+  std::size_t alone = entries;
+  for (std::size_t k = 0; k != first_large; ++k) {
+    while (alone != first_large && value(alone - 1) > capacity - value(k)) {
+      large_room -= room(--alone);
+    }
+    if (small_sum > large_room) {
+      uint128 const further = (small_sum - large_room + size - 1) / size;
+      bound = std::max(bound, large_count + static_cast<std::size_t>(further));
+    }
+    small_sum -= volume(k);
+  }
+  return bound;
+}
+
+/// How often each value from zero to the capacity occurs.
+template <class Value>
+[[nodiscard]] std::vector<std::uint32_t> count_values(std::size_t count, Value const& value,
+                                                      std::int64_t capacity) {
+  // Two histograms in turn, because increments of one counter wait for each other.
+  std::size_t const values = static_cast<std::size_t>(capacity) + 1;
+  std::vector<std::uint32_t> counts(2 * values, 0);
+  for (std::size_t i = 0; i != count; ++i) {
+    ++counts[(i % 2) * values + static_cast<std::size_t>(value(i))];
+  }
+  for (std::size_t v = 0; v != values; ++v) counts[v] += counts[values + v];
+  counts.resize(values);
+  return counts;
+}
+
+/// L2 from the counts of the values from zero to the capacity.
+[[nodiscard]] inline std::size_t counted_martello_toth_bound(
+    std::vector<std::uint32_t> const& counts) {
+  return martello_toth_bound(
+      counts.size(), [](std::size_t k) { return static_cast<std::int64_t>(k); },
+      [&](std::size_t k) { return counts[k]; }, static_cast<std::int64_t>(counts.size()) - 1);
+}
+
+/// True where counting the values is cheaper than sorting them.
+[[nodiscard]] inline bool is_countable(std::size_t count, std::int64_t capacity) {
+  return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(4096, count / 2);
+}
+
+/// L2 of `count` values in any order: by counting where the capacity is small, else by sorting.
+template <class Value>
+[[nodiscard]] std::size_t unsorted_martello_toth_bound(std::size_t count, Value const& value,
+                                                       std::int64_t capacity) {
+  if (is_countable(count, capacity)) {
+    std::vector<std::uint32_t> const counts = count_values(count, value, capacity);
+    return counted_martello_toth_bound(counts);
+  }
+  std::vector<std::uint64_t> sorted(count);
+  for (std::size_t i = 0; i != count; ++i) sorted[i] = static_cast<std::uint64_t>(value(i));
+  {
+    std::vector<std::uint64_t> spare;
+    radix_sort(sorted, spare, 0,
+               static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(capacity))));
+  }
+  return martello_toth_bound(
+      count, [&](std::size_t k) { return static_cast<std::int64_t>(sorted[k]); },
+      [](std::size_t) { return std::uint32_t{1}; }, capacity);
+}
+
+/// The bound from one resource: L2 for integers; for floating-point values the volume, less an
+/// allowance for rounding, and the number of values above half of the capacity.
+template <class Value, class T>
+[[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
+  if constexpr (std::integral<T>) {
+    return unsorted_martello_toth_bound(count, value, capacity);
+  } else {
+    double const unit = std::numeric_limits<double>::epsilon();
+    double const half = capacity / 2 * (1 + 4 * unit);
+    double shares = 0.0;
+    std::size_t large = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+      shares += value(i) / capacity;
+      if (value(i) > half) ++large;
+    }
+    double const allowance = 4 * unit * (static_cast<double>(count) + 4);
+    double const volume = std::ceil(shares * (1 - std::min(1.0, allowance)));
+    return std::max(large, static_cast<std::size_t>(volume));
+  }
+}
+
+/// The bound from conflicts between two resources: for a threshold x the samples with a above half of
+/// its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs. Thresholds
+/// are multiples of a power of two, 1 where the capacity of b is small.
+template <class ValueA, class ValueB>
+[[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
+                                         std::int64_t capacity_a, ValueB const& b,
+                                         std::int64_t capacity_b) {
+  std::size_t const most_buckets = std::max<std::size_t>(1024, count / 4);
+  unsigned shift = 0;
+  while ((static_cast<std::uint64_t>(capacity_b) >> shift) >= most_buckets) ++shift;
+  auto const bucket_of = [shift](std::int64_t value) {
+    return static_cast<std::size_t>(static_cast<std::uint64_t>(value) >> shift);
+  };
+  std::size_t const buckets = bucket_of(capacity_b) + 1;
+  std::vector<std::uint32_t> counts(2 * buckets, 0);
+  std::uint32_t* const large_a = counts.data();
+  std::uint32_t* const small_a = counts.data() + buckets;
+  std::size_t conflicting = 0;
+  for (std::size_t i = 0; i != count; ++i) {
+    bool const large = a(i) > capacity_a - a(i);
+    ++(large ? large_a : small_a)[bucket_of(b(i))];
+    if (large) ++conflicting;
+  }
+
+  std::size_t bound = conflicting;
+  std::size_t next_small = buckets;
+  for (std::size_t k = 1; k != buckets; ++k) {
+    // Threshold x = k << shift: the samples with large a in bucket k - 1 leave, and those with small a
+    // in all buckets that lie wholly above capacity - x enter.
+    auto const threshold = static_cast<std::int64_t>(k << shift);
+    if (threshold > capacity_b - threshold + 1) break;
+    conflicting -= large_a[k - 1];
+    std::int64_t const above = capacity_b - threshold;
+    while (next_small != 0 && static_cast<std::int64_t>((next_small - 1) << shift) > above) {
+      conflicting += small_a[--next_small];
+    }
+    bound = std::max(bound, conflicting);
+  }
+  return bound;
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,69 @@
+#pragma once
+
+/// \file
+/// Keep rules: which groups are full enough to leave the pool.
+
+#include <omnibal/check.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace omnibal::inline v0 {
+
+/// Keeps a group that reaches the threshold of at least one resource.
+///
+/// Determinism: portable. Source: Yao et al., OmniBal, ICML 2025 (Q'v and Q't).
+template <class Threshold>
+  requires detail::is_resources<Threshold>
+struct reaches_any {
+  Threshold threshold;
+
+  template <class T>
+  [[nodiscard]] constexpr bool operator()(resources<Threshold::size(), T> const& load) const {
+    bool result = false;
+    for (std::size_t r = 0; r != load.size(); ++r) {
+      result |= load[r] >= static_cast<T>(threshold[r]);
+    }
+    return result;
+  }
+
+  /// Errors: `std::invalid_argument` for a threshold that no group under this capacity reaches, and
+  /// for one that is negative or not finite. Packers call it before they begin.
+  template <class T>
+  constexpr void check(std::string_view function,
+                       resources<Threshold::size(), T> const& capacity) const {
+    for (std::size_t r = 0; r != capacity.size(); ++r) {
+      detail::check_weight(function, "threshold", r, threshold[r]);
+      if (static_cast<T>(threshold[r]) > capacity[r]) {
+        detail::throw_invalid(function, "threshold[" + detail::to_text(r) + "] is " +
+                                            detail::to_text(threshold[r]) +
+                                            ", above the capacity " +
+                                            detail::to_text(capacity[r]));
+      }
+    }
+  }
+};
+
+template <class Threshold>
+reaches_any(Threshold) -> reaches_any<Threshold>;
+
+/// The default rule: one resource reaches 31/32 of the capacity, rounded up.
+template <std::size_t R, class T>
+[[nodiscard]] constexpr reaches_any<resources<R, T>> reaches_most(
+    resources<R, T> const& capacity) {
+  reaches_any<resources<R, T>> rule{capacity};
+  for (T& amount : rule.threshold.amounts) amount = static_cast<T>(amount - amount / 32);
+  return rule;
+}
+
+/// A keep rule that can be checked against a capacity.
+template <class Rule, class Load>
+concept checked_keep_rule = requires(Rule const& rule, Load const& capacity) {
+  rule.check(std::string_view(), capacity);
+};
+
+}  // namespace omnibal::inline v0

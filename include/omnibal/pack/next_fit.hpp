@@ -1,0 +1,57 @@
+#pragma once
+
+/// \file
+/// Next-fit packing.
+
+#include <omnibal/concepts.hpp>
+#include <omnibal/pack/detail/group_writer.hpp>
+#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/pack/packing.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+struct next_fit_fn {
+  /// Fills one group after the other in the order of the samples: a sample that does not fit the open
+  /// group closes it and opens the next.
+  ///
+  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds. At most twice
+  /// the fewest groups for one resource. Complexity: linear. Memory: one record of 8 to 8R + 8 bytes
+  /// and 8 bytes of result per sample. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for a capacity that is not positive and for a demand that is negative or
+  /// not finite, `std::length_error` above 2^32 - 1 samples. Source: Johnson, 1973.
+  template <class Samples, class Demand, class Capacity>
+    requires detail::measured_samples<Samples, Demand, Capacity>
+  [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
+                                   Capacity const& capacity) const {
+    return detail::with_measured("next_fit", samples, demand, capacity, [](auto&& input) {
+      packing result;
+      result.report.lower_bound = detail::measured_bound(input);
+      result.report.rounds = 1;
+      result.report.item_rounds = input.size();
+      detail::group_writer groups(input.size());
+      auto output = groups.end();
+      std::size_t begin = 0;
+      auto room = input.layout.empty_room();
+      for (std::size_t i = 0; i != input.size(); ++i) {
+        bool const fitted = input.layout.take_or_renew(room, input.demands[i]);
+        output.close(i - begin, fitted ? 0 : 1);
+        begin = fitted ? begin : i;
+        output.write(input.index(i), 1);
+      }
+      if (input.size() != 0) output.close(input.size() - begin, 1);
+      groups.set_end(output);
+      result.groups = std::move(groups).take();
+      result.oversized = std::move(input.oversized);
+      return result;
+    });
+  }
+};
+
+/// Next-fit packing; see `next_fit_fn`.
+inline constexpr next_fit_fn next_fit{};
+
+}  // namespace omnibal::inline v0

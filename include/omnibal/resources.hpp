@@ -1,0 +1,156 @@
+#pragma once
+
+/// \file
+/// Amounts of several kinds of thing at once, and the functors that measure samples in them.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+/// A number that measures: an integer other than `bool`, or a floating-point number.
+template <class T>
+concept weight =
+    (std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool>) || std::floating_point<T>;
+
+/// Amounts of `R` kinds of thing (images, tokens, bytes, ...): a demand, a capacity or a load.
+///
+/// An aggregate; `resources{9, 4096}` is a `resources<2, std::int64_t>`, and a floating-point
+/// argument makes it `double`. Arithmetic is plain: callers that cannot bound their sums use the
+/// checked ones of the algorithms. Callable from host and device. Structured bindings work.
+template <std::size_t R, weight T = std::int64_t>
+  requires(R > 0)
+struct resources {
+  using value_type = T;
+
+  T amounts[R];
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::size_t size() { return R; }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T& operator[](std::size_t kind) {
+    return amounts[kind];
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T const& operator[](std::size_t kind) const {
+    return amounts[kind];
+  }
+
+  /// True where no amount is above that of `capacity`. A NaN never fits.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool fits(resources const& capacity) const {
+    bool result = true;
+    for (std::size_t r = 0; r != R; ++r) result = result && amounts[r] <= capacity.amounts[r];
+    return result;
+  }
+
+  OMNIBAL_HOST_DEVICE constexpr resources& operator+=(resources const& other) {
+    for (std::size_t r = 0; r != R; ++r) amounts[r] = static_cast<T>(amounts[r] + other.amounts[r]);
+    return *this;
+  }
+  OMNIBAL_HOST_DEVICE constexpr resources& operator-=(resources const& other) {
+    for (std::size_t r = 0; r != R; ++r) amounts[r] = static_cast<T>(amounts[r] - other.amounts[r]);
+    return *this;
+  }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr resources operator+(resources left,
+                                                                         resources const& right) {
+    return left += right;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr resources operator-(resources left,
+                                                                         resources const& right) {
+    return left -= right;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr bool operator==(resources const& left,
+                                                                     resources const& right) {
+    bool result = true;
+    for (std::size_t r = 0; r != R; ++r) result = result && left.amounts[r] == right.amounts[r];
+    return result;
+  }
+};
+
+template <weight... T>
+resources(T...)
+    -> resources<sizeof...(T),
+                 std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>>;
+
+/// The amount of kind `Kind`; makes structured bindings work.
+template <std::size_t Kind, std::size_t R, class T>
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T get(resources<R, T> const& amounts) {
+  static_assert(Kind < R);
+  return amounts.amounts[Kind];
+}
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_resources = false;
+template <std::size_t R, class T>
+inline constexpr bool is_resources<resources<R, T>> = true;
+
+/// The type in which the library computes: 64-bit integers, or `double` where any weight floats.
+template <class... T>
+using working_weight =
+    std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>;
+
+/// `value` in the working type; an unsigned value above its range is an error.
+template <class Working, weight T>
+[[nodiscard]] constexpr Working to_working(T value) {
+  if constexpr (std::unsigned_integral<T> && std::same_as<Working, std::int64_t> &&
+                sizeof(T) >= sizeof(Working)) {
+    if (value > static_cast<T>(std::numeric_limits<std::int64_t>::max())) {
+      throw_invalid("demand", to_text(value) + " is above the largest 64-bit signed integer");
+    }
+  }
+  return static_cast<Working>(value);
+}
+
+/// `value`, a weight or resources, as resources of the type `Working`.
+template <class Working, class T>
+[[nodiscard]] constexpr auto to_resources(T const& value) {
+  if constexpr (weight<T>) {
+    return resources<1, Working>{to_working<Working>(value)};
+  } else if constexpr (std::same_as<typename T::value_type, Working>) {
+    return value;
+  } else {
+    resources<T::size(), Working> result{};
+    for (std::size_t r = 0; r != T::size(); ++r) result[r] = to_working<Working>(value[r]);
+    return result;
+  }
+}
+
+template <class T>
+struct weight_of {
+  using type = T;
+};
+template <std::size_t R, class T>
+struct weight_of<resources<R, T>> {
+  using type = T;
+};
+
+/// The number of kinds of a weight (one) or of resources.
+template <class T>
+inline constexpr std::size_t kinds_of = 1;
+template <std::size_t R, class T>
+inline constexpr std::size_t kinds_of<resources<R, T>> = R;
+
+}  // namespace detail
+
+/// A measurement of samples: resources, or a single weight, which stands for one resource.
+template <class T>
+concept amount = weight<T> || detail::is_resources<T>;
+
+}  // namespace omnibal::inline v0
+
+template <std::size_t R, class T>
+struct std::tuple_size<omnibal::resources<R, T>> : std::integral_constant<std::size_t, R> {};
+
+template <std::size_t Kind, std::size_t R, class T>
+struct std::tuple_element<Kind, omnibal::resources<R, T>> {
+  using type = T;
+};

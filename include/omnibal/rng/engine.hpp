@@ -1,0 +1,64 @@
+#pragma once
+
+/// \file
+/// The random engine of the library.
+
+#include <omnibal/config.hpp>
+
+#include <cstdint>
+
+namespace omnibal::inline v0::rng {
+
+/// A bijection of 64-bit words in which every input bit affects every output bit (Stafford's
+/// variant 13 of the MurmurHash3 finalizer). Callable from host and device.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t mix(std::uint64_t word) {
+  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+  word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+  return word ^ (word >> 31);
+}
+
+/// A counter-based uniform random bit generator: the i-th word is a function of seed, stream and i,
+/// so that any word can be had in constant time and streams need no coordination.
+///
+/// Models `std::uniform_random_bit_generator`. Not for cryptography. Determinism: portable, the same
+/// on host and device; golden values pin it. Source: Steele, Lea, Flood, "Fast splittable
+/// pseudorandom number generators", OOPSLA 2014 (the counter form of SplitMix64).
+class engine {
+ public:
+  using result_type = std::uint64_t;
+
+  /// Starts at word 0 of one of the 2^64 streams of a seed.
+  OMNIBAL_HOST_DEVICE explicit constexpr engine(std::uint64_t seed, std::uint64_t stream = 0)
+      : key_(mix(mix(seed + increment) + stream * 0xd1342543de82ef95u)) {}
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t min() { return 0; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t max() {
+    return ~std::uint64_t{0};
+  }
+
+  /// The next word.
+  OMNIBAL_HOST_DEVICE constexpr std::uint64_t operator()() { return word(position_++); }
+
+  /// The word at `position`, whatever has been drawn.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t word(std::uint64_t position) const {
+    return mix(key_ + (position + 1) * increment);
+  }
+
+  /// The number of words drawn or skipped.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t position() const { return position_; }
+  OMNIBAL_HOST_DEVICE constexpr void seek(std::uint64_t position) { position_ = position; }
+  OMNIBAL_HOST_DEVICE constexpr void discard(std::uint64_t count) { position_ += count; }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE friend constexpr bool operator==(engine const& left,
+                                                                     engine const& right) {
+    return left.key_ == right.key_ && left.position_ == right.position_;
+  }
+
+ private:
+  static constexpr std::uint64_t increment = 0x9e3779b97f4a7c15u;
+
+  std::uint64_t key_;
+  std::uint64_t position_ = 0;
+};
+
+}  // namespace omnibal::inline v0::rng

@@ -1,0 +1,43 @@
+#pragma once
+
+/// \file
+/// The shuffler with random access.
+
+#include <omnibal/rng/engine.hpp>
+#include <omnibal/rng/permutation.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::rng {
+
+/// Shuffles by a `permutation` of the positions: the element that comes to position i is the one at
+/// `order(n, round)(i)`, which a GPU thread or a resumed sampler computes without the others.
+///
+/// Models `shuffler` and, through `order`, `random_access_shuffler`. Complexity: linear. The call on a
+/// span allocates a copy of it; `order` allocates nothing. Determinism: portable, the same on host
+/// and device.
+struct feistel {
+  std::uint64_t seed = 0;
+
+  /// The order does not depend on the type of the elements.
+  static constexpr bool any_element = true;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr permutation order(std::uint64_t n,
+                                                                std::uint64_t round) const {
+    return {n, engine(seed, round).word(0)};
+  }
+
+  template <class T>
+  void operator()(std::span<T> items, std::uint64_t round) const {
+    std::vector<T> const before(items.begin(), items.end());
+    permutation const positions = order(items.size(), round);
+    for (std::size_t i = 0; i != items.size(); ++i) {
+      items[i] = before[static_cast<std::size_t>(positions(i))];
+    }
+  }
+};
+
+}  // namespace omnibal::inline v0::rng

@@ -1,0 +1,69 @@
+#pragma once
+
+/// \file
+/// The schedule of an epoch: which groups each rank runs in each step.
+
+#include <omnibal/check.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace omnibal::inline v0 {
+
+/// Steps x ranks x micro-batches of group indices. A cell, the group indices of one rank in one step,
+/// lists the micro-batches in the order in which the rank runs them; it may be empty.
+///
+/// It is filled cell by cell, ranks fastest: `push` appends a group index to the current cell and
+/// `close` goes on to the next. A step exists once all of its cells are closed.
+class steps {
+ public:
+  /// No steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
+  explicit steps(std::size_t ranks) : ranks_(ranks) {
+    if (ranks == 0) detail::throw_invalid("steps", "ranks is 0, must be positive");
+  }
+
+  /// The number of complete steps.
+  [[nodiscard]] std::size_t size() const noexcept { return cells_.size() / ranks_; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t ranks() const noexcept { return ranks_; }
+
+  /// The group indices of one rank in one step. Precondition: `step < size()`, `rank < ranks()`.
+  [[nodiscard]] std::span<std::uint32_t const> operator()(std::size_t step,
+                                                          std::size_t rank) const {
+    return cells_[step * ranks_ + rank];
+  }
+
+  /// All cells, that of rank r in step s at `s * ranks() + r`; cells of an incomplete step follow.
+  [[nodiscard]] grouping_view cells() const noexcept { return cells_; }
+
+  /// Appends a group index to the current cell. Errors: `std::length_error` at 2^32 - 1 indices.
+  void push(std::uint32_t group) { cells_.push(group); }
+
+  /// Ends the current cell, empty or not.
+  void close() { cells_.close(); }
+
+  /// Completes a step that has begun: ends a cell with indices in it and adds empty cells for the
+  /// remaining ranks. Does nothing after a complete step.
+  void finish() {
+    if (!cells_.open_group().empty()) cells_.close();
+    while (cells_.size() % ranks_ != 0) cells_.close();
+  }
+
+  /// Removes all steps and keeps the memory.
+  void clear() noexcept { cells_.clear(); }
+
+  /// Allocates for this many steps and group indices.
+  void reserve(std::size_t step_count, std::size_t group_count) {
+    cells_.reserve(step_count * ranks_, group_count);
+  }
+
+  [[nodiscard]] friend bool operator==(steps const&, steps const&) = default;
+
+ private:
+  std::size_t ranks_;
+  grouping cells_;
+};
+
+}  // namespace omnibal::inline v0
