@@ -1,8 +1,9 @@
 #pragma once
 
 /// \file
-/// Argument checks. A wrong argument is a `std::invalid_argument` or `std::length_error`, a sum that
-/// leaves its type a `std::overflow_error`; the text names the function, the argument and the value.
+/// Argument checks. A wrong argument is a `std::invalid_argument` or `std::length_error`, a sum
+/// that leaves its type a `std::overflow_error`; the text names the function, the argument and the
+/// value.
 
 #include <omnibal/config.hpp>
 
@@ -18,7 +19,8 @@
 
 namespace omnibal::inline v0 {
 
-/// Indices of samples, groups and layers are 32 bits wide; no range may hold more elements than this.
+/// Indices of samples, groups and layers are 32 bits wide; no range may hold more elements than
+/// this.
 inline constexpr std::size_t max_index_count = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace omnibal::inline v0
@@ -71,8 +73,8 @@ template <class T>
 
 /// Throws unless `value` is a valid weight. `argument` and `index` name it, as in `cost[17]`.
 template <class T>
-constexpr void check_weight(std::string_view function, std::string_view argument,
-                            std::size_t index, T value) {
+constexpr void check_weight(std::string_view function, std::string_view argument, std::size_t index,
+                            T value) {
   if (is_valid_weight(value)) [[likely]] {
     return;
   }

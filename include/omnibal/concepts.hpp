@@ -18,7 +18,8 @@ namespace omnibal::inline v0 {
 struct packing;
 class grouping;
 
-/// Samples: any sized random-access range. The library keeps indices into it and never the elements.
+/// Samples: any sized random-access range. The library keeps indices into it and never the
+/// elements.
 template <class Range>
 concept sample_range =
     std::ranges::random_access_range<Range const> && std::ranges::sized_range<Range const>;
@@ -34,14 +35,14 @@ using demand_result = std::remove_cvref_t<std::invoke_result_t<Function const&, 
 /// A functor from a sample to `resources`, or to a weight, which stands for one resource. It must
 /// give equal results for equal samples, whenever and on whichever rank it is called.
 template <class Function, class Sample>
-concept demand_function = std::regular_invocable<Function const&, Sample> &&
-                          amount<demand_result<Function, Sample>>;
+concept demand_function =
+    std::regular_invocable<Function const&, Sample> && amount<demand_result<Function, Sample>>;
 
-/// A functor from a sample to a weight: its cost. A member pointer is one. It must give equal results
-/// for equal samples, whenever and on whichever rank it is called.
+/// A functor from a sample to a weight: its cost. A member pointer is one. It must give equal
+/// results for equal samples, whenever and on whichever rank it is called.
 template <class Function, class Sample>
-concept cost_function = std::regular_invocable<Function const&, Sample> &&
-                        weight<demand_result<Function, Sample>>;
+concept cost_function =
+    std::regular_invocable<Function const&, Sample> && weight<demand_result<Function, Sample>>;
 
 /// An accumulator for costs that are not sums over samples (padded batches: count * longest). `add`
 /// never makes `value` smaller, and the value does not depend on the order of the calls.
@@ -61,8 +62,7 @@ concept stage_cost =
 
 /// A functor (stage, first, last) that says whether the layers [first, last) may be that stage.
 template <class Function>
-concept stage_predicate =
-    std::predicate<Function const&, std::size_t, std::size_t, std::size_t>;
+concept stage_predicate = std::predicate<Function const&, std::size_t, std::size_t, std::size_t>;
 
 /// A predicate on the load of a group: true where the group is full enough to be kept.
 template <class Rule, class Load>
@@ -71,8 +71,7 @@ concept keep_rule = std::predicate<Rule const&, Load const&>;
 /// A functor that permutes indices in place. The order depends on the number of indices, on the
 /// round and on the functor's own seed, on nothing else.
 template <class Shuffle>
-concept shuffler =
-    std::invocable<Shuffle const&, std::span<std::uint32_t>, std::uint64_t>;
+concept shuffler = std::invocable<Shuffle const&, std::span<std::uint32_t>, std::uint64_t>;
 
 /// Anything that is called like the algorithms of pack/.
 template <class Packer, class Samples, class Demand, class Capacity>
@@ -92,16 +91,15 @@ namespace detail {
 
 /// True where `demand` measures the samples in as many kinds as `capacity` has.
 template <class Samples, class Demand, class Capacity>
-concept measured_samples =
-    sample_range<Samples> && amount<Capacity> &&
+concept measured_samples = sample_range<Samples> && amount<Capacity> &&
     demand_function<Demand, sample_reference<Samples>> &&
-    (kinds_of<demand_result<Demand, sample_reference<Samples>>> == kinds_of<Capacity>);
+    same_kinds<demand_result<Demand, sample_reference<Samples>>, Capacity>;
 
 /// The type in which these samples are packed: `std::int64_t`, or `double` where any amount floats.
 template <class Samples, class Demand, class Capacity>
-using working_weight_of = working_weight<
-    typename weight_of<demand_result<Demand, sample_reference<Samples>>>::type,
-    typename weight_of<Capacity>::type>;
+using working_weight_of =
+    working_weight<typename weight_of<demand_result<Demand, sample_reference<Samples>>>::type,
+                   typename weight_of<Capacity>::type>;
 
 }  // namespace detail
 

@@ -19,16 +19,19 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
+template <class Sample, class... Measures>
+concept measured_by_all = (cost_function<Measures, Sample> && ...);
+
 template <class... Measures>
 class demand_functor {
  public:
   constexpr explicit demand_functor(Measures... measures) : measures_(std::move(measures)...) {}
 
   template <class Sample>
-    requires(cost_function<Measures, Sample const&> && ...)
+    requires measured_by_all<Sample const&, Measures...>
   [[nodiscard]] constexpr auto operator()(Sample const& sample) const {
-    using working =
-        working_weight<std::remove_cvref_t<std::invoke_result_t<Measures const&, Sample const&>>...>;
+    using working = working_weight<
+        std::remove_cvref_t<std::invoke_result_t<Measures const&, Sample const&>>...>;
     return std::apply(
         [&](auto const&... measure) {
           return resources<sizeof...(Measures), working>{
@@ -48,21 +51,21 @@ class demand_functor {
 /// `demand_of(&sample::images, &sample::tokens)(s)` is `resources<2>{s.images, s.tokens}`. The
 /// amounts are `std::int64_t`, or `double` where any argument gives a floating-point number.
 /// Errors: `std::invalid_argument` for an unsigned value above 2^63 - 1. Determinism: portable.
-template <class... Measures>
-  requires(sizeof...(Measures) > 0)
-[[nodiscard]] constexpr auto demand_of(Measures... measures) {
-  return detail::demand_functor<Measures...>(std::move(measures)...);
+template <class First, class... Others>
+[[nodiscard]] constexpr auto demand_of(First first, Others... others) {
+  return detail::demand_functor<First, Others...>(std::move(first), std::move(others)...);
 }
 
 /// A demand rounded up to multiples: `aligned{demand, resources{1, 128}}` makes every sample take
-/// whole blocks of 128 tokens, as tensor, sequence and context parallel layouts and blocked attention
-/// kernels need. The rounding counts as padding, because loads are measured with this functor.
+/// whole blocks of 128 tokens, as tensor, sequence and context parallel layouts and blocked
+/// attention kernels need. The rounding counts as padding, because loads are measured with this
+/// functor.
 ///
 /// `multiple` has one value per resource, or is a single weight where there is one resource.
 /// Errors: `std::invalid_argument` for a multiple below one, `std::overflow_error` where rounding
 /// up leaves the type. Negative demands pass unchanged, so that the algorithm can name them.
 template <class Demand, class Multiple>
-  requires amount<Multiple> && std::integral<typename detail::weight_of<Multiple>::type>
+  requires integral_amount<Multiple>
 class aligned {
  public:
   constexpr aligned(Demand demand, Multiple multiple)
@@ -77,8 +80,8 @@ class aligned {
 
   template <class Sample>
     requires demand_function<Demand, Sample const&> &&
-             (detail::kinds_of<demand_result<Demand, Sample const&>> == detail::kinds_of<Multiple>) &&
-             std::integral<typename detail::weight_of<demand_result<Demand, Sample const&>>::type>
+        detail::same_kinds<demand_result<Demand, Sample const&>, Multiple> &&
+        integral_amount<demand_result<Demand, Sample const&>>
   [[nodiscard]] constexpr resources<detail::kinds_of<Multiple>> operator()(
       Sample const& sample) const {
     auto result = detail::to_resources<std::int64_t>(std::invoke(demand_, sample));

@@ -24,8 +24,8 @@ struct group_loads_fn {
   ///
   /// `demand` gives resources or one weight; the loads are `std::int64_t`, or `double` where the
   /// demand floats. Complexity: linear in the number of items and groups. Allocates the result.
-  /// Determinism: portable. Errors: `std::invalid_argument` for an index that is not in `samples` or a
-  /// demand that is negative or not finite; `std::overflow_error` for a load above its type.
+  /// Determinism: portable. Errors: `std::invalid_argument` for an index that is not in `samples`
+  /// or a demand that is negative or not finite; `std::overflow_error` for a load above its type.
   template <sample_range Samples, class Demand>
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(grouping_view groups, Samples const& samples,

@@ -15,9 +15,9 @@
 
 namespace omnibal::inline v0 {
 
-/// Groups that live elsewhere: `offsets` has one element more than there are groups and `items` holds
-/// the indices of group g at [offsets[g], offsets[g + 1]). Trivially copyable, so that it can be passed
-/// to a kernel; what does not name `std::span` is callable from device code.
+/// Groups that live elsewhere: `offsets` has one element more than there are groups and `items`
+/// holds the indices of group g at [offsets[g], offsets[g + 1]). Trivially copyable, so that it can
+/// be passed to a kernel; what does not name `std::span` is callable from device code.
 class grouping_view {
  public:
   /// No groups.
@@ -53,7 +53,7 @@ class grouping_view {
     return {items_ + offsets_[group], group_size(group)};
   }
   [[nodiscard]] constexpr std::span<std::uint32_t const> offsets() const {
-    return {offsets_, group_count_ == 0 ? 0 : group_count_ + 1};
+    return {offsets_, offsets_ == nullptr ? 0 : group_count_ + 1};
   }
   [[nodiscard]] constexpr std::span<std::uint32_t const> items() const {
     return {items_, item_count()};
@@ -67,13 +67,14 @@ class grouping_view {
 
 /// Owner of groups of sample indices. Indices are appended to one open group, which `close` adds to
 /// the groups; until then it is not part of them. Empty groups are legal (a rank without samples).
+/// An object that has been moved from may only be assigned to or destroyed.
 class grouping {
  public:
   /// No groups.
   grouping() : offsets_(1, 0) {}
 
-  /// Takes over ready arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero, does
-  /// not decrease and ends with the number of items; `std::length_error` above 2^32 - 1 items.
+  /// Takes over ready arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero,
+  /// does not decrease and ends with the number of items; `std::length_error` above 2^32 - 1 items.
   /// Complexity: linear in the number of groups.
   grouping(std::vector<std::uint32_t> offsets, std::vector<std::uint32_t> items)
       : offsets_(std::move(offsets)), items_(std::move(items)) {

@@ -38,17 +38,22 @@ struct spread {
     ++count;
   }
 
+  /// Zero for no weights.
+  [[nodiscard]] constexpr double mean() const {
+    return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count);
+  }
+
   /// 1 - mean / largest, the share of time in which the others wait for the largest.
   [[nodiscard]] constexpr double idle_share() const {
     if (!(largest > T{0})) return 0.0;
-    auto const total = static_cast<double>(largest) * static_cast<double>(count);
     if constexpr (std::integral<T>) {
-      auto const missing = static_cast<int128>(largest) * static_cast<int128>(count) -
-                           static_cast<int128>(sum);
-      return static_cast<double>(missing) / total;
+      auto const missing =
+          static_cast<int128>(largest) * static_cast<int128>(count) - static_cast<int128>(sum);
+      return static_cast<double>(missing) /
+             (static_cast<double>(largest) * static_cast<double>(count));
     } else {
-      double const missing = total - static_cast<double>(sum);
-      return std::max(0.0, missing) / total;
+      // Not by largest * count, which may exceed the type where the sum does not.
+      return std::max(0.0, largest - mean()) / largest;
     }
   }
 };
@@ -106,9 +111,9 @@ struct pad_ratio_fn {
     return batch.idle_share();
   }
 
-  /// The mean of the pad ratio over the groups that have samples, each padded to its longest sample.
-  /// `length` measures a sample. Errors as above, and `std::invalid_argument` for an index that is not
-  /// in `samples`. Complexity: linear. Allocates nothing.
+  /// The mean of the pad ratio over the groups that have samples, each padded to its longest
+  /// sample. `length` measures a sample. Errors as above, and `std::invalid_argument` for an index
+  /// that is not in `samples`. Complexity: linear. Allocates nothing.
   template <sample_range Samples, class Length = std::identity>
     requires cost_function<Length, sample_reference<Samples>>
   [[nodiscard]] constexpr double operator()(grouping_view groups, Samples const& samples,
@@ -124,10 +129,10 @@ struct pad_ratio_fn {
           detail::throw_invalid("pad_ratio", "group " + detail::to_text(g) + " has item " +
                                                  detail::to_text(item) + ", which is no sample");
         }
-        batch.add("pad_ratio", "length",
-                  detail::to_working<working>(std::invoke(
-                      length,
-                      first[static_cast<std::ranges::range_difference_t<Samples const>>(item)])));
+        batch.add(
+            "pad_ratio", "length",
+            detail::to_working<working>(std::invoke(
+                length, first[static_cast<std::ranges::range_difference_t<Samples const>>(item)])));
       }
       if (batch.count == 0) continue;
       sum += batch.idle_share();
@@ -141,13 +146,13 @@ struct pad_ratio_fn {
 inline constexpr pad_ratio_fn pad_ratio{};
 
 struct dist_ratio_fn {
-  /// The share of a step in which data-parallel ranks wait for the slowest:
-  /// sum(largest - total_i) / (largest * ranks) = 1 - mean / largest over the totals of the ranks, for
-  /// each resource by itself. Zero where all totals are zero.
+  /// The share of a step in which data-parallel ranks wait for the slowest: sum(largest - total_i)
+  /// / (largest * ranks) = 1 - mean / largest over the totals of the ranks, for each resource by
+  /// itself. Zero where all totals are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for a total that is negative or not finite, `std::overflow_error` for a sum
-  /// above its type. Source: Yao et al., OmniBal, ICML 2025.
+  /// `std::invalid_argument` for a total that is negative or not finite, `std::overflow_error` for
+  /// a sum above its type. Source: Yao et al., OmniBal, ICML 2025.
   template <amount_range Totals>
   [[nodiscard]] constexpr auto operator()(Totals const& totals) const
       -> detail::ratio_of<detail::amount_of<Totals>> {
@@ -165,16 +170,15 @@ struct dist_ratio_fn {
     return detail::to_ratio<total_type>(result);
   }
 
-  /// The mean of the dist ratio over all steps of a schedule, for each resource by itself. The total of
-  /// a rank is the sum of the loads of its groups in that step; a rank without groups waits the whole
-  /// step. `loads` has the load of each group that the schedule names.
+  /// The mean of the dist ratio over all steps of a schedule, for each resource by itself. The
+  /// total of a rank is the sum of the loads of its groups in that step; a rank without groups
+  /// waits the whole step. `loads` has the load of each group that the schedule names.
   ///
   /// Complexity: linear in the cells and group indices. Allocates nothing. Errors as above, and
   /// `std::invalid_argument` for a group index without a load.
   template <amount_range GroupLoads>
     requires sample_range<GroupLoads>
-  [[nodiscard]] constexpr auto operator()(steps const& schedule,
-                                          GroupLoads const& loads) const
+  [[nodiscard]] constexpr auto operator()(steps const& schedule, GroupLoads const& loads) const
       -> detail::ratio_of<detail::amount_of<GroupLoads>> {
     using load_type = detail::amount_of<GroupLoads>;
     using working = detail::working_of<load_type>;
@@ -213,12 +217,12 @@ struct dist_ratio_fn {
 inline constexpr dist_ratio_fn dist_ratio{};
 
 struct imbalance_fn {
-  /// The largest load over the mean load, for each resource by itself: 1 where all are equal, the number
-  /// of loads where one has all. One for no loads and where all are zero.
+  /// The largest load over the mean load, for each resource by itself: 1 where all are equal, the
+  /// number of loads where one has all. One for no loads and where all are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for a load that is negative or not finite, `std::overflow_error` for a sum
-  /// above its type.
+  /// `std::invalid_argument` for a load that is negative or not finite, `std::overflow_error` for a
+  /// sum above its type.
   template <amount_range Loads>
   [[nodiscard]] constexpr auto operator()(Loads const& loads) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
@@ -232,10 +236,8 @@ struct imbalance_fn {
     }
     resources<kinds, double> result{};
     for (std::size_t r = 0; r != kinds; ++r) {
-      bool const any = all[r].sum > working{0};
-      result[r] = any ? static_cast<double>(all[r].largest) * static_cast<double>(all[r].count) /
-                            static_cast<double>(all[r].sum)
-                      : 1.0;
+      double const mean = all[r].mean();
+      result[r] = mean > 0.0 ? static_cast<double>(all[r].largest) / mean : 1.0;
     }
     return detail::to_ratio<load_type>(result);
   }
@@ -245,15 +247,15 @@ struct imbalance_fn {
 inline constexpr imbalance_fn imbalance{};
 
 struct utilisation_fn {
-  /// The share of the capacity that is used: the sum of the loads over capacity * number of loads, for
-  /// each resource by itself. Measured with the true demand it shows what rounding wastes. Zero for no
-  /// loads.
+  /// The share of the capacity that is used: the sum of the loads over capacity * number of loads,
+  /// for each resource by itself. Measured with the true demand it shows what rounding wastes. Zero
+  /// for no loads.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is not
-  /// positive, `std::overflow_error` for a sum above its type.
+  /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is
+  /// not positive, `std::overflow_error` for a sum above its type.
   template <amount_range Loads, amount Capacity>
-    requires(detail::kinds_of<detail::amount_of<Loads>> == detail::kinds_of<Capacity>)
+    requires detail::same_kinds<detail::amount_of<Loads>, Capacity>
   [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
     using load_type = detail::amount_of<Loads>;
@@ -270,11 +272,9 @@ struct utilisation_fn {
       auto const limit = static_cast<double>(limits[r]);
       if (!(limit > 0.0)) {
         detail::throw_invalid("utilisation", "capacity[" + detail::to_text(r) + "] is " +
-                                                 detail::to_text(limits[r]) +
-                                                 ", must be positive");
+                                                 detail::to_text(limits[r]) + ", must be positive");
       }
-      double const offered = limit * static_cast<double>(all[r].count);
-      result[r] = all[r].count == 0 ? 0.0 : static_cast<double>(all[r].sum) / offered;
+      result[r] = all[r].mean() / limit;
     }
     return detail::to_ratio<load_type>(result);
   }

@@ -95,8 +95,7 @@ inline constexpr bool is_resources<resources<R, T>> = true;
 
 /// The type in which the library computes: 64-bit integers, or `double` where any weight floats.
 template <class... T>
-using working_weight =
-    std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>;
+using working_weight = std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>;
 
 /// `value` in the working type; an unsigned value above its range is an error.
 template <class Working, weight T>
@@ -139,11 +138,20 @@ inline constexpr std::size_t kinds_of = 1;
 template <std::size_t R, class T>
 inline constexpr std::size_t kinds_of<resources<R, T>> = R;
 
+/// Both measure in as many kinds.
+template <class Left, class Right>
+concept same_kinds = kinds_of<Left>
+== kinds_of<Right>;
+
 }  // namespace detail
 
 /// A measurement of samples: resources, or a single weight, which stands for one resource.
 template <class T>
 concept amount = weight<T> || detail::is_resources<T>;
+
+/// A measurement in integers.
+template <class T>
+concept integral_amount = amount<T> && std::integral<typename detail::weight_of<T>::type>;
 
 }  // namespace omnibal::inline v0
 

@@ -12,8 +12,8 @@
 
 namespace omnibal::inline v0 {
 
-/// Steps x ranks x micro-batches of group indices. A cell, the group indices of one rank in one step,
-/// lists the micro-batches in the order in which the rank runs them; it may be empty.
+/// Steps x ranks x micro-batches of group indices. A cell, the group indices of one rank in one
+/// step, lists the micro-batches in the order in which the rank runs them; it may be empty.
 ///
 /// It is filled cell by cell, ranks fastest: `push` appends a group index to the current cell and
 /// `close` goes on to the next. A step exists once all of its cells are closed.

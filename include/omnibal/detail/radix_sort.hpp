@@ -13,7 +13,8 @@
 namespace omnibal::inline v0::detail {
 
 /// Sorts words by the bits [first_bit, first_bit + bits), stably, by counting digit after digit.
-/// `spare` is a buffer of the same size. Digits that are equal in all words cost one pass of counting.
+/// `spare` is a buffer of the same size. Digits that are equal in all words cost one pass of
+/// counting.
 inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint64_t>& spare,
                        unsigned first_bit, unsigned bits) {
   unsigned const passes = (bits + 10) / 11;
@@ -23,9 +24,12 @@ inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint6
   std::uint32_t starts[2048];
   for (unsigned pass = 0; pass != passes; ++pass) {
     unsigned const shift = first_bit + pass * digit_bits;
+    // The last digit may have fewer bits than the others.
+    unsigned const width = std::min(digit_bits, bits - pass * digit_bits);
+    std::uint64_t const mask = (std::uint64_t{1} << width) - 1;
     std::fill(starts, starts + digits, 0u);
-    for (std::uint64_t const word : words) ++starts[(word >> shift) & (digits - 1)];
-    if (!words.empty() && starts[(words[0] >> shift) & (digits - 1)] == words.size()) continue;
+    for (std::uint64_t const word : words) ++starts[(word >> shift) & mask];
+    if (!words.empty() && starts[(words[0] >> shift) & mask] == words.size()) continue;
     std::uint32_t position = 0;
     for (std::size_t digit = 0; digit != digits; ++digit) {
       std::uint32_t const count = starts[digit];
@@ -33,44 +37,45 @@ inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint6
       position += count;
     }
     for (std::uint64_t const word : words) {
-      spare[starts[(word >> shift) & (digits - 1)]++] = word;
+      spare[starts[(word >> shift) & mask]++] = word;
     }
     words.swap(spare);
   }
 }
 
-/// The indices 0 .. count - 1 in the order of descending `key(index)`, equal keys by ascending index.
-/// `key` gives integers that are not negative. Linear but for runs of keys that agree in their
-/// leading 32 bits, which are sorted by comparison.
+/// The indices 0 .. count - 1 in the order of descending `key(index)`, equal keys by ascending
+/// index. `key` gives integers that are not negative. Linear but for runs of keys that agree in
+/// their leading 32 bits, which are sorted by comparison.
 template <class Key>
 [[nodiscard]] std::vector<std::uint32_t> order_descending(std::size_t count, Key const& key) {
   std::vector<std::uint32_t> order;
   if (count == 0) return order;
+  std::vector<std::uint64_t> words(count);
   std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t largest = 0;
   for (std::size_t i = 0; i != count; ++i) {
-    auto const value = static_cast<std::uint64_t>(key(i));
-    smallest = std::min(smallest, value);
-    largest = std::max(largest, value);
+    words[i] = static_cast<std::uint64_t>(key(i));
+    smallest = std::min(smallest, words[i]);
+    largest = std::max(largest, words[i]);
   }
   std::uint64_t const range = largest - smallest;
-  auto const rank = [&](std::size_t i) { return largest - static_cast<std::uint64_t>(key(i)); };
 
   if (range < std::max<std::uint64_t>(1024, count / 4)) {
     std::vector<std::uint32_t> starts(static_cast<std::size_t>(range) + 2, 0);
-    for (std::size_t i = 0; i != count; ++i) ++starts[static_cast<std::size_t>(rank(i)) + 1];
+    for (std::uint64_t const word : words) ++starts[static_cast<std::size_t>(largest - word) + 1];
     for (std::size_t k = 1; k != starts.size(); ++k) starts[k] += starts[k - 1];
     order.resize(count);
     for (std::size_t i = 0; i != count; ++i) {
-      order[starts[static_cast<std::size_t>(rank(i))]++] = static_cast<std::uint32_t>(i);
+      order[starts[static_cast<std::size_t>(largest - words[i])]++] = static_cast<std::uint32_t>(i);
     }
     return order;
   }
 
   auto const range_bits = static_cast<unsigned>(std::bit_width(range));
   unsigned const dropped_bits = range_bits > 32 ? range_bits - 32 : 0;
-  std::vector<std::uint64_t> words(count);
-  for (std::size_t i = 0; i != count; ++i) words[i] = rank(i) >> dropped_bits << 32 | i;
+  for (std::size_t i = 0; i != count; ++i) {
+    words[i] = (largest - words[i]) >> dropped_bits << 32 | i;
+  }
   {
     std::vector<std::uint64_t> spare;
     radix_sort(words, spare, 32, range_bits - dropped_bits);
@@ -78,6 +83,7 @@ template <class Key>
   order.resize(count);
   for (std::size_t i = 0; i != count; ++i) order[i] = static_cast<std::uint32_t>(words[i]);
   if (dropped_bits == 0) return order;
+  auto const rank = [&](std::size_t i) { return largest - static_cast<std::uint64_t>(key(i)); };
   for (std::size_t first = 0; first != count;) {
     std::size_t last = first + 1;
     while (last != count && words[last] >> 32 == words[first] >> 32) ++last;

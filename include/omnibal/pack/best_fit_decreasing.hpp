@@ -5,6 +5,7 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/release.hpp>
 #include <omnibal/pack/detail/assignment.hpp>
 #include <omnibal/pack/detail/best_fit_cells.hpp>
 #include <omnibal/pack/detail/best_fit_line.hpp>
@@ -35,17 +36,18 @@ enum class size_measure {
 
 struct best_fit_options {
   size_measure measure = size_measure::sum_of_shares;
-  /// For several resources: the largest number of orders to try, of which the fewest groups are kept.
-  /// Orders after the first vary the measure at random, always in the same way. They are tried until
-  /// the lower bound is reached, and as long as attempts times samples are at most 16384.
+  /// For several resources: the largest number of orders to try, of which the fewest groups are
+  /// kept. Orders after the first vary the measure at random, always in the same way. They are
+  /// tried until the lower bound is reached, and as long as attempts times samples are at most
+  /// 16384.
   std::size_t attempts = 256;
 };
 
 namespace detail {
 
-/// The size of a sample in units of 2^-32, and variations of it: attempt 0 is `measure` itself, attempt
-/// 1 the other measure, and the further ones take them in turn but give every resource a weight and
-/// every sample a factor, both random and in [1/2, 1).
+/// The size of a sample in units of 2^-32, and variations of it: attempt 0 is `measure` itself,
+/// attempt 1 the other measure, and the further ones take them in turn but give every resource a
+/// weight and every sample a factor, both random and in [1/2, 1).
 template <std::size_t R, class T>
 class sample_size {
  public:
@@ -91,42 +93,49 @@ template <class Layout>
   std::uint32_t smallest = 0;
   while (smallest != capacity && counts[smallest] == 0) ++smallest;
   std::uint32_t value = capacity + 1;
-  auto assigned = best_fit_line<std::uint32_t>(input.size(), capacity, smallest, [&] {
+  auto const next_run = [&] {
     do --value;
     while (counts[value] == 0);
     return std::pair(value, counts[value]);
-  });
+  };
+  own_rooms<std::uint32_t> rooms(input.size());
+  auto assigned = best_fit_line(input.size(), std::move(rooms), capacity, smallest, next_run);
   // Where the samples of each size begin in the order of packing.
   std::uint32_t position = 0;
   for (std::size_t v = counts.size(); v-- != 0;) position += std::exchange(counts[v], position);
   std::vector<std::uint32_t> items(input.size());
   auto const size = input.amounts_of(0);
+  fitting_indices indices(input.oversized);
   for (std::size_t k = 0; k != items.size(); ++k) {
-    items[counts[static_cast<std::size_t>(size(k))]++] = input.index(k);
+    items[counts[static_cast<std::size_t>(size(k))]++] = indices.next();
   }
-  input.demands = {};
+  release(input.demands);
   return std::move(assigned).collect(items);
 }
 
 /// Best-fit decreasing of one integer resource by sorting its values. Frees the demands.
 template <class Layout>
 [[nodiscard]] grouping pack_sorted_line(measured<Layout>& input) {
-  auto const size = [amount = input.amounts_of(0)](std::size_t k) {
-    return static_cast<std::uint64_t>(amount(k));
-  };
   std::size_t const count = input.size();
-  std::vector<std::uint32_t> order = order_descending(count, size);
+  std::vector<std::uint32_t> order = order_descending(count, input.amounts_of(0));
+  std::vector<std::uint64_t> sizes(count);
+  for (std::size_t position = 0; position != count; ++position) {
+    sizes[position] =
+        static_cast<std::uint64_t>(input.layout.amount(input.demands[order[position]], 0));
+  }
+  release(input.demands);
   std::size_t position = 0;
-  auto assigned = best_fit_line<std::uint64_t>(
-      count, static_cast<std::uint64_t>(input.capacity[0]), count == 0 ? 0 : size(order.back()),
-      [&] {
-        std::size_t const first = position;
-        std::uint64_t const run_size = size(order[first]);
-        while (position != count && size(order[position]) == run_size) ++position;
-        return std::pair(run_size, position - first);
-      });
-  input.demands = {};
-  for (std::uint32_t& k : order) k = input.index(k);
+  auto const next_run = [&] {
+    std::size_t const first = position;
+    std::uint64_t const size = sizes[first];
+    while (position != count && sizes[position] == size) ++position;
+    return std::pair(size, position - first);
+  };
+  auto const capacity = static_cast<std::uint64_t>(input.capacity[0]);
+  std::uint64_t const smallest = count == 0 ? 0 : sizes.back();
+  auto assigned = best_fit_line(count, overlaid_rooms(sizes), capacity, smallest, next_run);
+  release(sizes);
+  number_to_index(order, input.oversized);
   return std::move(assigned).collect(order);
 }
 
@@ -139,7 +148,8 @@ template <class Layout>
   if (is_countable(input.size(), input.capacity[0])) {
     std::vector<std::uint32_t> counts =
         count_values(input.size(), input.amounts_of(0), input.capacity[0]);
-    result.report.lower_bound = counted_martello_toth_bound(counts);
+    std::size_t const fewest = input.size() == 0 ? 0 : 1;
+    result.report.lower_bound = std::max(fewest, counted_martello_toth_bound(counts));
     result.groups = pack_counted_line(input, std::move(counts));
   } else {
     result.report.lower_bound = measured_bound(input);
@@ -149,26 +159,29 @@ template <class Layout>
   return result;
 }
 
+/// What `pack_cells` does with the demands of its input.
+enum class demands_after { kept, freed };
+
 /// Best-fit decreasing by `score`, the largest samples by `size` first.
 template <class Layout, class Size, class Score>
-[[nodiscard]] grouping pack_cells(measured<Layout> const& input, Size const& size,
+[[nodiscard]] grouping pack_cells(measured<Layout>& input, demands_after after, Size const& size,
                                   Score const& score) {
   std::vector<std::uint32_t> order = order_descending(
       input.size(), [&size, layout = input.layout, first = input.demands.data()](std::size_t k) {
         return size(layout.amounts(first[k]), k);
       });
-  std::vector<typename Layout::demand_type> demands;
-  demands.reserve(input.size());
-  for (std::uint32_t& k : order) {
-    demands.push_back(input.demands[k]);
-    k = input.index(k);
+  std::vector<typename Layout::demand_type> demands(input.size());
+  for (std::size_t position = 0; position != order.size(); ++position) {
+    demands[position] = input.demands[order[position]];
   }
+  if (after == demands_after::freed) release(input.demands);
   auto assigned = best_fit_cells(input.layout, std::move(demands), input.capacity, score);
+  number_to_index(order, input.oversized);
   return std::move(assigned).collect(order);
 }
 
-/// The packing with the fewest groups of several attempts, as many as are cheap; one that reaches the
-/// lower bound is the last.
+/// The packing with the fewest groups of several attempts, as many as are cheap; one that reaches
+/// the lower bound is the last.
 template <class Layout, class Score>
 [[nodiscard]] packing pack_attempts(measured<Layout>&& input, best_fit_options const& options,
                                     Score const& score) {
@@ -183,8 +196,9 @@ template <class Layout, class Score>
   packing result;
   result.report.lower_bound = measured_bound(input);
   for (std::size_t attempt = 0; attempt != most_attempts; ++attempt) {
-    grouping groups =
-        pack_cells(input, sample_size(input.capacity, options.measure, attempt), score);
+    auto const after = attempt + 1 == most_attempts ? demands_after::freed : demands_after::kept;
+    sample_size const size(input.capacity, options.measure, attempt);
+    grouping groups = pack_cells(input, after, size, score);
     if (attempt == 0 || groups.size() < result.groups.size()) result.groups = std::move(groups);
     ++result.report.rounds;
     result.report.item_rounds += count;
@@ -197,36 +211,40 @@ template <class Layout, class Score>
 }  // namespace detail
 
 struct best_fit_decreasing_fn {
-  /// Takes the samples from the largest to the smallest and puts each into the group that it fits best,
-  /// or opens a group where it fits none. `options.measure` says what is large, and `score(left, demand)`
-  /// what is best: the group with the least score. Equal samples are taken by ascending index; of equal
-  /// groups the one that changed last is taken.
+  /// Takes the samples from the largest to the smallest and puts each into the group that it fits
+  /// best, or opens a group where it fits none. `options.measure` says what is large, and
+  /// `score(left, demand)` what is best: the group with the least score. Equal samples are taken by
+  /// ascending index; of equal groups the one that changed last is taken.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds. For one resource
-  /// it takes at most 11/9 of the fewest groups plus one. For several, the rooms of the groups are looked
-  /// up at a resolution of at least n / 64 levels; where a room needs more, up to 16 groups of a level
-  /// are tried, and a group that would fit may be passed over.
+  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds. For one
+  /// resource it takes at most 11/9 of the fewest groups plus four. For several, the groups are
+  /// looked up by their room in at most 64 cells, and within a cell by the resource whose demands
+  /// vary most, at a resolution that is exact for common capacities (images below 64, tokens below
+  /// 32768 / images). Where it is not, up to 16 groups of a cell are tried, and one that would fit
+  /// may be passed over.
   ///
   /// Neighbours among the groups resemble each other: deal or shuffle the groups before training.
-  /// Complexity: linear for one integer resource, but for comparisons among sizes or rooms that agree in
-  /// their leading bits; for several, at most 64 cells of groups are looked at for each sample, and about
-  /// four as a rule. Memory: at most 24 + 8R bytes per sample, result included, and 256 KiB.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity that is not
-  /// positive and for a demand that is negative or not finite, `std::length_error` above 2^32 - 1
-  /// samples. Sources: Johnson, 1973; Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin
-  /// packing", 2011.
+  /// Complexity: linear for one integer resource, but for comparisons among sizes or rooms that
+  /// agree in their leading bits; for several, linear for the sort and at most 64 cells for each
+  /// sample. Memory: at most 24 + 8R bytes per sample, result included, and 256 KiB. Determinism:
+  /// portable for integers. Errors: `std::invalid_argument` for a capacity that is not positive, no
+  /// attempts, a demand that is negative or not finite and a score that is not a number;
+  /// `std::length_error` above 2^32 - 1 samples. Sources: Johnson, 1973; Panigrahy, Talwar, Uyeda,
+  /// Wieder, "Heuristics for vector bin packing", 2011.
   template <class Samples, class Demand, class Capacity, class Score>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
-             fit_score<Score, resources<detail::kinds_of<Capacity>,
-                                        detail::working_weight_of<Samples, Demand, Capacity>>>
+        fit_score<Score, resources<detail::kinds_of<Capacity>,
+                                   detail::working_weight_of<Samples, Demand, Capacity>>>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, best_fit_options const& options,
                                    Score const& score) const {
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using input_type = std::remove_cvref_t<decltype(input)>;
       auto const user_score = [&](auto const& left, auto const& amounts) {
-        return score(input_type::in_user_units(left, input.units),
-                     input_type::in_user_units(amounts, input.units));
+        auto const value = score(input_type::in_user_units(left, input.units),
+                                 input_type::in_user_units(amounts, input.units));
+        if (!(value == value)) detail::throw_invalid(name, "the score of a group is not a number");
+        return value;
       };
       return detail::pack_attempts(std::move(input), options, user_score);
     });
@@ -240,8 +258,7 @@ struct best_fit_decreasing_fn {
                                    best_fit_options const& options = {}) const {
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using amounts_type = typename std::remove_cvref_t<decltype(input)>::amounts_type;
-      if constexpr (amounts_type::size() == 1 &&
-                    std::integral<typename amounts_type::value_type>) {
+      if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
         return detail::pack_line(std::move(input));
       } else {
         return detail::pack_attempts(std::move(input), options, least_slack(input.capacity));

@@ -22,8 +22,9 @@
 
 namespace omnibal::inline v0 {
 
-/// What variable-length attention kernels take for each group: where its sequences begin and end, and
-/// how long the longest is. All numbers are tokens, as the 32-bit signed integers of those kernels.
+/// What variable-length attention kernels take for each group: where its sequences begin and end,
+/// and how long the longest is. All numbers are tokens, as the 32-bit signed integers of those
+/// kernels.
 class sequence_offsets {
  public:
   /// The number of groups.
@@ -39,13 +40,13 @@ class sequence_offsets {
   /// The number of tokens of a group.
   [[nodiscard]] std::int32_t tokens(std::size_t group) const { return (*this)[group].back(); }
 
-  /// The cumulative lengths of all groups one after the other, group g at `begins()[g]`: one copy takes
-  /// them to a device.
+  /// The cumulative lengths of all groups one after the other, group g at `begins()[g]`: one copy
+  /// takes them to a device.
   [[nodiscard]] std::span<std::int32_t const> offsets() const noexcept { return offsets_; }
   [[nodiscard]] std::span<std::size_t const> begins() const noexcept { return begins_; }
 
-  /// Writes the position of each token within its sequence, 0, 1, ..., l0 - 1, 0, 1, ..., and returns the
-  /// end of the output. Complexity: linear in `tokens(group)`. Allocates nothing.
+  /// Writes the position of each token within its sequence, 0, 1, ..., l0 - 1, 0, 1, ..., and
+  /// returns the end of the output. Complexity: linear in `tokens(group)`. Allocates nothing.
   template <std::output_iterator<std::int32_t> Output>
   Output position_ids(std::size_t group, Output output) const {
     auto const offsets = (*this)[group];
@@ -66,12 +67,13 @@ class sequence_offsets {
 struct cu_seqlens_fn {
   /// The cumulative sequence lengths of each group, its samples in their order.
   ///
-  /// `length` measures a sample in tokens. Complexity: linear. Memory: 4 bytes per item and 16 per group.
-  /// Determinism: portable. Errors: `std::invalid_argument` for an index that is not in `samples` and
-  /// for a negative length; `std::overflow_error` for a group of more than 2^31 - 1 tokens.
+  /// `length` measures a sample in tokens. Complexity: linear. Memory: 4 bytes per item and 16 per
+  /// group. Determinism: portable. Errors: `std::invalid_argument` for an index that is not in
+  /// `samples` and for a negative length; `std::overflow_error` for a group of more than 2^31 - 1
+  /// tokens.
   template <sample_range Samples, class Length = std::identity>
     requires cost_function<Length, sample_reference<Samples>> &&
-             std::integral<demand_result<Length, sample_reference<Samples>>>
+        integral_amount<demand_result<Length, sample_reference<Samples>>>
   [[nodiscard]] sequence_offsets operator()(grouping_view groups, Samples const& samples,
                                             Length const& length = {}) const {
     auto const first = std::ranges::begin(samples);
@@ -94,7 +96,8 @@ struct cu_seqlens_fn {
         detail::check_weight("cu_seqlens", "length", item, tokens);
         detail::checked_add("cu_seqlens", "the tokens of a group", end, tokens);
         if (end > std::numeric_limits<std::int32_t>::max()) {
-          detail::throw_overflow("cu_seqlens", "the number of tokens of group " + detail::to_text(g));
+          detail::throw_overflow("cu_seqlens",
+                                 "the number of tokens of group " + detail::to_text(g));
         }
         result.offsets_.push_back(static_cast<std::int32_t>(end));
         longest = std::max(longest, tokens);

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/release.hpp>
 #include <omnibal/pack/detail/group_writer.hpp>
 #include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -46,16 +47,13 @@ class isf_rounds {
  public:
   using record_type = record<typename Layout::demand_type>;
 
-  /// Takes the demands over into the pool.
+  /// Moves the samples of `input` into the pool.
   isf_rounds(measured<Layout>& input, Keep const& keep)
-      : layout_(input.layout), units_(input.units), keep_(keep), groups_(input.size()) {
-    pool_.reserve(input.size());
-    for (std::size_t k = 0; k != input.size(); ++k) {
-      pool_.push_back({input.demands[k], input.index(k)});
-    }
-    input.demands = {};
-    input.indices = {};
-  }
+      : layout_(input.layout),
+        units_(input.units),
+        keep_(keep),
+        pool_(take_pool(input)),
+        groups_(pool_.size()) {}
 
   template <class Shuffle>
   void run(isf_options const& options, Shuffle const& shuffle, packing_report& report) {
@@ -68,32 +66,53 @@ class isf_rounds {
       pool_.resize(rejected);
       report.item_rounds += before;
       ++report.rounds;
-      gains = static_cast<double>(before - rejected) >=
-              options.min_gain * static_cast<double>(before);
+      gains =
+          static_cast<double>(before - rejected) >= options.min_gain * static_cast<double>(before);
     }
   }
 
   [[nodiscard]] grouping take() && {
-    pool_ = {};
-    spare_ = {};
+    release(pool_);
+    release(spare_);
     return std::move(groups_).take();
   }
 
  private:
   using room_type = typename Layout::room_type;
 
+  [[nodiscard]] static std::vector<record_type> take_pool(measured<Layout>& input) {
+    std::vector<record_type> pool(input.size());
+    fitting_indices indices(input.oversized);
+    for (std::size_t k = 0; k != pool.size(); ++k) pool[k] = {input.demands[k], indices.next()};
+    release(input.demands);
+    return pool;
+  }
+
   template <class Shuffle>
   void shuffle_pool(Shuffle const& shuffle, std::size_t round) {
-    if constexpr (rng::random_access_shuffler<Shuffle>) {
-      auto const order = shuffle.order(pool_.size(), round);
-      gather([&order](std::size_t i) { return static_cast<std::size_t>(order(i)); });
-    } else if constexpr (rng::any_element_shuffler<Shuffle>) {
-      shuffle(std::span<record_type>(pool_), round);
-    } else {
+    if constexpr (!rng::any_element_shuffler<Shuffle>) {
       std::vector<std::uint32_t> order(pool_.size());
       std::iota(order.begin(), order.end(), std::uint32_t{0});
       shuffle(std::span<std::uint32_t>(order), round);
+      check_permutation(order, round);
       gather([&order](std::size_t i) { return order[i]; });
+    } else if constexpr (rng::random_access_shuffler<Shuffle>) {
+      auto const order = shuffle.order(pool_.size(), round);
+      gather([&order](std::size_t i) { return static_cast<std::size_t>(order(i)); });
+    } else {
+      shuffle(std::span<record_type>(pool_), round);
+    }
+  }
+
+  static void check_permutation(std::vector<std::uint32_t> const& order, std::size_t round) {
+    std::vector<bool> seen(order.size());
+    for (std::uint32_t const index : order) {
+      if (index >= order.size() || seen[index]) {
+        throw_invalid("isf", "shuffle gave index " + to_text(index) +
+                                 (index < order.size() ? " twice" : ", which is out of range,") +
+                                 " in round " + to_text(round));
+      }
+      seen[index] = true;
     }
   }
 
@@ -104,12 +123,12 @@ class isf_rounds {
     pool_.swap(spare_);
   }
 
-  /// Next-fit over the pool: appends the kept groups to the result and moves the records of the others
-  /// to the front of the pool; returns how many those are.
+  /// Next-fit over the pool: appends the kept groups to the result and moves the records of the
+  /// others to the front of the pool; returns how many those are.
   ///
   /// Where a group ends and whether it is kept is unpredictable, so the loops over samples have no
-  /// branches on either: a block of samples is cut into groups, the groups are judged, and each sample
-  /// is written to both places, of which one advances.
+  /// branches on either: a block of samples is cut into groups, the groups are judged, and each
+  /// sample is written to both places, of which one advances.
   std::size_t regroup(bool last, packing_report& report) {
     constexpr std::size_t block = 1024;
     std::uint16_t ordinals[block];
@@ -183,26 +202,27 @@ class isf_rounds {
 
 struct isf_fn {
   /// Iterative sampling and filtering: shuffle the pool, pack it by next-fit, keep the groups that
-  /// satisfy the keep rule, return the samples of the others to the pool in their order; repeat. The
-  /// last round keeps every group, and the report counts those below the rule. Ends early when the pool
-  /// is empty, and on request when a round gains too little.
+  /// satisfy the keep rule, return the samples of the others to the pool in their order; repeat.
+  /// The last round keeps every group, and the report counts those below the rule. Ends early when
+  /// the pool is empty, and on request when a round gains too little.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds. `keep(load)`
-  /// defaults to `reaches_any` of 31/32 of the capacity. `shuffle(span, round)` defaults to
-  /// `rng::fisher_yates{0}`; with `rng::feistel` the GPU gives the same groups, with
-  /// `rng::numpy_shuffle` the reference implementation does, where no sample is oversized.
+  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds.
+  /// `keep(load)` defaults to `reaches_any` of 31/32 of the capacity. `shuffle(span, round)`
+  /// defaults to `rng::fisher_yates{0}`; with `rng::numpy_shuffle` and the keep rule "images equal
+  /// to the capacity or tokens at least the threshold" the groups and their order are those of the
+  /// reference implementation, where no sample is oversized.
   ///
-  /// Complexity: linear in `report.item_rounds`. Memory per sample: one record of 8 to 8R + 8 bytes and
-  /// 8 bytes of result; one record more with `rng::feistel`, and 4 bytes more with a shuffler that takes
-  /// indices only. Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity
-  /// that is not positive, a threshold above it, no rounds, a gain that is not in [0, 1], a demand that
-  /// is negative or not finite; `std::length_error` above 2^32 - 1 samples. Source: Yao et al.,
-  /// OmniBal, ICML 2025.
+  /// Complexity: linear in `report.item_rounds`. Memory: at most 24 + 8R bytes per sample, result
+  /// included; a record of 8 to 8R + 8 bytes more with `rng::feistel` and with a shuffler of
+  /// indices. Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity
+  /// that is not positive, a threshold above it, no rounds, a gain that is not in [0, 1], a demand
+  /// that is negative or not finite, a shuffler that does not permute; `std::length_error` above
+  /// 2^32 - 1 samples. Source: Yao et al., OmniBal, ICML 2025.
   template <class Samples, class Demand, class Capacity, class Keep, class Shuffle>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
-             keep_rule<Keep, resources<detail::kinds_of<Capacity>,
-                                       detail::working_weight_of<Samples, Demand, Capacity>>> &&
-             shuffler<Shuffle>
+        keep_rule<Keep, resources<detail::kinds_of<Capacity>,
+                                  detail::working_weight_of<Samples, Demand, Capacity>>> &&
+        shuffler<Shuffle>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, isf_options const& options,
                                    Keep const& keep, Shuffle const& shuffle) const {
@@ -230,8 +250,8 @@ struct isf_fn {
   /// The same with `rng::fisher_yates{0}`.
   template <class Samples, class Demand, class Capacity, class Keep>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
-             keep_rule<Keep, resources<detail::kinds_of<Capacity>,
-                                       detail::working_weight_of<Samples, Demand, Capacity>>>
+        keep_rule<Keep, resources<detail::kinds_of<Capacity>,
+                                  detail::working_weight_of<Samples, Demand, Capacity>>>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, isf_options const& options,
                                    Keep const& keep) const {
@@ -245,8 +265,7 @@ struct isf_fn {
                                    Capacity const& capacity,
                                    isf_options const& options = {}) const {
     auto const limits = detail::checked_capacity<Samples, Demand, Capacity>("isf", capacity);
-    return (*this)(samples, demand, capacity, options, reaches_most(limits),
-                   rng::fisher_yates{});
+    return (*this)(samples, demand, capacity, options, reaches_most(limits), rng::fisher_yates{});
   }
 };
 

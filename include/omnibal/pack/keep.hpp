@@ -24,9 +24,10 @@ struct reaches_any {
 
   template <class T>
   [[nodiscard]] constexpr bool operator()(resources<Threshold::size(), T> const& load) const {
+    using common = std::common_type_t<T, typename Threshold::value_type>;
     bool result = false;
     for (std::size_t r = 0; r != load.size(); ++r) {
-      result |= load[r] >= static_cast<T>(threshold[r]);
+      result |= static_cast<common>(load[r]) >= static_cast<common>(threshold[r]);
     }
     return result;
   }
@@ -36,13 +37,13 @@ struct reaches_any {
   template <class T>
   constexpr void check(std::string_view function,
                        resources<Threshold::size(), T> const& capacity) const {
+    using common = std::common_type_t<T, typename Threshold::value_type>;
     for (std::size_t r = 0; r != capacity.size(); ++r) {
       detail::check_weight(function, "threshold", r, threshold[r]);
-      if (static_cast<T>(threshold[r]) > capacity[r]) {
+      if (static_cast<common>(threshold[r]) > static_cast<common>(capacity[r])) {
         detail::throw_invalid(function, "threshold[" + detail::to_text(r) + "] is " +
                                             detail::to_text(threshold[r]) +
-                                            ", above the capacity " +
-                                            detail::to_text(capacity[r]));
+                                            ", above the capacity " + detail::to_text(capacity[r]));
       }
     }
   }
@@ -53,8 +54,7 @@ reaches_any(Threshold) -> reaches_any<Threshold>;
 
 /// The default rule: one resource reaches 31/32 of the capacity, rounded up.
 template <std::size_t R, class T>
-[[nodiscard]] constexpr reaches_any<resources<R, T>> reaches_most(
-    resources<R, T> const& capacity) {
+[[nodiscard]] constexpr reaches_any<resources<R, T>> reaches_most(resources<R, T> const& capacity) {
   reaches_any<resources<R, T>> rule{capacity};
   for (T& amount : rule.threshold.amounts) amount = static_cast<T>(amount - amount / 32);
   return rule;

@@ -15,14 +15,14 @@
 namespace omnibal::inline v0 {
 
 struct next_fit_fn {
-  /// Fills one group after the other in the order of the samples: a sample that does not fit the open
-  /// group closes it and opens the next.
+  /// Fills one group after the other in the order of the samples: a sample that does not fit the
+  /// open group closes it and opens the next.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds. At most twice
-  /// the fewest groups for one resource. Complexity: linear. Memory: one record of 8 to 8R + 8 bytes
-  /// and 8 bytes of result per sample. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for a capacity that is not positive and for a demand that is negative or
-  /// not finite, `std::length_error` above 2^32 - 1 samples. Source: Johnson, 1973.
+  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds. At most
+  /// twice the fewest groups for one resource. Complexity: linear. Memory: one record of 8 to 8R +
+  /// 8 bytes and 8 bytes of result per sample. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for a capacity that is not positive and for a demand that is negative
+  /// or not finite, `std::length_error` above 2^32 - 1 samples. Source: Johnson, 1973.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
@@ -34,13 +34,14 @@ struct next_fit_fn {
       result.report.item_rounds = input.size();
       detail::group_writer groups(input.size());
       auto output = groups.end();
+      detail::fitting_indices indices(input.oversized);
       std::size_t begin = 0;
       auto room = input.layout.empty_room();
       for (std::size_t i = 0; i != input.size(); ++i) {
         bool const fitted = input.layout.take_or_renew(room, input.demands[i]);
         output.close(i - begin, fitted ? 0 : 1);
         begin = fitted ? begin : i;
-        output.write(input.index(i), 1);
+        output.write(indices.next(), 1);
       }
       if (input.size() != 0) output.close(input.size() - begin, 1);
       groups.set_end(output);

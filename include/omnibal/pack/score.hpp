@@ -13,13 +13,12 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor (left, demand) to a weight: how bad it is that a group has `left` of its capacity once a
-/// sample with this demand is in it. The least score wins. Where more is left of any resource and less
-/// of none, the score must not be lower.
+/// A functor (left, demand) to a weight: how bad it is that a group has `left` of its capacity once
+/// a sample with this demand is in it. The least score wins. Where more is left of any resource and
+/// less of none, the score must not be lower.
 template <class Score, class Amounts>
 concept fit_score = std::regular_invocable<Score const&, Amounts const&, Amounts const&> &&
-                    weight<std::remove_cvref_t<
-                        std::invoke_result_t<Score const&, Amounts const&, Amounts const&>>>;
+    weight<std::remove_cvref_t<std::invoke_result_t<Score const&, Amounts const&, Amounts const&>>>;
 
 /// The default score: the shares of the capacity that are left, summed over the resources.
 ///

@@ -27,9 +27,9 @@ struct wide_product {
 
 /// A uniform integer in [0, n), without bias.
 ///
-/// `generator` gives uniform 64-bit words. Precondition: `n > 0`. Complexity: constant expected; draws
-/// one word with probability 1 - n / 2^64 at least. Determinism: portable, the same on host and
-/// device. Source: Lemire, "Fast random integer generation in an interval", ACM TOMACS 2019.
+/// `generator` gives uniform 64-bit words. Precondition: `n > 0`. Complexity: constant expected;
+/// draws one word with probability 1 - n / 2^64 at least. Determinism: portable, the same on host
+/// and device. Source: Lemire, "Fast random integer generation in an interval", ACM TOMACS 2019.
 template <class Generator>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t below(Generator& generator,
                                                                 std::uint64_t n) {

@@ -20,8 +20,8 @@ namespace omnibal::inline v0::rng {
 /// A counter-based uniform random bit generator: the i-th word is a function of seed, stream and i,
 /// so that any word can be had in constant time and streams need no coordination.
 ///
-/// Models `std::uniform_random_bit_generator`. Not for cryptography. Determinism: portable, the same
-/// on host and device; golden values pin it. Source: Steele, Lea, Flood, "Fast splittable
+/// Models `std::uniform_random_bit_generator`. Not for cryptography. Determinism: portable, the
+/// same on host and device; golden values pin it. Source: Steele, Lea, Flood, "Fast splittable
 /// pseudorandom number generators", OOPSLA 2014 (the counter form of SplitMix64).
 class engine {
  public:

@@ -16,9 +16,9 @@ namespace omnibal::inline v0::rng {
 /// Shuffles by a `permutation` of the positions: the element that comes to position i is the one at
 /// `order(n, round)(i)`, which a GPU thread or a resumed sampler computes without the others.
 ///
-/// Models `shuffler` and, through `order`, `random_access_shuffler`. Complexity: linear. The call on a
-/// span allocates a copy of it; `order` allocates nothing. Determinism: portable, the same on host
-/// and device.
+/// Models `shuffler` and, through `order`, `random_access_shuffler`. Complexity: linear. The call
+/// on a span allocates a copy of it; `order` allocates nothing. Determinism: portable, the same on
+/// host and device.
 struct feistel {
   std::uint64_t seed = 0;
 

@@ -4,8 +4,8 @@
 /// The default shuffler.
 
 #include <omnibal/rng/below.hpp>
-#include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/detail/swap_from_back.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,9 @@ namespace omnibal::inline v0::rng {
 /// Shuffles in place with words of `engine{seed, round}`: every order is equally likely.
 ///
 /// Models `shuffler`; takes elements of any type. Complexity: linear; memory is prefetched, so that
-/// arrays larger than the caches cost little more. Allocates nothing. Determinism: portable, and the
-/// order does not depend on the type of the elements. Source: Fisher, Yates 1938; Durstenfeld, 1964.
+/// arrays larger than the caches cost little more. Allocates nothing. Determinism: portable, and
+/// the order does not depend on the type of the elements. Source: Fisher, Yates 1938; Durstenfeld,
+/// 1964.
 struct fisher_yates {
   std::uint64_t seed = 0;
 
@@ -27,32 +28,31 @@ struct fisher_yates {
   template <class T>
   void operator()(std::span<T> items, std::uint64_t round) const {
     engine words(seed, round);
-    detail::swap_from_back(items, [&words](std::size_t* partners, std::size_t last,
-                                           std::size_t count) {
-      if (last > 0xffffffffu - 1) {
-        for (std::size_t k = 0; k != count; ++k) {
-          partners[k] = static_cast<std::size_t>(below(words, last - k + 1));
-        }
-        return;
-      }
-      // Below 2^32 one word has the bits for two partners.
-      auto bound = static_cast<std::uint32_t>(last + 1);
-      std::size_t k = 0;
-      for (; k + 1 < count; k += 2, bound -= 2) {
-        std::uint64_t const word = words();
-        partners[k] = half_below(words, static_cast<std::uint32_t>(word), bound);
-        partners[k + 1] = half_below(words, static_cast<std::uint32_t>(word >> 32), bound - 1);
-      }
-      if (k != count) {
-        partners[k] = half_below(words, static_cast<std::uint32_t>(words()), bound);
-      }
-    });
+    detail::swap_from_back(
+        items, [&words](std::size_t* partners, std::size_t last, std::size_t count) {
+          if (last > 0xffffffffu - 1) {
+            for (std::size_t k = 0; k != count; ++k) {
+              partners[k] = static_cast<std::size_t>(below(words, last - k + 1));
+            }
+            return;
+          }
+          // Below 2^32 one word has the bits for two partners.
+          auto bound = static_cast<std::uint32_t>(last + 1);
+          std::size_t k = 0;
+          for (; k + 1 < count; k += 2, bound -= 2) {
+            std::uint64_t const word = words();
+            partners[k] = half_below(words, static_cast<std::uint32_t>(word), bound);
+            partners[k + 1] = half_below(words, static_cast<std::uint32_t>(word >> 32), bound - 1);
+          }
+          if (k != count) {
+            partners[k] = half_below(words, static_cast<std::uint32_t>(words()), bound);
+          }
+        });
   }
 
  private:
   /// As `below` with the 32 bits of `half`; draws words only to replace rejected bits.
-  [[nodiscard]] static std::size_t half_below(engine& words, std::uint32_t half,
-                                              std::uint32_t n) {
+  [[nodiscard]] static std::size_t half_below(engine& words, std::uint32_t half, std::uint32_t n) {
     std::uint64_t product = std::uint64_t{half} * n;
     if (static_cast<std::uint32_t>(product) < n) [[unlikely]] {
       std::uint32_t const threshold = (0u - n) % n;

@@ -18,10 +18,11 @@ namespace omnibal::inline v0::rng {
 /// Shuffles as `numpy.random.RandomState(seed + max(round - 1, 0)).shuffle` does: the rounds of
 /// OmniBal's reference implementation, in which rounds 0 and 1 share a seed.
 ///
-/// Models `shuffler`; takes elements of any type. Complexity: linear. Allocates nothing. Determinism:
-/// portable, equal to NumPy bit for bit. Errors: `std::invalid_argument` for a sum of seed and round
-/// above 2^32 - 1, as NumPy; `std::length_error` above 2^32 elements. Source: NumPy's
-/// `legacy-distributions` and `mt19937` (Matsumoto, Nishimura 1998), masked rejection from the back.
+/// Models `shuffler`; takes elements of any type. Complexity: linear. Allocates nothing.
+/// Determinism: portable, equal to NumPy bit for bit. Errors: `std::invalid_argument` for a sum of
+/// seed and round above 2^32 - 1, as NumPy; `std::length_error` above 2^32 - 1 elements. Source:
+/// NumPy's `legacy-distributions` and `mt19937` (Matsumoto, Nishimura 1998), masked rejection from
+/// the back.
 struct numpy_shuffle {
   std::uint64_t seed = 0;
 
@@ -33,9 +34,9 @@ struct numpy_shuffle {
     constexpr std::uint64_t largest = std::numeric_limits<std::uint32_t>::max();
     std::uint64_t const offset = round == 0 ? 0 : round - 1;
     if (seed > largest || offset > largest - seed) {
-      omnibal::detail::throw_invalid(
-          "rng::numpy_shuffle", "seed " + omnibal::detail::to_text(seed) + " in round " +
-                                    omnibal::detail::to_text(round) + " is above 2^32 - 1");
+      omnibal::detail::throw_invalid("rng::numpy_shuffle",
+                                     "seed " + omnibal::detail::to_text(seed) + " in round " +
+                                         omnibal::detail::to_text(round) + " is above 2^32 - 1");
     }
     if (items.size() > largest) {
       omnibal::detail::throw_length("rng::numpy_shuffle", "items", items.size());
@@ -43,8 +44,7 @@ struct numpy_shuffle {
     detail::mersenne_twister twister(static_cast<std::uint32_t>(seed + offset));
     std::uint32_t words[detail::mersenne_twister::block];
     std::size_t used = detail::mersenne_twister::block;
-    detail::swap_from_back(items, [&](std::size_t* partners, std::size_t last,
-                                      std::size_t count) {
+    detail::swap_from_back(items, [&](std::size_t* partners, std::size_t last, std::size_t count) {
       // A rejected word is overwritten by the next one: rejection is unpredictable, so no branch.
       auto bound = static_cast<std::uint32_t>(last);
       for (std::size_t accepted = 0; accepted != count;) {

@@ -12,16 +12,17 @@ namespace omnibal::inline v0::rng {
 
 /// A pseudorandom permutation of [0, n) and its inverse, in constant time and memory.
 ///
-/// A Feistel network on pairs (high, low): low has a power of two values, high as many as it takes to
-/// cover n, so that all but about one in sqrt(n) pairs are below n and a walk rarely takes a second
-/// step; below 64 elements it takes 64 / n. Complexity: constant. Allocates nothing. Determinism: portable, the same on host and device;
-/// golden values pin it. Not for cryptography. Sources: Black, Rogaway, "Ciphers with arbitrary finite
-/// domains", CT-RSA 2002; Mitchell, Stokes, Frank, Holmes, "Bandwidth-optimal random shuffling for
-/// GPUs", 2021.
+/// A Feistel network on pairs (high, low): low has a power of two values, high as many as it takes
+/// to cover n, so that all but about one in sqrt(n) pairs are below n and a walk rarely takes a
+/// second step; below 64 elements it takes 64 / n. Complexity: constant. Allocates nothing.
+/// Determinism: portable, the same on host and device; golden values pin it. Not for cryptography.
+/// Sources: Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002; Mitchell, Stokes,
+/// Frank, Holmes, "Bandwidth-optimal random shuffling for GPUs", 2021.
 class permutation {
  public:
   OMNIBAL_HOST_DEVICE constexpr permutation(std::uint64_t n, std::uint64_t seed) : size_(n) {
-    // A network over few pairs favours some orders: small permutations walk through a larger domain.
+    // A network over few pairs favours some orders: small permutations walk through a larger
+    // domain.
     std::uint64_t const last = n < smallest_domain ? smallest_domain - 1 : n - 1;
     unsigned bits = 2;
     while (bits < 64 && (last >> bits) != 0) ++bits;

@@ -13,7 +13,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The group of each sample, samples in the order in which they are packed, and the size of each group.
+/// The group of each sample, samples in the order in which they are packed, and the size of each
+/// group.
 class group_assignment {
  public:
   explicit group_assignment(std::size_t sample_count)

@@ -4,6 +4,8 @@
 /// Best-fit decreasing for several resources.
 
 #include <omnibal/pack/detail/assignment.hpp>
+#include <omnibal/pack/detail/demand_traits.hpp>
+#include <omnibal/pack/detail/room_levels.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -17,52 +19,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Maps the room in one resource to levels 0 .. count() - 1, which rise with it.
-template <class T>
-class room_levels {
- public:
-  room_levels() = default;
-  room_levels(T capacity, std::size_t most) {
-    if constexpr (std::floating_point<T>) {
-      count_ = most;
-      step_ = capacity / static_cast<double>(most);
-    } else {
-      while ((static_cast<std::uint64_t>(capacity) >> shift_) >= most) ++shift_;
-      count_ = static_cast<std::size_t>(static_cast<std::uint64_t>(capacity) >> shift_) + 1;
-    }
-  }
-
-  [[nodiscard]] std::size_t count() const { return count_; }
-
-  [[nodiscard]] std::size_t operator()(T room) const {
-    if constexpr (std::floating_point<T>) {
-      return std::min(count_ - 1, static_cast<std::size_t>(std::max(0.0, room / step_)));
-    } else {
-      return static_cast<std::size_t>(static_cast<std::uint64_t>(room) >> shift_);
-    }
-  }
-
-  /// A room that is not above any room of this level.
-  [[nodiscard]] T least(std::size_t level) const {
-    if constexpr (std::floating_point<T>) {
-      return level == 0 ? T{0} : (static_cast<double>(level) - 0.5) * step_;
-    } else {
-      return static_cast<T>(static_cast<std::uint64_t>(level) << shift_);
-    }
-  }
-
- private:
-  std::size_t count_ = 1;
-  unsigned shift_ = 0;
-  double step_ = 1;
-};
-
-/// The groups with room, by cells of their rooms in all resources but one, the fine one, and within a
-/// cell by levels of the fine room, so that the group with the least fine room that a sample fits is
-/// found by scanning bits. At most 64 cells: a word says which hold groups.
+/// The groups with room, by cells of their rooms in all resources but one, the fine one, and within
+/// a cell by levels of the fine room, so that the group with the least fine room that a sample fits
+/// is found by scanning bits. At most 64 cells: a word says which hold groups.
 ///
-/// Where every room has a level of its own, the search is exact; else at most `probes` groups of a cell
-/// are tried, and one that fits may be missed.
+/// Where every room has a level of its own, the search is exact; else at most `probes` groups of a
+/// cell are tried, and one that fits may be missed.
 template <class Layout, std::size_t R, class T>
 class cell_rooms {
  public:
@@ -72,23 +34,33 @@ class cell_rooms {
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// `rooms[g]` is the room of group g, kept by the caller; `fine` is the fine resource.
+  /// `rooms[g]` is the room of group g, kept by the caller.
   cell_rooms(Layout const& layout, room_type const* rooms, amounts_type const& capacity,
-             std::size_t fine, std::size_t sample_count)
-      : layout_(layout), rooms_(rooms), fine_(fine), next_(sample_count) {
-    std::size_t cells_left = most_cells;
-    std::size_t kinds_left = R - 1;
+             demand_traits<R, T> const& traits, std::size_t sample_count)
+      : layout_(layout), rooms_(rooms), fine_(traits.finest), next_(sample_count) {
+    // Enough levels to be exact for common capacities, and no more than the samples are worth.
+    std::size_t const most_levels =
+        std::max(std::clamp<std::size_t>(16 * sample_count, 4096, 32768), sample_count);
     std::size_t cells = 1;
-    for (std::size_t r = 0; r != R; ++r) {
-      if (r == fine) continue;
-      coarse_[r] = room_levels<T>(capacity[r], root(cells_left, kinds_left--));
+    std::size_t kinds_left = 0;
+    for (std::size_t r = 0; r != R; ++r) kinds_left += r != fine_ && traits.binds[r] ? 1 : 0;
+    auto const divide = [&](std::size_t r, std::size_t most) {
+      coarse_[r] = room_levels<T>(capacity[r], most);
       strides_[r] = cells;
       cells *= coarse_[r].count();
-      cells_left = most_cells / cells;
+    };
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r != fine_ && traits.binds[r]) divide(r, root(most_cells / cells, kinds_left--));
     }
-    // Enough levels to be exact for common capacities, and no more than the samples are worth.
-    std::size_t const worth = std::clamp<std::size_t>(16 * sample_count, 4096, 32768);
-    levels_ = room_levels<T>(capacity[fine], std::max(worth, sample_count) / cells);
+    // A resource that does not bind gets what the fine one can spare.
+    std::size_t const fine_levels =
+        room_levels<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r == fine_ || traits.binds[r]) continue;
+      std::size_t const spare = most_levels / fine_levels / cells;
+      divide(r, std::clamp<std::size_t>(spare, 1, most_cells / cells));
+    }
+    levels_ = room_levels<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
     words_ = (levels_.count() + 63) / 64;
     summary_words_ = (words_ + 63) / 64;
     heads_.assign(cells * levels_.count(), none);
@@ -96,13 +68,13 @@ class cell_rooms {
     summaries_.assign(cells * summary_words_, 0);
     for (std::size_t cell = 0; cell != cells; ++cell) {
       for (std::size_t r = 0; r != R; ++r) {
-        if (r != fine) least_[cell][r] = coarse_[r].least(level_of(cell, r));
+        if (r != fine_) least_[cell][r] = coarse_[r].least(level_of(cell, r));
       }
     }
   }
 
-  /// Removes and returns the group that fits with the least score, or `none`. Of equal scores the lower
-  /// cell wins, of equal rooms the group that has had it for the shortest time.
+  /// Removes and returns the group that fits with the least score, or `none`. Of equal scores the
+  /// lower cell wins, of equal rooms the group that has had it for the shortest time.
   template <class Score>
   std::uint32_t take(demand_type const& demand, Score const& score) {
     amounts_type const amounts = layout_.amounts(demand);
@@ -120,7 +92,7 @@ class cell_rooms {
       }
       place const found_here = first_fit(cell, demand, levels_(amounts[fine_]));
       if (found_here.group == none) continue;
-      amounts_type const left = layout_.left(rooms_[found_here.group]) - amounts;
+      amounts_type const left = left_after(found_here.group, amounts);
       auto const new_score = score(left, amounts);
       if (found && !(new_score < best_score)) continue;
       found = true;
@@ -190,6 +162,16 @@ class cell_rooms {
       }
     }
     return true;
+  }
+
+  /// What is left of the capacity in a group with these amounts; rounding does not make it
+  /// negative.
+  [[nodiscard]] amounts_type left_after(std::uint32_t group, amounts_type const& amounts) const {
+    amounts_type left = layout_.left(rooms_[group]) - amounts;
+    if constexpr (std::floating_point<T>) {
+      for (T& amount : left.amounts) amount = std::max(T{0}, amount);
+    }
+    return left;
   }
 
   /// No group of the cell has less left in any resource after these amounts.
@@ -272,51 +254,20 @@ class cell_rooms {
   std::vector<std::uint32_t> next_;
 };
 
-/// The resource in which the demands differ most often, judged by at most 1024 of them; the last of
-/// those that are equal in this.
-template <class Layout, std::size_t R, class Demands>
-[[nodiscard]] std::size_t finest_resource(Layout const& layout, Demands const& demands) {
-  using value_type = decltype(layout.amount(demands[0], 0));
-  constexpr std::size_t most = 1024;
-  std::size_t const count = std::min(most, demands.size());
-  std::size_t finest = R - 1;
-  std::size_t most_values = 0;
-  for (std::size_t r = R; r-- != 0;) {
-    std::vector<value_type> values(count);
-    for (std::size_t k = 0; k != count; ++k) {
-      values[k] = layout.amount(demands[k * demands.size() / count], r);
-    }
-    std::sort(values.begin(), values.end());
-    auto const distinct =
-        static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
-    if (distinct > most_values) {
-      most_values = distinct;
-      finest = r;
-    }
-  }
-  return finest;
-}
-
 /// Best-fit of `demands` in their order, each of which fits an empty group; overwrites them.
 ///
 /// The room of group g replaces demand g: a group is opened by a sample of its own, so sample g has
 /// been packed by then.
 template <class Layout, std::size_t R, class T, class Score>
-[[nodiscard]] group_assignment best_fit_cells(
-    Layout const& layout, std::vector<typename Layout::demand_type> demands,
-    resources<R, T> const& capacity, Score const& score) {
+[[nodiscard]] group_assignment best_fit_cells(Layout const& layout,
+                                              std::vector<typename Layout::demand_type> demands,
+                                              resources<R, T> const& capacity, Score const& score) {
   group_assignment result(demands.size());
   if (demands.empty()) return result;
-  resources<R, T> smallest = capacity;
-  for (auto const& demand : demands) {
-    for (std::size_t r = 0; r != R; ++r) {
-      smallest[r] = std::min<T>(smallest[r], layout.amount(demand, r));
-    }
-  }
-  auto const least_demand = layout.encode(smallest);
+  auto const traits = traits_of(layout, demands, capacity);
+  auto const least_demand = layout.encode(traits.smallest);
   auto* const rooms = demands.data();
-  cell_rooms<Layout, R, T> open(layout, rooms, capacity, finest_resource<Layout, R>(layout, demands),
-                                demands.size());
+  cell_rooms<Layout, R, T> open(layout, rooms, capacity, traits, demands.size());
   for (std::size_t k = 0; k != demands.size(); ++k) {
     auto const demand = demands[k];
     std::uint32_t group = open.take(demand, score);

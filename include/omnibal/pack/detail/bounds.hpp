@@ -16,10 +16,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Martello and Toth's L2 over values in ascending order, `value(k)` occurring `count(k)` times: for
-/// each threshold alpha <= capacity / 2 the values above capacity - alpha take a group alone, the
-/// others above capacity / 2 one each, and what the values from alpha on exceed the room beside the
-/// latter takes further groups. Thresholds that are values suffice; the lowest gives the volume bound.
+/// Martello and Toth's L2 over values in ascending order, `value(k)` occurring `count(k)` times:
+/// for each threshold alpha <= capacity / 2 the values above capacity - alpha take a group alone,
+/// the others above capacity / 2 one each, and what the values from alpha on exceed the room beside
+/// the latter takes further groups. Thresholds that are values suffice; the lowest gives the volume
+/// bound.
 template <class Value, class Count>
 [[nodiscard]] std::size_t martello_toth_bound(std::size_t entries, Value const& value,
                                               Count const& count, std::int64_t capacity) {
@@ -126,9 +127,9 @@ template <class Value, class T>
   }
 }
 
-/// The bound from conflicts between two resources: for a threshold x the samples with a above half of
-/// its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs. Thresholds
-/// are multiples of a power of two, 1 where the capacity of b is small.
+/// The bound from conflicts between two resources: for a threshold x the samples with a above half
+/// of its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs.
+/// Thresholds are multiples of a power of two, 1 where the capacity of b is small.
 template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
@@ -153,8 +154,8 @@ template <class ValueA, class ValueB>
   std::size_t bound = conflicting;
   std::size_t next_small = buckets;
   for (std::size_t k = 1; k != buckets; ++k) {
-    // Threshold x = k << shift: the samples with large a in bucket k - 1 leave, and those with small a
-    // in all buckets that lie wholly above capacity - x enter.
+    // Threshold x = k << shift: the samples with large a in bucket k - 1 leave, and those with
+    // small a in all buckets that lie wholly above capacity - x enter.
     auto const threshold = static_cast<std::int64_t>(k << shift);
     if (threshold > capacity_b - threshold + 1) break;
     conflicting -= large_a[k - 1];

@@ -16,10 +16,12 @@ namespace omnibal::inline v0::detail {
 class group_writer {
  public:
   /// For at most `item_count` items, and no empty groups.
-  explicit group_writer(std::size_t item_count) : offsets_(item_count + 2), items_(item_count + 1) {}
+  explicit group_writer(std::size_t item_count)
+      : offsets_(item_count + 2), items_(item_count + 1) {}
 
-  /// Writes items and the ends of groups without branches: a write that does not advance is overwritten.
-  /// The two sides are independent; in the end the sizes of the groups must add up to the items.
+  /// Writes items and the ends of groups without branches: a write that does not advance is
+  /// overwritten. The two sides are independent; in the end the sizes of the groups must add up to
+  /// the items.
   class cursor {
    public:
     cursor(std::uint32_t* last_offset, std::uint32_t* next_item)

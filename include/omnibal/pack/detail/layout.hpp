@@ -14,7 +14,8 @@
 ///   load(room)              capacity minus room, as resources
 ///   fits(room, demand)
 ///   take(room, demand)      takes the demand out of the room; precondition: it fits
-///   take_or_renew(room, demand)  the same where it fits, else out of an empty room; whether it fitted
+/// take_or_renew(room, demand)  the same where it fits, else out of an empty room; whether it
+/// fitted
 
 #include <omnibal/config.hpp>
 #include <omnibal/resources.hpp>
@@ -145,8 +146,8 @@ class wide_layout {
   amounts_type capacity_;
 };
 
-/// Floating-point amounts. The room is kept as the load, so that a load is the sum of its demands in
-/// the order of packing and not what rounding left of the capacity.
+/// Floating-point amounts. The room is kept as the load, so that a load is the sum of its demands
+/// in the order of packing and not what rounding left of the capacity.
 template <std::size_t R>
 class floating_layout {
  public:

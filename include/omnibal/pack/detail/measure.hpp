@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/exact_divisor.hpp>
 #include <omnibal/pack/detail/layout.hpp>
 #include <omnibal/resources.hpp>
 
@@ -22,8 +23,37 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Samples ready to be packed. Amounts are in `units`: integer demands that share a divisor are divided
-/// by it where the capacity is large, so that time and memory do not depend on the unit of a resource.
+/// The indices of the samples that are not oversized, ascending.
+class fitting_indices {
+ public:
+  /// Precondition: `oversized` ascends and outlives this object.
+  explicit fitting_indices(std::vector<std::uint32_t> const& oversized)
+      : next_oversized_(oversized.data()), end_(next_oversized_ + oversized.size()) {}
+
+  [[nodiscard]] std::uint32_t next() {
+    for (; next_oversized_ != end_ && *next_oversized_ == index_; ++next_oversized_) ++index_;
+    return index_++;
+  }
+
+ private:
+  std::uint32_t index_ = 0;
+  std::uint32_t const* next_oversized_;
+  std::uint32_t const* end_;
+};
+
+/// Replaces each number k of a sample that fits by the index of that sample.
+inline void number_to_index(std::vector<std::uint32_t>& numbers,
+                            std::vector<std::uint32_t> const& oversized) {
+  if (oversized.empty()) return;
+  std::vector<std::uint32_t> indices(numbers.size());
+  fitting_indices source(oversized);
+  for (std::uint32_t& index : indices) index = source.next();
+  for (std::uint32_t& number : numbers) number = indices[number];
+}
+
+/// Samples ready to be packed. Amounts are in `units`: integer demands that share a divisor are
+/// divided by it where the capacity is large, so that time and memory do not depend on the unit of
+/// a resource.
 template <class Layout>
 struct measured {
   using amounts_type = typename Layout::amounts_type;
@@ -33,8 +63,7 @@ struct measured {
   amounts_type units;
   /// The demands of the samples that fit an empty group, in order.
   std::vector<typename Layout::demand_type> demands;
-  /// The indices of these samples; empty where all samples fit, so that sample k is number k.
-  std::vector<std::uint32_t> indices;
+  /// The indices of the others, ascending.
   std::vector<std::uint32_t> oversized;
 
   [[nodiscard]] std::size_t size() const { return demands.size(); }
@@ -45,9 +74,6 @@ struct measured {
     return [layout = layout, first = demands.data(), kind](std::size_t k) {
       return layout.amount(first[k], kind);
     };
-  }
-  [[nodiscard]] std::uint32_t index(std::size_t k) const {
-    return indices.empty() ? static_cast<std::uint32_t>(k) : indices[k];
   }
 
   /// Amounts as the user's functors know them.
@@ -73,28 +99,43 @@ template <class Samples, class Demand, class Capacity>
   return limits;
 }
 
-/// Calls `body(index, amounts)` for each sample in order; throws for a demand that is negative or not
-/// finite.
+/// Calls `body(index, amounts)` for each sample in order.
 template <class Amounts, class Samples, class Demand, class Body>
-void for_each_demand(std::string_view function, Samples const& samples, Demand const& demand,
-                     Body body) {
+void for_each_demand(Samples const& samples, Demand const& demand, Body body) {
   std::uint32_t index = 0;
   for (auto&& sample : samples) {
-    Amounts const amounts =
-        to_resources<typename Amounts::value_type>(std::invoke(demand, sample));
-    for (std::size_t r = 0; r != Amounts::size(); ++r) {
-      if (!is_valid_weight(amounts[r])) [[unlikely]] {
-        throw_invalid(function, "demand of sample " + to_text(index) + " is " +
-                                    to_text(amounts[r]) + " in resource " + to_text(r) +
-                                    ", must be finite and not negative");
-      }
-    }
-    body(index++, amounts);
+    body(index++, to_resources<typename Amounts::value_type>(std::invoke(demand, sample)));
   }
 }
 
-/// The greatest common divisor of all demands for each resource, where a capacity is so large that it
-/// matters, else ones.
+/// Throws for a demand that is negative or not finite.
+template <class Amounts>
+void check_demand(std::string_view function, std::uint32_t index, Amounts const& amounts) {
+  for (std::size_t r = 0; r != amounts.size(); ++r) {
+    if (is_valid_weight(amounts[r])) continue;
+    throw_invalid(function, "demand of sample " + to_text(index) + " is " + to_text(amounts[r]) +
+                                " in resource " + to_text(r) + ", must be finite and not negative");
+  }
+}
+
+/// True for a demand that is valid and fits the capacity: one comparison a resource for integers,
+/// where a negative amount counts as a large one.
+template <std::size_t R, class T>
+[[nodiscard]] constexpr bool is_valid_and_fits(resources<R, T> const& amounts,
+                                               resources<R, T> const& capacity) {
+  bool result = true;
+  for (std::size_t r = 0; r != R; ++r) {
+    if constexpr (std::integral<T>) {
+      result &= static_cast<std::uint64_t>(amounts[r]) <= static_cast<std::uint64_t>(capacity[r]);
+    } else {
+      result &= amounts[r] >= 0 && amounts[r] <= capacity[r];
+    }
+  }
+  return result;
+}
+
+/// The greatest common divisor of all demands for each resource, where a capacity is so large that
+/// it matters, else ones.
 template <class Amounts, class Samples, class Demand>
 [[nodiscard]] Amounts common_units(std::string_view function, Samples const& samples,
                                    Demand const& demand, Amounts const& capacity) {
@@ -103,19 +144,53 @@ template <class Amounts, class Samples, class Demand>
     constexpr std::int64_t large = std::int64_t{1} << 20;
     if (std::any_of(std::begin(capacity.amounts), std::end(capacity.amounts),
                     [](std::int64_t limit) { return limit >= large; })) {
-      for_each_demand<Amounts>(function, samples, demand,
-                               [&units](std::uint32_t, Amounts const& amounts) {
-                                 for (std::size_t r = 0; r != amounts.size(); ++r) {
-                                   if (units[r] == 1) continue;
-                                   bool const divides = units[r] != 0 && amounts[r] % units[r] == 0;
-                                   if (!divides) units[r] = std::gcd(units[r], amounts[r]);
-                                 }
-                               });
+      exact_divisor divisors[Amounts::size()];
+      for_each_demand<Amounts>(samples, demand, [&](std::uint32_t index, Amounts const& amounts) {
+        check_demand(function, index, amounts);
+        for (std::size_t r = 0; r != amounts.size(); ++r) {
+          if (units[r] != 0 && divisors[r].divides(static_cast<std::uint64_t>(amounts[r])))
+            continue;
+          if (amounts[r] == 0) continue;
+          units[r] = std::gcd(units[r], amounts[r]);
+          divisors[r] = exact_divisor(static_cast<std::uint64_t>(units[r]));
+        }
+      });
     }
   }
   for (auto& unit : units.amounts) unit = unit > 0 ? unit : 1;
   return units;
 }
+
+/// Amounts as multiples of units of which they are multiples.
+template <class Amounts>
+class unit_conversion {
+ public:
+  explicit unit_conversion(Amounts const& units) {
+    if constexpr (std::integral<typename Amounts::value_type>) {
+      for (std::size_t r = 0; r != units.size(); ++r) {
+        divisors_[r] = exact_divisor(static_cast<std::uint64_t>(units[r]));
+        is_needed_ = is_needed_ || units[r] != 1;
+      }
+    }
+  }
+
+  /// False where all units are one.
+  [[nodiscard]] bool is_needed() const { return is_needed_; }
+
+  [[nodiscard]] Amounts operator()(Amounts amounts) const {
+    if constexpr (std::integral<typename Amounts::value_type>) {
+      for (std::size_t r = 0; r != amounts.size(); ++r) {
+        auto const quotient = divisors_[r].quotient(static_cast<std::uint64_t>(amounts[r]));
+        amounts[r] = static_cast<std::int64_t>(quotient);
+      }
+    }
+    return amounts;
+  }
+
+ private:
+  bool is_needed_ = false;
+  exact_divisor divisors_[Amounts::size()];
+};
 
 /// Measures the samples and calls `body` with a `measured` of the smallest layout for the capacity.
 /// Errors: those that every packer documents for capacity, demand and samples.
@@ -126,44 +201,29 @@ decltype(auto) with_measured(std::string_view function, Samples const& samples,
   auto const limits = checked_capacity<Samples, Demand, Capacity>(function, capacity);
   using amounts_type = std::remove_const_t<decltype(limits)>;
   auto const units = common_units(function, samples, demand, limits);
-  auto const in_units = [&units](amounts_type amounts) {
-    for (std::size_t r = 0; r != amounts.size(); ++r) amounts[r] /= units[r];
-    return amounts;
-  };
-  bool const divides = std::any_of(std::begin(units.amounts), std::end(units.amounts),
-                                   [](auto unit) { return unit != 1; });
-  // A capacity below the unit holds no sample that needs the resource; one keeps it a valid capacity.
-  amounts_type capacity_in_units = in_units(limits);
-  for (auto& limit : capacity_in_units.amounts) {
-    if (limit < 1 && divides) limit = 1;
+  unit_conversion const in_units(units);
+  amounts_type capacity_in_units = limits;
+  for (std::size_t r = 0; in_units.is_needed() && r != limits.size(); ++r) {
+    // Rounded down, as all loads are multiples of the unit. A capacity below the unit holds no
+    // sample that needs the resource; one keeps it a valid capacity.
+    capacity_in_units[r] = std::max<typename amounts_type::value_type>(1, limits[r] / units[r]);
   }
 
   return with_layout(capacity_in_units, [&](auto const& layout) {
     measured<std::remove_cvref_t<decltype(layout)>> result{
-        layout, capacity_in_units, units, {}, {}, {}};
+        layout, capacity_in_units, units, {}, {}};
     result.demands.resize(std::ranges::size(samples));
     auto* next_demand = result.demands.data();
     for_each_demand<amounts_type>(
-        function, samples, demand,
-        [&, layout](std::uint32_t index, amounts_type const& amounts) {
-          if (amounts.fits(limits)) {
-            *next_demand++ = divides ? layout.encode(in_units(amounts)) : layout.encode(amounts);
+        samples, demand, [&, layout](std::uint32_t index, amounts_type const& amounts) {
+          if (is_valid_and_fits(amounts, limits)) [[likely]] {
+            *next_demand++ = layout.encode(in_units.is_needed() ? in_units(amounts) : amounts);
           } else {
+            check_demand(function, index, amounts);
             result.oversized.push_back(index);
           }
         });
     result.demands.resize(static_cast<std::size_t>(next_demand - result.demands.data()));
-    if (!result.oversized.empty()) {
-      result.indices.reserve(result.demands.size());
-      auto next_oversized = result.oversized.begin();
-      for (std::uint32_t index = 0; index != std::ranges::size(samples); ++index) {
-        if (next_oversized != result.oversized.end() && *next_oversized == index) {
-          ++next_oversized;
-        } else {
-          result.indices.push_back(index);
-        }
-      }
-    }
     return body(std::move(result));
   });
 }

@@ -11,8 +11,8 @@
 namespace omnibal::inline v0::rng::detail {
 
 /// Swaps item i with a partner for i = size - 1 down to 1. `draw(partners, last, count)` writes the
-/// partners of last, last - 1, ..., last - count + 1. They are drawn in blocks ahead of the swaps; where
-/// the items exceed a cache, the misses of a block are started together.
+/// partners of last, last - 1, ..., last - count + 1. They are drawn in blocks ahead of the swaps;
+/// where the items exceed a cache, the misses of a block are started together.
 template <class T, class Draw>
 void swap_from_back(std::span<T> items, Draw draw) {
   constexpr std::size_t block = 64;

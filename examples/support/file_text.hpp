@@ -1,0 +1,37 @@
+#pragma once
+
+/// \file
+/// A whole input file in memory.
+
+#include "progress.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace examples {
+
+/// The bytes of a file and, behind them, the spaces that a vectorised parser may read.
+class file_text {
+ public:
+  /// Reads a file or a pipe; a byte order mark is dropped. Errors: `input_error`.
+  file_text(std::filesystem::path const& path, progress& shown);
+
+  [[nodiscard]] std::string_view view() const {
+    return std::string_view(bytes_).substr(begin_, size_);
+  }
+
+  /// The bytes that may be read from the start of `view()`.
+  [[nodiscard]] std::size_t readable() const { return bytes_.size() - begin_; }
+
+  [[nodiscard]] std::string const& name() const { return name_; }
+
+ private:
+  std::string name_;
+  std::string bytes_;
+  std::size_t begin_ = 0;
+  std::size_t size_ = 0;
+};
+
+}  // namespace examples

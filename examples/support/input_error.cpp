@@ -1,0 +1,112 @@
+#include "input_error.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <system_error>
+#include <vector>
+
+namespace examples {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// Long values are cut, so that one bad field cannot fill a terminal.
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  if (text.size() <= longest) return std::string(text);
+  return std::string(text.substr(0, longest)) + "...";
+}
+
+/// What is wrong with `text` as a count.
+std::string_view complaint(std::string_view text) {
+  if (text.empty()) return "is empty";
+  switch (text.front()) {
+    case '"': return "is a string";
+    case 't':
+    case 'f': return "is not a number";
+    case 'n': return "is null";
+    case '{': return "begins an object";
+    case '[': return "begins a list";
+    default: break;
+  }
+  bool const negative = text.front() == '-';
+  std::string_view const digits = text.substr(negative ? 1 : 0);
+  if (digits.empty() || !is_digit(digits.front())) return "is not a number";
+  if (!std::ranges::all_of(digits, is_digit)) return "is not an integer";
+  if (negative) return "is negative";
+  if (digits.size() > 1 && digits.front() == '0') return "has a leading zero";
+  return "does not fit a 64-bit signed integer";
+}
+
+/// The number of single-letter edits between two names (Levenshtein).
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i != from.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j != to.size(); ++j) {
+      std::size_t const replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string quoted(std::string_view name) { return '"' + excerpt(name) + '"'; }
+
+/// The nearest of `present`, or all of them where none is near.
+std::string hint(std::string_view field, std::span<std::string const> present) {
+  if (present.empty()) return "; there are no fields at all";
+  auto const nearest = std::ranges::min_element(
+      present, {}, [&](std::string const& name) { return edit_distance(field, name); });
+  std::size_t const tolerated = std::max<std::size_t>(2, field.size() / 2);
+  if (edit_distance(field, *nearest) <= tolerated)
+    return "; did you mean " + quoted(*nearest) + "?";
+  constexpr std::size_t most = 8;
+  std::string result = "; the fields are ";
+  for (std::size_t i = 0; i != std::min(most, present.size()); ++i) {
+    result += (i == 0 ? "" : ", ") + quoted(present[i]);
+  }
+  return present.size() > most ? result + ", ..." : result;
+}
+
+}  // namespace
+
+std::string to_text(position const& where) {
+  std::string result(where.file);
+  if (where.record != 0) result += ": record " + std::to_string(where.record);
+  if (where.line != 0) {
+    std::string const line = "line " + std::to_string(where.line);
+    result += where.record != 0 ? " (" + line + ")" : ": " + line;
+  }
+  return result;
+}
+
+void fail(position const& where, std::string_view problem) {
+  throw input_error(to_text(where) + ": " + std::string(problem));
+}
+
+void fail_value(position const& where, std::string_view field, std::string_view text) {
+  fail(where, "field " + quoted(field) + " is " + (text.empty() ? "\"\"" : excerpt(text)) +
+                  ", which " + std::string(complaint(text)) +
+                  "; it must be an integer from 0 to 9223372036854775807");
+}
+
+void fail_missing(position const& where, std::string_view field,
+                  std::span<std::string const> present) {
+  fail(where, "no field " + quoted(field) + hint(field, present));
+}
+
+std::int64_t parse_count(position const& where, std::string_view field, std::string_view text) {
+  std::int64_t result = 0;
+  char const* const last = text.data() + text.size();
+  auto const [end, error] = std::from_chars(text.data(), last, result);
+  if (error != std::errc{} || end != last || text.front() == '-') fail_value(where, field, text);
+  return result;
+}
+
+}  // namespace examples

@@ -1,0 +1,45 @@
+#pragma once
+
+/// \file
+/// Errors of input that name the file, the record and the value.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace examples {
+
+/// The input cannot be used. The text says which file, record, field and value.
+class input_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A place in an input file. Records and lines count from one; zero is "not known".
+struct position {
+  std::string_view file;
+  std::size_t record = 0;
+  std::size_t line = 0;
+};
+
+/// `train.jsonl: record 3 (line 4)`, without the parts that are not known.
+[[nodiscard]] std::string to_text(position const& where);
+
+[[noreturn]] void fail(position const& where, std::string_view problem);
+
+/// Fails because `text`, a token as it stands in the file, is not a count that fits 64 bits.
+[[noreturn]] void fail_value(position const& where, std::string_view field, std::string_view text);
+
+/// Fails because a record, or the header for all records, lacks `field`; points to the name in
+/// `present` that was probably meant.
+[[noreturn]] void fail_missing(position const& where, std::string_view field,
+                               std::span<std::string const> present);
+
+/// The count that a field of a CSV file holds: digits only.
+[[nodiscard]] std::int64_t parse_count(position const& where, std::string_view field,
+                                       std::string_view text);
+
+}  // namespace examples

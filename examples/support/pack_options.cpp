@@ -1,0 +1,259 @@
+#include "pack_options.hpp"
+
+#include <omnibal/check.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/version.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+namespace examples {
+
+namespace {
+
+template <class Kind>
+struct choice {
+  std::string_view name;
+  Kind kind;
+};
+
+constexpr choice<packer_kind> packers[]{{"isf", packer_kind::isf},
+                                        {"bfd", packer_kind::best_fit_decreasing},
+                                        {"next-fit", packer_kind::next_fit}};
+constexpr choice<shuffle_kind> shuffles[]{{"fisher-yates", shuffle_kind::fisher_yates},
+                                          {"feistel", shuffle_kind::feistel},
+                                          {"numpy", shuffle_kind::numpy}};
+constexpr choice<keep_kind> keeps[]{{"reaches-any", keep_kind::reaches_any},
+                                    {"reference", keep_kind::reference}};
+constexpr choice<input_format> formats[]{{"detect", input_format::detect},
+                                         {"json", input_format::json},
+                                         {"manifest", input_format::manifest},
+                                         {"jsonl", input_format::jsonl},
+                                         {"csv", input_format::csv}};
+
+template <class Choices>
+std::vector<std::string> names(Choices const& choices) {
+  std::vector<std::string> result;
+  for (auto const& one : choices) result.emplace_back(one.name);
+  return result;
+}
+
+template <class Choices>
+auto named(Choices const& choices, std::string_view name) {
+  return std::ranges::find(choices, name, [](auto const& one) { return one.name; })->kind;
+}
+
+template <class Choices, class Kind>
+std::string name_of(Choices const& choices, Kind kind) {
+  return std::string(
+      std::ranges::find(choices, kind, [](auto const& one) { return one.kind; })->name);
+}
+
+/// What is typed, before it is checked and becomes `pack_options`.
+struct typed_options {
+  std::vector<std::string> inputs;
+  std::string format = "detect";
+  std::string packer = "bfd";
+  std::string shuffle = "fisher-yates";
+  std::string output = "plan";
+  std::pair<std::int64_t, std::int64_t> capacity{9, 4096};
+  std::pair<std::int64_t, std::int64_t> threshold{0, 0};
+};
+
+void check_threshold(pack_options const& options) {
+  constexpr std::array kinds{"images", "tokens"};
+  for (std::size_t r = 0; r != kinds.size(); ++r) {
+    if (options.threshold[r] <= options.capacity[r]) continue;
+    throw usage_error(std::string("--threshold: ") + kinds[r] + " is " +
+                      std::to_string(options.threshold[r]) + ", must be at most the capacity of " +
+                      std::to_string(options.capacity[r]));
+  }
+}
+
+/// Accepts decimal integers in a range, and no other spelling that a conversion would bend into
+/// one.
+template <class Integer>
+CLI::Validator integer_between(Integer least, Integer most) {
+  auto const check = [least, most](std::string const& text) -> std::string {
+    Integer value{};
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    bool const whole = error == std::errc{} && end == text.data() + text.size();
+    bool const octal = text.size() > 1 && text.front() == '0';
+    if (whole && !octal && value >= least && value <= most) return {};
+    return "is " + text + ", must be an integer from " + std::to_string(least) + " to " +
+           std::to_string(most);
+  };
+  return CLI::Validator(check, "");
+}
+
+constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max();
+
+void add_input_options(CLI::App& app, pack_options& options, typed_options& typed) {
+  auto* const group = app.add_option_group("Input");
+  auto* const files =
+      group
+          ->add_option("files", typed.inputs,
+                       "Length files: a JSON list of records, a manifest of such files,\n"
+                       "JSON lines, or CSV with a header. Samples are numbered from zero\n"
+                       "through all files. Without files a synthetic data set is packed")
+          ->type_name("FILE");
+  group->add_option("--format", typed.format, "Format of the files; detect: by extension, content")
+      ->check(CLI::IsMember(names(formats)))
+      ->capture_default_str();
+  group->add_option("--image-field", options.fields.images, "Field with the number of image tiles")
+      ->type_name("NAME")
+      ->capture_default_str();
+  group
+      ->add_option("--token-field", options.fields.tokens,
+                   "Field with the number of tokens, those of the images included")
+      ->type_name("NAME")
+      ->capture_default_str();
+  group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, omnibal::max_index_count))
+      ->capture_default_str()
+      ->excludes(files);
+  group->add_flag("--describe")->description("Print statistics of the input and stop");
+}
+
+void add_packing_options(CLI::App& app, pack_options& options, typed_options& typed) {
+  auto* const group = app.add_option_group("Packing");
+  group
+      ->add_option("--packer", typed.packer,
+                   "bfd: best-fit decreasing, the fewest groups; isf: OmniBal's\n"
+                   "iterative sampling and filtering, random groups; next-fit: groups\n"
+                   "in the order of the input")
+      ->check(CLI::IsMember(names(packers)))
+      ->capture_default_str();
+  group
+      ->add_option("--capacity", typed.capacity,
+                   "Most images and most tokens of a group; default: 9 4096")
+      ->type_name("IMAGES TOKENS")
+      ->check(integer_between<std::int64_t>(1, most_amount));
+  group
+      ->add_option("--align", options.align_tokens,
+                   "Round the tokens of every sample up to a multiple of this many")
+      ->type_name("TOKENS")
+      ->check(integer_between<std::int64_t>(1, most_amount))
+      ->capture_default_str();
+  group
+      ->add_option("--threshold", typed.threshold,
+                   "isf: keep a group that reaches this many images or this many\n"
+                   "tokens; default: 31/32 of the capacity, rounded up")
+      ->type_name("IMAGES TOKENS")
+      ->check(integer_between<std::int64_t>(0, most_amount));
+  group->add_option("--rounds", options.rounds, "isf: most rounds")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1000000))
+      ->capture_default_str();
+  auto* const shuffle = group->add_option("--shuffle", typed.shuffle, "isf: order of the rounds")
+                            ->check(CLI::IsMember(names(shuffles)))
+                            ->capture_default_str();
+  group->add_flag("--reference-rule")
+      ->description(
+          "isf: the groups of OmniBal's code: NumPy's shuffle, and a group is\n"
+          "kept where its images equal the threshold or its tokens reach it")
+      ->excludes(shuffle);
+  group->add_option("--seed", options.seed, "Seed of everything random")
+      ->type_name("NUMBER")
+      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
+      ->capture_default_str();
+}
+
+void add_output_options(CLI::App& app, pack_options& options, typed_options& typed) {
+  auto* const group = app.add_option_group("Output");
+  group->add_option("--ranks", options.ranks, "Data-parallel ranks that the groups are dealt to")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, std::size_t{1} << 20))
+      ->capture_default_str();
+  group->add_option("--output", typed.output, "Directory of the plan, made if need be")
+      ->type_name("DIRECTORY")
+      ->capture_default_str();
+  auto* const quiet =
+      group->add_flag("--quiet")->description("Print no table and no progress line");
+  group->add_flag("--progress")
+      ->description("Show the progress line although stderr is no terminal")
+      ->excludes(quiet);
+}
+
+bool is_given(CLI::App const& app, std::string const& option) { return app.count(option) != 0; }
+
+pack_options checked(CLI::App const& app, pack_options options, typed_options const& typed) {
+  options.inputs.assign(typed.inputs.begin(), typed.inputs.end());
+  options.format = named(formats, typed.format);
+  if (is_given(app, "--describe")) options.task = task_kind::describe;
+
+  options.packer = named(packers, typed.packer);
+  options.capacity = {typed.capacity.first, typed.capacity.second};
+  options.threshold = omnibal::reaches_most(options.capacity).threshold;
+  if (is_given(app, "--threshold")) {
+    options.threshold = {typed.threshold.first, typed.threshold.second};
+  }
+  options.shuffle = named(shuffles, typed.shuffle);
+  if (is_given(app, "--reference-rule")) {
+    options.keep = keep_kind::reference;
+    options.shuffle = shuffle_kind::numpy;
+  }
+
+  options.output = typed.output;
+  bool const quiet = is_given(app, "--quiet");
+  options.output_text = quiet ? output_kind::quiet : output_kind::table;
+  options.progress_line = is_given(app, "--progress") ? visibility::shown
+                          : quiet                     ? visibility::hidden
+                                                      : shown_on_terminal();
+
+  check_threshold(options);
+  if (options.fields.images == options.fields.tokens) {
+    throw usage_error("--image-field and --token-field are both " + options.fields.images);
+  }
+  for (char const* const option : {"--threshold", "--rounds", "--shuffle", "--reference-rule"}) {
+    if (is_given(app, option) && options.packer != packer_kind::isf) {
+      throw usage_error(std::string(option) + " needs --packer isf, not " + typed.packer);
+    }
+  }
+  return options;
+}
+
+}  // namespace
+
+std::optional<pack_options> parse_command_line(int count, char const* const* words) {
+  pack_options options;
+  typed_options typed;
+  CLI::App app(
+      "Packs the samples of a multimodal data set into groups under a capacity of images and\n"
+      "tokens, deals the groups to data-parallel ranks, and writes the plan as JSON and as NumPy\n"
+      "arrays. Counts are per sample: image tiles, and tokens including those of the images.",
+      "pack_dataset");
+  app.footer("Exit status: 0 where the plan is complete; otherwise 1, and no plan was written.");
+  app.set_version_flag("--version", library_version());
+  add_input_options(app, options, typed);
+  add_packing_options(app, options, typed);
+  add_output_options(app, options, typed);
+  try {
+    app.parse(count, words);
+  } catch (CLI::Success const& asked) {
+    app.exit(asked);
+    return std::nullopt;
+  } catch (CLI::ParseError const& error) {
+    throw usage_error(error.what());
+  }
+  return checked(app, std::move(options), typed);
+}
+
+std::string library_version() {
+  return std::to_string(OMNIBAL_VERSION_MAJOR) + "." + std::to_string(OMNIBAL_VERSION_MINOR) + "." +
+         std::to_string(OMNIBAL_VERSION_PATCH);
+}
+
+std::string to_text(packer_kind kind) { return name_of(packers, kind); }
+std::string to_text(shuffle_kind kind) { return name_of(shuffles, kind); }
+std::string to_text(keep_kind kind) { return name_of(keeps, kind); }
+
+}  // namespace examples

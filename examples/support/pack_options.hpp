@@ -1,0 +1,71 @@
+#pragma once
+
+/// \file
+/// The command line of pack_dataset.
+
+#include "progress.hpp"
+#include "read_lengths.hpp"
+
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace examples {
+
+enum class packer_kind { next_fit, isf, best_fit_decreasing };
+enum class shuffle_kind { fisher_yates, feistel, numpy };
+enum class task_kind { pack, describe };
+enum class output_kind { table, quiet };
+
+enum class keep_kind {
+  /// A group is kept that reaches the threshold in any resource.
+  reaches_any,
+  /// OmniBal's code: images equal to their threshold, or tokens that reach theirs.
+  reference
+};
+
+struct pack_options {
+  std::vector<std::filesystem::path> inputs;
+  input_format format = input_format::detect;
+  field_names fields;
+  std::size_t synthetic_samples = 100000;
+
+  task_kind task = task_kind::pack;
+  packer_kind packer = packer_kind::best_fit_decreasing;
+  omnibal::resources<2> capacity{9, 4096};
+  omnibal::resources<2> threshold{9, 3968};
+  keep_kind keep = keep_kind::reaches_any;
+  shuffle_kind shuffle = shuffle_kind::fisher_yates;
+  std::size_t rounds = 50;
+  std::int64_t align_tokens = 1;
+  std::uint64_t seed = 1024;
+  std::size_t ranks = 8;
+
+  std::filesystem::path output = "plan";
+  output_kind output_text = output_kind::table;
+  visibility progress_line = visibility::hidden;
+};
+
+/// The command line is wrong. The text names the option and the value.
+class usage_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The options of a command line, or nothing where it asked for help, which has been printed then.
+[[nodiscard]] std::optional<pack_options> parse_command_line(int count, char const* const* words);
+
+[[nodiscard]] std::string library_version();
+
+/// The names of the choices on the command line and in the plan.
+[[nodiscard]] std::string to_text(packer_kind kind);
+[[nodiscard]] std::string to_text(shuffle_kind kind);
+[[nodiscard]] std::string to_text(keep_kind kind);
+
+}  // namespace examples

@@ -1,0 +1,97 @@
+#include "pack_samples.hpp"
+
+#include "input_error.hpp"
+
+#include <omnibal/omnibal.hpp>
+
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+namespace examples {
+
+namespace {
+
+/// Both keep rules as one type, so that the packer is compiled once per shuffler only.
+struct chosen_keep_rule {
+  keep_kind kind;
+  omnibal::resources<2> threshold;
+
+  bool operator()(omnibal::resources<2> const& load) const {
+    bool const enough_images =
+        kind == keep_kind::reference ? load[0] == threshold[0] : load[0] >= threshold[0];
+    return enough_images || load[1] >= threshold[1];
+  }
+};
+
+/// The file and the record of a sample.
+position origin(dataset const& data, std::size_t index) {
+  for (source const& one : data.sources) {
+    if (index < one.records) return {one.name, index + 1};
+    index -= one.records;
+  }
+  return {};
+}
+
+[[noreturn]] void fail_sum(dataset const& data, pack_options const& options, std::size_t index,
+                           std::size_t kind) {
+  sample const& one = data.samples[index];
+  bool const is_images = kind == 0;
+  fail(origin(data, index), "field \"" +
+                                (is_images ? options.fields.images : options.fields.tokens) +
+                                "\" is " + std::to_string(is_images ? one.images : one.tokens) +
+                                ", which takes the sum of all records above 9223372036854775807");
+}
+
+omnibal::packing pack_isf(dataset const& data, pack_options const& options) {
+  auto const run = [&](auto const& shuffle) {
+    return omnibal::isf(data.samples, packed_demand(options), options.capacity,
+                        omnibal::isf_options{.rounds = options.rounds},
+                        chosen_keep_rule{options.keep, options.threshold}, shuffle);
+  };
+  switch (options.shuffle) {
+    case shuffle_kind::feistel: return run(omnibal::rng::feistel{options.seed});
+    case shuffle_kind::numpy: return run(omnibal::rng::numpy_shuffle{options.seed});
+    default: return run(omnibal::rng::fisher_yates{options.seed});
+  }
+}
+
+}  // namespace
+
+void check_sums(dataset const& data, pack_options const& options) {
+  auto const demand = packed_demand(options);
+  omnibal::resources<2> sum{};
+  for (std::size_t i = 0; i != data.samples.size(); ++i) {
+    if (!true_demand(data.samples[i]).fits(options.capacity)) continue;
+    omnibal::resources<2> amounts{};
+    try {
+      amounts = demand(data.samples[i]);
+    } catch (std::overflow_error const&) {
+      fail_sum(data, options, i, 1);
+    }
+    if (!amounts.fits(options.capacity)) continue;
+    for (std::size_t r = 0; r != amounts.size(); ++r) {
+      if (__builtin_add_overflow(sum[r], amounts[r], &sum[r])) fail_sum(data, options, i, r);
+    }
+  }
+}
+
+omnibal::packing pack_samples(dataset const& data, pack_options const& options) {
+  switch (options.packer) {
+    case packer_kind::isf: return pack_isf(data, options);
+    case packer_kind::next_fit:
+      return omnibal::next_fit(data.samples, packed_demand(options), options.capacity);
+    default:
+      return omnibal::best_fit_decreasing(data.samples, packed_demand(options), options.capacity);
+  }
+}
+
+std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed) {
+  std::vector<std::uint32_t> order(groups);
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  omnibal::rng::fisher_yates{seed}(std::span(order), 0);
+  return order;
+}
+
+}  // namespace examples

@@ -1,0 +1,131 @@
+#include "plan_writer.hpp"
+
+#include "npy.hpp"
+#include "staged_files.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <ostream>
+
+#include <nlohmann/json.hpp>
+
+namespace examples {
+
+namespace {
+
+using indices = std::span<std::uint32_t const>;
+
+nlohmann::ordered_json amounts_json(omnibal::resources<2> const& amounts) {
+  return {{"images", amounts[0]}, {"tokens", amounts[1]}};
+}
+
+/// Everything but the arrays.
+nlohmann::ordered_json head_json(dataset const& data, pack_options const& options,
+                                 omnibal::packing const& result) {
+  nlohmann::ordered_json inputs = nlohmann::ordered_json::array();
+  for (source const& one : data.sources) {
+    inputs.push_back({{"name", one.name}, {"records", one.records}});
+  }
+  nlohmann::ordered_json packer{{"name", to_text(options.packer)}, {"seed", options.seed}};
+  if (options.packer == packer_kind::isf) {
+    packer["rounds"] = options.rounds;
+    packer["shuffle"] = to_text(options.shuffle);
+    packer["keep"] = to_text(options.keep);
+    packer["threshold"] = amounts_json(options.threshold);
+  }
+  return {{"format", "omnibal plan"},
+          {"format_version", 1},
+          {"library_version", library_version()},
+          {"inputs", std::move(inputs)},
+          {"fields", {{"images", options.fields.images}, {"tokens", options.fields.tokens}}},
+          {"packer", std::move(packer)},
+          {"capacity", amounts_json(options.capacity)},
+          {"align_tokens", options.align_tokens},
+          {"ranks", options.ranks},
+          {"report",
+           {{"samples", data.samples.size()},
+            {"groups", result.groups.size()},
+            {"lower_bound", result.report.lower_bound},
+            {"oversized", result.oversized.size()},
+            {"rounds", result.report.rounds},
+            {"item_rounds", result.report.item_rounds},
+            {"below_keep", result.report.below_keep}}}};
+}
+
+/// A JSON list of numbers. The arrays are most of the plan, and a tree of them would cost many
+/// times their size.
+void write_list(std::ostream& out, indices values) {
+  constexpr std::size_t block = std::size_t{1} << 16;
+  constexpr std::size_t longest = 16;
+  std::array<char, block> buffer;
+  std::size_t used = 0;
+  buffer[used++] = '[';
+  bool first = true;
+  for (std::uint32_t const value : values) {
+    if (used + longest > block) {
+      out.write(buffer.data(), static_cast<std::streamsize>(used));
+      used = 0;
+    }
+    if (!first) buffer[used++] = ',';
+    first = false;
+    char* const end = std::to_chars(buffer.data() + used, buffer.data() + block, value).ptr;
+    used = static_cast<std::size_t>(end - buffer.data());
+  }
+  out.write(buffer.data(), static_cast<std::streamsize>(used));
+  out << ']';
+}
+
+void write_json(std::ostream& out, nlohmann::ordered_json const& head,
+                omnibal::packing const& result, indices order) {
+  std::string text = head.dump(2);
+  text.resize(text.rfind('}'));
+  while (text.back() == '\n') text.pop_back();
+  out << text << ",\n  \"groups\": {\n    \"offsets\": ";
+  write_list(out, result.groups.offsets());
+  out << ",\n    \"items\": ";
+  write_list(out, result.groups.items());
+  out << "\n  },\n  \"order\": ";
+  write_list(out, order);
+  out << ",\n  \"oversized\": ";
+  write_list(out, result.oversized);
+  out << "\n}\n";
+}
+
+void write_array(std::ostream& out, indices values) {
+  write_npy(out, values, std::array{values.size()});
+}
+
+void write_loads(std::ostream& out, std::span<omnibal::resources<2> const> loads) {
+  std::vector<std::int64_t> values;
+  values.reserve(2 * loads.size());
+  for (auto const& load : loads) values.insert(values.end(), {load[0], load[1]});
+  write_npy(out, std::span<std::int64_t const>(values), std::array{loads.size(), std::size_t{2}});
+}
+
+}  // namespace
+
+std::vector<std::string> write_plan(dataset const& data, pack_options const& options,
+                                    omnibal::packing const& result,
+                                    std::span<omnibal::resources<2> const> loads,
+                                    std::span<std::uint32_t const> order) {
+  staged_files files(options.output);
+  std::vector<std::string> names;
+  auto const write = [&](std::string const& name, auto const& body) {
+    files.write(name, body);
+    names.push_back(name);
+  };
+  write("offsets.npy", [&](std::ostream& out) { write_array(out, result.groups.offsets()); });
+  write("items.npy", [&](std::ostream& out) { write_array(out, result.groups.items()); });
+  write("order.npy", [&](std::ostream& out) { write_array(out, order); });
+  write("oversized.npy", [&](std::ostream& out) { write_array(out, result.oversized); });
+  write("loads.npy", [&](std::ostream& out) { write_loads(out, loads); });
+  // The last one marks the plan as complete.
+  write("plan.json", [&](std::ostream& out) {
+    write_json(out, head_json(data, options, result), result, order);
+  });
+  files.commit();
+  return names;
+}
+
+}  // namespace examples

@@ -1,0 +1,104 @@
+// How much memory the packers take at most, results included, by counting every allocation of this
+// program.
+
+#include "samples.hpp"
+
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/pack/next_fit.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/rng/numpy.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <new>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+#include <cstdio>
+
+#include <catch.hpp>
+#include <malloc.h>
+
+namespace {
+
+std::size_t bytes_in_use = 0;
+std::size_t most_bytes = 0;
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  void* const block = std::malloc(size);
+  if (block == nullptr) throw std::bad_alloc();
+  bytes_in_use += malloc_usable_size(block);
+  most_bytes = std::max(most_bytes, bytes_in_use);
+  return block;
+}
+
+void operator delete(void* pointer) noexcept {
+  bytes_in_use -= malloc_usable_size(pointer);
+  std::free(pointer);
+}
+
+void operator delete(void* pointer, std::size_t) noexcept { operator delete(pointer); }
+
+namespace {
+
+/// The most bytes in use while `body` runs and its result lives, beyond those in use before.
+template <class Body>
+std::size_t peak_bytes(Body const& body) {
+  std::size_t const before = bytes_in_use;
+  most_bytes = before;
+  auto const result = body();
+  static_cast<void>(result);
+  return most_bytes - before;
+}
+
+template <std::size_t R>
+void check_memory(test::sample_set<R> const& set) {
+  std::size_t const count = set.samples.size();
+  auto const check = [&](std::string const& algorithm, auto const& body) {
+    std::size_t const bytes = peak_bytes(body);
+    INFO(algorithm << ", " << set.name << ": "
+                   << static_cast<double>(bytes) / static_cast<double>(count)
+                   << " bytes per sample");
+    std::printf("%zu|%s|%s|%zu|%.2f\n", R, algorithm.c_str(), name.c_str(), count, (static_cast<double>(bytes) - 524288.0 * 0) / static_cast<double>(count));
+    CHECK(bytes >= 4 * count);
+  };
+  auto const most = omnibal::reaches_most(set.capacity);
+  omnibal::isf_options const options{.rounds = 2};
+  auto const demand = std::identity{};
+  check("next_fit", [&] { return omnibal::next_fit(set.samples, demand, set.capacity); });
+  check("isf with fisher_yates", [&] {
+    return omnibal::isf(set.samples, demand, set.capacity, options, most,
+                        omnibal::rng::fisher_yates{1});
+  });
+  check("isf with numpy_shuffle", [&] {
+    return omnibal::isf(set.samples, demand, set.capacity, options, most,
+                        omnibal::rng::numpy_shuffle{1});
+  });
+  check("best_fit_decreasing",
+        [&] { return omnibal::best_fit_decreasing(set.samples, demand, set.capacity); });
+  check("lower_bound", [&] { return omnibal::lower_bound(set.samples, demand, set.capacity); });
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("packers take at most 24 + 8R bytes per sample", "",
+                   (std::integral_constant<std::size_t, 1>),
+                   (std::integral_constant<std::size_t, 2>)) {
+  constexpr std::size_t count = 100'000;
+  constexpr std::int64_t factor = std::int64_t{1} << 28;
+  std::set<std::string> const chosen{"zeros", "one giant", "all huge", "heavy tail", "ascending"};
+  for (auto const& set : test::small_sets<TestType::value>(1, count)) {
+    if (!chosen.contains(set.name)) continue;
+    check_memory(set);
+    check_memory(test::scaled(set, factor));
+    check_memory(test::scaled(set, factor, factor / 16));
+  }
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Bad input to pack_dataset: a message that names file, record, field and value, an exit status that
+# is not zero, and no plan.
+#
+# usage: bad_input.sh PROGRAM
+set -u
+program=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+complain() {
+  echo "FAILED: $1"
+  echo "  the message was: $(cat message)"
+  failures=$((failures + 1))
+}
+
+# refuses NAME "PART|PART|..." ARGUMENT... : the program fails, its message has all parts, and no plan
+# is left
+refuses() {
+  local name=$1 parts=$2 part
+  shift 2
+  rm -rf plan
+  "$program" "$@" --output plan >output 2>message
+  local status=$?
+  [ "$status" -eq 1 ] || complain "$name: exit status $status"
+  [ ! -s output ] || complain "$name: there is output"
+  [ ! -e plan ] || complain "$name: a plan is left: $(ls -A plan)"
+  while IFS= read -r part; do
+    grep -qF -- "$part" message || complain "$name: '$part' is not in the message"
+  done <<<"pack_dataset: error: ${parts:+$'\n'}${parts//|/$'\n'}"
+}
+
+good='{"vit_num": 1, "token_num": 300, "image_flags": 1}'
+# refuses_record NAME PARTS RECORD : as the second record of a file
+refuses_record() {
+  echo "[$good, $3]" >bad.json
+  refuses "$1" "bad.json: record 2|$2" bad.json
+}
+
+refuses_record "missing field" 'no field "token_num"' '{"vit_num": 1}'
+refuses_record "misspelt field" 'no field "vit_num"|did you mean "vit_nmu"' \
+  '{"vit_nmu": 1, "token_num": 2}'
+refuses_record "negative" '"token_num" is -5|negative' '{"vit_num": 1, "token_num": -5}'
+refuses_record "fractional" '"token_num" is 3.5|not an integer' '{"vit_num": 1, "token_num": 3.5}'
+refuses_record "huge" '"token_num" is 9223372036854775808|64-bit' \
+  '{"vit_num": 1, "token_num": 9223372036854775808}'
+refuses_record "not a number" '"vit_num" is NaN' '{"vit_num": NaN, "token_num": 2}'
+refuses_record "string" '"vit_num" is "1"|string' '{"vit_num": "1", "token_num": 2}'
+refuses_record "null" '"vit_num" is null' '{"vit_num": null, "token_num": 2}'
+refuses_record "boolean" '"vit_num" is true' '{"vit_num": true, "token_num": 2}'
+
+echo "[$good, {\"vit_num\": 1, \"tok" >cut.json
+refuses "truncated list" 'cut.json: record 2|truncated' cut.json
+printf '%s\n{"vit_num": 1, "tok' "$good" >cut.jsonl
+refuses "truncated lines" 'cut.jsonl: record 2 (line 2)|truncated' cut.jsonl
+printf 'vit_num,token_num\n1,2\n3' >cut.csv
+refuses "truncated table" 'cut.csv: record 2 (line 3)' cut.csv
+printf 'vit_num,token_num\n1,2\n3,-4\n' >bad.csv
+refuses "bad table" 'bad.csv: record 2 (line 3)|"token_num" is -4' bad.csv
+: >empty.json
+refuses "empty file" 'empty.json: the file is empty' empty.json
+echo '[]' >none.json
+refuses "empty list" 'none.json: has no records' none.json
+echo '17' >number.json
+refuses "no list" 'number.json|17' number.json
+refuses "absent file" 'absent.json: cannot open' absent.json
+
+echo "[$good]" >good.json
+refuses "second file bad" 'bad.csv: record 2' good.json bad.csv
+echo '{"a": {"token_lengths": "good.json"}, "b": {"root": "x"}}' >meta.json
+refuses "manifest entry" 'meta.json: entry "b"|token_lengths' meta.json
+
+refuses "capacity of zero images" '--capacity|is 0' good.json --capacity 0 4096
+refuses "capacity of zero tokens" '--capacity|is 0' good.json --capacity 9 0
+refuses "negative capacity" '--capacity|is -9' good.json --capacity -9 4096
+refuses "huge capacity" '--capacity|9223372036854775808' good.json --capacity 9 9223372036854775808
+refuses "threshold above capacity" '--threshold|tokens is 5000|4096' \
+  good.json --packer isf --threshold 9 5000
+refuses "threshold without isf" '--threshold|isf' good.json --threshold 9 4000
+refuses "no ranks" '--ranks|is 0' good.json --ranks 0
+refuses "no rounds" '--rounds|is 0' good.json --packer isf --rounds 0
+refuses "unknown packer" '--packer|best' good.json --packer best
+refuses "seed that numpy has not" 'numpy|4294967296' \
+  good.json --packer isf --reference-rule --seed 4294967296
+
+big=9000000000000000000
+echo "[{\"vit_num\": 1, \"token_num\": $big}, {\"vit_num\": 1, \"token_num\": $big}]" >sum.json
+refuses "overflow of a sum" "sum.json: record 2|\"token_num\" is $big" sum.json --capacity 9 $big
+refuses "overflow of rounding" "sum.json: record 1|\"token_num\" is $big" \
+  sum.json --capacity 9 9223372036854775807 --align 5000000000000000000
+
+# The disk is full: as a limit on the size of files, which the program sees as a failed write.
+refuses_write() (
+  trap '' XFSZ
+  ulimit -f 16
+  refuses "full disk" 'cannot write plan/' --synthetic 20000
+  exit "$failures"
+)
+refuses_write
+failures=$?
+
+# An older plan stays whole where a new one fails.
+"$program" --synthetic 50 --quiet --output plan && cp -r plan kept
+"$program" bad.csv --output plan 2>message && complain "older plan: exit status 0"
+diff -r plan kept >message || complain "older plan: it changed"
+
+[ "$failures" -eq 0 ] && echo "all refused"
+exit "$((failures != 0))"

@@ -1,0 +1,220 @@
+#include "read_lengths.hpp"
+
+#include "input_error.hpp"
+#include "temporary_directory.hpp"
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using examples::dataset;
+using examples::field_names;
+using examples::input_format;
+using examples::sample;
+
+dataset read(std::filesystem::path const& path, field_names const& fields = {},
+             input_format format = input_format::detect) {
+  examples::progress hidden(examples::visibility::hidden);
+  dataset data;
+  examples::read_lengths(path, format, fields, hidden, data);
+  return data;
+}
+
+/// The text of the error that reading these bytes gives, or nothing where there is none.
+std::string error_of(std::string const& name, std::string_view text,
+                     field_names const& fields = {}) {
+  temporary_directory const directory;
+  try {
+    read(directory.write(name, text), fields);
+  } catch (examples::input_error const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void check_contains(std::string const& message, std::initializer_list<std::string_view> parts) {
+  for (std::string_view const part : parts) {
+    INFO("'" << message << "' lacks '" << part << "'");
+    CHECK(message.find(part) != std::string::npos);
+  }
+}
+
+std::vector<sample> const two{{5, 1341}, {0, 77}};
+
+constexpr std::string_view two_as_json = R"([
+    {"vit_num": 5, "token_num": 1341, "image_flags": 5},
+    {"token_num": 77, "image_flag": [0, {"a": "]\""}], "vit_num": 0, "w": null, "v": 1e999}
+])";
+
+}  // namespace
+
+TEST_CASE("all formats give the same samples") {
+  temporary_directory const directory;
+  CHECK(read(directory.write("a.json", two_as_json)).samples == two);
+  CHECK(read(directory.write("no_extension", two_as_json)).samples == two);
+  CHECK(
+      read(directory.write("bom.json", std::string("\xEF\xBB\xBF").append(two_as_json))).samples ==
+      two);
+  CHECK(read(directory.write("a.jsonl",
+                             "{\"vit_num\": 5, \"token_num\": 1341}\r\n\n"
+                             "{\"token_num\": 77, \"vit_num\": 0}"))
+            .samples == two);
+  CHECK(read(directory.write("lines.json",
+                             "{\"vit_num\": 5, \"token_num\": 1341}\n"
+                             "{\"token_num\": 77, \"vit_num\": 0}\n"))
+            .samples == two);
+  CHECK(read(directory.write("a.csv",
+                             "name, token_num ,vit_num\r\n\"x, \"\"y\"\"\",1341,5\r\n"
+                             "\n,\"77\", 0"))
+            .samples == two);
+  CHECK(read(directory.write("table", "vit_num,token_num\n5,1341\n0,77\n")).samples == two);
+}
+
+TEST_CASE("the names of the fields can be chosen") {
+  temporary_directory const directory;
+  field_names const fields{.images = "tiles", .tokens = "length \"x\""};
+  auto const data = read(
+      directory.write("a.json", R"([{"tiles": 3, "length \"x\"": 4, "vit_num": -1}])"), fields);
+  CHECK(data.samples == std::vector<sample>{{3, 4}});
+}
+
+TEST_CASE("the largest and the smallest counts are read") {
+  temporary_directory const directory;
+  auto const data =
+      read(directory.write("a.json", R"([{"vit_num": 0, "token_num": 9223372036854775807}])"));
+  CHECK(data.samples == std::vector<sample>{{0, 9223372036854775807}});
+}
+
+TEST_CASE("samples run through the files in order") {
+  temporary_directory const directory;
+  directory.write("lists/b.json", R"([{"vit_num": 1, "token_num": 2}])");
+  directory.write("a.jsonl", R"({"vit_num": 3, "token_num": 4})");
+  auto const manifest = directory.write("meta.json", R"({
+      "first": {"root": "images/", "token_lengths": "./lists/b.json", "repeat": [1, 2]},
+      "second": {"token_lengths": ")" + (directory.path() / "a.jsonl").string() +
+                                                         R"("}})");
+  auto const data = read(manifest);
+  CHECK(data.samples == std::vector<sample>{{1, 2}, {3, 4}});
+  REQUIRE(data.sources.size() == 2);
+  CHECK(data.sources[0].records == 1);
+  check_contains(data.sources[1].name, {"a.jsonl"});
+}
+
+TEST_CASE("a value that is no count is named with file, record and field") {
+  struct row {
+    std::string_view value, complaint;
+  };
+  for (auto const& [value, complaint] :
+       {row{"-1", "negative"}, row{"3.5", "integer"}, row{"3.0", "integer"}, row{"3e2", "integer"},
+        row{"9223372036854775808", "64-bit"}, row{"123456789012345678901234567890", "64-bit"},
+        row{"\"12\"", "string"}, row{"null", "null"}, row{"true", "number"}, row{"NaN", "number"},
+        row{"[1]", "list"}, row{"{\"a\": 1}", "object"}, row{"012", "zero"}}) {
+    std::string const record = R"({"vit_num": 2, "token_num": )" + std::string(value) + "}";
+    std::string const good = R"({"vit_num": 2, "token_num": 7})";
+    // A list or an object is shown by its bracket.
+    std::string_view const shown =
+        value.substr(0, value.find_first_of("[{") == 0 ? 1 : value.size());
+    check_contains(error_of("bad.json", "[" + good + "," + record + "]"),
+                   {"bad.json: record 2: ", "\"token_num\"", complaint, shown});
+    check_contains(error_of("bad.jsonl", good + "\n\n" + record),
+                   {"bad.jsonl: record 2 (line 3): ", "\"token_num\"", complaint, shown});
+  }
+  for (std::string_view const value : {"-1", "3.5", "9223372036854775808", "x", "", "1e3", "+1"}) {
+    check_contains(error_of("bad.csv", "token_num,vit_num\n1,2\n" + std::string(value) + ",2\n"),
+                   {"bad.csv: record 2 (line 3): field \"token_num\" is ", value});
+  }
+}
+
+TEST_CASE("a missing field is named, and the nearest one suggested") {
+  std::string const good = R"({"vit_num": 2, "token_num": 7},)";
+  check_contains(error_of("a.json", "[" + good + R"({"vit_num": 2}])"),
+                 {"a.json: record 2: ", "no field \"token_num\""});
+  check_contains(error_of("a.json", "[" + good + R"({"vit_nun": 2, "token_num": 7}])"),
+                 {"record 2", "no field \"vit_num\"", "did you mean \"vit_nun\"?"});
+  check_contains(error_of("a.json", R"([{"length": 2, "size": 7}])"),
+                 {"no field \"vit_num\"", "\"length\", \"size\""});
+  check_contains(error_of("a.json", "[{}]"), {"record 1", "no field", "no fields at all"});
+  check_contains(error_of("a.csv", "vit_num,token_nums\n1,2\n"),
+                 {"a.csv: ", "no field \"token_num\"", "did you mean \"token_nums\"?"});
+  check_contains(error_of("a.json", R"([{"vit_num": 1, "token_num": 2}])",
+                          {.images = "vit_num", .tokens = "tokens"}),
+                 {"no field \"tokens\""});
+  check_contains(error_of("a.json", R"([{"vit_num": 1, "token_num": 2, "vit_num": 1}])"),
+                 {"record 1", "\"vit_num\" occurs twice"});
+}
+
+TEST_CASE("a truncated file is an error wherever it ends") {
+  std::string const text(two_as_json);
+  for (std::size_t size = 0; size != text.size(); ++size) {
+    INFO("the first " << size << " bytes");
+    CHECK(error_of("cut.json", text.substr(0, size)).find("cut.json: ") != std::string::npos);
+  }
+  check_contains(error_of("cut.json", text.substr(0, text.size() - 10)),
+                 {"record 2", "truncated", "not closed"});
+  check_contains(
+      error_of("cut.jsonl", "{\"vit_num\": 1, \"token_num\": 2}\n{\"vit_num\": 1, \"tok"),
+      {"cut.jsonl: record 2 (line 2): ", "truncated"});
+  check_contains(error_of("cut.csv", "vit_num,token_num\n1,2\n1"),
+                 {"cut.csv: record 2 (line 3): ", "fewer columns"});
+  check_contains(error_of("cut.json", R"({"a": {"token_lengths": "b.json"}, "c": {"tok)"),
+                 {"cut.json: ", "truncated"});
+}
+
+TEST_CASE("a file without records is an error") {
+  for (std::string const name : {"none.json", "none.jsonl", "none.csv", "none"}) {
+    check_contains(error_of(name, ""), {name, "empty"});
+    check_contains(error_of(name, " \n"), {name, "empty"});
+  }
+  check_contains(error_of("none.json", "[]"), {"none.json", "no records"});
+  check_contains(error_of("none.json", "{}"), {"none.json", "no entries"});
+  check_contains(error_of("none.csv", "vit_num,token_num\n"), {"none.csv", "no records"});
+}
+
+TEST_CASE("malformed text is an error") {
+  std::string const good = R"({"vit_num": 2, "token_num": 7})";
+  check_contains(error_of("a.json", "17"), {"a.json", "list", "17"});
+  check_contains(error_of("a.json", "[7]"), {"record 1", "is 7, must be an object"});
+  check_contains(error_of("a.json", "[" + good + ",]"), {"record 2"});
+  check_contains(error_of("a.json", "[" + good + " " + good + "]"), {"record 2"});
+  check_contains(error_of("a.json", "[" + good + "]]"), {"a.json", "end"});
+  check_contains(error_of("a.json", "[" + good + "],[" + good + "]"), {"a.json", "end"});
+  check_contains(error_of("a.json", R"([{"vit_num": 2, "token_num": 7, "x": nul}])"), {"record 1"});
+  check_contains(error_of("a.json", R"([{"vit_num": 2, "token_num": 7, "x": [1 2]}])"),
+                 {"record 1"});
+  check_contains(error_of("a.json", R"([{"vit_num": 2, "token_num": 7, "x": "\q"}])"),
+                 {"record 1"});
+  check_contains(error_of("a.json", "[{\"vit_num\": 2, \"token_num\": 7, \"x\": \"\xff\"}]"),
+                 {"a.json", "UTF-8"});
+  check_contains(error_of("a.jsonl", good + good), {"a.jsonl: record 1 (line 1)", "end"});
+  check_contains(error_of("a.jsonl", good + "\n[1]"), {"a.jsonl: record 2 (line 2)", "object"});
+  check_contains(error_of("a.csv", "vit_num,token_num\n1,2,3\n"),
+                 {"record 1 (line 2)", "more columns"});
+  check_contains(error_of("a.csv", "vit_num,vit_num,token_num\n1,2,3\n"), {"a.csv", "vit_num"});
+  check_contains(error_of("a.csv", std::string("vit_num,token_num\n1,2\0003\n", 25)),
+                 {"a.csv", "zero byte"});
+}
+
+TEST_CASE("every entry of a manifest must lead to a file of lengths") {
+  check_contains(error_of("m.json", R"({"a": {"root": "x"}})"),
+                 {"m.json", "entry \"a\"", "no \"token_lengths\""});
+  check_contains(error_of("m.json", R"({"a": {"token_lengths": "gone.json"}})"),
+                 {"m.json", "entry \"a\"", "gone.json"});
+  check_contains(error_of("m.json", R"({"a": {"token_lengths": 7}})"), {"entry \"a\"", "7"});
+  check_contains(error_of("m.json", R"({"a": {"token_lengths": "m.json"}})"),
+                 {"entry \"a\"", "a manifest itself"});
+  check_contains(
+      error_of("m.json", R"({"a": {"token_lengths": "x"}, "a": {"token_lengths": "x"}})"),
+      {"entry \"a\"", "twice"});
+  check_contains(error_of("m.json", R"({"a": {}, "b": {"token_lengths": "x"}})"), {"entry \"a\""});
+}
+
+TEST_CASE("a path that cannot be read is named") {
+  temporary_directory const directory;
+  CHECK_THROWS_AS(read(directory.path() / "absent.json"), examples::input_error);
+  CHECK_THROWS_AS(read(directory.path()), examples::input_error);
+}

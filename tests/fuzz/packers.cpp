@@ -1,0 +1,163 @@
+// Packs whatever the bytes describe with every packer and compares with naive ones.
+
+#include "naive_packers.hpp"
+#include "packing_faults.hpp"
+
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/pack/next_fit.hpp>
+#include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/rng/numpy.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace {
+
+void require(bool holds, std::string const& what) {
+  if (holds) return;
+  std::fprintf(stderr, "violated: %s\n", what.c_str());
+  std::abort();
+}
+
+/// Bytes one after the other, zeros after the last.
+class byte_reader {
+ public:
+  explicit byte_reader(std::span<std::uint8_t const> bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+
+  std::uint8_t next() {
+    if (empty()) return 0;
+    std::uint8_t const byte = bytes_.front();
+    bytes_ = bytes_.subspan(1);
+    return byte;
+  }
+
+ private:
+  std::span<std::uint8_t const> bytes_;
+};
+
+/// From 1 to 2^62 + 255.
+std::int64_t read_capacity(byte_reader& bytes) {
+  std::int64_t const power = std::int64_t{1} << bytes.next() % 63;
+  return power + bytes.next();
+}
+
+/// Often where packers decide, else anywhere up to somewhat above the limit.
+std::int64_t read_amount(byte_reader& bytes, std::int64_t limit) {
+  std::uint8_t const kind = bytes.next();
+  std::int64_t const special[] = {0,         limit / 2, limit / 2 + 1, limit / 3, limit / 3 + 1,
+                                  limit - 1, limit,     limit + 1,     1};
+  if (kind < std::size(special)) return special[kind];
+  return limit / 240 * kind + bytes.next() % (limit / 240 + 2);
+}
+
+template <std::size_t R, class T, class Shuffle>
+void check_isf(std::vector<omnibal::resources<R, T>> const& samples,
+               omnibal::resources<R, T> const& capacity, omnibal::isf_options const& options,
+               omnibal::reaches_any<omnibal::resources<R, T>> const& keep, Shuffle const& shuffle) {
+  auto const result = omnibal::isf(samples, std::identity{}, capacity, options, keep, shuffle);
+  auto expected = test::naive_isf(samples, capacity, options, keep, shuffle);
+  expected.report.lower_bound = result.report.lower_bound;
+  require(result == expected, "isf gives the groups of a naive isf");
+  std::string const fault = test::fault(result, samples, capacity);
+  require(fault.empty(), "isf: " + fault);
+}
+
+template <std::size_t R, class T>
+void check_best_fit(std::vector<omnibal::resources<R, T>> const& samples,
+                    omnibal::resources<R, T> const& capacity,
+                    omnibal::best_fit_options const& options) {
+  auto const check = [&](auto const&... score) {
+    auto const result =
+        omnibal::best_fit_decreasing(samples, std::identity{}, capacity, options, score...);
+    std::string const fault = test::fault(result, samples, capacity);
+    require(fault.empty(), "best_fit_decreasing: " + fault);
+    return result;
+  };
+  check([](auto const& left, auto const& demand) { return left[0] / 2 + demand[R - 1] / 2; });
+  auto const result = check();
+  if constexpr (R == 1 && std::integral<T>) {
+    require(result.groups == test::naive_best_fit(samples, capacity[0]),
+            "best_fit_decreasing gives the groups of a naive one");
+  }
+}
+
+template <std::size_t R, class T>
+void check_packers(byte_reader& bytes) {
+  omnibal::resources<R> limits{};
+  omnibal::resources<R, T> capacity{};
+  omnibal::resources<R, T> threshold{};
+  // Tenths have no exact value, so that sums depend on their order.
+  auto const convert = [tenths = bytes.next() % 2 != 0](std::int64_t amount) {
+    if constexpr (std::floating_point<T>) return static_cast<T>(amount) * (tenths ? 0.1 : 1.0);
+    return static_cast<T>(amount);
+  };
+  for (std::size_t r = 0; r != R; ++r) {
+    limits[r] = read_capacity(bytes);
+    capacity[r] = convert(limits[r]);
+    threshold[r] = std::min(capacity[r], convert(read_amount(bytes, limits[r])));
+  }
+  omnibal::isf_options const options{.rounds = bytes.next() % 8u + 1,
+                                     .min_gain = bytes.next() / 255.0};
+  omnibal::best_fit_options const fit_options{.measure = bytes.next() % 2 == 0
+                                                             ? omnibal::size_measure::sum_of_shares
+                                                             : omnibal::size_measure::largest_share,
+                                              .attempts = bytes.next() % 4u + 1};
+  std::uint8_t const seed = bytes.next();
+  // Each sample is there so many times, so that few bytes make many blocks of samples.
+  std::size_t const copies = std::size_t{1} << bytes.next() % 8;
+  std::vector<omnibal::resources<R, T>> samples;
+  while (!bytes.empty() && samples.size() < 4096) {
+    omnibal::resources<R, T> sample{};
+    for (std::size_t r = 0; r != R; ++r) {
+      sample[r] = convert(read_amount(bytes, limits[r]));
+    }
+    samples.insert(samples.end(), copies, sample);
+  }
+
+  auto const next = omnibal::next_fit(samples, std::identity{}, capacity);
+  require(next.groups == test::naive_next_fit(samples, capacity).groups,
+          "next_fit gives the groups of a naive next-fit");
+  std::string const fault = test::fault(next, samples, capacity);
+  require(fault.empty(), "next_fit: " + fault);
+  require(omnibal::lower_bound(samples, std::identity{}, capacity) == next.report.lower_bound,
+          "next_fit reports the lower bound");
+
+  omnibal::reaches_any const keep{threshold};
+  auto const rotate = [seed](std::span<std::uint32_t> order, std::uint64_t round) {
+    auto const middle = static_cast<std::ptrdiff_t>((seed + round) % order.size());
+    std::rotate(order.begin(), order.begin() + middle, order.end());
+  };
+  check_isf(samples, capacity, options, keep, omnibal::rng::fisher_yates{seed});
+  check_isf(samples, capacity, options, keep, omnibal::rng::feistel{seed});
+  check_isf(samples, capacity, options, keep, omnibal::rng::numpy_shuffle{seed});
+  check_isf(samples, capacity, options, keep, rotate);
+  check_best_fit(samples, capacity, fit_options);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  byte_reader bytes({data, size});
+  switch (bytes.next() % 5) {
+    case 0: check_packers<1, std::int64_t>(bytes); break;
+    case 1: check_packers<2, std::int64_t>(bytes); break;
+    case 2: check_packers<3, std::int64_t>(bytes); break;
+    case 3: check_packers<1, double>(bytes); break;
+    default: check_packers<2, double>(bytes); break;
+  }
+  return 0;
+}

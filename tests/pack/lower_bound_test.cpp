@@ -1,0 +1,222 @@
+#include "brute_force.hpp"
+#include "samples.hpp"
+
+#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/pack/next_fit.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+/// Martello and Toth's L2 as it is defined, over all thresholds.
+std::int64_t plain_l2(std::vector<std::int64_t> const& sizes, std::int64_t capacity) {
+  std::int64_t bound = 0;
+  for (std::int64_t threshold = 0; threshold <= capacity / 2; ++threshold) {
+    std::int64_t alone = 0;
+    std::int64_t large = 0;
+    std::int64_t room_beside_large = 0;
+    std::int64_t small_sum = 0;
+    for (std::int64_t const size : sizes) {
+      if (size > capacity - threshold) {
+        ++alone;
+      } else if (2 * size > capacity) {
+        ++large;
+        room_beside_large += capacity - size;
+      } else if (size >= threshold) {
+        small_sum += size;
+      }
+    }
+    std::int64_t const rest = std::max<std::int64_t>(0, small_sum - room_beside_large);
+    bound = std::max(bound, alone + large + (rest + capacity - 1) / capacity);
+  }
+  return bound;
+}
+
+template <std::size_t R>
+omnibal::resources<R> random_capacity(test::random_amounts& random) {
+  omnibal::resources<R> capacity{};
+  for (auto& limit : capacity.amounts) limit = random.between(1, 30);
+  return capacity;
+}
+
+/// Up to nine samples, some of them oversized.
+template <std::size_t R>
+std::vector<omnibal::resources<R>> random_samples(test::random_amounts& random,
+                                                  omnibal::resources<R> const& capacity) {
+  auto const count = static_cast<std::size_t>(random.between(0, 9));
+  std::int64_t const widest = random.between(1, 4);
+  return test::make_samples<R>(count, [&](std::size_t, std::size_t r) {
+    return random.between(0, capacity[r] * widest / 3 + 1);
+  });
+}
+
+template <std::size_t R, class T>
+std::size_t bound_of(std::vector<omnibal::resources<R, T>> const& samples,
+                     omnibal::resources<R, T> const& capacity) {
+  return omnibal::lower_bound(samples, std::identity{}, capacity);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("lower_bound is at most the fewest groups", "",
+                   (std::integral_constant<std::size_t, 1>),
+                   (std::integral_constant<std::size_t, 2>),
+                   (std::integral_constant<std::size_t, 3>)) {
+  constexpr std::size_t kinds = TestType::value;
+  test::random_amounts random(kinds);
+  std::size_t tight = 0;
+  for (int repeat = 0; repeat != 3000; ++repeat) {
+    auto const capacity = random_capacity<kinds>(random);
+    auto const samples = random_samples(random, capacity);
+    std::size_t const fewest = test::fewest_groups(samples, capacity);
+    std::size_t const bound = bound_of(samples, capacity);
+    REQUIRE(bound <= fewest);
+    auto const large = test::scaled<kinds>({"", capacity, samples}, std::int64_t{3} << 40);
+    REQUIRE(bound_of(large.samples, large.capacity) <= fewest);
+    if (bound == fewest) ++tight;
+  }
+  CHECK(tight > 2100);
+}
+
+TEMPLATE_TEST_CASE("lower_bound is at most the fewest groups of floating-point samples", "",
+                   (std::integral_constant<std::size_t, 1>),
+                   (std::integral_constant<std::size_t, 2>)) {
+  constexpr std::size_t kinds = TestType::value;
+  test::random_amounts random(kinds);
+  for (int repeat = 0; repeat != 3000; ++repeat) {
+    // Tenths have no exact value, so that sums meet the capacity only after rounding.
+    double const unit = random.between(0, 1) == 0 ? 0.1 : 1e-3 / 7;
+    auto const capacity = random_capacity<kinds>(random);
+    auto const samples = random_samples(random, capacity);
+    auto const in_units = [unit](omnibal::resources<kinds> const& amounts) {
+      omnibal::resources<kinds, double> result{};
+      for (std::size_t r = 0; r != kinds; ++r) result[r] = static_cast<double>(amounts[r]) * unit;
+      return result;
+    };
+    std::vector<omnibal::resources<kinds, double>> demands;
+    for (auto const& sample : samples) demands.push_back(in_units(sample));
+    REQUIRE(bound_of(demands, in_units(capacity)) <=
+            test::fewest_groups(demands, in_units(capacity)));
+  }
+}
+
+TEST_CASE("lower_bound allows for the rounding of many floating-point samples") {
+  for (std::size_t const count : {10u, 100u, 1000u, 10000u}) {
+    std::vector<double> const tenths(count, 0.1);
+    CHECK(omnibal::lower_bound(tenths, std::identity{}, 1.0) <= count / 10);
+    CHECK(omnibal::lower_bound(tenths, std::identity{}, 1.0) + 1 >= count / 10);
+    CHECK(omnibal::lower_bound(tenths, std::identity{}, static_cast<double>(count)) == 1);
+  }
+  std::vector<double> const halves(9, 0.5);
+  CHECK(omnibal::lower_bound(halves, std::identity{}, 1.0) == 5);
+  CHECK(omnibal::lower_bound(halves, std::identity{}, 0.75) == 9);
+}
+
+TEST_CASE("lower_bound is at least L2") {
+  test::random_amounts random(4);
+  for (int repeat = 0; repeat != 3000; ++repeat) {
+    std::int64_t const capacity = random.between(1, 60);
+    std::int64_t const widest = random.between(1, capacity);
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(random.between(1, 40)));
+    for (auto& size : sizes) size = random.between(0, widest);
+    auto const bound =
+        static_cast<std::int64_t>(omnibal::lower_bound(sizes, std::identity{}, capacity));
+    REQUIRE(bound >= plain_l2(sizes, capacity));
+  }
+}
+
+TEST_CASE("lower_bound has known values") {
+  auto const bound = [](std::vector<int> const& sizes, int capacity) {
+    return omnibal::lower_bound(sizes, std::identity{}, capacity);
+  };
+  CHECK(bound({}, 10) == 0);
+  CHECK(bound({0, 0, 0}, 10) == 1);
+  CHECK(bound({11, 12}, 10) == 0);
+  CHECK(bound({11, 0}, 10) == 1);
+  CHECK(bound({5, 5, 5}, 10) == 2);
+  CHECK(bound({6, 6, 6}, 10) == 3);
+  CHECK(bound({1}, 1) == 1);
+  // Martello, Toth, Knapsack Problems, 1990, example 8.1: the volume gives 3.
+  CHECK(bound({70, 60, 50, 33, 33, 33, 11, 7, 3}, 100) == 4);
+  // Nothing fits beside the samples of 6, and no three of 4 fit each other.
+  CHECK(bound({7, 7, 7, 4, 4, 4, 4}, 10) == 5);
+}
+
+TEST_CASE("lower_bound sees samples that cannot meet where the volume does not") {
+  // No two samples of five images fit together, although half of the group stays empty.
+  std::vector<omnibal::resources<2>> samples(100, {5, 10});
+  omnibal::resources<2> const capacity{9, 4096};
+  CHECK(bound_of(samples, capacity) == 100);
+
+  // Nor do samples of 1500 and 2700 tokens, nor two of 2700: a clique over two resources, in which
+  // each resource alone gives less.
+  samples.assign(200, {5, 1500});
+  std::fill(samples.begin() + 100, samples.end(), omnibal::resources<2>{1, 2700});
+  CHECK(bound_of(samples, capacity) == 200);
+  auto const alone = [&](std::size_t kind) {
+    return omnibal::lower_bound(
+        samples, [&](omnibal::resources<2> const& sample) { return sample[kind]; }, capacity[kind]);
+  };
+  CHECK(alone(0) == 100);
+  CHECK(alone(1) < 150);
+
+  for (auto& sample : samples) std::swap(sample[0], sample[1]);
+  CHECK(bound_of(samples, omnibal::resources<2>{4096, 9}) == 200);
+
+  std::vector<omnibal::resources<3>> three;
+  for (auto const& sample : samples) three.push_back({sample[0], 1, sample[1]});
+  CHECK(bound_of(three, omnibal::resources<3>{4096, 1000, 9}) == 200);
+}
+
+TEST_CASE("lower_bound does not depend on the unit of a resource") {
+  for (auto const& set : test::small_sets<2>(5, 400)) {
+    INFO(set.name);
+    auto const large = test::scaled(set, std::int64_t{1} << 30);
+    auto const odd = test::scaled(set, 1000000007);
+    std::size_t const bound = bound_of(large.samples, large.capacity);
+    CHECK(bound == bound_of(odd.samples, odd.capacity));
+    CHECK(bound >= bound_of(set.samples, set.capacity));
+  }
+}
+
+TEST_CASE("lower_bound of capacities too large to count values is the same") {
+  // One more in some samples, and as many more in the capacity: sums fit as they did before, and the
+  // amounts have no common divisor.
+  test::random_amounts random(6);
+  for (auto const& set : test::small_sets<1>(6, 400)) {
+    INFO(set.name);
+    constexpr std::int64_t factor = std::int64_t{1} << 30;
+    auto large = test::scaled(set, factor);
+    large.capacity[0] += static_cast<std::int64_t>(set.samples.size());
+    for (auto& sample : large.samples) sample[0] += random.between(0, 1);
+    CHECK(bound_of(large.samples, large.capacity) == bound_of(set.samples, set.capacity));
+  }
+}
+
+TEST_CASE("lower_bound of conflicts under large capacities stays a bound") {
+  for (auto const& set : test::all_sets<2>(7, 300)) {
+    INFO(set.name);
+    auto const packing = omnibal::next_fit(set.samples, std::identity{}, set.capacity);
+    CHECK(bound_of(set.samples, set.capacity) <= packing.groups.size());
+  }
+  std::vector<omnibal::resources<2>> samples(100, {5, 15'000'000'000'001});
+  samples.resize(200, {1, 27'000'000'000'003});
+  CHECK(bound_of(samples, omnibal::resources<2>{9, 40'960'000'000'007}) == 200);
+}
+
+TEST_CASE("lower_bound sums beyond 64 bits") {
+  constexpr std::int64_t largest = INT64_MAX;
+  std::vector<std::int64_t> samples(1000, largest / 2);
+  CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 500);
+  samples.assign(1000, largest);
+  CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 1000);
+  samples.push_back(1);
+  CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 1001);
+}

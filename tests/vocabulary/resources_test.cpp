@@ -1,0 +1,99 @@
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::amount;
+using omnibal::integral_amount;
+using omnibal::resources;
+using omnibal::weight;
+
+template <class T>
+concept two_of = requires {
+  typename resources<2, T>;
+};
+template <std::size_t R>
+concept kinds = requires {
+  typename resources<R>;
+};
+
+static_assert(weight<int> && weight<std::uint8_t> && weight<std::uint64_t> && weight<float>);
+static_assert(weight<int const>);
+static_assert(!weight<bool> && !weight<bool const> && !weight<int&> && !weight<int*>);
+static_assert(!weight<std::string> && !weight<resources<1>> && !weight<std::byte>);
+
+static_assert(amount<int> && amount<double> && amount<resources<1>> && amount<resources<3, float>>);
+static_assert(integral_amount<int> && integral_amount<resources<3, std::uint8_t>>);
+static_assert(!integral_amount<double> && !integral_amount<resources<3, float>>);
+static_assert(!integral_amount<bool> && !integral_amount<std::string>);
+static_assert(!amount<bool> && !amount<std::string> && !amount<std::vector<int>>);
+
+static_assert(two_of<int> && !two_of<bool> && !two_of<std::string>);
+static_assert(kinds<1> && !kinds<0>);
+
+static_assert(std::is_same_v<decltype(resources{9, 4096}), resources<2, std::int64_t>>);
+static_assert(std::is_same_v<decltype(resources{9u, std::int8_t{4}}), resources<2, std::int64_t>>);
+static_assert(std::is_same_v<decltype(resources{9, 0.5f}), resources<2, double>>);
+static_assert(std::is_same_v<resources<3>::value_type, std::int64_t>);
+
+static_assert(std::is_aggregate_v<resources<2>> && std::is_trivially_copyable_v<resources<2>>);
+static_assert(sizeof(resources<3, std::uint16_t>) == 6);
+
+static_assert(resources<3>::size() == 3 && std::tuple_size_v<resources<3>> == 3);
+static_assert(std::is_same_v<std::tuple_element_t<1, resources<3, float>>, float>);
+
+static_assert(resources{1, 2} + resources{10, 20} == resources{11, 22});
+static_assert(resources{1, 2} - resources{10, 20} == resources{-9, -18});
+static_assert(resources{1, 2} != resources{1, 3} && resources{1, 2} != resources{0, 2});
+static_assert(get<1>(resources{1, 2}) == 2);
+
+}  // namespace
+
+TEST_CASE("resources fit where no amount is above the capacity") {
+  resources const capacity{9, 4096};
+  CHECK(resources{0, 0}.fits(capacity));
+  CHECK(resources{9, 4096}.fits(capacity));
+  CHECK_FALSE(resources{10, 4096}.fits(capacity));
+  CHECK_FALSE(resources{9, 4097}.fits(capacity));
+  CHECK_FALSE(resources{10, 4097}.fits(capacity));
+}
+
+TEST_CASE("not-a-number never fits, nor does anything fit it") {
+  double const nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK(resources{1.0, 0.5}.fits(resources{1.0, 0.5}));
+  CHECK_FALSE(resources{1.0, nan}.fits(resources{1.0, 1.0}));
+  CHECK_FALSE(resources{nan, 1.0}.fits(resources{1.0, 1.0}));
+  CHECK_FALSE(resources{1.0, 1.0}.fits(resources{nan, 1.0}));
+}
+
+TEST_CASE("amounts are added and subtracted kind by kind") {
+  resources<3> load{1, 2, 3};
+  load += {10, 20, 30};
+  CHECK(load == resources{11, 22, 33});
+  load -= {1, 2, 3};
+  CHECK(load == resources{10, 20, 30});
+  load[1] = 7;
+  CHECK(load[1] == 7);
+}
+
+TEST_CASE("narrow amounts are added in their own type") {
+  resources<2, std::uint8_t> const sum =
+      resources<2, std::uint8_t>{200, 1} + resources<2, std::uint8_t>{55, 2};
+  CHECK(sum[0] == 255);
+  CHECK(sum[1] == 3);
+}
+
+TEST_CASE("resources bind to names") {
+  auto const [images, tokens] = resources{5, 1341};
+  CHECK(images == 5);
+  CHECK(tokens == 1341);
+}
