@@ -5,16 +5,14 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
-#include <ranges>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -34,18 +32,11 @@ struct group_loads_fn {
     using working = detail::working_weight<typename detail::weight_of<result_type>::type>;
     using load_type = resources<detail::kinds_of<result_type>, working>;
 
-    auto const first = std::ranges::begin(samples);
-    std::size_t const count = std::ranges::size(samples);
     std::vector<load_type> loads(groups.size(), load_type{});
     for (std::size_t g = 0; g != groups.size(); ++g) {
       for (std::uint32_t const item : groups[g]) {
-        if (item >= count) {
-          detail::throw_invalid("group_loads", "group " + detail::to_text(g) + " has item " +
-                                                   detail::to_text(item) + ", but there are " +
-                                                   detail::to_text(count) + " samples");
-        }
-        auto const amounts = detail::to_resources<working>(std::invoke(
-            demand, first[static_cast<std::ranges::range_difference_t<Samples const>>(item)]));
+        auto&& sample = detail::sample_at("group_loads", samples, g, item);
+        auto const amounts = detail::to_resources<working>(std::invoke(demand, sample));
         for (std::size_t r = 0; r != load_type::size(); ++r) {
           detail::check_weight("group_loads", "demand", item, amounts[r]);
           detail::checked_add("group_loads", "a group's load", loads[g][r], amounts[r]);

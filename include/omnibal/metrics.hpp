@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/steps.hpp>
@@ -14,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <ranges>
 #include <string>
 #include <type_traits>
@@ -76,7 +76,7 @@ using ratio_of = typename ratio<Amount>::type;
 template <class Amount>
 using working_of = working_weight<typename weight_of<Amount>::type>;
 
-/// `sums` as a `double` for one weight, as they are for resources.
+/// `ratios` as a `double` for one weight, as they are for resources.
 template <class Amount>
 [[nodiscard]] constexpr ratio_of<Amount> to_ratio(
     resources<kinds_of<Amount>, double> const& ratios) {
@@ -85,6 +85,24 @@ template <class Amount>
   } else {
     return ratios;
   }
+}
+
+/// `ratio(spread, r)` of the amounts of each resource r in a range.
+template <class Range, class Ratio>
+[[nodiscard]] constexpr ratio_of<amount_of<Range>> for_each_resource(std::string_view function,
+                                                                     std::string_view name,
+                                                                     Range const& range,
+                                                                     Ratio const& ratio) {
+  using working = working_of<amount_of<Range>>;
+  constexpr std::size_t kinds = kinds_of<amount_of<Range>>;
+  spread<working> all[kinds];
+  for (auto const& element : range) {
+    auto const amounts = to_resources<working>(element);
+    for (std::size_t r = 0; r != kinds; ++r) all[r].add(function, name, amounts[r]);
+  }
+  resources<kinds, double> result{};
+  for (std::size_t r = 0; r != kinds; ++r) result[r] = ratio(all[r], r);
+  return to_ratio<amount_of<Range>>(result);
 }
 
 }  // namespace detail
@@ -119,20 +137,13 @@ struct pad_ratio_fn {
   [[nodiscard]] constexpr double operator()(grouping_view groups, Samples const& samples,
                                             Length const& length = {}) const {
     using working = detail::working_of<demand_result<Length, sample_reference<Samples>>>;
-    auto const first = std::ranges::begin(samples);
     double sum = 0.0;
     std::size_t batches = 0;
     for (std::size_t g = 0; g != groups.size(); ++g) {
       detail::spread<working> batch;
       for (std::uint32_t const item : groups[g]) {
-        if (item >= std::ranges::size(samples)) {
-          detail::throw_invalid("pad_ratio", "group " + detail::to_text(g) + " has item " +
-                                                 detail::to_text(item) + ", which is no sample");
-        }
-        batch.add(
-            "pad_ratio", "length",
-            detail::to_working<working>(std::invoke(
-                length, first[static_cast<std::ranges::range_difference_t<Samples const>>(item)])));
+        auto&& sample = detail::sample_at("pad_ratio", samples, g, item);
+        batch.add("pad_ratio", "length", detail::to_working<working>(std::invoke(length, sample)));
       }
       if (batch.count == 0) continue;
       sum += batch.idle_share();
@@ -156,18 +167,9 @@ struct dist_ratio_fn {
   template <amount_range Totals>
   [[nodiscard]] constexpr auto operator()(Totals const& totals) const
       -> detail::ratio_of<detail::amount_of<Totals>> {
-    using total_type = detail::amount_of<Totals>;
-    using working = detail::working_of<total_type>;
-    detail::spread<working> ranks[detail::kinds_of<total_type>];
-    for (auto const& total : totals) {
-      auto const amounts = detail::to_resources<working>(total);
-      for (std::size_t r = 0; r != amounts.size(); ++r) {
-        ranks[r].add("dist_ratio", "total", amounts[r]);
-      }
-    }
-    resources<detail::kinds_of<total_type>, double> result{};
-    for (std::size_t r = 0; r != result.size(); ++r) result[r] = ranks[r].idle_share();
-    return detail::to_ratio<total_type>(result);
+    return detail::for_each_resource(
+        "dist_ratio", "total", totals,
+        [](auto const& ranks, std::size_t) { return ranks.idle_share(); });
   }
 
   /// The mean of the dist ratio over all steps of a schedule, for each resource by itself. The
@@ -226,20 +228,10 @@ struct imbalance_fn {
   template <amount_range Loads>
   [[nodiscard]] constexpr auto operator()(Loads const& loads) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
-    using load_type = detail::amount_of<Loads>;
-    using working = detail::working_of<load_type>;
-    constexpr std::size_t kinds = detail::kinds_of<load_type>;
-    detail::spread<working> all[kinds];
-    for (auto const& load : loads) {
-      auto const amounts = detail::to_resources<working>(load);
-      for (std::size_t r = 0; r != kinds; ++r) all[r].add("imbalance", "load", amounts[r]);
-    }
-    resources<kinds, double> result{};
-    for (std::size_t r = 0; r != kinds; ++r) {
-      double const mean = all[r].mean();
-      result[r] = mean > 0.0 ? static_cast<double>(all[r].largest) / mean : 1.0;
-    }
-    return detail::to_ratio<load_type>(result);
+    return detail::for_each_resource("imbalance", "load", loads, [](auto const& all, std::size_t) {
+      double const mean = all.mean();
+      return mean > 0.0 ? static_cast<double>(all.largest) / mean : 1.0;
+    });
   }
 };
 
@@ -258,25 +250,17 @@ struct utilisation_fn {
     requires detail::same_kinds<detail::amount_of<Loads>, Capacity>
   [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
-    using load_type = detail::amount_of<Loads>;
-    using working = detail::working_of<load_type>;
-    constexpr std::size_t kinds = detail::kinds_of<load_type>;
-    detail::spread<working> all[kinds];
-    for (auto const& load : loads) {
-      auto const amounts = detail::to_resources<working>(load);
-      for (std::size_t r = 0; r != kinds; ++r) all[r].add("utilisation", "load", amounts[r]);
-    }
     auto const limits = detail::to_resources<detail::working_of<Capacity>>(capacity);
-    resources<kinds, double> result{};
-    for (std::size_t r = 0; r != kinds; ++r) {
-      auto const limit = static_cast<double>(limits[r]);
-      if (!(limit > 0.0)) {
-        detail::throw_invalid("utilisation", "capacity[" + detail::to_text(r) + "] is " +
-                                                 detail::to_text(limits[r]) + ", must be positive");
-      }
-      result[r] = all[r].mean() / limit;
+    for (std::size_t r = 0; r != limits.size(); ++r) {
+      if (limits[r] > 0 && detail::is_valid_weight(limits[r])) continue;
+      detail::throw_invalid("utilisation", "capacity[" + detail::to_text(r) + "] is " +
+                                               detail::to_text(limits[r]) +
+                                               ", must be positive and finite");
     }
-    return detail::to_ratio<load_type>(result);
+    return detail::for_each_resource("utilisation", "load", loads,
+                                     [&limits](auto const& all, std::size_t r) {
+                                       return all.mean() / static_cast<double>(limits[r]);
+                                     });
   }
 };
 

@@ -270,7 +270,7 @@ TEST_CASE("weights must be finite and not negative") {
 TEST_CASE("a capacity must be positive") {
   CHECK(error_text<std::invalid_argument>([] {
           (void)utilisation(loads{{1, 2}}, resources{9, 0});
-        }) == "omnibal::utilisation: capacity[1] is 0, must be positive");
+        }) == "omnibal::utilisation: capacity[1] is 0, must be positive and finite");
   CHECK_THROWS_AS(utilisation(numbers{1}, -1), std::invalid_argument);
   CHECK_THROWS_AS(utilisation(numbers{1}, not_a_number), std::invalid_argument);
   CHECK_THROWS_AS(utilisation(numbers{}, 0), std::invalid_argument);
@@ -279,7 +279,7 @@ TEST_CASE("a capacity must be positive") {
 TEST_CASE("groups and steps must name what exists") {
   CHECK(error_text<std::invalid_argument>([] {
           (void)pad_ratio(grouping({0, 1, 2}, {0, 2}), numbers{4, 5});
-        }) == "omnibal::pad_ratio: group 1 has item 2, which is no sample");
+        }) == "omnibal::pad_ratio: group 1 has item 2, but there are 2 samples");
   CHECK(error_text<std::invalid_argument>([] {
           (void)dist_ratio(make_steps(1, {{0}, {2}}), numbers{4, 5});
         }) == "omnibal::dist_ratio: loads has none for group 2 of step 1");

@@ -88,7 +88,7 @@ TEST_CASE("position ids restart with each sequence") {
 TEST_CASE("a sequence must be a sample of a length that is not negative") {
   CHECK(error_text<std::invalid_argument>([] {
           (void)cu_seqlens(grouping({0, 1, 2}, {0, 2}), lengths{4, 5});
-        }) == "omnibal::cu_seqlens: group 1 has item 2, which is no sample");
+        }) == "omnibal::cu_seqlens: group 1 has item 2, but there are 2 samples");
   CHECK(error_text<std::invalid_argument>([] {
           (void)cu_seqlens(grouping({0, 2}, {0, 1}), lengths{4, -5});
         }) == "omnibal::cu_seqlens: length[1] is -5, must be finite and not negative");

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
@@ -14,7 +15,6 @@
 #include <functional>
 #include <iterator>
 #include <limits>
-#include <ranges>
 #include <span>
 #include <string>
 #include <utility>
@@ -76,7 +76,6 @@ struct cu_seqlens_fn {
         integral_amount<demand_result<Length, sample_reference<Samples>>>
   [[nodiscard]] sequence_offsets operator()(grouping_view groups, Samples const& samples,
                                             Length const& length = {}) const {
-    auto const first = std::ranges::begin(samples);
     sequence_offsets result;
     result.begins_.reserve(groups.size() + 1);
     result.offsets_.reserve(groups.item_count() + groups.size());
@@ -87,12 +86,8 @@ struct cu_seqlens_fn {
       std::int64_t longest = 0;
       result.offsets_.push_back(0);
       for (std::uint32_t const item : groups[g]) {
-        if (item >= std::ranges::size(samples)) {
-          detail::throw_invalid("cu_seqlens", "group " + detail::to_text(g) + " has item " +
-                                                  detail::to_text(item) + ", which is no sample");
-        }
-        auto const tokens = detail::to_working<std::int64_t>(std::invoke(
-            length, first[static_cast<std::ranges::range_difference_t<Samples const>>(item)]));
+        auto&& sample = detail::sample_at("cu_seqlens", samples, g, item);
+        auto const tokens = detail::to_working<std::int64_t>(std::invoke(length, sample));
         detail::check_weight("cu_seqlens", "length", item, tokens);
         detail::checked_add("cu_seqlens", "the tokens of a group", end, tokens);
         if (end > std::numeric_limits<std::int32_t>::max()) {
