@@ -11,6 +11,7 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_fit_options.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>

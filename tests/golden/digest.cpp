@@ -1,5 +1,6 @@
-// Prints a digest of what every packer, shuffler and generator gives for seeded integers. expected.txt
-// has these lines; where they change on purpose, replace it by the output of this program.
+// Prints a digest of what every packer, shuffler and generator gives for seeded integers.
+// expected.txt has these lines; where they change on purpose, replace it by the output of this
+// program.
 
 #include "../support/fnv1a.hpp"
 #include "../support/packing_digest.hpp"

@@ -32,19 +32,20 @@ std::size_t most_bytes = 0;
 }  // namespace
 
 // Inlined, g++ 12 takes them for a mismatched pair of allocation and release.
-[[gnu::noinline]] void* operator new(std::size_t size) {
+[[gnu::noinline]] void* operator new(std::size_t size, std::nothrow_t const&) noexcept {
   void* const block = std::malloc(size);
-  if (block == nullptr) throw std::bad_alloc();
   bytes_in_use += malloc_usable_size(block);
   most_bytes = std::max(most_bytes, bytes_in_use);
   return block;
 }
-
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (void* const block = operator new(size, std::nothrow)) return block;
+  throw std::bad_alloc();
+}
 [[gnu::noinline]] void operator delete(void* pointer) noexcept {
   bytes_in_use -= malloc_usable_size(pointer);
   std::free(pointer);
 }
-
 [[gnu::noinline]] void operator delete(void* pointer, std::size_t) noexcept {
   operator delete(pointer);
 }

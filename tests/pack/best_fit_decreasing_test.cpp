@@ -66,8 +66,8 @@ TEST_CASE("best_fit_decreasing of one resource has the groups of a naive one") {
 }
 
 TEST_CASE("best_fit_decreasing of one resource has the groups of a naive one at any capacity") {
-  // Capacities where rooms have a bucket each, where they share buckets, and where they do so because
-  // noise leaves no common divisor.
+  // Capacities where rooms have a bucket each, where they share buckets, and where they do so
+  // because noise leaves no common divisor.
   for (std::int64_t const capacity :
        {std::int64_t{1}, std::int64_t{7}, std::int64_t{4095}, std::int64_t{4096},
         std::int64_t{4097}, std::int64_t{100'003}, std::int64_t{1} << 20,
@@ -136,11 +136,15 @@ TEMPLATE_TEST_CASE("best_fit_decreasing does not depend on the unit of a resourc
                    (std::integral_constant<std::size_t, 3>)) {
   for (auto const& set : test::small_sets<TestType::value>(4, 500)) {
     INFO(set.name);
-    auto const large = pack(test::scaled(set, std::int64_t{1} << 30));
-    auto const odd = pack(test::scaled(set, 1000000007));
+    // The thresholds of random groups are rounded in other units.
+    auto const pack_once = [](auto const& some) {
+      return pack(some.samples, some.capacity, one_attempt);
+    };
+    auto const large = pack_once(test::scaled(set, std::int64_t{1} << 30));
+    auto const odd = pack_once(test::scaled(set, 1000000007));
     CHECK(large == odd);
-    CHECK(large.oversized == pack(set).oversized);
-    CHECK(large.groups == pack(set).groups);
+    CHECK(large.oversized == pack_once(set).oversized);
+    CHECK(large.groups == pack_once(set).groups);
   }
 }
 
@@ -164,22 +168,27 @@ TEST_CASE("best_fit_decreasing ignores a second resource that never binds") {
 TEST_CASE("best_fit_decreasing of two resources has about as many groups as a naive one") {
   std::size_t groups = 0;
   std::size_t naive_groups = 0;
-  for (auto const& set : test::all_sets<2>(9, 800)) {
-    INFO(set.name);
+  auto const compare = [&](test::sample_set<2> const& set) {
+    INFO(set.name << ", " << set.samples.size() << " samples");
     auto const count = pack(set.samples, set.capacity, one_attempt).groups.size();
     auto const naive_count = naive_two_resource_groups(set);
     CHECK(static_cast<double>(count) <= 1.02 * static_cast<double>(naive_count) + 1);
     groups += count;
     naive_groups += naive_count;
-  }
+  };
+  for (auto const& set : test::all_sets<2>(9, 800)) compare(set);
+  // So many groups that their rooms share levels.
+  for (auto const& set : test::small_sets<2>(9, 3000)) compare(set);
   CHECK(static_cast<double>(groups) <= 1.001 * static_cast<double>(naive_groups));
 }
 
-TEST_CASE("best_fit_decreasing has no more groups than isf") {
-  for (auto const& set : test::all_sets<2>(6, 400)) {
-    INFO(set.name);
-    auto const isf = omnibal::isf(set.samples, std::identity{}, set.capacity);
-    CHECK(pack(set).groups.size() <= isf.groups.size());
+TEST_CASE("best_fit_decreasing of two resources has no more groups than isf") {
+  for (std::size_t const count : {400u, 3000u}) {
+    for (auto const& set : test::all_sets<2>(6, count)) {
+      INFO(set.name << ", " << count << " samples");
+      auto const isf = omnibal::isf(set.samples, std::identity{}, set.capacity);
+      CHECK(pack(set).groups.size() <= isf.groups.size());
+    }
   }
 }
 
@@ -199,18 +208,19 @@ TEST_CASE("best_fit_decreasing of several resources keeps the best of its attemp
       auto const result =
           pack(set.samples, set.capacity, omnibal::best_fit_options{.attempts = attempts});
       CHECK(result.report.rounds >= 1);
-      CHECK(result.report.rounds <= attempts);
-      CHECK(result.report.item_rounds == result.report.rounds * result.groups.item_count());
+      CHECK(result.report.item_rounds >= result.groups.item_count());
       CHECK(result.report.below_keep == 0);
       CHECK(result.groups.size() <= groups);
+      if (attempts == 1) {
+        CHECK(result.report.rounds == 1);
+        CHECK(result.report.item_rounds == result.groups.item_count());
+      }
       // Fewer attempts than allowed were enough for the lower bound, or too expensive.
-      CHECK((result.report.rounds == attempts || attempts > 100 ||
+      CHECK((result.report.rounds >= attempts || attempts > 100 ||
              result.groups.size() == result.report.lower_bound));
       groups = result.groups.size();
     }
   }
-  auto const large = test::small_sets<2>(8, 20'000).back();
-  CHECK(pack(large).report.rounds == 1);
 }
 
 TEST_CASE(
@@ -284,5 +294,5 @@ TEST_CASE("best_fit_decreasing gives a golden result") {
   std::vector<omnibal::resources<1>> tokens;
   for (auto const& sample : samples) tokens.push_back({sample[0]});
   CHECK(test::digest(pack(tokens, {4096})) == 0x996a92ee956436);
-  CHECK(test::digest(pack(samples, {4096, 9})) == 0xa2bb31c1a237e062);
+  CHECK(test::digest(pack(samples, {4096, 9})) == 0x6fec508bbe5ef746);
 }

@@ -187,8 +187,8 @@ TEST_CASE("lower_bound does not depend on the unit of a resource") {
 }
 
 TEST_CASE("lower_bound of capacities too large to count values is the same") {
-  // One more in some samples, and as many more in the capacity: sums fit as they did before, and the
-  // amounts have no common divisor.
+  // One more in some samples, and as many more in the capacity: sums fit as they did before, and
+  // the amounts have no common divisor.
   test::random_amounts random(6);
   for (auto const& set : test::small_sets<1>(6, 400)) {
     INFO(set.name);

@@ -116,8 +116,8 @@ omnibal::packing naive_isf(std::vector<omnibal::resources<R, T>> const& demands,
   return result;
 }
 
-/// The groups of one-resource best-fit decreasing: equal samples by ascending index, and of equal rooms
-/// the one that arose last.
+/// The groups of one-resource best-fit decreasing: equal samples by ascending index, and of equal
+/// rooms the one that arose last.
 inline omnibal::grouping naive_best_fit(std::vector<omnibal::resources<1>> const& demands,
                                         std::int64_t capacity) {
   std::vector<std::uint32_t> order = split_oversized(demands, {capacity}).first;

@@ -1,6 +1,7 @@
 #pragma once
 
-// Sets of samples on which packers fail most easily. The same seed gives the same samples everywhere.
+// Sets of samples on which packers fail most easily. The same seed gives the same samples
+// everywhere.
 
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/below.hpp>
@@ -120,8 +121,8 @@ sample_set<R> scaled(sample_set<R> set, std::int64_t factor, std::int64_t noise 
   return set;
 }
 
-/// The small sets, and the same with capacities of about 2^40 and 2^62: as multiples, and with noise so
-/// that the amounts have no common divisor.
+/// The small sets, and the same with capacities of about 2^40 and 2^62: as multiples, and with
+/// noise so that the amounts have no common divisor.
 template <std::size_t R>
 std::vector<sample_set<R>> all_sets(std::uint64_t seed, std::size_t count) {
   std::vector<sample_set<R>> sets = small_sets<R>(seed, count);

@@ -206,15 +206,19 @@ class cell_rooms {
 
   [[nodiscard]] place first_fit(std::size_t cell, demand_type const& demand,
                                 std::size_t level) const {
+    // In the level of the demand itself the fine room may be too small, above it only the others.
+    std::size_t const lowest = level;
     unsigned tried = 0;
     for (level = next_level(cell, level); level != levels_.count();
          level = next_level(cell, level + 1)) {
       place here{heads_[cell * levels_.count() + level], none, cell, level};
-      while (here.group != none) {
+      while (here.group != none && tried != probes) {
         if (layout_.fits(rooms_[here.group], demand)) return here;
-        if (++tried == probes) return {};
+        ++tried;
         here.before = std::exchange(here.group, next_[here.group]);
       }
+      if (level == lowest) tried = 0;
+      if (tried == probes) return {};
     }
     return {};
   }

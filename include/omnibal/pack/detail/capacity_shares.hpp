@@ -19,7 +19,7 @@ class capacity_shares {
   explicit constexpr capacity_shares(resources<R, T> const& capacity) {
     for (std::size_t r = 0; r != R; ++r) {
       if constexpr (std::floating_point<T>) {
-        scale_[r] = static_cast<double>(whole / 2) / capacity[r];
+        scale_[r] = capacity[r];
       } else {
         scale_[r] = whole / static_cast<std::uint64_t>(capacity[r]);
       }
@@ -28,7 +28,12 @@ class capacity_shares {
 
   /// The share of the capacity that `amount`, at most the capacity, is of resource `kind`.
   [[nodiscard]] constexpr std::uint64_t operator()(T amount, std::size_t kind) const {
-    return static_cast<std::uint64_t>(static_cast<scale_type>(amount) * scale_[kind]);
+    if constexpr (std::floating_point<T>) {
+      // Divided and not multiplied: the reciprocal of a tiny capacity is not finite.
+      return static_cast<std::uint64_t>(amount / scale_[kind] * static_cast<double>(whole / 2));
+    } else {
+      return static_cast<std::uint64_t>(amount) * scale_[kind];
+    }
   }
 
  private:
@@ -36,6 +41,7 @@ class capacity_shares {
 
   static constexpr std::uint64_t whole = (std::uint64_t{1} << 63) / R;
 
+  /// The capacity itself for floating-point amounts, else the share of one.
   scale_type scale_[R] = {};
 };
 

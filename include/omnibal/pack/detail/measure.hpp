@@ -51,6 +51,9 @@ inline void number_to_index(std::vector<std::uint32_t>& numbers,
   for (std::uint32_t& number : numbers) number = indices[number];
 }
 
+/// What a function does with the demands of its input.
+enum class demands_after { kept, freed };
+
 /// Samples ready to be packed. Amounts are in `units`: integer demands that share a divisor are
 /// divided by it where the capacity is large, so that time and memory do not depend on the unit of
 /// a resource.
@@ -155,6 +158,10 @@ template <class Amounts, class Samples, class Demand>
           divisors[r] = exact_divisor(static_cast<std::uint64_t>(units[r]));
         }
       });
+      // Where no sample takes any of a resource, every amount of it is as good as one.
+      for (std::size_t r = 0; r != capacity.size(); ++r) {
+        if (units[r] == 0) units[r] = capacity[r];
+      }
     }
   }
   for (auto& unit : units.amounts) unit = unit > 0 ? unit : 1;

@@ -18,7 +18,7 @@ class room_levels {
   room_levels(T capacity, std::size_t most) {
     if constexpr (std::floating_point<T>) {
       count_ = most;
-      step_ = capacity / static_cast<double>(most);
+      capacity_ = capacity;
     } else {
       while ((static_cast<std::uint64_t>(capacity) >> shift_) >= most) ++shift_;
       count_ = static_cast<std::size_t>(static_cast<std::uint64_t>(capacity) >> shift_) + 1;
@@ -29,7 +29,8 @@ class room_levels {
 
   [[nodiscard]] std::size_t operator()(T room) const {
     if constexpr (std::floating_point<T>) {
-      return std::min(count_ - 1, static_cast<std::size_t>(std::max(0.0, room / step_)));
+      double const level = std::max(0.0, room / capacity_) * static_cast<double>(count_);
+      return std::min(count_ - 1, static_cast<std::size_t>(level));
     } else {
       return static_cast<std::size_t>(static_cast<std::uint64_t>(room) >> shift_);
     }
@@ -38,7 +39,9 @@ class room_levels {
   /// A room that is not above any room of this level.
   [[nodiscard]] T least(std::size_t level) const {
     if constexpr (std::floating_point<T>) {
-      return level == 0 ? T{0} : (static_cast<double>(level) - 0.5) * step_;
+      return level == 0
+                 ? T{0}
+                 : (static_cast<double>(level) - 0.5) / static_cast<double>(count_) * capacity_;
     } else {
       return static_cast<T>(static_cast<std::uint64_t>(level) << shift_);
     }
@@ -47,7 +50,7 @@ class room_levels {
  private:
   std::size_t count_ = 1;
   unsigned shift_ = 0;
-  double step_ = 1;
+  double capacity_ = 1;
 };
 
 }  // namespace omnibal::inline v0::detail

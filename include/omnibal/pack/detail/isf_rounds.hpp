@@ -1,0 +1,223 @@
+#pragma once
+
+/// \file
+/// The rounds of iterative sampling and filtering.
+
+#include <omnibal/check.hpp>
+#include <omnibal/detail/release.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/detail/group_writer.hpp>
+#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/pack/packing.hpp>
+#include <omnibal/rng/shuffler.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct isf_options {
+  /// The largest number of rounds; the last one keeps every group.
+  std::size_t rounds = 50;
+  /// A round that keeps a smaller share of its samples than this is followed by the last round.
+  double min_gain = 0.0;
+};
+
+namespace detail {
+
+/// A sample in the pool of `isf`.
+template <class Demand>
+struct record {
+  Demand demand;
+  std::uint32_t index;
+};
+
+/// The rounds of `isf`.
+template <class Layout, class Keep>
+class isf_rounds {
+ public:
+  using record_type = record<typename Layout::demand_type>;
+
+  /// All samples of `input` are in the pool.
+  isf_rounds(measured<Layout>& input, demands_after after, Keep const& keep)
+      : layout_(input.layout),
+        units_(input.units),
+        keep_(keep),
+        pool_(make_pool(input, after)),
+        groups_(pool_.size()) {}
+
+  [[nodiscard]] std::vector<record_type> const& pool() const { return pool_; }
+
+  /// Shuffles the pool, packs it by next-fit, and leaves the samples of the groups that are not kept in
+  /// the pool; the last round keeps all.
+  template <class Shuffle>
+  void run(Shuffle const& shuffle, std::size_t round, bool last, packing_report& report) {
+    report.item_rounds += pool_.size();
+    ++report.rounds;
+    shuffle_pool(shuffle, round);
+    pool_.resize(regroup(last, report));
+  }
+
+  /// Adds groups of records of the pool, `items` naming them by their place in it, and ends.
+  [[nodiscard]] grouping take_with(grouping const& tail) && {
+    auto output = groups_.end();
+    for (std::size_t g = 0; g != tail.size(); ++g) {
+      for (std::uint32_t const place : tail[g]) output.write(pool_[place].index, 1);
+      output.close(tail[g].size(), 1);
+    }
+    groups_.set_end(output);
+    return std::move(*this).take();
+  }
+
+  [[nodiscard]] grouping take() && {
+    release(pool_);
+    release(spare_);
+    return std::move(groups_).take();
+  }
+
+ private:
+  using room_type = typename Layout::room_type;
+
+  [[nodiscard]] static std::vector<record_type> make_pool(measured<Layout>& input,
+                                                          demands_after after) {
+    std::vector<record_type> pool(input.size());
+    fitting_indices indices(input.oversized);
+    for (std::size_t k = 0; k != pool.size(); ++k) pool[k] = {input.demands[k], indices.next()};
+    if (after == demands_after::freed) release(input.demands);
+    return pool;
+  }
+
+  template <class Shuffle>
+  void shuffle_pool(Shuffle const& shuffle, std::size_t round) {
+    if constexpr (!rng::any_element_shuffler<Shuffle>) {
+      std::vector<std::uint32_t> order(pool_.size());
+      std::iota(order.begin(), order.end(), std::uint32_t{0});
+      shuffle(std::span<std::uint32_t>(order), round);
+      check_permutation(order, round);
+      gather([&order](std::size_t i) { return order[i]; });
+    } else if constexpr (rng::random_access_shuffler<Shuffle>) {
+      auto const order = shuffle.order(pool_.size(), round);
+      gather([&order](std::size_t i) { return static_cast<std::size_t>(order(i)); });
+    } else {
+      shuffle(std::span<record_type>(pool_), round);
+    }
+  }
+
+  static void check_permutation(std::vector<std::uint32_t> const& order, std::size_t round) {
+    std::vector<bool> seen(order.size());
+    for (std::uint32_t const index : order) {
+      if (index >= order.size() || seen[index]) {
+        throw_invalid("isf", "shuffle gave index " + to_text(index) +
+                                 (index < order.size() ? " twice" : ", which is out of range,") +
+                                 " in round " + to_text(round));
+      }
+      seen[index] = true;
+    }
+  }
+
+  template <class Order>
+  void gather(Order const& order) {
+    spare_.resize(pool_.size());
+    for (std::size_t i = 0; i != spare_.size(); ++i) spare_[i] = pool_[order(i)];
+    pool_.swap(spare_);
+  }
+
+  /// Next-fit over the pool: appends the kept groups to the result and moves the records of the
+  /// others to the front of the pool; returns how many those are.
+  ///
+  /// Where a group ends and whether it is kept is unpredictable, so the loops over samples have no
+  /// branches on either: a block of samples is cut into groups, the groups are judged, and each
+  /// sample is written to both places, of which one advances.
+  std::size_t regroup(bool last, packing_report& report) {
+    constexpr std::size_t block = 1024;
+    std::uint16_t ordinals[block];
+    std::uint32_t ends[block];
+    room_type rooms[block];
+    std::uint8_t kept[block];
+
+    // Copies that no write through a pointer can change, so that they stay in registers.
+    Layout const layout = layout_;
+    auto const units = units_;
+    auto output = groups_.end();
+    record_type* const pool = pool_.data();
+    std::size_t const pool_size = pool_.size();
+    std::size_t below_keep = 0;
+
+    auto const judge = [&](room_type const& room, std::size_t size) {
+      bool const full = keep_(measured<Layout>::in_user_units(layout.load(room), units));
+      bool const keep = full | last;
+      below_keep += static_cast<std::size_t>(keep & !full);
+      output.close(size, static_cast<std::size_t>(keep));
+      return static_cast<std::uint8_t>(keep);
+    };
+    std::size_t rejected = 0;
+    auto const move = [&](std::size_t position, std::size_t keep) {
+      record_type const next = pool[position];
+      output.write(next.index, keep);
+      pool[rejected] = next;
+      rejected += 1 - keep;
+    };
+
+    std::size_t open_begin = 0;
+    room_type room = layout.empty_room();
+    for (std::size_t begin = 0; begin != pool_size;) {
+      std::size_t const count = std::min(block, pool_size - begin);
+      std::size_t closed = 0;
+      for (std::size_t i = 0; i != count; ++i) {
+        rooms[closed] = room;
+        ends[closed] = static_cast<std::uint32_t>(begin + i);
+        closed += 1 - static_cast<std::size_t>(layout.take_or_renew(room, pool[begin + i].demand));
+        ordinals[i] = static_cast<std::uint16_t>(closed);
+      }
+      std::size_t group_begin = open_begin;
+      for (std::size_t k = 0; k != closed; ++k) {
+        kept[k] = judge(rooms[k], ends[k] - group_begin);
+        group_begin = ends[k];
+      }
+      if (closed != 0) {
+        for (std::size_t i = open_begin; i != begin; ++i) move(i, kept[0]);
+        for (std::size_t i = 0; begin + i != group_begin; ++i) move(begin + i, kept[ordinals[i]]);
+        open_begin = group_begin;
+      }
+      begin += count;
+    }
+    std::size_t const keep_last = judge(room, pool_size - open_begin);
+    for (std::size_t i = open_begin; i != pool_size; ++i) move(i, keep_last);
+
+    groups_.set_end(output);
+    report.below_keep += below_keep;
+    return rejected;
+  }
+
+  Layout layout_;
+  typename Layout::amounts_type units_;
+  Keep const& keep_;
+  std::vector<record_type> pool_;
+  std::vector<record_type> spare_;
+  group_writer groups_;
+};
+
+/// All rounds of `isf`.
+template <class Layout, class Keep, class Shuffle>
+[[nodiscard]] grouping run_isf(measured<Layout>& input, isf_options const& options,
+                               Keep const& keep, Shuffle const& shuffle, packing_report& report) {
+  isf_rounds rounds(input, demands_after::freed, keep);
+  bool gains = true;
+  for (std::size_t round = 0; !rounds.pool().empty() && round != options.rounds; ++round) {
+    std::size_t const before = rounds.pool().size();
+    rounds.run(shuffle, round, round + 1 == options.rounds || !gains, report);
+    std::size_t const kept = before - rounds.pool().size();
+    gains = static_cast<double>(kept) >= options.min_gain * static_cast<double>(before);
+  }
+  return std::move(rounds).take();
+}
+
+}  // namespace detail
+
+}  // namespace omnibal::inline v0
