@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// From measured samples to groups by best-fit decreasing of several resources, in several attempts.
+/// From measured samples to groups by best-fit decreasing of several resources, in several
+/// attempts.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -111,7 +112,7 @@ template <class Layout, class Keep>
 /// When `pack_sampled` gives up.
 enum class patience {
   low,   ///< before it begins, where few random groups come out full
-  high,  ///< never
+  high,  ///< after its rounds, where more than half of the samples are left
 };
 
 /// Random groups that come out full, and best-fit decreasing of the samples that are left: the
@@ -128,12 +129,13 @@ template <class Layout, class Score>
   isf_rounds rounds(input, demands_after::kept, keep);
   auto const& pool = rounds.pool();
   std::size_t const least_share = how_long == patience::low ? 8 : 16;
-  for (std::size_t round = 0; round != most_rounds && pool.size() > input.size() / 16; ++round) {
+  for (std::size_t round = 0; round != most_rounds && pool.size() > input.size() / 256; ++round) {
     std::size_t const before = pool.size();
     rounds.run(rng::fisher_yates{}, round, false, report);
     std::size_t const kept = before - pool.size();
     if (kept < before / least_share) break;
   }
+  if (pool.size() > input.size() / 2) return std::nullopt;
   sample_size const size(input.capacity, by, 0);
   std::vector<std::uint32_t> const order = order_descending(
       pool.size(), [&](std::size_t k) { return size(input.layout.amounts(pool[k].demand), k); });
@@ -173,19 +175,21 @@ template <class Layout, class Score>
   auto const is_within = [&](std::size_t excess) {
     return found && result.groups.size() <= report.lower_bound + excess;
   };
-  // A pool of wide demands beside the demands themselves would take too much memory.
-  bool const samples = random == random_groups::allowed && options.attempts > 1 &&
-                       sizeof(typename Layout::demand_type) <= 8;
+  // A pool of wide demands beside the demands themselves would take more than 24 + 8R bytes.
+  constexpr std::size_t demand_bytes = sizeof(typename Layout::demand_type);
+  constexpr std::size_t record_bytes = sizeof(record<typename Layout::demand_type>);
+  constexpr bool has_memory = demand_bytes + record_bytes <= 8 * Layout::amounts_type::size();
+  bool const samples = has_memory && random == random_groups::allowed && options.attempts > 1;
   auto const sample_groups = [&](patience how_long) {
     auto sampled = pack_sampled(input, options.measure, score, how_long, report);
     if (sampled) keep_better(std::move(*sampled));
     return sampled.has_value();
   };
 
-  // Of many samples a thousandth above the bound is good enough, and random groups are the cheaper
-  // attempt; of few, best-fit decreasing comes first.
+  // Of many samples a thousandth and two groups above the bound is good enough, and random groups
+  // are the cheaper attempt; of few, best-fit decreasing comes first.
   bool const many = cheap_attempts <= 1;
-  std::size_t const excess = many ? report.lower_bound / 1024 : 0;
+  std::size_t const excess = many ? report.lower_bound / 1024 + 2 : 0;
   bool const gave_up = many && samples && !sample_groups(patience::low);
   for (std::size_t attempt = 0; attempt != most_attempts && !is_within(excess); ++attempt) {
     bool const is_last = attempt + 1 == most_attempts && !gave_up;
