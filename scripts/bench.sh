@@ -48,6 +48,7 @@ awk '
 
   BEGIN {
     size_count = split("10000 100000 1000000 1200000 10000000", sizes, " ")
+    for (i = 1; i <= size_count; ++i) is_column[sizes[i]]
     packer_count = split("best_fit_tokens best_fit_images_and_tokens isf next_fit lower_bound",
       packers, " ")
   }
@@ -76,7 +77,20 @@ awk '
       groups[++group_count] = sprintf("| %s | %d | %d | %.2f | %.2f | %.2f |", substr(name, 9),
         value["lower_bound"], value["best_fit"], value["best_fit_percent"], value["isf_percent"],
         value["next_fit_percent"])
-    } else {
+    } else if (path[1] ~ /^improve/) {
+      kind = path[1] == "improve_tokens" ? ", tokens alone" : ""
+      sub(/^[^\/]*\//, "", name)
+      improved[++improved_count] = sprintf("| %s%s | %.2f |", name, kind, value["best_fit_percent"])
+      for (i = 1; i <= 64; i *= 4) {
+        improved[improved_count] = improved[improved_count] \
+          sprintf(" %.3f (%.0f) |", value["percent_" i], value["ns_" i])
+      }
+    } else if (path[1] == "online_quality") {
+      streams[++stream_count] = sprintf("| %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f | %.2f |",
+        substr(row, 16), 100 * value["utilisation_offline"], 100 * value["utilisation_32"],
+        100 * value["utilisation_256"], 100 * value["utilisation_4096"], value["percent_32"],
+        value["percent_256"], value["percent_4096"])
+    } else if (size in is_column) {
       if (!(row in known)) rows[++row_count] = row
       known[row]
       times[row, size] = sprintf("%.1f (%.2f)", value["ns_per_item"], value["ratio"])
@@ -112,6 +126,11 @@ awk '
     for (i = 1; i <= set_count; ++i) print cells(sets[i], packers, packer_count, growth)
     print "\n| groups | lower bound | best fit | % above: best fit | isf | next fit |\n" rule(6)
     for (i = 1; i <= group_count; ++i) print groups[i]
+    print "\n| improve, % above the bound (ns per sample) | best fit | 1 pass | 4 | 16 | 64 |\n" rule(6)
+    for (i = 1; i <= improved_count; ++i) print improved[i]
+    print "\n| online_packer, percent full | best fit of all | buffer 32 | 256 | 4096 |" \
+      " percent more groups: 32 | 256 | 4096 |\n" rule(8)
+    for (i = 1; i <= stream_count; ++i) print streams[i]
     exit missed != 0
   }
 ' "$results"/*.json

@@ -14,6 +14,7 @@ log=$work/log.txt
 # Splits a line of the list into the array `fields`.
 split() {
   local line=${1//'\|'/$'\x01'}
+  line=${line//' | | '/' |  | '}
   fields=()
   while [[ $line == *' | '* ]]; do
     fields+=("${line%%' | '*}")

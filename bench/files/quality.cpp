@@ -4,14 +4,11 @@
 
 #include "quality.hpp"
 
-#include "progress.hpp"
-#include "read_lengths.hpp"
+#include "length_files.hpp"
 #include "samples.hpp"
 
 #include <omnibal/resources.hpp>
 
-#include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -20,18 +17,6 @@
 #include <benchmark/benchmark.h>
 
 namespace {
-
-[[nodiscard]] std::vector<bench::sample> read(std::vector<std::filesystem::path> const& files) {
-  examples::progress shown(examples::visibility::hidden);
-  examples::dataset data;
-  for (auto const& file : files) {
-    examples::read_lengths(file, examples::input_format::detect, {}, shown, data);
-  }
-  std::vector<bench::sample> samples;
-  samples.reserve(data.samples.size());
-  for (auto const& [images, tokens] : data.samples) samples.push_back({images, tokens});
-  return samples;
-}
 
 /// Capacities at which the lower bound of all files is nearly reached.
 [[nodiscard]] bool has_tight_bound(omnibal::resources<2> const& capacity) {
@@ -42,7 +27,7 @@ namespace {
 void quality(benchmark::State& state, std::vector<std::filesystem::path> const& files,
              omnibal::resources<2> const& capacity) {
   try {
-    bench::count_groups(state, read(files), capacity);
+    bench::count_groups(state, bench::read_lengths(files), capacity);
     if (files.size() > 1 && has_tight_bound(capacity)) {
       bench::make_promises(
           state, {bench::not_above_isf(),
@@ -65,14 +50,8 @@ void register_quality(std::string const& name, std::vector<std::filesystem::path
 }
 
 [[maybe_unused]] bool const registered = [] {
-  char const* const folder = std::getenv("OMNIBAL_BENCH_LENGTHS");
-  if (folder == nullptr) return false;
-  std::error_code error;
-  std::vector<std::filesystem::path> files;
-  for (auto const& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
+  auto const files = bench::length_files();
+  if (files.empty()) return false;
   register_quality("all files", files);
   for (auto const& file : files) register_quality(file.stem().string(), {file});
   return true;

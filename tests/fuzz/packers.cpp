@@ -2,12 +2,16 @@
 
 #include "naive_packers.hpp"
 #include "packing_faults.hpp"
+#include "stream.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/split_long.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/rng/numpy.hpp>
@@ -96,6 +100,54 @@ void check_best_fit(std::vector<omnibal::resources<R, T>> const& samples,
 }
 
 template <std::size_t R, class T>
+void check_improve(std::vector<omnibal::resources<R, T>> const& samples,
+                   omnibal::resources<R, T> const& capacity,
+                   omnibal::improve_options const& options) {
+  auto const start = omnibal::next_fit(samples, std::identity{}, capacity);
+  auto const result = omnibal::improve(samples, std::identity{}, capacity, start, options);
+  std::string const fault = test::fault(result, samples, capacity);
+  require(fault.empty(), "improve: " + fault);
+  require(result.groups.size() <= start.groups.size(), "improve makes no more groups");
+}
+
+/// Also saves and restores the packer after half of the samples.
+template <std::size_t R, class T>
+void check_online(std::vector<omnibal::resources<R, T>> const& samples,
+                  omnibal::resources<R, T> const& capacity,
+                  omnibal::online_options const& options) {
+  omnibal::online_packer<R, T> packer(capacity, options);
+  auto const output = test::run_stream(packer, samples);
+  std::string const fault = test::stream_fault(output, samples, capacity, options);
+  require(fault.empty(), "online_packer: " + fault);
+
+  test::stream_output<R, T> resumed;
+  test::push_all(packer, samples, 0, samples.size() / 2, resumed);
+  omnibal::online_packer<R, T> restored(packer.state());
+  test::push_all(restored, samples, samples.size() / 2, samples.size(), resumed);
+  test::flush_all(restored, samples.size(), resumed);
+  require(resumed == output, "online_packer has the same future when it is restored");
+}
+
+/// Splits samples of up to 200 capacities of the first.
+void check_split(std::vector<omnibal::resources<1>> const& samples, std::int64_t capacity,
+                 omnibal::piece_sizes sizes) {
+  std::int64_t const smaller = capacity / 200 + 1;
+  omnibal::split_options const options{.sizes = sizes, .multiple = smaller / 3 + 1};
+  auto const result = omnibal::split_long(
+      samples, [](auto const& sample) { return sample[0]; }, smaller, options);
+  std::vector<std::int64_t> left(samples.size());
+  for (std::size_t i = 0; i != samples.size(); ++i) left[i] = samples[i][0];
+  for (auto const& piece : result.pieces) {
+    require(piece.first == samples[piece.sample][0] - left[piece.sample],
+            "split_long cuts a sample into consecutive pieces");
+    require(piece.length <= smaller, "split_long makes pieces that fit");
+    left[piece.sample] -= piece.length;
+  }
+  require(std::count(left.begin(), left.end(), 0) == std::ssize(left), "split_long keeps tokens");
+  require(result.groups.item_count() == result.pieces.size(), "split_long keeps pieces");
+}
+
+template <std::size_t R, class T>
 void check_packers(byte_reader& bytes) {
   omnibal::resources<R> limits{};
   omnibal::resources<R, T> capacity{};
@@ -146,6 +198,16 @@ void check_packers(byte_reader& bytes) {
   check_isf(samples, capacity, options, keep, omnibal::rng::numpy_shuffle{seed});
   check_isf(samples, capacity, options, keep, rotate);
   check_best_fit(samples, capacity, fit_options);
+  check_improve(samples, capacity,
+                {.passes = options.rounds, .even_passes = fit_options.attempts, .seed = seed});
+  check_online(samples, capacity,
+               {.buffer = seed + 1u,
+                .longest_wait = 8 * options.rounds + seed,
+                .candidates = fit_options.attempts});
+  if constexpr (R == 1 && std::integral<T>) {
+    check_split(samples, capacity[0],
+                seed % 2 == 0 ? omnibal::piece_sizes::even : omnibal::piece_sizes::full);
+  }
 }
 
 }  // namespace

@@ -5,11 +5,15 @@
 #include "../support/fnv1a.hpp"
 #include "../support/packing_digest.hpp"
 #include "../support/samples.hpp"
+#include "../support/stream.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/feistel.hpp>
@@ -18,6 +22,7 @@
 #include <omnibal/rng/permutation.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cinttypes>
 #include <cstddef>
 #include <cstdint>
@@ -106,11 +111,27 @@ void print_packers(std::size_t count) {
         omnibal::best_fit_options{.measure = omnibal::size_measure::largest_share});
     add("best_fit_decreasing, a score", omnibal::best_fit_decreasing, omnibal::best_fit_options{},
         least_left);
+    add("improve", omnibal::improve,
+        omnibal::next_fit(set.samples, std::identity{}, set.capacity));
   }
   for (auto const& [name, hash] : hashes) {
     print(name + ", " + std::to_string(R) + " resources, " + std::to_string(count) + " samples",
           hash.value());
   }
+}
+
+template <std::size_t R>
+void print_online(std::size_t count) {
+  test::fnv1a hash;
+  for (auto const& set : test::all_sets<R>(count, count)) {
+    omnibal::online_packer const packer(set.capacity, {.buffer = 32});
+    for (auto const& group : test::run_stream(packer, set.samples).groups) {
+      hash.add(group.pushes);
+      hash.add(digest_of(group.ids));
+    }
+  }
+  print("online_packer, " + std::to_string(R) + " resources, " + std::to_string(count) + " samples",
+        hash.value());
 }
 
 template <std::size_t R>
@@ -121,6 +142,30 @@ void print_large_packing() {
   print("isf" + suffix, test::digest(omnibal::isf(set.samples, demand, set.capacity)));
   print("best_fit_decreasing" + suffix,
         test::digest(omnibal::best_fit_decreasing(set.samples, demand, set.capacity)));
+}
+
+/// The capacities that are chosen, and how good they are to the last bit.
+template <std::size_t R>
+void print_tuned(std::size_t count) {
+  auto const pack = [](auto const& samples, auto const& demand, auto const& capacity) {
+    return omnibal::isf(samples, demand, capacity, {.rounds = 5});
+  };
+  omnibal::tune_options<R> options;
+  options.candidates = 30;
+  options.first_samples = 100;
+  test::fnv1a hash;
+  for (auto const& set : test::all_sets<R>(count, count)) {
+    auto const result =
+        omnibal::tune_capacity(set.samples, std::identity{}, 3.5, pack, {}, options);
+    hash.add(result.packings);
+    for (auto const& judged : result.finalists) {
+      hash.add(digest_of(judged.capacity.amounts));
+      hash.add(judged.groups);
+      hash.add(std::bit_cast<std::uint64_t>(judged.objective));
+    }
+  }
+  print("tune_capacity, " + std::to_string(R) + " resources, " + std::to_string(count) + " samples",
+        hash.value());
 }
 
 }  // namespace
@@ -140,4 +185,12 @@ int main() {
   }
   print_large_packing<1>();
   print_large_packing<2>();
+  for (std::size_t const count : {20u, 300u}) {
+    print_tuned<1>(count);
+    print_tuned<2>(count);
+    print_tuned<3>(count);
+  }
+  print_online<1>(300);
+  print_online<2>(300);
+  print_online<3>(300);
 }

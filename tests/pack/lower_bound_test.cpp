@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <catch.hpp>
@@ -219,4 +220,38 @@ TEST_CASE("lower_bound sums beyond 64 bits") {
   CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 1000);
   samples.push_back(1);
   CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 1001);
+}
+
+TEST_CASE("lower_bound sees which values fill a group together") {
+  auto const bound = [](std::vector<std::int64_t> const& values, std::int64_t capacity) {
+    return omnibal::lower_bound(values, std::identity{}, capacity);
+  };
+  auto const repeated = [](std::vector<std::pair<std::size_t, std::int64_t>> const& runs) {
+    std::vector<std::int64_t> values;
+    for (auto const& [count, value] : runs) values.insert(values.end(), count, value);
+    return values;
+  };
+  SECTION("two fives leave room for two that nobody takes") {
+    auto const values = repeated({{4000, 5}, {2000, 3}});
+    CHECK(bound(values, 12) == 2500);
+    CHECK(omnibal::next_fit(values, std::identity{}, std::int64_t{12}).groups.size() == 2500);
+  }
+  SECTION("in other units") {
+    CHECK(bound(repeated({{4000, 5 * 7}, {2000, 3 * 7}}), 12 * 7 + 6) == 2500);
+  }
+  SECTION("three of a third and a bit do not fit") {
+    CHECK(bound(repeated({{4000, 34}}), 100) == 2000);
+  }
+  SECTION("prices in sixths that no simple fraction of the values gives") {
+    // 1, 3, 4, 5 of 10 are worth 0, 1/3, 1/3, 1/2.
+    CHECK(bound(repeated({{6372, 1}, {22082, 3}, {617, 4}, {31424, 5}}), 10) == 23279);
+  }
+  SECTION("prices that are found only step by step") {
+    CHECK(bound(repeated({{5000, 7}, {4000, 8}, {1000, 14}}), 21) == 4334);
+    CHECK(bound(repeated({{3000, 8}, {3000, 10}, {2000, 12}}), 24) == 3500);
+  }
+  SECTION("zeros count for nothing") {
+    CHECK(bound(repeated({{4000, 0}, {4000, 5}, {2000, 3}}), 12) == 2500);
+    CHECK(bound(repeated({{4000, 0}}), 12) == 1);
+  }
 }

@@ -13,6 +13,7 @@
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
+#include <cmath>
 #include <concepts>
 #include <string_view>
 #include <type_traits>
@@ -51,12 +52,16 @@ struct best_fit_decreasing_fn {
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using input_type = std::remove_cvref_t<decltype(input)>;
       auto const user_score = [&](auto const& left, auto const& amounts) {
-        auto const value = score(input_type::in_user_units(left, input.units),
-                                 input_type::in_user_units(amounts, input.units));
-        if (!(value == value)) detail::throw_invalid(name, "the score of a group is not a number");
+        auto value = score(input_type::in_user_units(left, input.units),
+                           input_type::in_user_units(amounts, input.units));
+        if constexpr (std::floating_point<decltype(value)>) {
+          if (std::isnan(value)) {
+            detail::throw_invalid(name, "the score of a group is not a number");
+          }
+        }
         return value;
       };
-      return detail::pack_attempts(std::move(input), options, user_score,
+      return detail::pack_attempts(std::forward<decltype(input)>(input), options, user_score,
                                    detail::random_groups::excluded);
     });
   }
@@ -70,10 +75,10 @@ struct best_fit_decreasing_fn {
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using amounts_type = typename std::remove_cvref_t<decltype(input)>::amounts_type;
       if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
-        return detail::pack_line(std::move(input));
+        return detail::pack_line(std::forward<decltype(input)>(input));
       } else {
-        return detail::pack_attempts(std::move(input), options, least_slack(input.capacity),
-                                     detail::random_groups::allowed);
+        return detail::pack_attempts(std::forward<decltype(input)>(input), options,
+                                     least_slack(input.capacity), detail::random_groups::allowed);
       }
     });
   }

@@ -18,7 +18,9 @@ struct best_fit_options {
   /// For several resources: the largest number of orders to try, of which the fewest groups are
   /// kept. Orders after the first vary the measure at random, always in the same way. They are
   /// tried until the lower bound is reached, and as long as attempts times samples are at most
-  /// 16384.
+  /// 16384. More than one also allows random groups that come out full, with best fit of the rest:
+  /// of few samples as a further attempt, of many instead of it where a part of the samples takes
+  /// no more groups that way.
   std::size_t attempts = 256;
 };
 

@@ -38,18 +38,22 @@ template <class Layout>
 
 struct lower_bound_fn {
   /// A number of groups below which no packing of the samples under the capacity can go: the
-  /// largest of three bounds. Oversized samples, which no group holds, do not count.
+  /// largest of four bounds. Oversized samples, which no group holds, do not count.
   ///
   /// - Volume and Martello-Toth L2 of each resource: samples above half of the capacity take a
   ///   group each, and the smaller ones must find room beside them or in further groups. Exact
   ///   maximum over all thresholds. Source: Martello, Toth, Knapsack Problems, 1990, chapter 8.
+  /// - Patterns of each resource with a capacity below 256, such as images: prices of the amounts,
+  ///   of which no group can hold more than 1, add up to a bound. Where 12 images are the capacity,
+  ///   two samples of 5 leave room for two more images, and samples of 5, 3 and 1 images are worth
+  ///   1/2, 1/4 and nothing. Sources: Gilmore, Gomory, 1961; Plotkin, Shmoys, Tardos, 1995.
   /// - Pairwise conflicts of two resources a and b: for each threshold x the samples with a above
   ///   half and b >= x, together with those with b > capacity - x, cannot share a group in pairs.
   ///
   /// For floating-point amounts it is the volume, less an allowance for rounding, and the number of
-  /// samples above half of the capacity. Complexity: linear where a capacity is below about twice
-  /// the number of samples, else that of a radix sort; times R^2. Memory: 8 to 8R + 8 bytes per
-  /// sample for the demands and at most 16 bytes more. Determinism: portable for integers. Errors:
+  /// samples above half of the capacity. Complexity: linear where a capacity is below the number of
+  /// samples, else that of a radix sort; times R^2. Memory: 8 to 8R + 8 bytes per sample for the
+  /// demands and at most 16 bytes more. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a capacity that is not positive and for a demand that is negative
   /// or not finite, `std::length_error` above 2^32 - 1 samples.
   template <class Samples, class Demand, class Capacity>

@@ -13,6 +13,21 @@
 
 namespace omnibal::inline v0::detail {
 
+/// Groups with neighbouring indices, ascending or descending.
+struct group_run {
+  std::uint32_t first;
+  std::uint32_t last;
+
+  [[nodiscard]] std::size_t size() const {
+    return std::size_t{1} + (first < last ? last - first : first - last);
+  }
+  [[nodiscard]] std::uint32_t operator[](std::size_t k) const {
+    auto const distance = static_cast<std::uint32_t>(k);
+    return first < last ? first + distance : first - distance;
+  }
+  [[nodiscard]] group_run reversed() const { return {last, first}; }
+};
+
 /// The group of each sample, samples in the order in which they are packed, and the size of each
 /// group.
 class group_assignment {
@@ -31,10 +46,27 @@ class group_assignment {
     return static_cast<std::uint32_t>(sizes_.size() - 1);
   }
 
-  /// Puts the next `count` samples into a group.
-  void assign(std::uint32_t group, std::size_t count) {
-    for (std::size_t k = 0; k != count; ++k) group_of_[assigned_++] = group;
-    sizes_[group] += static_cast<std::uint32_t>(count);
+  /// Opens groups without samples. Precondition: `count` is positive.
+  group_run open(std::size_t count) {
+    auto const first = static_cast<std::uint32_t>(sizes_.size());
+    sizes_.resize(sizes_.size() + count);
+    return {first, static_cast<std::uint32_t>(sizes_.size() - 1)};
+  }
+
+  /// Puts the next `count` samples into each of some groups.
+  void assign(group_run groups, std::size_t count) {
+    std::uint32_t* next = group_of_.get() + assigned_;
+    assigned_ += groups.size() * count;
+    for (std::size_t k = 0; k != groups.size(); ++k) {
+      for (std::size_t i = 0; i != count; ++i) *next++ = groups[k];
+      sizes_[groups[k]] += static_cast<std::uint32_t>(count);
+    }
+  }
+
+  /// Puts the next sample into a group.
+  void assign(std::uint32_t group) {
+    group_of_[assigned_++] = group;
+    ++sizes_[group];
   }
 
   /// The groups; `items` names the samples in the order of packing. Precondition: all are assigned.

@@ -9,48 +9,58 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// Rooms of groups, with a link from group to group, in memory of their own.
+/// What is known of a run of groups with equal room, kept under the first of them, in memory of its
+/// own.
 template <class Room>
-class own_rooms {
+class run_rooms {
  public:
   using room_type = Room;
+  static constexpr std::size_t longest_run = std::numeric_limits<std::size_t>::max();
 
-  explicit own_rooms(std::size_t group_capacity) { groups_.reserve(group_capacity); }
+  explicit run_rooms(std::size_t most_groups)
+      : runs_(std::make_unique_for_overwrite<linked_run[]>(most_groups)) {}
 
-  void add(Room room) { groups_.push_back({room, 0}); }
-  [[nodiscard]] Room& room(std::uint32_t group) { return groups_[group].room; }
-  [[nodiscard]] std::uint32_t& next(std::uint32_t group) { return groups_[group].next; }
+  void set(group_run run, Room room) {
+    runs_[run.first].room = room;
+    runs_[run.first].last = run.last;
+  }
+  [[nodiscard]] Room room(std::uint32_t first) const { return runs_[first].room; }
+  [[nodiscard]] std::uint32_t last(std::uint32_t first) const { return runs_[first].last; }
+  [[nodiscard]] std::uint32_t& next(std::uint32_t first) { return runs_[first].next; }
 
  private:
-  struct linked_room {
+  struct linked_run {
     Room room;
+    std::uint32_t last;
     std::uint32_t next;
   };
 
-  std::vector<linked_room> groups_;
+  std::unique_ptr<linked_run[]> runs_;
 };
 
-/// The same with the rooms in place of sizes that have been read: group g is opened by a sample of
-/// its own, so the first g sizes are read by then.
+/// The same for runs of one group, with the rooms in place of sizes that have been read: group g is
+/// opened by a sample of its own, so the first g sizes are read by then.
 class overlaid_rooms {
  public:
   using room_type = std::uint64_t;
+  static constexpr std::size_t longest_run = 1;
 
   explicit overlaid_rooms(std::vector<std::uint64_t>& sizes)
       : rooms_(sizes.data()), next_(sizes.size()) {}
 
-  void add(std::uint64_t room) { rooms_[group_count_++] = room; }
-  [[nodiscard]] std::uint64_t& room(std::uint32_t group) { return rooms_[group]; }
-  [[nodiscard]] std::uint32_t& next(std::uint32_t group) { return next_[group]; }
+  void set(group_run run, std::uint64_t room) { rooms_[run.first] = room; }
+  [[nodiscard]] std::uint64_t room(std::uint32_t first) const { return rooms_[first]; }
+  [[nodiscard]] static std::uint32_t last(std::uint32_t first) { return first; }
+  [[nodiscard]] std::uint32_t& next(std::uint32_t first) { return next_[first]; }
 
  private:
   std::uint64_t* rooms_;
-  std::size_t group_count_ = 0;
   std::vector<std::uint32_t> next_;
 };
 
@@ -63,14 +73,15 @@ class overlaid_rooms {
 /// bits of their room; the bucket through which the size is falling is a heap where it holds more
 /// than one value.
 ///
-/// Of groups with equal room, the one that has had it for the shortest time is the best fit.
+/// Of groups with equal room, the one that has had it for the shortest time is the best fit. Groups
+/// that follow each other in this order and in their indices are one entry, a run.
 template <class Rooms>
 class falling_size_rooms {
  public:
   using room_type = typename Rooms::room_type;
 
   falling_size_rooms(Rooms rooms, room_type capacity, std::size_t sample_count)
-      : rooms_(std::move(rooms)), capacity_(capacity) {
+      : rooms_(std::move(rooms)) {
     std::uint64_t const most_buckets = std::max<std::uint64_t>(4096, sample_count);
     while ((std::uint64_t{capacity} >> shift_) >= most_buckets) ++shift_;
     bucket_ = bucket_of(capacity);
@@ -78,19 +89,27 @@ class falling_size_rooms {
     if (shift_ != 0) ages_.resize(sample_count);
   }
 
-  /// Adds group `group`, the next one, with all room; it is neither active nor waiting.
-  void open(std::uint32_t group) {
-    rooms_.add(capacity_);
-    rooms_.next(group) = none;
-  }
-
-  [[nodiscard]] room_type room(std::uint32_t group) { return rooms_.room(group); }
-
   /// True where no group is active.
   [[nodiscard]] bool empty() const { return top_ == none; }
 
-  /// Removes and returns the best fit. Precondition: not empty.
-  std::uint32_t pop() { return std::exchange(top_, rooms_.next(top_)); }
+  /// The room of the best fit. Precondition: not empty.
+  [[nodiscard]] room_type best_room() const { return rooms_.room(top_); }
+
+  /// Removes and returns the best fit and those that follow it with equal room, at most `most`
+  /// groups. Preconditions: not empty, `most` is positive.
+  group_run take(std::size_t most) {
+    group_run const run{top_, rooms_.last(top_)};
+    std::uint32_t const next = rooms_.next(top_);
+    if (run.size() <= most) {
+      top_ = next;
+      return run;
+    }
+    group_run const rest{run[most], run.last};
+    rooms_.set(rest, rooms_.room(run.first));
+    rooms_.next(rest.first) = next;
+    top_ = rest.first;
+    return {run.first, run[most - 1]};
+  }
 
   /// Makes the groups active that fit `size`, which is at most the size of the call before.
   void fall_to(room_type size) {
@@ -109,26 +128,28 @@ class falling_size_rooms {
     }
   }
 
-  /// Adds a group with new room, less than that of all active groups. `size` is the current size.
-  void push(std::uint32_t group, room_type room, room_type size) {
-    rooms_.room(group) = room;
+  /// Adds groups, the best fit first, with new room, less than that of all active groups. `size` is
+  /// the current size.
+  void push(group_run run, room_type room, room_type size) {
+    rooms_.set(run, room);
     if (room >= size) {
-      push_active(group);
+      push_active(run.first);
       return;
     }
-    if (shift_ != 0) ages_[group] = next_age_++;
+    if (shift_ != 0) ages_[run.first] = next_age_++;
     std::size_t const bucket = bucket_of(room);
     if (shift_ != 0 && bucket == bucket_) {
-      heap_.push_back(group);
+      heap_.push_back(run.first);
       std::push_heap(heap_.begin(), heap_.end(), [this](std::uint32_t left, std::uint32_t right) {
         return precedes(left, right);
       });
     } else {
-      rooms_.next(group) = std::exchange(heads_[bucket], group);
+      rooms_.next(run.first) = std::exchange(heads_[bucket], run.first);
     }
   }
 
  private:
+  // Runs are named by their first group.
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
   [[nodiscard]] std::size_t bucket_of(room_type room) const {
@@ -142,28 +163,25 @@ class falling_size_rooms {
     return left_room < right_room || (left_room == right_room && ages_[left] > ages_[right]);
   }
 
-  void push_active(std::uint32_t group) { rooms_.next(group) = std::exchange(top_, group); }
+  void push_active(std::uint32_t run) { rooms_.next(run) = std::exchange(top_, run); }
 
   void open_bucket(std::size_t bucket) {
     std::uint32_t const head = std::exchange(heads_[bucket], none);
     if (head == none) return;
     if (shift_ == 0) {
-      // All rooms are equal, and the list has the youngest group first, as the stack needs it.
+      // All rooms are equal, and the list has the youngest run first, as the stack needs it.
       std::uint32_t last = head;
       while (rooms_.next(last) != none) last = rooms_.next(last);
       rooms_.next(last) = std::exchange(top_, head);
       return;
     }
-    for (std::uint32_t group = head; group != none; group = rooms_.next(group)) {
-      heap_.push_back(group);
-    }
+    for (std::uint32_t run = head; run != none; run = rooms_.next(run)) heap_.push_back(run);
     std::make_heap(heap_.begin(), heap_.end(), [this](std::uint32_t left, std::uint32_t right) {
       return precedes(left, right);
     });
   }
 
   Rooms rooms_;
-  room_type capacity_;
   unsigned shift_ = 0;
   std::size_t bucket_ = 0;
   std::uint32_t top_ = none;
@@ -190,18 +208,18 @@ template <class Rooms, class NextRun>
     groups.fall_to(size);
     for (std::size_t left = run; left != 0;) {
       bool const opens = groups.empty();
-      std::uint32_t const group = opens ? result.open() : groups.pop();
-      if (opens) groups.open(group);
       // Equal samples follow each other into a group for as long as they fit.
-      auto room = groups.room(group);
+      auto room = opens ? capacity : groups.best_room();
       std::size_t count = 0;
       do {
         room = static_cast<typename Rooms::room_type>(room - size);
         ++count;
       } while (room >= size && count != left);
-      left -= count;
-      result.assign(group, count);
-      if (room >= smallest) groups.push(group, room, size);
+      std::size_t const most = std::min(Rooms::longest_run, count == 1 ? left : left / count);
+      group_run const taken = opens ? result.open(most) : groups.take(most);
+      result.assign(taken, count);
+      left -= taken.size() * count;
+      if (room >= smallest) groups.push(taken.reversed(), room, size);
     }
   }
   return result;

@@ -5,6 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/pack/detail/pattern_bound.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -73,26 +74,26 @@ template <class Value>
   return counts;
 }
 
-/// L2 from the counts of the values from zero to the capacity.
-[[nodiscard]] inline std::size_t counted_martello_toth_bound(
-    std::vector<std::uint32_t> const& counts) {
-  return martello_toth_bound(
+/// L2 and the bound from patterns, from the counts of the values from zero to the capacity.
+[[nodiscard]] inline std::size_t counted_bound(std::vector<std::uint32_t> const& counts) {
+  std::size_t const bound = martello_toth_bound(
       counts.size(), [](std::size_t k) { return static_cast<std::int64_t>(k); },
       [&](std::size_t k) { return counts[k]; }, static_cast<std::int64_t>(counts.size()) - 1);
+  return std::max(bound, counted_pattern_bound(counts));
 }
 
 /// True where counting the values is cheaper than sorting them.
 [[nodiscard]] inline bool is_countable(std::size_t count, std::int64_t capacity) {
-  return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(4096, count / 2);
+  return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(512, count);
 }
 
-/// L2 of `count` values in any order: by counting where the capacity is small, else by sorting.
+/// The bound for `count` integers in any order: by counting where the capacity is small, else by
+/// sorting.
 template <class Value>
-[[nodiscard]] std::size_t unsorted_martello_toth_bound(std::size_t count, Value const& value,
-                                                       std::int64_t capacity) {
+[[nodiscard]] std::size_t integer_bound(std::size_t count, Value const& value,
+                                        std::int64_t capacity) {
   if (is_countable(count, capacity)) {
-    std::vector<std::uint32_t> const counts = count_values(count, value, capacity);
-    return counted_martello_toth_bound(counts);
+    return counted_bound(count_values(count, value, capacity));
   }
   std::vector<std::uint64_t> sorted(count);
   for (std::size_t i = 0; i != count; ++i) sorted[i] = static_cast<std::uint64_t>(value(i));
@@ -106,12 +107,12 @@ template <class Value>
       [](std::size_t) { return std::uint32_t{1}; }, capacity);
 }
 
-/// The bound from one resource: L2 for integers; for floating-point values the volume, less an
+/// The bound from one resource: L2 and patterns for integers; for floating-point values the volume, less an
 /// allowance for rounding, and the number of values above half of the capacity.
 template <class Value, class T>
 [[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
   if constexpr (std::integral<T>) {
-    return unsorted_martello_toth_bound(count, value, capacity);
+    return integer_bound(count, value, capacity);
   } else {
     double const unit = std::numeric_limits<double>::epsilon();
     double const half = capacity / 2 * (1 + 4 * unit);

@@ -30,7 +30,7 @@ class capacity_shares {
   [[nodiscard]] constexpr std::uint64_t operator()(T amount, std::size_t kind) const {
     if constexpr (std::floating_point<T>) {
       // Divided and not multiplied: the reciprocal of a tiny capacity is not finite.
-      return static_cast<std::uint64_t>(amount / scale_[kind] * static_cast<double>(whole / 2));
+      return static_cast<std::uint64_t>(amount / scale_[kind] * static_cast<double>(half));
     } else {
       return static_cast<std::uint64_t>(amount) * scale_[kind];
     }
@@ -40,6 +40,7 @@ class capacity_shares {
   using scale_type = std::conditional_t<std::floating_point<T>, double, std::uint64_t>;
 
   static constexpr std::uint64_t whole = (std::uint64_t{1} << 63) / R;
+  static constexpr std::uint64_t half = whole / 2;
 
   /// The capacity itself for floating-point amounts, else the share of one.
   scale_type scale_[R] = {};

@@ -87,55 +87,29 @@ template <class Layout, class Size, class Score>
   return std::move(assigned).collect(order);
 }
 
-/// True where a quarter of the samples of random groups are in groups that come out full, judged by
-/// 4096 random samples.
-template <class Layout, class Keep>
-[[nodiscard]] bool is_often_full(measured<Layout> const& input, Keep const& keep) {
-  if (input.size() == 0) return false;
-  constexpr std::size_t draws = 4096;
-  rng::engine words(0);
-  auto room = input.layout.empty_room();
-  std::size_t group_size = 0;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i != draws; ++i) {
-    auto const load = measured<Layout>::in_user_units(input.layout.load(room), input.units);
-    auto const k = static_cast<std::size_t>(rng::below(words, input.size()));
-    if (!input.layout.take_or_renew(room, input.demands[k])) {
-      if (keep(load)) kept += group_size;
-      group_size = 0;
-    }
-    ++group_size;
-  }
-  return 4 * kept >= draws;
-}
-
-/// When `pack_sampled` gives up.
-enum class patience {
-  low,   ///< before it begins, where few random groups come out full
-  high,  ///< after its rounds, where more than half of the samples are left
-};
+/// The bytes that a sample takes in the input of `pack_sampled` and in its pool.
+template <class Layout>
+inline constexpr std::size_t pool_bytes = sizeof(typename Layout::demand_type) +
+                                          sizeof(record<typename Layout::demand_type>);
 
 /// Random groups that come out full, and best-fit decreasing of the samples that are left: the
-/// better way where sizes are alike and only a mixture of them fills a group. Nothing where it
-/// gives up.
+/// better way where sizes are alike and only a mixture of them fills a group. Nothing where more
+/// samples are left than there is memory for: a half or, of large records, a quarter.
 template <class Layout, class Score>
 [[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout>& input, size_measure by,
-                                                   Score const& score, patience how_long,
-                                                   packing_report& report) {
+                                                   Score const& score, packing_report& report) {
   constexpr std::size_t most_rounds = 24;
+  constexpr std::size_t kinds = Layout::amounts_type::size();
   auto keep = reaches_most(input.capacity);
   keep.threshold = measured<Layout>::in_user_units(keep.threshold, input.units);
-  if (how_long == patience::low && !is_often_full(input, keep)) return std::nullopt;
   isf_rounds rounds(input, demands_after::kept, keep);
   auto const& pool = rounds.pool();
-  std::size_t const least_share = how_long == patience::low ? 8 : 16;
   for (std::size_t round = 0; round != most_rounds && pool.size() > input.size() / 256; ++round) {
     std::size_t const before = pool.size();
     rounds.run(rng::fisher_yates{}, round, false, report);
-    std::size_t const kept = before - pool.size();
-    if (kept < before / least_share) break;
+    if (before - pool.size() < before / 16) break;
   }
-  if (pool.size() > input.size() / 2) return std::nullopt;
+  if (pool.size() > input.size() / (pool_bytes<Layout> <= 8 * kinds ? 2 : 4)) return std::nullopt;
   sample_size const size(input.capacity, by, 0);
   std::vector<std::uint32_t> const order = order_descending(
       pool.size(), [&](std::size_t k) { return size(input.layout.amounts(pool[k].demand), k); });
@@ -147,22 +121,40 @@ template <class Layout, class Score>
   return std::move(rounds).take_with(std::move(assigned).collect(order));
 }
 
-/// Whether `pack_attempts` may keep random groups, in which no score has a say.
+/// True where random groups take no more groups than best-fit decreasing, judged by some of the
+/// samples, drawn at random.
+template <class Layout, class Score>
+[[nodiscard]] bool sampling_pays(measured<Layout> const& input, size_measure by,
+                                 Score const& score) {
+  std::size_t const draws = std::clamp<std::size_t>(input.size() / 16, 1024, 8192);
+  measured<Layout> some{input.layout, input.capacity, input.units, {}, {}};
+  some.demands.resize(draws);
+  rng::engine words(0);
+  for (auto& demand : some.demands) {
+    demand = input.demands[static_cast<std::size_t>(rng::below(words, input.size()))];
+  }
+  packing_report unused;
+  auto const sampled = pack_sampled(some, by, score, unused);
+  if (!sampled) return false;
+  sample_size const size(some.capacity, by, 0);
+  return sampled->size() <= pack_cells(some, demands_after::freed, size, score).size();
+}
+
+/// Whether `pack_attempts` may try random groups, in which no score has a say.
 enum class random_groups { allowed, excluded };
 
 /// The packing with the fewest groups of several attempts, as many as are cheap; one that reaches
-/// the lower bound is the last.
+/// the lower bound is the last. Of many samples the attempt is one, the more promising.
 template <class Layout, class Score>
 [[nodiscard]] packing pack_attempts(measured<Layout>&& input, best_fit_options const& options,
                                     Score const& score, random_groups random) {
   if (options.attempts == 0) {
     throw_invalid("best_fit_decreasing", "options.attempts is 0, must be positive");
   }
-  constexpr std::size_t cheap_item_rounds = 16384;
-  std::size_t const count = input.size();
-  std::size_t const cheap_attempts = cheap_item_rounds / std::max<std::size_t>(count, 1);
-  std::size_t const most_attempts =
-      std::min(options.attempts, std::max<std::size_t>(1, cheap_attempts));
+  // A pool of wide demands beside the demands themselves would take more than 24 + 8R bytes.
+  constexpr bool has_memory = pool_bytes<Layout> <= 8 + 8 * Layout::amounts_type::size();
+  bool const may_sample = has_memory && random == random_groups::allowed && options.attempts > 1;
+
   packing result;
   packing_report& report = result.report;
   report.lower_bound = measured_bound(input);
@@ -171,36 +163,31 @@ template <class Layout, class Score>
     if (!found || groups.size() < result.groups.size()) result.groups = std::move(groups);
     found = true;
   };
-
-  auto const is_within = [&](std::size_t excess) {
-    return found && result.groups.size() <= report.lower_bound + excess;
-  };
-  // A pool of wide demands beside the demands themselves would take more than 24 + 8R bytes.
-  constexpr std::size_t demand_bytes = sizeof(typename Layout::demand_type);
-  constexpr std::size_t record_bytes = sizeof(record<typename Layout::demand_type>);
-  constexpr bool has_memory = demand_bytes + record_bytes <= 8 * Layout::amounts_type::size();
-  bool const samples = has_memory && random == random_groups::allowed && options.attempts > 1;
-  auto const sample_groups = [&](patience how_long) {
-    auto sampled = pack_sampled(input, options.measure, score, how_long, report);
+  auto const is_at_bound = [&] { return found && result.groups.size() <= report.lower_bound; };
+  auto const try_sampled = [&] {
+    auto sampled = pack_sampled(input, options.measure, score, report);
     if (sampled) keep_better(std::move(*sampled));
-    return sampled.has_value();
   };
-
-  // Of many samples a thousandth and two groups above the bound is good enough, and random groups
-  // are the cheaper attempt; of few, best-fit decreasing comes first.
-  bool const many = cheap_attempts <= 1;
-  std::size_t const excess = many ? report.lower_bound / 1024 + 2 : 0;
-  bool const gave_up = many && samples && !sample_groups(patience::low);
-  for (std::size_t attempt = 0; attempt != most_attempts && !is_within(excess); ++attempt) {
-    bool const is_last = attempt + 1 == most_attempts && !gave_up;
-    sample_size const size(input.capacity, options.measure, attempt);
-    keep_better(
-        pack_cells(input, is_last ? demands_after::freed : demands_after::kept, size, score));
+  std::size_t const count = input.size();
+  auto const try_order = [&](std::size_t attempt, demands_after after) {
     ++report.rounds;
     report.item_rounds += count;
-    if (!many && samples && attempt == 0 && !is_within(0)) sample_groups(patience::low);
+    sample_size const size(input.capacity, options.measure, attempt);
+    keep_better(pack_cells(input, after, size, score));
+  };
+
+  constexpr std::size_t cheap_item_rounds = 16384;
+  std::size_t const cheap_attempts = cheap_item_rounds / std::max<std::size_t>(count, 1);
+  if (cheap_attempts <= 1) {
+    if (may_sample && sampling_pays(input, options.measure, score)) try_sampled();
+    if (!found) try_order(0, demands_after::freed);
+  } else {
+    std::size_t const most_attempts = std::min(options.attempts, cheap_attempts);
+    for (std::size_t attempt = 0; attempt != most_attempts && !is_at_bound(); ++attempt) {
+      try_order(attempt, demands_after::kept);
+      if (attempt == 0 && may_sample && !is_at_bound()) try_sampled();
+    }
   }
-  if (gave_up && !is_within(report.lower_bound / 256)) sample_groups(patience::high);
   result.oversized = std::move(input.oversized);
   return result;
 }

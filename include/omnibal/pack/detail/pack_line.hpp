@@ -9,7 +9,6 @@
 #include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/detail/bounds.hpp>
 #include <omnibal/pack/detail/measure.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
 
 #include <algorithm>
@@ -20,10 +19,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Best-fit decreasing of one integer resource by counting its values. Frees the demands.
+/// Best-fit decreasing of one integer resource by counting its values, and its lower bound. Frees
+/// the demands.
 template <class Layout>
-[[nodiscard]] grouping pack_counted_line(measured<Layout>& input,
-                                         std::vector<std::uint32_t> counts) {
+[[nodiscard]] grouping pack_counted_line(measured<Layout>& input, packing_report& report) {
+  auto counts = count_values(input.size(), input.amounts_of(0), input.capacity[0]);
+  report.lower_bound = counted_bound(counts);
   auto const capacity = static_cast<std::uint32_t>(counts.size() - 1);
   std::uint32_t smallest = 0;
   while (smallest != capacity && counts[smallest] == 0) ++smallest;
@@ -33,7 +34,7 @@ template <class Layout>
     while (counts[value] == 0);
     return std::pair(value, counts[value]);
   };
-  own_rooms<std::uint32_t> rooms(input.size());
+  run_rooms<std::uint32_t> rooms(input.size());
   auto assigned = best_fit_line(input.size(), std::move(rooms), capacity, smallest, next_run);
   // Where the samples of each size begin in the order of packing.
   std::uint32_t position = 0;
@@ -48,9 +49,9 @@ template <class Layout>
   return std::move(assigned).collect(items);
 }
 
-/// Best-fit decreasing of one integer resource by sorting its values. Frees the demands.
+/// The same by sorting the values.
 template <class Layout>
-[[nodiscard]] grouping pack_sorted_line(measured<Layout>& input) {
+[[nodiscard]] grouping pack_sorted_line(measured<Layout>& input, packing_report& report) {
   std::size_t const count = input.size();
   std::vector<std::uint32_t> order = order_descending(count, input.amounts_of(0));
   std::vector<std::uint64_t> sizes(count);
@@ -59,6 +60,11 @@ template <class Layout>
         static_cast<std::uint64_t>(input.layout.amount(input.demands[order[position]], 0));
   }
   release(input.demands);
+  auto const ascending = [last = sizes.data() + count](std::size_t k) {
+    return static_cast<std::int64_t>(*(last - 1 - k));
+  };
+  auto const once = [](std::size_t) { return std::uint32_t{1}; };
+  report.lower_bound = martello_toth_bound(count, ascending, once, input.capacity[0]);
   std::size_t position = 0;
   auto const next_run = [&] {
     std::size_t const first = position;
@@ -78,18 +84,14 @@ template <class Layout>
 template <class Layout>
 [[nodiscard]] packing pack_line(measured<Layout>&& input) {
   packing result;
-  result.report.rounds = 1;
-  result.report.item_rounds = input.size();
-  if (is_countable(input.size(), input.capacity[0])) {
-    std::vector<std::uint32_t> counts =
-        count_values(input.size(), input.amounts_of(0), input.capacity[0]);
-    std::size_t const fewest = input.size() == 0 ? 0 : 1;
-    result.report.lower_bound = std::max(fewest, counted_martello_toth_bound(counts));
-    result.groups = pack_counted_line(input, std::move(counts));
-  } else {
-    result.report.lower_bound = measured_bound(input);
-    result.groups = pack_sorted_line(input);
-  }
+  packing_report& report = result.report;
+  std::size_t const count = input.size();
+  report.rounds = 1;
+  report.item_rounds = count;
+  result.groups = is_countable(count, input.capacity[0]) ? pack_counted_line(input, report)
+                                                         : pack_sorted_line(input, report);
+  // Samples that take nothing need a group all the same.
+  report.lower_bound = std::max<std::size_t>(report.lower_bound, count == 0 ? 0 : 1);
   result.oversized = std::move(input.oversized);
   return result;
 }

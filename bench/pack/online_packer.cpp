@@ -1,0 +1,110 @@
+/// \file
+/// The streaming packer against a plain shuffle, and its groups over those of best-fit
+/// decreasing of the whole stream.
+
+#include "compare.hpp"
+#include "quality.hpp"
+#include "samples.hpp"
+#include "yardsticks.hpp"
+
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/online_packer.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+namespace {
+
+constexpr std::uint64_t buffers[] = {32, 256, 4096};
+
+/// The number of groups of a stream that is flushed at its end.
+std::size_t stream_groups(std::vector<bench::sample> const& samples,
+                          omnibal::resources<2> const& capacity, std::uint64_t buffer) {
+  omnibal::online_packer packer(capacity, {.buffer = buffer});
+  std::size_t groups = 0;
+  std::uint64_t id = 0;
+  for (bench::sample const& sample : samples) {
+    if (packer.push(id++, bench::images_and_tokens(sample))) ++groups;
+  }
+  while (packer.flush()) ++groups;
+  return groups;
+}
+
+void online_packer(benchmark::State& state, bench::workload const& work, std::uint64_t buffer) {
+  auto const samples = work.make(bench::size_of(state));
+  bench::compare(state, bench::plain_shuffle(samples.size()),
+                 [&] { return stream_groups(samples, work.capacity(), buffer); });
+  if (buffer != 256) return;
+  bench::make_promises(
+      state, {{"online packer, buffer 256, two resources, ns per sample, " + std::string(work.name),
+               "ns_per_item", 100.0}});
+}
+
+/// Counters: how full the groups are in the resource that fills them most, offline and online, and
+/// by how many percent the groups of the stream exceed those of best-fit decreasing.
+void online_quality(benchmark::State& state, bench::shape from,
+                    omnibal::resources<2> const& capacity) {
+  auto const samples = bench::make_samples(from, bench::size_of(state));
+  omnibal::resources<2> taken{};
+  for (bench::sample const& sample : samples) {
+    auto const demand = bench::images_and_tokens(sample);
+    if (demand.fits(capacity)) taken += demand;
+  }
+  double most = 0;
+  for (std::size_t r = 0; r != 2; ++r) {
+    most = std::max(most, static_cast<double>(taken[r]) / static_cast<double>(capacity[r]));
+  }
+  for (auto _ : state) {
+    auto const offline = static_cast<double>(
+        omnibal::best_fit_decreasing(samples, bench::images_and_tokens, capacity).groups.size());
+    state.counters["utilisation_offline"] = most / offline;
+    for (std::uint64_t const buffer : buffers) {
+      auto const online = static_cast<double>(stream_groups(samples, capacity, buffer));
+      state.counters["utilisation_" + std::to_string(buffer)] = most / online;
+      state.counters["percent_" + std::to_string(buffer)] = 100 * (online / offline - 1);
+    }
+  }
+}
+
+[[maybe_unused]] bool const registered = [] {
+  auto const add_times = [](std::string const& name, bench::workload const& work) {
+    for (std::uint64_t const buffer : buffers) {
+      std::string const row = "online_packer/" + name + "/buffer_" + std::to_string(buffer);
+      benchmark::RegisterBenchmark(row.c_str(), online_packer, work, buffer)
+          ->ArgName("n")
+          ->RangeMultiplier(10)
+          ->Range(10'000, 1'000'000)
+          ->UseManualTime()
+          ->Unit(benchmark::kMillisecond);
+    }
+  };
+  add_times("mix_9_4096", bench::mix_9_4096);
+  add_times("real_18_6016", bench::real_18_6016);
+  add_times("mix_9_large", bench::mix_9_large);
+  add_times("mix_9_noise", bench::mix_9_noise);
+
+  auto const add_quality = [](std::string const& name, bench::shape from,
+                              omnibal::resources<2> const& capacity) {
+    benchmark::RegisterBenchmark(
+        ("online_quality/" + name + "/" + bench::text_of(capacity)).c_str(), online_quality, from,
+        capacity)
+        ->ArgName("n")
+        ->Arg(100'000)
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
+  };
+  for (auto const& capacity : bench::capacities) {
+    add_quality("real", bench::shape::real, capacity);
+    add_quality("mix", bench::shape::mix, capacity);
+    add_quality("independent", bench::shape::independent, capacity);
+  }
+  add_quality("long_text", bench::shape::long_text, {1, 131072});
+  return true;
+}();
+
+}  // namespace
