@@ -3,17 +3,23 @@
 /// groups to ranks, and writes the plan: `pack_dataset --help`.
 
 #include "support/balance_report.hpp"
+#include "support/capacity_report.hpp"
 #include "support/dataset.hpp"
 #include "support/describe.hpp"
+#include "support/measure_batches.hpp"
 #include "support/pack_options.hpp"
 #include "support/pack_samples.hpp"
+#include "support/packing_pictures.hpp"
 #include "support/plan_writer.hpp"
 #include "support/progress.hpp"
 #include "support/read_lengths.hpp"
+#include "support/staged_files.hpp"
 #include "support/synthetic.hpp"
 #include "support/table.hpp"
 
 #include <omnibal/group_loads.hpp>
+#include <omnibal/pack/capacity_warnings.hpp>
+#include <omnibal/pack/tune_options.hpp>
 
 #include <chrono>
 #include <exception>
@@ -53,24 +59,36 @@ dataset load(pack_options const& options, progress& shown) {
   return data;
 }
 
-/// Fails before the work rather than after it.
-void check_output(std::filesystem::path const& directory) {
-  if (std::filesystem::exists(directory) && !std::filesystem::is_directory(directory)) {
-    throw std::runtime_error("--output: " + directory.string() + " is not a directory");
+/// Fails before the work rather than after it, and never replaces an input by an output.
+void check_outputs(pack_options const& options) {
+  namespace fs = std::filesystem;
+  if (fs::exists(options.output) && !fs::is_directory(options.output)) {
+    throw std::runtime_error("--output: " + options.output.string() + " is not a directory");
+  }
+  auto const status = fs::symlink_status(options.svg);
+  if (!fs::exists(status)) return;
+  if (!fs::is_regular_file(status)) {
+    throw std::runtime_error("--svg: " + options.svg.string() + " is not a regular file");
+  }
+  for (auto const& input : options.inputs) {
+    if (fs::exists(input) && fs::equivalent(input, options.svg)) {
+      throw std::runtime_error("--svg: " + options.svg.string() + " is an input");
+    }
   }
 }
 
-void print_files(std::filesystem::path const& directory, std::vector<std::string> const& names) {
-  std::cout << "\nPlan in " << directory.string() << ":";
+void print_files(pack_options const& options, std::vector<std::string> const& names) {
+  std::cout << "\nPlan in " << options.output.string() << ":";
   for (std::string const& name : names) std::cout << ' ' << name;
   std::cout << '\n';
+  if (!options.svg.empty()) std::cout << "Picture: " << options.svg.string() << '\n';
 }
 
-void run(pack_options const& options) {
+void run(pack_options options) {
   progress shown(options.progress_line);
   stopwatch watch;
   phase_seconds seconds;
-  if (options.task == task_kind::pack) check_output(options.output);
+  if (options.task == task_kind::pack) check_outputs(options);
 
   dataset const data = load(options, shown);
   seconds.reading = watch.lap();
@@ -79,31 +97,55 @@ void run(pack_options const& options) {
     return describe(data, options.capacity, std::cout);
   }
 
+  std::optional<omnibal::tuned<2>> choice;
+  if (options.target_batch > 0) {
+    shown.begin("choosing a capacity");
+    choice = choose_capacity(data, options);
+    set_capacity(options, choice->best.capacity);
+    seconds.choosing = watch.lap();
+  }
   shown.begin("packing " + counted(data.samples.size()) + " samples");
   check_sums(data, options);
   omnibal::packing const result = pack_samples(data, options);
   seconds.packing = watch.lap();
 
-  shown.begin("writing " + options.output.string());
   auto const loads =
       omnibal::group_loads(result.groups.view(), data.samples, packed_demand(options));
   auto const order = dealing_order(result.groups.size(), options.seed);
-  auto const names = write_plan(data, options, result, loads, order);
-  seconds.writing = watch.lap();
-  if (options.output_text == output_kind::quiet) return;
+  measured_batches before;
+  measured_batches after;
+  bool const quiet = options.output_text == output_kind::quiet;
+  if (!quiet || !options.svg.empty()) {
+    shown.begin("measuring");
+    before = measure_random(data, options, result);
+    after = measure_packed(data, options, result, loads, order);
+  }
+  watch.lap();
 
-  shown.begin("measuring");
-  auto const before = measure_random(data, options, result);
-  auto const after = measure_packed(data, options, result, loads, order);
+  shown.begin("writing " + options.output.string());
+  staged_files files;
+  if (!options.svg.empty()) {
+    files.write(options.svg, [&](std::ostream& out) {
+      write_pictures(data, options, result.oversized.size(), before, after, out);
+    });
+  }
+  auto const names = write_plan(files, data, options, result, loads, order);
+  files.commit();
+  seconds.writing = watch.lap();
   shown.end();
+  if (quiet) return;
+
   std::cout << counted(data.samples.size()) << " samples from ";
   if (data.sources.size() == 1) {
     std::cout << data.sources.front().name << "\n\n";
   } else {
     std::cout << data.sources.size() << " files\n\n";
   }
-  print_report(options, result, before, after, seconds, std::cout);
-  print_files(options.output, names);
+  print_report(options, result, before.figures, after.figures, seconds, std::cout);
+  if (choice) print_choice(*choice, options, std::cout);
+  print_warnings(omnibal::capacity_warnings(data.samples, packed_demand(options), options.capacity),
+                 std::cout);
+  print_files(options, names);
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ struct typed_options {
   std::string packer = "bfd";
   std::string shuffle = "fisher-yates";
   std::string output = "plan";
+  std::string svg;
   std::pair<std::int64_t, std::int64_t> capacity{9, 4096};
   std::pair<std::int64_t, std::int64_t> threshold{0, 0};
 };
@@ -89,6 +90,18 @@ CLI::Validator integer_between(Integer least, Integer most) {
     if (whole && !octal && value >= least && value <= most) return {};
     return "is " + text + ", must be an integer from " + std::to_string(least) + " to " +
            std::to_string(most);
+  };
+  return CLI::Validator(check, "");
+}
+
+/// Accepts finite decimal numbers above zero.
+CLI::Validator positive_number() {
+  auto const check = [](std::string const& text) -> std::string {
+    double value{};
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    bool const whole = error == std::errc{} && end == text.data() + text.size();
+    if (whole && value > 0 && value <= std::numeric_limits<double>::max()) return {};
+    return "is " + text + ", must be a number above 0";
   };
   return CLI::Validator(check, "");
 }
@@ -138,6 +151,13 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
       ->type_name("IMAGES TOKENS")
       ->check(integer_between<std::int64_t>(1, most_amount));
   group
+      ->add_option("--target-batch", options.target_batch,
+                   "Choose the capacity: the one at which groups have this many samples\n"
+                   "in the mean, or up to one more, and ranks wait the least")
+      ->type_name("SAMPLES")
+      ->check(positive_number())
+      ->excludes("--capacity");
+  group
       ->add_option("--align", options.align_tokens,
                    "Round the tokens of every sample up to a multiple of this many")
       ->type_name("TOKENS")
@@ -176,6 +196,11 @@ void add_output_options(CLI::App& app, pack_options& options, typed_options& typ
   group->add_option("--output", typed.output, "Directory of the plan, made if need be")
       ->type_name("DIRECTORY")
       ->capture_default_str();
+  group
+      ->add_option("--svg", typed.svg,
+                   "Draw the balance before and after packing into this file, too:\n"
+                   "loads of the groups, their fill, the waiting of the ranks")
+      ->type_name("FILE");
   auto* const quiet =
       group->add_flag("--quiet")->description("Print no table and no progress line");
   group->add_flag("--progress")
@@ -191,8 +216,7 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
   if (is_given(app, "--describe")) options.task = task_kind::describe;
 
   options.packer = named(packers, typed.packer);
-  options.capacity = {typed.capacity.first, typed.capacity.second};
-  options.threshold = omnibal::reaches_most(options.capacity).threshold;
+  set_capacity(options, {typed.capacity.first, typed.capacity.second});
   if (is_given(app, "--threshold")) {
     options.threshold = {typed.threshold.first, typed.threshold.second};
   }
@@ -203,12 +227,25 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
   }
 
   options.output = typed.output;
+  options.svg = typed.svg;
+  if (is_given(app, "--svg") && typed.svg.empty()) {
+    throw usage_error("--svg is empty, must be the name of a file");
+  }
+  if (is_given(app, "--svg") && options.task == task_kind::describe) {
+    throw usage_error("--svg draws a packing, and --describe makes none");
+  }
   bool const quiet = is_given(app, "--quiet");
   options.output_text = quiet ? output_kind::quiet : output_kind::table;
   options.progress_line = is_given(app, "--progress") ? visibility::shown
                           : quiet                     ? visibility::hidden
                                                       : shown_on_terminal();
 
+  if (is_given(app, "--target-batch") && is_given(app, "--threshold")) {
+    throw usage_error("--threshold needs a capacity that is given, not --target-batch");
+  }
+  if (is_given(app, "--target-batch") && options.task == task_kind::describe) {
+    throw usage_error("--target-batch chooses a capacity to pack, and --describe packs nothing");
+  }
   check_threshold(options);
   if (options.fields.images == options.fields.tokens) {
     throw usage_error("--image-field and --token-field are both " + options.fields.images);
@@ -222,6 +259,11 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
 }
 
 }  // namespace
+
+void set_capacity(pack_options& options, omnibal::resources<2> const& capacity) {
+  options.capacity = capacity;
+  options.threshold = omnibal::reaches_most(capacity).threshold;
+}
 
 std::optional<pack_options> parse_command_line(int count, char const* const* words) {
   pack_options options;

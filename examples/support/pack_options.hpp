@@ -39,6 +39,8 @@ struct pack_options {
   task_kind task = task_kind::pack;
   packer_kind packer = packer_kind::best_fit_decreasing;
   omnibal::resources<2> capacity{9, 4096};
+  /// The mean number of samples in a group for which a capacity is chosen; zero: it is given.
+  double target_batch = 0;
   omnibal::resources<2> threshold{9, 3968};
   keep_kind keep = keep_kind::reaches_any;
   shuffle_kind shuffle = shuffle_kind::fisher_yates;
@@ -48,9 +50,14 @@ struct pack_options {
   std::size_t ranks = 8;
 
   std::filesystem::path output = "plan";
+  /// The file of the picture; empty for none.
+  std::filesystem::path svg;
   output_kind output_text = output_kind::table;
   visibility progress_line = visibility::hidden;
 };
+
+/// Sets the capacity, and the threshold to its default for that.
+void set_capacity(pack_options& options, omnibal::resources<2> const& capacity);
 
 /// The command line is wrong. The text names the option and the value.
 class usage_error : public std::runtime_error {

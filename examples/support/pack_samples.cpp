@@ -44,9 +44,11 @@ position origin(dataset const& data, std::size_t index) {
                                 ", which takes the sum of all records above 9223372036854775807");
 }
 
-omnibal::packing pack_isf(dataset const& data, pack_options const& options) {
+template <class Samples, class Demand>
+omnibal::packing pack_isf(Samples const& samples, Demand const& demand,
+                          pack_options const& options) {
   auto const run = [&](auto const& shuffle) {
-    return omnibal::isf(data.samples, packed_demand(options), options.capacity,
+    return omnibal::isf(samples, demand, options.capacity,
                         omnibal::isf_options{.rounds = options.rounds},
                         chosen_keep_rule{options.keep, options.threshold}, shuffle);
   };
@@ -54,6 +56,15 @@ omnibal::packing pack_isf(dataset const& data, pack_options const& options) {
     case shuffle_kind::feistel: return run(omnibal::rng::feistel{options.seed});
     case shuffle_kind::numpy: return run(omnibal::rng::numpy_shuffle{options.seed});
     default: return run(omnibal::rng::fisher_yates{options.seed});
+  }
+}
+
+template <class Samples, class Demand>
+omnibal::packing pack(Samples const& samples, Demand const& demand, pack_options const& options) {
+  switch (options.packer) {
+    case packer_kind::isf: return pack_isf(samples, demand, options);
+    case packer_kind::next_fit: return omnibal::next_fit(samples, demand, options.capacity);
+    default: return omnibal::best_fit_decreasing(samples, demand, options.capacity);
   }
 }
 
@@ -78,13 +89,22 @@ void check_sums(dataset const& data, pack_options const& options) {
 }
 
 omnibal::packing pack_samples(dataset const& data, pack_options const& options) {
-  switch (options.packer) {
-    case packer_kind::isf: return pack_isf(data, options);
-    case packer_kind::next_fit:
-      return omnibal::next_fit(data.samples, packed_demand(options), options.capacity);
-    default:
-      return omnibal::best_fit_decreasing(data.samples, packed_demand(options), options.capacity);
-  }
+  return pack(data.samples, packed_demand(options), options);
+}
+
+omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& options) {
+  pack_options on_trial = options;
+  auto const pack_under = [&on_trial](auto const& samples, auto const& demand,
+                                      omnibal::resources<2> const& capacity) {
+    set_capacity(on_trial, capacity);
+    return pack(samples, demand, on_trial);
+  };
+  constexpr std::int64_t token_steps = 16;
+  std::int64_t const granularity = options.align_tokens > 1 ? options.align_tokens : token_steps;
+  return omnibal::tune_capacity(
+      data.samples, packed_demand(options), options.target_batch, pack_under,
+      omnibal::published_rule<>{.ranks = options.ranks, .seed = options.seed},
+      {.granularity = {1, granularity}, .seed = options.seed});
 }
 
 std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed) {

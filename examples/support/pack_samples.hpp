@@ -1,13 +1,14 @@
 #pragma once
 
 /// \file
-/// From lengths to groups: the packer, the keep rule and the shuffler that the options name.
+/// From lengths to groups: the capacity, the packer, the keep rule and the shuffler that the options name.
 
 #include "dataset.hpp"
 #include "pack_options.hpp"
 
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/tune_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
@@ -30,6 +31,10 @@ inline constexpr auto true_demand = omnibal::demand_of(&sample::images, &sample:
 void check_sums(dataset const& data, pack_options const& options);
 
 [[nodiscard]] omnibal::packing pack_samples(dataset const& data, pack_options const& options);
+
+/// The capacity at which the packer's groups have `options.target_batch` samples in the mean, or up
+/// to one more, and ranks wait the least.
+[[nodiscard]] omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& options);
 
 /// The order in which the groups are dealt: group `order[step * ranks + rank]` goes to that rank.
 [[nodiscard]] std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed);

@@ -1,7 +1,6 @@
 #include "plan_writer.hpp"
 
 #include "npy.hpp"
-#include "staged_files.hpp"
 
 #include <array>
 #include <charconv>
@@ -105,14 +104,13 @@ void write_loads(std::ostream& out, std::span<omnibal::resources<2> const> loads
 
 }  // namespace
 
-std::vector<std::string> write_plan(dataset const& data, pack_options const& options,
-                                    omnibal::packing const& result,
+std::vector<std::string> write_plan(staged_files& files, dataset const& data,
+                                    pack_options const& options, omnibal::packing const& result,
                                     std::span<omnibal::resources<2> const> loads,
                                     std::span<std::uint32_t const> order) {
-  staged_files files(options.output);
   std::vector<std::string> names;
   auto const write = [&](std::string const& name, auto const& body) {
-    files.write(name, body);
+    files.write(options.output / name, body);
     names.push_back(name);
   };
   write("offsets.npy", [&](std::ostream& out) { write_array(out, result.groups.offsets()); });
@@ -124,7 +122,6 @@ std::vector<std::string> write_plan(dataset const& data, pack_options const& opt
   write("plan.json", [&](std::ostream& out) {
     write_json(out, head_json(data, options, result), result, order);
   });
-  files.commit();
   return names;
 }
 

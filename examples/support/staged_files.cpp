@@ -4,8 +4,8 @@
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
+#include <string>
 #include <system_error>
-#include <utility>
 
 #include <unistd.h>
 
@@ -29,31 +29,40 @@ std::vector<fs::path> missing_directories(fs::path path) {
 
 }  // namespace
 
-staged_files::staged_files(fs::path directory) : directory_(std::move(directory)) {
-  auto const missing = missing_directories(directory_);
-  std::error_code error;
-  fs::create_directories(directory_, error);
-  if (error || !fs::is_directory(directory_)) {
-    fail_write(directory_, error ? error.message() : "it is not a directory");
-  }
-  made_directories_ = missing;
-}
-
 staged_files::~staged_files() {
   std::error_code ignored;
   for (staged const& file : files_) fs::remove(file.temporary, ignored);
   for (fs::path const& path : made_directories_) fs::remove(path, ignored);
 }
 
-void staged_files::write(std::string const& name, std::function<void(std::ostream&)> const& body) {
-  staged const file{directory_ / ("." + name + "." + std::to_string(::getpid()) + ".partial"),
-                    directory_ / name};
-  files_.push_back(file);
+void staged_files::write(fs::path const& path, std::function<void(std::ostream&)> const& body) {
+  fs::path const whole = fs::absolute(path).lexically_normal();
+  for (staged const& other : files_) {
+    if (fs::absolute(other.final).lexically_normal() == whole) {
+      fail_write(path, "another output has this name");
+    }
+  }
+  make_directory(path.parent_path());
+  std::string const name = path.filename().string();
+  fs::path const temporary =
+      path.parent_path() / ("." + name + "." + std::to_string(::getpid()) + ".partial");
+  files_.push_back({temporary, path});
   errno = 0;
-  std::ofstream out(file.temporary, std::ios::binary);
+  std::ofstream out(temporary, std::ios::binary);
   if (out) body(out);
   out.close();
-  if (!out) fail_write(file.final, errno != 0 ? std::strerror(errno) : "unknown error");
+  if (!out) fail_write(path, errno != 0 ? std::strerror(errno) : "unknown error");
+}
+
+void staged_files::make_directory(fs::path const& directory) {
+  if (directory.empty()) return;
+  auto const missing = missing_directories(directory);
+  made_directories_.insert(made_directories_.begin(), missing.begin(), missing.end());
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error || !fs::is_directory(directory)) {
+    fail_write(directory, error ? error.message() : "it is not a directory");
+  }
 }
 
 void staged_files::commit() {

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <ostream>
-#include <string>
 #include <vector>
 
 namespace examples {
@@ -15,16 +14,17 @@ namespace examples {
 /// committed is removed, with the directories made for these files.
 class staged_files {
  public:
-  /// Makes the directory if need be. Errors: `std::runtime_error`, as in all functions below.
-  explicit staged_files(std::filesystem::path directory);
+  staged_files() = default;
   staged_files(staged_files const&) = delete;
   staged_files& operator=(staged_files const&) = delete;
   ~staged_files();
 
-  void write(std::string const& name, std::function<void(std::ostream&)> const& body);
+  /// Makes the directory of the file if need be. Errors: `std::runtime_error`, also where another
+  /// file has this path.
+  void write(std::filesystem::path const& path, std::function<void(std::ostream&)> const& body);
 
   /// Renames all files in the order of `write`. The file written last is the sign that the others
-  /// are complete: an old one of its name is removed first.
+  /// are complete: an old one of its name is removed first. Errors: `std::runtime_error`.
   void commit();
 
  private:
@@ -33,7 +33,9 @@ class staged_files {
     std::filesystem::path final;
   };
 
-  std::filesystem::path directory_;
+  void make_directory(std::filesystem::path const& directory);
+
+  /// The innermost ones first.
   std::vector<std::filesystem::path> made_directories_;
   std::vector<staged> files_;
 };

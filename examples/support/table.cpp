@@ -51,4 +51,6 @@ std::string fixed(double value, int digits) {
   return std::string(buffer, static_cast<std::size_t>(std::clamp(size, 0, 63)));
 }
 
+std::string percent(double share, int digits) { return fixed(100 * share, digits) + " %"; }
+
 }  // namespace examples

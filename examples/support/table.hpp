@@ -33,4 +33,7 @@ class table {
 /// With this many digits behind the point.
 [[nodiscard]] std::string fixed(double value, int digits);
 
+/// `97.3 %` for 0.973.
+[[nodiscard]] std::string percent(double share, int digits);
+
 }  // namespace examples

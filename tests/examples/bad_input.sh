@@ -79,11 +79,27 @@ refuses "huge capacity" '--capacity|9223372036854775808' good.json --capacity 9 
 refuses "threshold above capacity" '--threshold|tokens is 5000|4096' \
   good.json --packer isf --threshold 9 5000
 refuses "threshold without isf" '--threshold|isf' good.json --threshold 9 4000
+refuses "target of no samples" '--target-batch|is 0' good.json --target-batch 0
+refuses "target that is no number" '--target-batch|is nan' good.json --target-batch nan
+refuses "target and capacity" '--target-batch|--capacity' good.json --target-batch 4 --capacity 9 9
+refuses "target and threshold" '--target-batch|--threshold' \
+  good.json --packer isf --target-batch 4 --threshold 9 4000
+refuses "target of no packing" '--target-batch|--describe' good.json --target-batch 4 --describe
 refuses "no ranks" '--ranks|is 0' good.json --ranks 0
 refuses "no rounds" '--rounds|is 0' good.json --packer isf --rounds 0
 refuses "unknown packer" '--packer|best' good.json --packer best
 refuses "seed that numpy has not" 'numpy|4294967296' \
   good.json --packer isf --reference-rule --seed 4294967296
+
+mkdir -p folder.svg
+refuses "picture in place of a directory" '--svg: folder.svg|not a regular file' \
+  good.json --svg folder.svg
+refuses "picture in place of an input" '--svg: ./good.json|is an input' good.json --svg ./good.json
+refuses "picture below a file" 'cannot write good.json/below' good.json --svg good.json/below/x.svg
+refuses "picture in place of the plan" 'cannot write plan/items.npy|another output' \
+  good.json --svg ./plan/items.npy
+refuses "picture without a name" '--svg|empty' good.json --svg ''
+refuses "picture of no packing" '--svg|--describe' good.json --svg x.svg --describe
 
 big=9000000000000000000
 echo "[{\"vit_num\": 1, \"token_num\": $big}, {\"vit_num\": 1, \"token_num\": $big}]" >sum.json

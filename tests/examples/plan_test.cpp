@@ -85,7 +85,13 @@ TEST_CASE("the files of a plan hold the packing, and equal input gives equal byt
   auto const loads =
       omnibal::group_loads(result.groups.view(), data.samples, examples::packed_demand(options));
   auto const order = examples::dealing_order(result.groups.size(), options.seed);
-  auto const names = examples::write_plan(data, options, result, loads, order);
+  auto const write = [&] {
+    examples::staged_files files;
+    auto names = examples::write_plan(files, data, options, result, loads, order);
+    files.commit();
+    return names;
+  };
+  auto const names = write();
   CHECK(names.size() == 6);
 
   auto const plan = nlohmann::json::parse(written(options.output / "plan.json"));
@@ -103,7 +109,7 @@ TEST_CASE("the files of a plan hold the packing, and equal input gives equal byt
 
   std::vector<std::string> before;
   for (auto const& name : names) before.push_back(written(options.output / name));
-  static_cast<void>(examples::write_plan(data, options, result, loads, order));
+  CHECK(write() == names);
   for (std::size_t i = 0; i != names.size(); ++i) {
     CHECK(written(options.output / names[i]) == before[i]);
   }
@@ -126,16 +132,18 @@ TEST_CASE("a NumPy file has an aligned header and the values as they are") {
 TEST_CASE("files that are not committed leave nothing behind") {
   temporary_directory const directory;
   {
-    examples::staged_files files(directory.path() / "a" / "b");
-    files.write("one", [](std::ostream& out) { out << 1; });
+    examples::staged_files files;
+    files.write(directory.path() / "a" / "b" / "one", [](std::ostream& out) { out << 1; });
+    files.write(directory.path() / "a" / "c" / "two", [](std::ostream& out) { out << 2; });
   }
   CHECK(directory.names().empty());
 
   directory.write("kept/plan.json", "old");
   auto const fails = [&] {
-    examples::staged_files files(directory.path() / "kept");
-    files.write("one", [](std::ostream& out) { out << 1; });
-    files.write("two", [](std::ostream& out) { out.setstate(std::ios::failbit); });
+    examples::staged_files files;
+    auto const kept = directory.path() / "kept";
+    files.write(kept / "one", [](std::ostream& out) { out << 1; });
+    files.write(kept / "two", [](std::ostream& out) { out.setstate(std::ios::failbit); });
     files.commit();
   };
   CHECK_THROWS_AS(fails(), std::runtime_error);
@@ -143,8 +151,20 @@ TEST_CASE("files that are not committed leave nothing behind") {
   CHECK(std::distance(std::filesystem::directory_iterator(directory.path() / "kept"), {}) == 1);
 
   directory.write("file", "x");
-  CHECK_THROWS_AS(examples::staged_files(directory.path() / "file"), std::runtime_error);
-  CHECK_THROWS_AS(examples::staged_files(directory.path() / "file" / "below"), std::runtime_error);
+  auto const below = [&](std::filesystem::path const& path) {
+    examples::staged_files files;
+    files.write(directory.path() / path, [](std::ostream& out) { out << 1; });
+  };
+  CHECK_THROWS_AS(below("file/one"), std::runtime_error);
+  CHECK_THROWS_AS(below("file/below/one"), std::runtime_error);
+  auto const twice = [&] {
+    examples::staged_files files;
+    for (auto const* const name : {"twice", "new/../twice"}) {
+      files.write(directory.path() / name, [](std::ostream& out) { out << 1; });
+    }
+  };
+  CHECK_THROWS_AS(twice(), std::runtime_error);
+  CHECK(std::ranges::count(directory.names(), "twice") == 0);
 }
 
 TEST_CASE("a sum above 64 bits is named with file, record, field and value") {

@@ -1,0 +1,31 @@
+#include "capacity_report.hpp"
+
+#include "table.hpp"
+
+#include <array>
+
+namespace examples {
+
+void print_choice(omnibal::tuned<2> const& choice, pack_options const& options, std::ostream& out) {
+  auto const& best = choice.best;
+  bool const found = choice.status == omnibal::tune_status::ok;
+  out << '\n'
+      << (found ? "Chosen for" : "No capacity suits") << " a mean of "
+      << fixed(options.target_batch, 2) << " samples per group, up to one more"
+      << (found ? ": " : "; the nearest: ") << best.capacity[0] << " images and "
+      << best.capacity[1] << " tokens, with " << fixed(best.mean_group_size, 2)
+      << " samples per group.\nBest of " << choice.packings << " packings, "
+      << choice.finalists.size() << " of them of all samples.\n";
+}
+
+void print_warnings(std::vector<omnibal::capacity_warning<>> const& warnings, std::ostream& out) {
+  constexpr std::array kinds{"images", "tokens"};
+  for (auto const& warning : warnings) {
+    char const* const kind = kinds[warning.kind];
+    out << "\nWarning: " << counted(warning.samples) << " samples have " << warning.commonest << ' '
+        << kind << ", and a capacity of " << warning.capacity << ' ' << kind
+        << " holds no two of them; " << warning.enough << " would.\n";
+  }
+}
+
+}  // namespace examples

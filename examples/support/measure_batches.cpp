@@ -1,0 +1,152 @@
+#include "measure_batches.hpp"
+
+#include "pack_samples.hpp"
+
+#include <omnibal/omnibal.hpp>
+
+#include <algorithm>
+
+namespace examples {
+
+namespace {
+
+/// The share of each step for which ranks wait where the batches are dealt in this order. A rank
+/// that gets none in the last step waits for all of it.
+template <class Loads>
+std::vector<amounts> waiting_per_step(std::span<std::uint32_t const> order, std::size_t ranks,
+                                      Loads const& loads) {
+  std::vector<amounts> result;
+  result.reserve(order.size() / ranks + 1);
+  std::vector<typename Loads::value_type> totals(ranks);
+  for (std::size_t first = 0; first < order.size(); first += ranks) {
+    std::ranges::fill(totals, typename Loads::value_type{});
+    for (std::size_t rank = 0; rank != std::min(ranks, order.size() - first); ++rank) {
+      totals[rank] = loads[order[first + rank]];
+    }
+    result.push_back(omnibal::dist_ratio(totals));
+  }
+  return result;
+}
+
+amounts mean(std::span<amounts const> shares) {
+  amounts sum{};
+  for (amounts const& share : shares) sum += share;
+  if (shares.empty()) return sum;
+  for (double& value : sum.amounts) value /= static_cast<double>(shares.size());
+  return sum;
+}
+
+amounts to_amounts(omnibal::resources<2> const& load) {
+  return {static_cast<double>(load[0]), static_cast<double>(load[1])};
+}
+
+std::vector<amounts> shares_of(omnibal::resources<2> const& capacity,
+                               std::span<omnibal::resources<2> const> used) {
+  amounts const whole = to_amounts(capacity);
+  std::vector<amounts> result;
+  result.reserve(used.size());
+  for (auto const& load : used) {
+    amounts const part = to_amounts(load);
+    result.push_back({part[0] / whole[0], part[1] / whole[1]});
+  }
+  return result;
+}
+
+/// Groups of `size` consecutive samples, the last one perhaps smaller.
+omnibal::grouping cut(std::span<std::uint32_t const> items, std::size_t size) {
+  omnibal::grouping batches;
+  batches.reserve(items.size() / size + 1, items.size());
+  for (std::size_t i = 0; i != items.size(); ++i) {
+    batches.push(items[i]);
+    if ((i + 1) % size == 0 || i + 1 == items.size()) batches.close();
+  }
+  return batches;
+}
+
+double samples_per_group(omnibal::grouping const& groups) {
+  if (groups.empty()) return 0;
+  return static_cast<double>(groups.item_count()) / static_cast<double>(groups.size());
+}
+
+/// Images, and tokens with every sample as long as the longest. In floating point, because padding
+/// can take a sum of representable lengths above 64 bits.
+std::vector<amounts> padded_loads(omnibal::grouping const& batches, dataset const& data) {
+  std::vector<amounts> loads;
+  loads.reserve(batches.size());
+  for (std::size_t b = 0; b != batches.size(); ++b) {
+    std::int64_t longest = 0;
+    double images = 0;
+    for (std::uint32_t const item : batches[b]) {
+      longest = std::max(longest, data.samples[item].tokens);
+      images += static_cast<double>(data.samples[item].images);
+    }
+    loads.push_back(
+        {images, static_cast<double>(longest) * static_cast<double>(batches[b].size())});
+  }
+  return loads;
+}
+
+std::size_t count_above(std::span<amounts const> loads, omnibal::resources<2> const& capacity) {
+  amounts const limit = to_amounts(capacity);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(loads, [&](amounts const& load) { return !load.fits(limit); }));
+}
+
+/// The mean share of rounding in the tokens of a group.
+double rounding_share(std::span<omnibal::resources<2> const> used,
+                      std::span<omnibal::resources<2> const> rounded) {
+  double sum = 0;
+  for (std::size_t g = 0; g != rounded.size(); ++g) {
+    if (rounded[g][1] == 0) continue;
+    sum += static_cast<double>(rounded[g][1] - used[g][1]) / static_cast<double>(rounded[g][1]);
+  }
+  return rounded.empty() ? 0 : sum / static_cast<double>(rounded.size());
+}
+
+}  // namespace
+
+measured_batches measure_packed(dataset const& data, pack_options const& options,
+                                omnibal::packing const& result,
+                                std::span<omnibal::resources<2> const> loads,
+                                std::span<std::uint32_t const> order) {
+  auto const used = omnibal::group_loads(result.groups.view(), data.samples, true_demand);
+  measured_batches measured;
+  for (auto const& load : loads) measured.loads.push_back(to_amounts(load));
+  measured.fill = shares_of(options.capacity, used);
+  measured.waiting = waiting_per_step(order, options.ranks, loads);
+  measured.figures = {.batches = result.groups.size(),
+                      .samples_per_batch = samples_per_group(result.groups),
+                      .over_capacity = 0,
+                      .fill = omnibal::utilisation(used, options.capacity),
+                      .pad_ratio = rounding_share(used, loads),
+                      .dist_ratio = mean(measured.waiting)};
+  return measured;
+}
+
+measured_batches measure_random(dataset const& data, pack_options const& options,
+                                omnibal::packing const& result) {
+  if (result.groups.empty()) return {};
+  std::vector<std::uint32_t> items(result.groups.items().begin(), result.groups.items().end());
+  // The shuffle starts from the order of the input, so that it does not depend on the packer.
+  std::ranges::sort(items);
+  omnibal::rng::fisher_yates{options.seed}(std::span(items), 0);
+  auto const size = static_cast<std::size_t>(samples_per_group(result.groups) + 0.5);
+  omnibal::grouping const batches = cut(items, std::max<std::size_t>(1, size));
+
+  auto const used = omnibal::group_loads(batches.view(), data.samples, true_demand);
+  auto const order = dealing_order(batches.size(), options.seed);
+  measured_batches measured;
+  measured.loads = padded_loads(batches, data);
+  measured.fill = shares_of(options.capacity, used);
+  measured.waiting = waiting_per_step(order, options.ranks, measured.loads);
+  measured.figures = {
+      .batches = batches.size(),
+      .samples_per_batch = samples_per_group(batches),
+      .over_capacity = count_above(measured.loads, options.capacity),
+      .fill = omnibal::utilisation(used, options.capacity),
+      .pad_ratio = omnibal::pad_ratio(batches.view(), data.samples, &sample::tokens),
+      .dist_ratio = mean(measured.waiting)};
+  return measured;
+}
+
+}  // namespace examples

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# pack_dataset chooses a capacity for a wanted mean batch, packs under it, and warns of a hopeless one.
+# usage: target_batch.sh PROGRAM
+set -u
+program=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+complain() {
+  echo "FAILED: $1"
+  cat output
+  failures=$((failures + 1))
+}
+
+# prints NAME PATTERN ARGUMENT... : the program succeeds, and a line of its output has the pattern
+prints() {
+  local name=$1 pattern=$2
+  shift 2
+  "$program" "$@" --output plan >output 2>&1 || complain "$name: exit status"
+  grep -qE -- "$pattern" output || complain "$name: '$pattern' is not in the output"
+}
+
+# Samples of 5 images and 1300 tokens, and one of 3 images in four.
+for ((i = 0; i < 2000; ++i)); do
+  ((i % 4 == 0)) && echo "3,$((800 + i % 50))" || echo "5,$((1300 + i % 50))"
+done | cat <(echo 'vit_num,token_num') - >mostly_fives.csv
+
+for packer in bfd isf next-fit; do
+  prints "$packer" 'Chosen for a mean of 4.00 samples .* with 4\.[0-9]+ samples per group' \
+    mostly_fives.csv --packer "$packer" --target-batch 4
+  chosen=$(grep -oE '[0-9]+ images and [0-9]+ tokens, with' output | grep -oE '[0-9]+')
+  planned=$(grep -A3 '"capacity"' plan/plan.json | grep -oE '[0-9]+')
+  [ "$chosen" = "$planned" ] || complain "$packer: the plan has the capacity $planned"
+  grep -q 'Warning' output && complain "$packer: a warning"
+done
+prints "aligned" 'Chosen for' mostly_fives.csv --align 128 --target-batch 4
+tokens=$(grep -oE '[0-9]+ tokens, with' output | grep -oE '[0-9]+')
+((tokens % 128 == 0)) || complain "aligned: $tokens tokens"
+prints "hopeless" 'have 5 images, and a capacity of 9 images holds no two of them; 10 would' \
+  mostly_fives.csv --capacity 9 4096
+prints "outside" 'No capacity suits a mean of 5000.00' mostly_fives.csv --target-batch 5000
+
+[ "$failures" -eq 0 ] && echo "all as promised"
+exit "$((failures != 0))"
