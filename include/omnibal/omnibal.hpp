@@ -3,6 +3,12 @@
 /// \file
 /// The whole host part of the library. CUDA, NCCL and MPI have headers of their own.
 
+#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/count_policy.hpp>
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/karmarkar_karp.hpp>
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/refine.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>

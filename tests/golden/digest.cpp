@@ -4,9 +4,15 @@
 
 #include "../support/fnv1a.hpp"
 #include "../support/packing_digest.hpp"
+#include "../support/parts.hpp"
 #include "../support/samples.hpp"
 #include "../support/stream.hpp"
 
+#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/karmarkar_karp.hpp>
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/refine.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
@@ -168,6 +174,36 @@ void print_tuned(std::size_t count) {
         hash.value());
 }
 
+/// Every balancer on every kind of costs, a line for each.
+template <std::size_t R>
+void print_balancers(std::size_t count) {
+  std::map<std::string, test::fnv1a> hashes;
+  for (auto const& set : test::cost_sets<R>(count, count)) {
+    auto const add = [&](std::string const& name, omnibal::grouping const& parts) {
+      hashes[name].add(digest_of(parts.offsets()));
+      hashes[name].add(digest_of(parts.items()));
+    };
+    auto const cost = std::identity{};
+    for (std::size_t const parts : {1u, 3u, 16u}) {
+      auto const start = omnibal::lpt(set.samples, parts, cost,
+                                      {.count = omnibal::count_policy::at_most_one_apart});
+      add("lpt", omnibal::lpt(set.samples, parts));
+      add("lpt, counts at most one apart", start);
+      add("refine", omnibal::refine(set.samples, start));
+      add("balance_exactly",
+          omnibal::balance_exactly(set.samples, parts, cost, {.nodes = 1000}).parts);
+      if constexpr (R == 1) {
+        add("karmarkar_karp", omnibal::karmarkar_karp(set.samples, parts, test::first_amount));
+        add("deal", omnibal::deal(set.samples, parts, test::first_amount));
+      }
+    }
+  }
+  for (auto const& [name, hash] : hashes) {
+    print(name + ", " + std::to_string(R) + " kinds of cost, " + std::to_string(count) + " samples",
+          hash.value());
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -193,4 +229,7 @@ int main() {
   print_online<1>(300);
   print_online<2>(300);
   print_online<3>(300);
+  print_balancers<1>(20);
+  print_balancers<1>(300);
+  print_balancers<2>(300);
 }

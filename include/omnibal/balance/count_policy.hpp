@@ -1,0 +1,18 @@
+#pragma once
+
+/// \file
+/// How many samples a part may have.
+
+namespace omnibal::inline v0 {
+
+/// What a balancer promises about the number of samples in each part.
+enum class count_policy {
+  /// Nothing; only loads count.
+  any,
+  /// All parts have as many. The number of samples must be a multiple of the number of parts.
+  equal,
+  /// No part has more than one sample more than any other.
+  at_most_one_apart,
+};
+
+}  // namespace omnibal::inline v0

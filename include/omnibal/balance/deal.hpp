@@ -1,0 +1,63 @@
+#pragma once
+
+/// \file
+/// Dealing sorted samples forth and back.
+
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct deal_fn {
+  /// Parts whose counts differ by at most one: deals the samples from the largest cost to the
+  /// smallest, equal ones by index, to the parts 0, 1, ... in the first round, to the last part
+  /// first in the second, and so on. The place of a sample depends on its rank alone, so that every
+  /// sample can be dealt by a thread of its own.
+  ///
+  /// The parts have their samples in the order in which they are dealt. The loads of two parts
+  /// differ by at most the largest cost. `cost` is called once for each sample, in order.
+  ///
+  /// Complexity: linear but for costs that agree in their leading 32 bits. Memory: 32 bytes per
+  /// sample and 4 per part, result included. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for no parts and a cost that is negative, not finite or above
+  /// 2^63 - 1; `std::overflow_error` where the sum of all costs leaves its type;
+  /// `std::length_error` above 2^32 - 1 samples or parts.
+  template <sample_range Samples, class Cost = std::identity>
+    requires cost_function<Cost, sample_reference<Samples>>
+  [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,
+                                    Cost const& cost = {}) const {
+    detail::check_parts(name, parts);
+    auto const order = detail::largest_first(detail::measure_costs(name, samples, cost));
+    std::vector<std::uint32_t> offsets(parts + 1, 0);
+    std::vector<std::uint32_t> items(order.size());
+    std::uint32_t end = 0;
+    for (std::size_t part = 0; part != parts; ++part) {
+      offsets[part] = end;
+      bool is_forth = true;
+      for (std::size_t first = 0; first < order.size(); first += parts) {
+        std::size_t const rank = first + (is_forth ? part : parts - 1 - part);
+        if (rank < order.size()) items[end++] = order[rank];
+        is_forth = !is_forth;
+      }
+    }
+    offsets[parts] = end;
+    return grouping(std::move(offsets), std::move(items));
+  }
+
+ private:
+  static constexpr std::string_view name = "deal";
+};
+
+/// Dealing forth and back; see `deal_fn`.
+inline constexpr deal_fn deal{};
+
+}  // namespace omnibal::inline v0

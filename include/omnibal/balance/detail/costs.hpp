@@ -1,0 +1,154 @@
+#pragma once
+
+/// \file
+/// The first pass of every balancer: the costs of the samples as whole numbers.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Costs that can be added in any order and number: no sum over some of them, for any kind, exceeds
+/// 2^63 - 1. Several kinds are in proportion to their sum over all samples, so that they compare.
+template <std::size_t R>
+using whole_costs = std::vector<resources<R>>;
+
+/// The kinds of what `Cost` gives for these samples.
+template <class Samples, class Cost>
+inline constexpr std::size_t cost_kinds = kinds_of<demand_result<Cost, sample_reference<Samples>>>;
+
+/// Throws unless a grouping can have so many parts.
+inline void check_parts(std::string_view function, std::size_t parts) {
+  if (parts == 0) throw_invalid(function, "parts is 0, must be positive");
+  check_index_count(function, "the result", parts);
+}
+
+/// A cost in the type of computation; throws where it is negative, not finite or above 2^63 - 1.
+template <class Working, weight T>
+[[nodiscard]] constexpr Working checked_cost(std::string_view function, std::size_t index,
+                                             T value) {
+  if constexpr (std::unsigned_integral<T> && std::same_as<Working, std::int64_t> &&
+                sizeof(T) >= sizeof(Working)) {
+    if (value > static_cast<T>(std::numeric_limits<std::int64_t>::max())) {
+      throw_invalid(function, "cost[" + to_text(index) + "] is " + to_text(value) +
+                                  ", above the largest 64-bit signed integer");
+    }
+  }
+  auto const result = static_cast<Working>(value);
+  check_weight(function, "cost", index, result);
+  return result;
+}
+
+/// Maps floating-point numbers to integers that add up to about 2^62 at most.
+class fixed_point {
+ public:
+  /// Only powers of two as factors, so that numbers keep their bits.
+  [[nodiscard]] static fixed_point by_power_of_two(double total) { return {total, 62, false}; }
+  /// The total itself becomes 2^52.
+  [[nodiscard]] static fixed_point by_share(double total) { return {total, 52, true}; }
+
+  [[nodiscard]] std::int64_t operator()(double value) const {
+    return static_cast<std::int64_t>(value * first_factor_ * second_factor_ / divisor_);
+  }
+
+ private:
+  fixed_point(double total, int bits, bool is_share) {
+    int exponent = 0;
+    double const mantissa = std::frexp(total, &exponent);
+    // In two steps, as one factor would leave the range of the type for very small totals.
+    int const half = (bits - exponent) / 2;
+    first_factor_ = std::ldexp(1.0, half);
+    second_factor_ = std::ldexp(1.0, bits - exponent - half);
+    if (is_share && mantissa > 0.0) divisor_ = mantissa;
+  }
+
+  double first_factor_;
+  double second_factor_;
+  double divisor_ = 1.0;
+};
+
+/// Calls `cost` once for each sample, in order. Integers of one kind stay as they are.
+///
+/// Errors: `std::invalid_argument` for a cost that is negative, not finite or above 2^63 - 1,
+/// `std::overflow_error` where a sum over all samples leaves its type, `std::length_error` above
+/// 2^32 - 1 samples.
+template <sample_range Samples, class Cost>
+[[nodiscard]] whole_costs<cost_kinds<Samples, Cost>> measure_costs(std::string_view function,
+                                                                   Samples const& samples,
+                                                                   Cost const& cost) {
+  using result_type = demand_result<Cost, sample_reference<Samples>>;
+  using working = working_weight<typename weight_of<result_type>::type>;
+  constexpr std::size_t kinds = kinds_of<result_type>;
+  constexpr bool is_exact = std::integral<working> && kinds == 1;
+
+  check_index_count(function, "samples", std::ranges::size(samples));
+  std::vector<resources<kinds, working>> costs(std::ranges::size(samples));
+  resources<kinds, working> total{};
+  std::size_t index = 0;
+  for (auto&& sample : samples) {
+    auto const& value = std::invoke(cost, sample);
+    for (std::size_t r = 0; r != kinds; ++r) {
+      if constexpr (weight<result_type>) {
+        costs[index][r] = checked_cost<working>(function, index, value);
+      } else {
+        costs[index][r] = checked_cost<working>(function, index, value[r]);
+      }
+      checked_add(function, "the sum of the costs", total[r], costs[index][r]);
+    }
+    ++index;
+  }
+  if constexpr (is_exact) {
+    return costs;
+  } else {
+    whole_costs<kinds> result(costs.size());
+    for (std::size_t r = 0; r != kinds; ++r) {
+      auto const sum = static_cast<double>(total[r]);
+      auto const to_whole =
+          kinds == 1 ? fixed_point::by_power_of_two(sum) : fixed_point::by_share(sum);
+      for (std::size_t i = 0; i != costs.size(); ++i) {
+        result[i][r] = to_whole(static_cast<double>(costs[i][r]));
+      }
+    }
+    return result;
+  }
+}
+
+/// The amount of the kind of which there is most.
+template <std::size_t R>
+[[nodiscard]] constexpr std::int64_t largest_amount(resources<R> const& amounts) {
+  std::int64_t result = amounts[0];
+  for (std::size_t r = 1; r < R; ++r) result = std::max(result, amounts[r]);
+  return result;
+}
+
+/// The sum over the kinds; it measures how large a sample is.
+template <std::size_t R>
+[[nodiscard]] constexpr std::int64_t sum_of(resources<R> const& amounts) {
+  std::int64_t result = amounts[0];
+  for (std::size_t r = 1; r < R; ++r) result += amounts[r];
+  return result;
+}
+
+/// The sum of all costs.
+template <std::size_t R>
+[[nodiscard]] constexpr resources<R> total_of(whole_costs<R> const& costs) {
+  resources<R> total{};
+  for (resources<R> const& cost : costs) total += cost;
+  return total;
+}
+
+}  // namespace omnibal::inline v0::detail

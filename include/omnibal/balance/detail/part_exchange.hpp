@@ -1,0 +1,90 @@
+#pragma once
+
+/// \file
+/// The best exchange of samples between two parts.
+
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A part whose samples can be exchanged: their places in the order of `largest_first`, ascending.
+template <std::size_t R>
+struct open_part {
+  std::vector<std::uint32_t> places;
+  resources<R> load;
+};
+
+/// Positions of a sample that leaves one part and of one that comes for it; `nothing` is legal for
+/// the latter.
+struct part_exchange {
+  static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
+
+  std::size_t leaves = nothing;
+  std::size_t comes = nothing;
+  /// The larger load of the two parts afterwards.
+  std::int64_t largest = 0;
+};
+
+/// Keeps the best exchange: the one with the least `largest`, the first of equal ones.
+inline void keep_better(part_exchange& best, part_exchange const& other) {
+  if (other.largest < best.largest) best = other;
+}
+
+/// The exchange between `heavy` and `light` after which the larger of their loads is least; it
+/// leaves nothing where none makes it smaller. `may_move` allows that nothing comes. `costs` has
+/// the costs by place.
+[[nodiscard]] inline part_exchange best_exchange(open_part<1> const& heavy,
+                                                 open_part<1> const& light,
+                                                 whole_costs<1> const& costs, bool may_move) {
+  part_exchange best{.largest = heavy.load[0]};
+  std::int64_t const excess = heavy.load[0] - light.load[0];
+  auto const consider = [&](std::size_t i, std::size_t j, std::int64_t moved) {
+    keep_better(best, {i, j, std::max(heavy.load[0] - moved, light.load[0] + moved)});
+  };
+  // What comes should cost half of the excess less than what leaves. As the costs that leave fall
+  // so do those that come, and each list is gone through once.
+  std::size_t j = 0;
+  for (std::size_t i = 0; i != heavy.places.size(); ++i) {
+    std::int64_t const leaves = costs[heavy.places[i]][0];
+    if (may_move) consider(i, part_exchange::nothing, leaves);
+    auto const comes = [&](std::size_t k) { return costs[light.places[k]][0]; };
+    while (j != light.places.size() && comes(j) > leaves - excess / 2) ++j;
+    if (j != light.places.size()) consider(i, j, leaves - comes(j));
+    if (j != 0) consider(i, j - 1, leaves - comes(j - 1));
+  }
+  return best;
+}
+
+/// The same for several kinds, among at most 64 samples of each part, evenly spaced.
+template <std::size_t R>
+[[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
+                                          whole_costs<R> const& costs, bool may_move) {
+  constexpr std::size_t most = 64;
+  part_exchange best{.largest = std::max(largest_amount(heavy.load), largest_amount(light.load))};
+  auto const step_of = [](open_part<R> const& part) {
+    return (part.places.size() + most - 1) / most;
+  };
+  for (std::size_t i = 0; i < heavy.places.size(); i += step_of(heavy)) {
+    resources<R> const& leaves = costs[heavy.places[i]];
+    auto const consider = [&](std::size_t j, resources<R> const& comes) {
+      keep_better(best, {i, j,
+                         std::max(largest_amount(heavy.load - leaves + comes),
+                                  largest_amount(light.load - comes + leaves))});
+    };
+    if (may_move) consider(part_exchange::nothing, resources<R>{});
+    for (std::size_t j = 0; j < light.places.size(); j += step_of(light)) {
+      consider(j, costs[light.places[j]]);
+    }
+  }
+  return best;
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,81 @@
+#pragma once
+
+/// \file
+/// The loads of parts to which samples are added, and the part that takes the next one best.
+
+#include <omnibal/balance/detail/ranked_load.hpp>
+#include <omnibal/balance/detail/winner_tree.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Loads of one kind.
+template <class Word>
+class ranked_loads {
+ public:
+  explicit ranked_loads(std::size_t parts)
+      : rank_(parts), nodes_(winner_tree<Word>::nodes_for(parts)) {
+    tree().fill(parts, [this](std::size_t part) { return rank_(0, part); });
+  }
+
+  /// The open part with the least load, whatever is added.
+  [[nodiscard]] std::uint32_t best(resources<1> const&) { return rank_.part(tree().least()); }
+  void add(std::size_t part, resources<1> const& cost) {
+    tree().set(part, tree()[part] + rank_(cost[0], 0));
+  }
+  /// The part gets no more samples.
+  void close(std::size_t part) { tree().set(part, winner_tree<Word>::none); }
+
+ private:
+  [[nodiscard]] winner_tree<Word> tree() { return winner_tree<Word>(nodes_); }
+
+  ranked_load<Word> rank_;
+  std::vector<Word> nodes_;
+};
+
+/// Loads of several kinds, whose totals are alike.
+template <std::size_t R>
+class compared_loads {
+ public:
+  explicit compared_loads(std::size_t parts) : loads_(parts, resources<R>{}) {}
+
+  /// The open part whose largest amount is least after the addition; of such parts the one with the
+  /// least sum of its amounts, and of these the lowest.
+  [[nodiscard]] std::uint32_t best(resources<R> const& cost) const {
+    std::size_t result = 0;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    std::int64_t least_sum = 0;
+    for (std::size_t part = 0; part != loads_.size(); ++part) {
+      std::int64_t largest = 0;
+      std::int64_t sum = 0;
+      for (std::size_t r = 0; r != R; ++r) {
+        largest = std::max(largest, loads_[part][r] + cost[r]);
+        sum += loads_[part][r];
+      }
+      if (largest > least || (largest == least && sum >= least_sum)) continue;
+      least = largest;
+      least_sum = sum;
+      result = part;
+    }
+    return static_cast<std::uint32_t>(result);
+  }
+  void add(std::size_t part, resources<R> const& cost) { loads_[part] += cost; }
+  /// The part gets no more samples.
+  void close(std::size_t part) {
+    for (std::int64_t& amount : loads_[part].amounts) amount = closed;
+  }
+
+ private:
+  /// Above all loads, and far from overflow with what is compared with it.
+  static constexpr std::int64_t closed = std::int64_t{1} << 54;
+
+  std::vector<resources<R>> loads_;
+};
+
+}  // namespace omnibal::inline v0::detail

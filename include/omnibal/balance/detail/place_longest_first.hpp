@@ -1,0 +1,92 @@
+#pragma once
+
+/// \file
+/// Samples from the largest to the smallest, each into the part that takes it best.
+
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/balance/detail/ranked_load.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The samples from the largest to the smallest cost, equal ones by index.
+template <std::size_t R>
+[[nodiscard]] std::vector<std::uint32_t> largest_first(whole_costs<R> const& costs) {
+  return order_descending(costs.size(), [&costs](std::size_t i) { return sum_of(costs[i]); });
+}
+
+/// How many samples of that order have any cost.
+template <std::size_t R>
+[[nodiscard]] std::size_t count_costly(whole_costs<R> const& costs,
+                                       std::span<std::uint32_t const> order) {
+  std::size_t result = order.size();
+  while (result != 0 && sum_of(costs[order[result - 1]]) == 0) --result;
+  return result;
+}
+
+/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads.
+template <class Loads, class Weight>
+void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads,
+           part_room& room, std::vector<std::uint32_t>& part_of) {
+  std::size_t const parts = room.parts();
+  for (std::uint32_t const sample : samples) {
+    auto const& cost = weight(sample);
+    std::uint32_t const part = loads.best(cost);
+    part_of[sample] = part;
+    loads.add(part, cost);
+    bool const leaves_less = room.add(part);
+    if (room.is_full(part)) loads.close(part);
+    for (std::size_t p = 0; leaves_less && p != parts; ++p) {
+      if (room.is_full(p)) loads.close(p);
+    }
+  }
+}
+
+/// Puts samples without cost where the fewest samples are.
+inline void place_costless(std::span<std::uint32_t const> samples, part_room& room,
+                           std::vector<std::uint32_t>& part_of) {
+  if (samples.empty()) return;
+  ranked_loads<uint128> counts(room.parts());
+  for (std::size_t part = 0; part != room.parts(); ++part) {
+    counts.add(part, {static_cast<std::int64_t>(room[part])});
+    if (room.is_full(part)) counts.close(part);
+  }
+  auto const one = [](std::uint32_t) { return resources<1>{1}; };
+  place(samples, one, counts, room, part_of);
+}
+
+/// The part of each sample. Those without cost are placed last.
+template <std::size_t R>
+[[nodiscard]] std::vector<std::uint32_t> place_longest_first(whole_costs<R> const& costs,
+                                                             part_room room) {
+  std::vector<std::uint32_t> const order = largest_first(costs);
+  std::vector<std::uint32_t> part_of(order.size());
+  std::size_t const costly = count_costly(costs, std::span(order));
+  auto const place_costly = [&](auto loads) {
+    auto const cost = [&costs](std::uint32_t sample) -> resources<R> const& {
+      return costs[sample];
+    };
+    place(std::span(order).first(costly), cost, loads, room, part_of);
+  };
+  if constexpr (R > 1) {
+    place_costly(compared_loads<R>(room.parts()));
+  } else if (std::int64_t const total = sum_of(total_of(costs));
+             ranked_load<std::uint64_t>::can_hold(total, room.parts())) {
+    place_costly(ranked_loads<std::uint64_t>(room.parts()));
+  } else {
+    place_costly(ranked_loads<uint128>(room.parts()));
+  }
+  place_costless(std::span(order).subspan(costly), room, part_of);
+  return part_of;
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,115 @@
+#include "parts.hpp"
+
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/concepts.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::count_policy;
+using omnibal::grouping;
+
+struct sample {
+  std::string text;
+  std::int64_t tokens;
+};
+
+}  // namespace
+
+TEST_CASE("lpt puts the largest first into the least load, of equal ones the lowest") {
+  std::vector<std::int64_t> const costs{3, 5, 5, 1, 4, 0};
+  // 5 (sample 1) to part 0, 5 (2) to 1, 4 (4) to 2, 3 (0) to 2, 1 (3) to 0, 0 (5) to 1.
+  CHECK(omnibal::lpt(costs, 3) == grouping({0, 2, 4, 6}, {1, 3, 2, 5, 0, 4}));
+}
+
+TEST_CASE("lpt respects counts") {
+  std::vector<std::int64_t> const costs{100, 1, 2, 3, 4, 5};
+  auto const of = [&](std::size_t parts, count_policy policy) {
+    return omnibal::lpt(costs, parts, std::identity{}, {.count = policy});
+  };
+  CHECK(of(2, count_policy::any) == grouping({0, 1, 6}, {0, 1, 2, 3, 4, 5}));
+  CHECK(of(2, count_policy::equal) == grouping({0, 3, 6}, {0, 1, 2, 3, 4, 5}));
+  // Two of the four parts have a second sample, and then all are full that have one.
+  CHECK(of(4, count_policy::at_most_one_apart) == grouping({0, 1, 2, 4, 6}, {0, 5, 1, 4, 2, 3}));
+}
+
+TEST_CASE("lpt spreads samples without cost evenly") {
+  std::vector<int> const zeros(10, 0);
+  CHECK(test::parts_fault(omnibal::lpt(zeros, 4), 10, 4, count_policy::at_most_one_apart) == "");
+  std::vector<int> const mostly_zeros{0, 0, 7, 0, 0, 0};
+  CHECK(omnibal::lpt(mostly_zeros, 3) == grouping({0, 2, 4, 6}, {2, 3, 0, 4, 1, 5}));
+}
+
+TEST_CASE("lpt leaves parts empty where there are fewer samples") {
+  std::vector<int> const costs{2, 7};
+  CHECK(omnibal::lpt(costs, 4) == grouping({0, 1, 2, 2, 2}, {1, 0}));
+  CHECK(omnibal::lpt(std::vector<int>{}, 2) == grouping({0, 0, 0}, {}));
+  CHECK(omnibal::lpt(std::vector<int>{}, 2, std::identity{}, {.count = count_policy::equal}) ==
+        grouping({0, 0, 0}, {}));
+  CHECK(omnibal::lpt(costs, 4, std::identity{}, {.count = count_policy::at_most_one_apart}) ==
+        grouping({0, 1, 2, 2, 2}, {1, 0}));
+}
+
+TEST_CASE("lpt takes member pointers and calls a cost once for each sample in order") {
+  std::vector<sample> const samples{{"a", 3}, {"b", 1}, {"c", 2}};
+  CHECK(omnibal::lpt(samples, 2, &sample::tokens) == grouping({0, 1, 3}, {0, 1, 2}));
+  std::string called;
+  auto const cost = [&](sample const& s) {
+    called += s.text;
+    return s.tokens;
+  };
+  static_cast<void>(omnibal::lpt(samples, 2, cost));
+  CHECK(called == "abc");
+}
+
+TEST_CASE("lpt evens several kinds of cost at once") {
+  // Vision and text: half of the samples have only the one, half only the other.
+  test::cost_vectors<2> costs;
+  for (std::int64_t i = 0; i != 64; ++i) {
+    costs.push_back(i % 2 == 0 ? omnibal::resources<2>{i + 1, 0}
+                               : omnibal::resources<2>{0, 1000 * (i + 1)});
+  }
+  auto const parts = omnibal::lpt(costs, 4);
+  CHECK(test::largest_share(parts, costs) < 0.26);
+}
+
+TEST_CASE("lpt puts equal vectors of costs into the lowest part") {
+  test::cost_vectors<2> const costs(2, omnibal::resources<2>{3, 4});
+  CHECK(omnibal::lpt(costs, 3) == grouping({0, 1, 2, 2}, {0, 1}));
+}
+
+TEST_CASE("lpt takes costs whose sum is the largest integer") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> const costs{largest / 2, 1, largest / 2 - 1, 1};
+  CHECK(omnibal::lpt(costs, 2) == grouping({0, 2, 4}, {0, 3, 1, 2}));
+  std::vector<std::int64_t> const one_giant{std::int64_t{1} << 62, 5, 4, 3};
+  CHECK(omnibal::lpt(one_giant, 2) == grouping({0, 1, 4}, {0, 1, 2, 3}));
+}
+
+namespace {
+
+using numbers = std::vector<int>;
+using algorithm = omnibal::lpt_fn;
+
+struct opaque {};
+
+static_assert(std::invocable<algorithm, numbers, std::size_t>);
+static_assert(std::invocable<algorithm, std::vector<omnibal::resources<2>>, std::size_t>);
+static_assert(!std::invocable<algorithm, numbers>);
+static_assert(!std::invocable<algorithm, int, std::size_t>);
+static_assert(!std::invocable<algorithm, std::vector<opaque>, std::size_t>);
+static_assert(!std::invocable<algorithm, std::vector<std::string>, std::size_t>);
+static_assert(!std::invocable<algorithm, numbers, std::size_t, bool (*)(int)>);
+static_assert(!std::invocable<algorithm, numbers, std::size_t, std::identity, count_policy>);
+static_assert(omnibal::balancer<algorithm, numbers, std::identity>);
+
+}  // namespace

@@ -1,0 +1,140 @@
+#include "error_text.hpp"
+#include "parts.hpp"
+#include "samples.hpp"
+#include "to_vector.hpp"
+
+#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/refine.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::grouping;
+using omnibal::part_counts;
+using omnibal::refine;
+
+/// Sample i is in part i / (samples / parts), or in the last one.
+grouping consecutive(std::size_t samples, std::size_t parts) {
+  grouping result;
+  for (std::size_t p = 0; p != parts; ++p) {
+    for (std::size_t i = p * samples / parts; i != (p + 1) * samples / parts; ++i) {
+      result.push(static_cast<std::uint32_t>(i));
+    }
+    result.close();
+  }
+  return result;
+}
+
+std::string error_of(std::vector<int> const& samples, grouping const& parts,
+                     omnibal::refine_options const& options = {}) {
+  return test::error_text<std::invalid_argument>(
+      [&] { static_cast<void>(refine(samples, parts, std::identity{}, options)); });
+}
+
+}  // namespace
+
+TEST_CASE("refine moves and swaps, or only swaps") {
+  std::vector<int> const costs{6, 5, 4, 3, 2, 1};
+  grouping const all_in_one({0, 6, 6}, {0, 1, 2, 3, 4, 5});
+  CHECK(test::parts_fault(refine(costs, all_in_one), 6, 2) == "");
+  CHECK(refine(costs, all_in_one).offsets()[1] < 6);
+  CHECK(refine(costs, all_in_one, std::identity{}, {.counts = part_counts::kept}) == all_in_one);
+  grouping const halves({0, 3, 6}, {0, 1, 2, 3, 4, 5});
+  // 15 and 6: 6 for 2 makes 11 and 10.
+  CHECK(refine(costs, halves, std::identity{}, {.counts = part_counts::kept}) ==
+        grouping({0, 3, 6}, {1, 2, 4, 0, 3, 5}));
+}
+
+TEST_CASE("refine goes on to the bound, and to other parts than the lightest") {
+  CHECK(refine(std::vector<int>{9, 1, 8}, grouping({0, 2, 3}, {0, 1, 2})) ==
+        grouping({0, 2, 3}, {1, 2, 0}));
+  // Nothing can be swapped with the empty part.
+  CHECK(refine(std::vector<int>{5, 4, 3}, grouping({0, 2, 2, 3}, {0, 1, 2}), std::identity{},
+               {.counts = part_counts::kept}) == grouping({0, 2, 2, 3}, {1, 2, 0}));
+}
+
+TEST_CASE("refine ends at the tolerance, or when the exchanges are used up") {
+  std::vector<int> const costs{6, 5, 4, 3, 2, 1};
+  grouping const halves({0, 3, 6}, {0, 1, 2, 3, 4, 5});
+  CHECK(refine(costs, halves, std::identity{}, {.tolerance = 0.37}) == halves);
+  CHECK(refine(costs, halves, std::identity{}, {.tolerance = 1e300}) == halves);
+  CHECK_FALSE(refine(costs, halves, std::identity{}, {.tolerance = 0.36}) == halves);
+  CHECK(refine(costs, halves, std::identity{}, {.exchanges = 0}) == halves);
+}
+
+TEST_CASE("refine is never worse, and nearly as good as the best") {
+  double sum = 0;
+  int count = 0;
+  for (std::uint64_t seed = 0; seed != 10; ++seed) {
+    for (auto const& set : test::cost_sets<1>(seed, 10)) {
+      std::size_t const samples = set.samples.size();
+      for (std::size_t const parts : {2u, 3u}) {
+        INFO(set.name << ", " << parts << " parts");
+        auto const start = consecutive(samples, parts);
+        auto const result = refine(set.samples, start);
+        CHECK(test::parts_fault(result, samples, parts) == "");
+        auto const load = test::largest_loads(result, set.samples)[0];
+        CHECK(load <= test::largest_loads(start, set.samples)[0]);
+        auto const kept =
+            refine(set.samples, start, std::identity{}, {.counts = part_counts::kept});
+        CHECK(test::to_vector(kept.offsets()) == test::to_vector(start.offsets()));
+        CHECK(test::largest_loads(kept, set.samples)[0] <=
+              test::largest_loads(start, set.samples)[0]);
+        auto const exact = omnibal::balance_exactly(set.samples, parts);
+        REQUIRE(exact.proven);
+        auto const best = test::largest_loads(exact.parts, set.samples)[0];
+        CHECK(load >= best);
+        if (best == 0) continue;
+        sum += static_cast<double>(load) / static_cast<double>(best);
+        ++count;
+      }
+    }
+  }
+  CHECK(sum / count < 1.03);
+}
+
+TEST_CASE("refine evens several kinds of cost") {
+  test::random_amounts random(13);
+  test::cost_vectors<2> costs(256);
+  for (auto& cost : costs) cost = {random.between(0, 5), random.heavy_tail(4000)};
+  auto const start = consecutive(costs.size(), 8);
+  auto const result = refine(costs, start);
+  CHECK(test::parts_fault(result, costs.size(), 8) == "");
+  CHECK(test::largest_share(start, costs) > 0.15);
+  CHECK(test::largest_share(result, costs) < 0.127);
+}
+
+TEST_CASE("refine keeps parts without samples legal") {
+  CHECK(refine(std::vector<int>{}, grouping{}) == grouping{});
+  CHECK(refine(std::vector<int>{}, grouping({0, 0}, {})) == grouping({0, 0}, {}));
+  CHECK(refine(std::vector<int>{4, 4}, grouping({0, 2, 2}, {1, 0})).offsets()[1] == 1);
+}
+
+TEST_CASE("refine refuses what are not parts of the samples") {
+  std::vector<int> const costs{1, 2, 3};
+  CHECK(error_of(costs, grouping({0, 2, 3}, {0, 1, 2})) == "no error");
+  CHECK(error_of(costs, grouping({0, 2, 3}, {0, 1, 1})).find("sample 1") != std::string::npos);
+  CHECK(error_of(costs, grouping({0, 2, 3}, {0, 1, 3})).find("item 3") != std::string::npos);
+  CHECK(error_of(costs, grouping({0, 2}, {0, 1})).find("2 samples, not 3") != std::string::npos);
+  CHECK(error_of(costs, grouping{}).find("0 samples, not 3") != std::string::npos);
+  grouping const good({0, 3}, {0, 1, 2});
+  CHECK(error_of(costs, good, {.tolerance = -1}).find("tolerance is -1") != std::string::npos);
+  CHECK(error_of(costs, good, {.tolerance = std::numeric_limits<double>::infinity()}).find("inf") !=
+        std::string::npos);
+}
+
+static_assert(std::invocable<omnibal::refine_fn, std::vector<int>, grouping>);
+static_assert(!std::invocable<omnibal::refine_fn, std::vector<int>, std::size_t>);
+static_assert(!std::invocable<omnibal::refine_fn, std::vector<std::string>, grouping>);
