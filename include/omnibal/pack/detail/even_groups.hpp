@@ -39,8 +39,8 @@ class group_evener {
       std::uint32_t const last = order[count - 1 - i];
       large_.assign(groups[order[i]]);
       small_.assign(last == order[i] ? std::span<std::uint32_t const>{} : groups[last]);
-      large_.load = load(large_.samples);
-      small_.load = load(small_.samples);
+      large_.load = input_.load(large_.samples);
+      small_.load = input_.load(small_.samples);
       if (last != order[i]) is_evener = exchange() || is_evener;
       append(result, large_);
       if (last != order[i]) append(result, small_);
@@ -70,16 +70,6 @@ class group_evener {
     result.close();
   }
 
-  [[nodiscard]] amounts_type amounts(std::uint32_t sample) const {
-    return input_.layout.amounts(input_.demands[sample]);
-  }
-
-  [[nodiscard]] amounts_type load(std::span<std::uint32_t const> samples) const {
-    amounts_type sum{};
-    for (std::uint32_t const sample : samples) sum += amounts(sample);
-    return sum;
-  }
-
   /// The share of the capacity, of one resource or of all.
   [[nodiscard]] std::uint64_t size(amounts_type const& load, std::size_t kind) const {
     if (kind != kinds) return share_(load[kind], kind);
@@ -91,7 +81,7 @@ class group_evener {
   [[nodiscard]] std::vector<std::uint32_t> largest_first(grouping const& groups) const {
     std::size_t const kind = pass_ % load_kinds;
     std::vector<std::uint64_t> keys(groups.size());
-    for (std::size_t g = 0; g != keys.size(); ++g) keys[g] = size(load(groups[g]), kind);
+    for (std::size_t g = 0; g != keys.size(); ++g) keys[g] = size(input_.load(groups[g]), kind);
     return order_descending(keys.size(), [&keys](std::size_t g) { return keys[g]; });
   }
 
@@ -150,7 +140,7 @@ class group_evener {
     return candidate * from.samples.size() / candidates(from);
   }
   [[nodiscard]] amounts_type candidate(group const& from, std::size_t k) const {
-    return k == candidates(from) ? amounts_type{} : amounts(from.samples[position(from, k)]);
+    return k == candidates(from) ? amounts_type{} : input_.amounts(from.samples[position(from, k)]);
   }
 
   /// False, and nothing changes, where rounding makes a group exceed the capacity.
@@ -172,7 +162,7 @@ class group_evener {
       samples.erase(samples.begin() + static_cast<std::ptrdiff_t>(position(from, goes)));
     }
     if (comes != candidates(other)) samples.push_back(other.samples[position(other, comes)]);
-    result.load = load(samples);
+    result.load = input_.load(samples);
     return result;
   }
 

@@ -63,17 +63,6 @@ class exchange_pool {
     }
   }
 
-  [[nodiscard]] amounts_type amounts(std::uint32_t sample) const {
-    return input_.layout.amounts(input_.demands[sample]);
-  }
-
-  /// The sum of the demands, in order.
-  [[nodiscard]] amounts_type load(std::vector<std::uint32_t> const& group) const {
-    amounts_type sum{};
-    for (std::uint32_t const sample : group) sum += amounts(sample);
-    return sum;
-  }
-
  private:
   using cells_type = cell_rooms<Layout, kinds, weight_type>;
   using place = typename cells_type::place;
@@ -129,7 +118,7 @@ class exchange_pool {
                                        rng::engine& words) const {
     constexpr unsigned pairs = 3;
     constexpr std::size_t most_candidates = 8;
-    amounts_type const room = difference(input_.capacity, load(group));
+    amounts_type const room = difference(input_.capacity, input_.load(group));
     exchange best;
     std::uint64_t least = size_(room);
     auto const consider = [&](amounts_type const& limit, std::size_t first, std::size_t second) {
@@ -141,25 +130,25 @@ class exchange_pool {
         least = size;
         best = {{first, second}, {one, other}};
       };
-      keep_better(difference(limit, amounts(largest.group)), largest, place{});
+      keep_better(difference(limit, input_.amounts(largest.group)), largest, place{});
       for (unsigned pair = 0; pair != pairs && least != 0; ++pair) {
         place const one = pair == 0 ? largest : largest_within(random_part(limit, words));
         if (one.group == none) continue;
-        amounts_type const rest = difference(limit, amounts(one.group));
+        amounts_type const rest = difference(limit, input_.amounts(one.group));
         place const other = largest_within(rest);
         if (other.group == none || other.group == one.group) continue;
-        keep_better(difference(rest, amounts(other.group)), one, other);
+        keep_better(difference(rest, input_.amounts(other.group)), one, other);
       }
     };
 
     if (least != 0) consider(room, no_position, no_position);
     std::size_t const candidates = std::min(group.size(), most_candidates);
     for (std::size_t i = 0; i != candidates && least != 0; ++i) {
-      consider(room + amounts(group[i]), i, no_position);
+      consider(room + input_.amounts(group[i]), i, no_position);
     }
     for (std::size_t i = 0; i != candidates; ++i) {
       for (std::size_t j = i + 1; j != candidates && least != 0; ++j) {
-        consider(room + amounts(group[i]) + amounts(group[j]), i, j);
+        consider(room + input_.amounts(group[i]) + input_.amounts(group[j]), i, j);
       }
     }
     return best;
@@ -175,7 +164,7 @@ class exchange_pool {
     for (place const& comes : chosen.comes) {
       if (comes.group != none) after.push_back(comes.group);
     }
-    if (!load(after).fits(input_.capacity)) return false;
+    if (!input_.load(after).fits(input_.capacity)) return false;
     take(chosen.comes);
     for (std::size_t const position : chosen.goes) {
       if (position != no_position) add(group[position]);

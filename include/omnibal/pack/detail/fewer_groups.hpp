@@ -92,7 +92,7 @@ class group_reducer {
     for (std::size_t i = kept; i != order.size(); ++i) {
       for (std::uint32_t const sample : groups[order[i]]) {
         // Samples that take nothing fill nothing, and fit any group.
-        if (kept != 0 && pool_.amounts(sample) == amounts_type{}) {
+        if (kept != 0 && input_.amounts(sample) == amounts_type{}) {
           of_no_size.push_back(sample);
         } else {
           pool_.add(sample);
@@ -119,9 +119,7 @@ class group_reducer {
     std::uint64_t const noise = whole / (pass_ % 2 == 0 ? 50 : 10) + 1;
     std::vector<std::uint64_t> keys(groups.size());
     for (std::size_t g = 0; g != keys.size(); ++g) {
-      auto const samples = groups[g];
-      group_.assign(samples.begin(), samples.end());
-      keys[g] = size_(pool_.load(group_)) + noise - rng::below(words_, noise);
+      keys[g] = size_(input_.load(groups[g])) + noise - rng::below(words_, noise);
     }
     return order_descending(keys.size(), [&keys](std::size_t g) { return keys[g]; });
   }

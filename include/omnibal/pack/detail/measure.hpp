@@ -16,6 +16,7 @@
 #include <functional>
 #include <numeric>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -77,6 +78,16 @@ struct measured {
     return [layout = layout, first = demands.data(), kind](std::size_t k) {
       return layout.amount(first[k], kind);
     };
+  }
+
+  /// What sample k takes.
+  [[nodiscard]] amounts_type amounts(std::size_t k) const { return layout.amounts(demands[k]); }
+
+  /// The sum of what some samples take, in order.
+  [[nodiscard]] amounts_type load(std::span<std::uint32_t const> samples) const {
+    amounts_type sum{};
+    for (std::uint32_t const k : samples) sum += amounts(k);
+    return sum;
   }
 
   /// Amounts as the user's functors know them.
