@@ -94,6 +94,10 @@ awk '
       if (!(row in known)) rows[++row_count] = row
       known[row]
       times[row, size] = sprintf("%.1f (%.2f)", value["ns_per_item"], value["ratio"])
+    } else if ("ns_per_item" in value) {
+      load = "load_over_bound" in value ? sprintf("%.6f", value["load_over_bound"]) : ""
+      others[++other_count] = sprintf("| %s | %.1f (%.2f) | %s |", name, value["ns_per_item"],
+        value["ratio"], load)
     }
     parts = split(value["label"], promises, "; ")
     for (i = 1; i <= parts; ++i) {
@@ -121,6 +125,8 @@ awk '
     }
     print "\n| ns per item (ratio) | 1e4 | 1e5 | 1e6 | 1.2e6 | 1e7 |\n" rule(6)
     for (i = 1; i <= row_count; ++i) print cells(rows[i], sizes, size_count, times)
+    print "\n| at other sizes | ns per item (ratio) | largest load / bound |\n" rule(3)
+    for (i = 1; i <= other_count; ++i) print others[i]
     print "\n| time(1e6) / time(1e5) | best fit: one resource | two | isf | next fit | bound |"
     print rule(6)
     for (i = 1; i <= set_count; ++i) print cells(sets[i], packers, packer_count, growth)
