@@ -1,6 +1,6 @@
 /// \file
-/// Reads the lengths of a data set, packs its samples into groups under a capacity, deals the
-/// groups to ranks, and writes the plan: `pack_dataset --help`.
+/// Reads the lengths of a data set, packs its samples into groups under a capacity, schedules the
+/// groups on ranks, and writes the plan: `pack_dataset --help`.
 
 #include "support/balance_report.hpp"
 #include "support/capacity_report.hpp"
@@ -13,6 +13,7 @@
 #include "support/plan_writer.hpp"
 #include "support/progress.hpp"
 #include "support/read_lengths.hpp"
+#include "support/schedule_groups.hpp"
 #include "support/staged_files.hpp"
 #include "support/synthetic.hpp"
 #include "support/table.hpp"
@@ -111,14 +112,18 @@ void run(pack_options options) {
 
   auto const loads =
       omnibal::group_loads(result.groups.view(), data.samples, packed_demand(options));
-  auto const order = dealing_order(result.groups.size(), options.seed);
+  watch.lap();
+  shown.begin("scheduling " + counted(loads.size()) + " groups");
+  measured_steps const scheduled = schedule_groups(options, loads);
+  seconds.scheduling = watch.lap();
   measured_batches before;
   measured_batches after;
   bool const quiet = options.output_text == output_kind::quiet;
   if (!quiet || !options.svg.empty()) {
     shown.begin("measuring");
     before = measure_random(data, options, result);
-    after = measure_packed(data, options, result, loads, order);
+    after = measure_packed(data, options, result, loads,
+                           dealing_order(loads.size(), options.seed, options.epoch));
   }
   watch.lap();
 
@@ -126,10 +131,10 @@ void run(pack_options options) {
   staged_files files;
   if (!options.svg.empty()) {
     files.write(options.svg, [&](std::ostream& out) {
-      write_pictures(data, options, result.oversized.size(), before, after, out);
+      write_pictures(data, options, result.oversized.size(), before, after, scheduled, out);
     });
   }
-  auto const names = write_plan(files, data, options, result, loads, order);
+  auto const names = write_plan(files, data, options, result, loads, scheduled);
   files.commit();
   seconds.writing = watch.lap();
   shown.end();
@@ -142,6 +147,7 @@ void run(pack_options options) {
     std::cout << data.sources.size() << " files\n\n";
   }
   print_report(options, result, before.figures, after.figures, seconds, std::cout);
+  print_schedule(options, deal_at_random(options, loads), scheduled, seconds, std::cout);
   if (choice) print_choice(*choice, options, std::cout);
   print_warnings(omnibal::capacity_warnings(data.samples, packed_demand(options), options.capacity),
                  std::cout);

@@ -2,6 +2,8 @@
 
 #include "table.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 
 namespace examples {
@@ -16,7 +18,8 @@ void print_report(pack_options const& options, omnibal::packing const& result,
   auto const fill = [](double share) { return percent(share, 1); };
 
   table rows({"", "before", "after"});
-  rows.add({"", "random batches", to_text(options.packer)});
+  bool const is_improved = options.improvement == improvement_kind::exchanges;
+  rows.add({"", "random batches", to_text(options.packer) + (is_improved ? ", improved" : "")});
   rows.add_rule();
   rows.add({"groups", counted(before.batches), counted(after.batches)});
   rows.add({"lower bound", none, counted(report.lower_bound)});
@@ -43,6 +46,38 @@ void print_report(pack_options const& options, omnibal::packing const& result,
   out << "\nCapacity: " << options.capacity[0] << " images and " << options.capacity[1]
       << " tokens per group. Ratios over steps of " << options.ranks << " ranks, 0 is best.\n"
       << "Before: the samples of the groups in random order, padded to the longest of a batch.\n";
+}
+
+void print_schedule(pack_options const& options, measured_steps const& random,
+                    measured_steps const& scheduled, phase_seconds const& seconds,
+                    std::ostream& out) {
+  table rows({"steps", "random order", "scheduled"});
+  auto const add = [&](std::string name, auto const& cell) {
+    rows.add({std::move(name), cell(random), cell(scheduled)});
+  };
+  auto const waiting = [](std::size_t kind) {
+    return [kind](measured_steps const& one) { return fixed(one.dist_ratio[kind], 4); };
+  };
+  rows.add_rule();
+  add("number of steps", [](measured_steps const& one) { return counted(one.steps.size()); });
+  add("waiting, images", waiting(0));
+  add("waiting, tokens", waiting(1));
+  add("overlap of epochs", [](measured_steps const& one) { return fixed(one.overlap, 2); });
+  add("repeated groups", [](measured_steps const& one) { return counted(repeats(one.steps)); });
+  add("left to next epoch", [](measured_steps const& one) { return counted(one.left_out.size()); });
+  rows.add({"seconds scheduling", "-", fixed(seconds.scheduling, 3)});
+  out << '\n';
+  rows.print(out);
+  out << "\nEpoch " << options.epoch
+      << ", one group per rank and step. Waiting: the dist ratio of "
+         "the packed groups.\nOverlap: pairs of groups that share a step in the next epoch too, "
+         "over "
+         "what random order gives.\n";
+  if (std::max(scheduled.dist_ratio[0], scheduled.dist_ratio[1]) > options.tolerance) {
+    out << "Ranks wait for more than the tolerance of " << options.tolerance
+        << ": there are too few groups, too uneven ones, or ranks without a group in the last "
+           "step.\n";
+  }
 }
 
 }  // namespace examples

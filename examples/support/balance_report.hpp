@@ -5,6 +5,7 @@
 
 #include "measure_batches.hpp"
 #include "pack_options.hpp"
+#include "schedule_groups.hpp"
 
 #include <omnibal/pack/packing.hpp>
 
@@ -16,11 +17,17 @@ struct phase_seconds {
   double reading = 0;
   double choosing = 0;
   double packing = 0;
+  double scheduling = 0;
   double writing = 0;
 };
 
 void print_report(pack_options const& options, omnibal::packing const& result,
                   batch_figures const& before, batch_figures const& after,
                   phase_seconds const& seconds, std::ostream& out);
+
+/// How even and how random the steps of the packed groups are.
+void print_schedule(pack_options const& options, measured_steps const& random,
+                    measured_steps const& scheduled, phase_seconds const& seconds,
+                    std::ostream& out);
 
 }  // namespace examples

@@ -10,11 +10,9 @@ namespace examples {
 
 namespace {
 
-/// The share of each step for which ranks wait where the batches are dealt in this order. A rank
-/// that gets none in the last step waits for all of it.
 template <class Loads>
-std::vector<amounts> waiting_per_step(std::span<std::uint32_t const> order, std::size_t ranks,
-                                      Loads const& loads) {
+std::vector<amounts> dist_ratios(std::span<std::uint32_t const> order, std::size_t ranks,
+                                 Loads const& loads) {
   std::vector<amounts> result;
   result.reserve(order.size() / ranks + 1);
   std::vector<typename Loads::value_type> totals(ranks);
@@ -105,6 +103,11 @@ double rounding_share(std::span<omnibal::resources<2> const> used,
 
 }  // namespace
 
+std::vector<amounts> waiting_per_step(std::span<std::uint32_t const> order, std::size_t ranks,
+                                      std::span<omnibal::resources<2> const> loads) {
+  return dist_ratios(order, ranks, loads);
+}
+
 measured_batches measure_packed(dataset const& data, pack_options const& options,
                                 omnibal::packing const& result,
                                 std::span<omnibal::resources<2> const> loads,
@@ -113,7 +116,7 @@ measured_batches measure_packed(dataset const& data, pack_options const& options
   measured_batches measured;
   for (auto const& load : loads) measured.loads.push_back(to_amounts(load));
   measured.fill = shares_of(options.capacity, used);
-  measured.waiting = waiting_per_step(order, options.ranks, loads);
+  measured.waiting = dist_ratios(order, options.ranks, loads);
   measured.figures = {.batches = result.groups.size(),
                       .samples_per_batch = samples_per_group(result.groups),
                       .over_capacity = 0,
@@ -138,7 +141,7 @@ measured_batches measure_random(dataset const& data, pack_options const& options
   measured_batches measured;
   measured.loads = padded_loads(batches, data);
   measured.fill = shares_of(options.capacity, used);
-  measured.waiting = waiting_per_step(order, options.ranks, measured.loads);
+  measured.waiting = dist_ratios(order, options.ranks, measured.loads);
   measured.figures = {
       .batches = batches.size(),
       .samples_per_batch = samples_per_group(batches),

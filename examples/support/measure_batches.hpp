@@ -44,6 +44,12 @@ struct measured_batches {
   std::vector<amounts> waiting;
 };
 
+/// The share of each step for which ranks wait where the groups are dealt in this order. A rank
+/// that gets none in the last step waits for all of it.
+[[nodiscard]] std::vector<amounts> waiting_per_step(std::span<std::uint32_t const> order,
+                                                    std::size_t ranks,
+                                                    std::span<omnibal::resources<2> const> loads);
+
 /// The groups of a packing, dealt to the ranks in this order.
 [[nodiscard]] measured_batches measure_packed(dataset const& data, pack_options const& options,
                                               omnibal::packing const& result,

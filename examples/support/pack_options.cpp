@@ -1,5 +1,7 @@
 #include "pack_options.hpp"
 
+#include "option_checks.hpp"
+
 #include <omnibal/check.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/version.hpp>
@@ -32,6 +34,10 @@ constexpr choice<shuffle_kind> shuffles[]{{"fisher-yates", shuffle_kind::fisher_
                                           {"numpy", shuffle_kind::numpy}};
 constexpr choice<keep_kind> keeps[]{{"reaches-any", keep_kind::reaches_any},
                                     {"reference", keep_kind::reference}};
+constexpr choice<omnibal::remainder_policy> remainders[]{
+    {"short-step", omnibal::remainder_policy::short_step},
+    {"repeat", omnibal::remainder_policy::repeat},
+    {"carry", omnibal::remainder_policy::carry}};
 constexpr choice<input_format> formats[]{{"detect", input_format::detect},
                                          {"json", input_format::json},
                                          {"manifest", input_format::manifest},
@@ -62,6 +68,7 @@ struct typed_options {
   std::string format = "detect";
   std::string packer = "bfd";
   std::string shuffle = "fisher-yates";
+  std::string remainder = "short-step";
   std::string output = "plan";
   std::string svg;
   std::pair<std::int64_t, std::int64_t> capacity{9, 4096};
@@ -78,30 +85,15 @@ void check_threshold(pack_options const& options) {
   }
 }
 
-/// Accepts decimal integers in a range, and no other spelling that a conversion would bend into
-/// one.
-template <class Integer>
-CLI::Validator integer_between(Integer least, Integer most) {
-  auto const check = [least, most](std::string const& text) -> std::string {
-    Integer value{};
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    bool const whole = error == std::errc{} && end == text.data() + text.size();
-    bool const octal = text.size() > 1 && text.front() == '0';
-    if (whole && !octal && value >= least && value <= most) return {};
-    return "is " + text + ", must be an integer from " + std::to_string(least) + " to " +
-           std::to_string(most);
-  };
-  return CLI::Validator(check, "");
-}
-
-/// Accepts finite decimal numbers above zero.
-CLI::Validator positive_number() {
-  auto const check = [](std::string const& text) -> std::string {
+/// Accepts finite decimal numbers for which `is_good(value)`; `rule` says which these are.
+template <class Rule>
+CLI::Validator number_that_is(std::string const& rule, Rule const& is_good) {
+  auto const check = [rule, is_good](std::string const& text) -> std::string {
     double value{};
     auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     bool const whole = error == std::errc{} && end == text.data() + text.size();
-    if (whole && value > 0 && value <= std::numeric_limits<double>::max()) return {};
-    return "is " + text + ", must be a number above 0";
+    if (whole && is_good(value) && value <= std::numeric_limits<double>::max()) return {};
+    return "is " + text + ", must be a number " + rule;
   };
   return CLI::Validator(check, "");
 }
@@ -145,6 +137,10 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
                    "in the order of the input")
       ->check(CLI::IsMember(names(packers)))
       ->capture_default_str();
+  group->add_flag("--improve")
+      ->description(
+          "Exchange samples between the groups afterwards: fewer groups, or as\n"
+          "many with evener loads; takes seconds");
   group
       ->add_option("--capacity", typed.capacity,
                    "Most images and most tokens of a group; default: 9 4096")
@@ -155,7 +151,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
                    "Choose the capacity: the one at which groups have this many samples\n"
                    "in the mean, or up to one more, and ranks wait the least")
       ->type_name("SAMPLES")
-      ->check(positive_number())
+      ->check(number_that_is("above 0", [](double value) { return value > 0; }))
       ->excludes("--capacity");
   group
       ->add_option("--align", options.align_tokens,
@@ -187,12 +183,34 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
       ->capture_default_str();
 }
 
-void add_output_options(CLI::App& app, pack_options& options, typed_options& typed) {
-  auto* const group = app.add_option_group("Output");
+void add_schedule_options(CLI::App& app, pack_options& options, typed_options& typed) {
+  auto* const group = app.add_option_group("Schedule");
   group->add_option("--ranks", options.ranks, "Data-parallel ranks that the groups are dealt to")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, std::size_t{1} << 20))
       ->capture_default_str();
+  group
+      ->add_option("--tolerance", options.tolerance,
+                   "Share of a step for which ranks may wait in the mean, for images and\n"
+                   "for tokens: 0 is the evenest schedule, 1 a random one")
+      ->type_name("SHARE")
+      ->check(number_that_is("from 0 on", [](double value) { return value >= 0; }))
+      ->capture_default_str();
+  group->add_option("--epoch", options.epoch, "Epoch to schedule; other groups meet in each")
+      ->type_name("NUMBER")
+      ->check(integer_between<std::uint64_t>(0, 1000000000))
+      ->capture_default_str();
+  group
+      ->add_option("--remainder", typed.remainder,
+                   "Groups that do not fill a step. short-step: the last step lacks ranks;\n"
+                   "repeat: the last ranks repeat groups; carry: the next epoch runs them,\n"
+                   "and all epochs up to the one wanted are scheduled")
+      ->check(CLI::IsMember(names(remainders)))
+      ->capture_default_str();
+}
+
+void add_output_options(CLI::App& app, typed_options& typed) {
+  auto* const group = app.add_option_group("Output");
   group->add_option("--output", typed.output, "Directory of the plan, made if need be")
       ->type_name("DIRECTORY")
       ->capture_default_str();
@@ -216,6 +234,7 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
   if (is_given(app, "--describe")) options.task = task_kind::describe;
 
   options.packer = named(packers, typed.packer);
+  if (is_given(app, "--improve")) options.improvement = improvement_kind::exchanges;
   set_capacity(options, {typed.capacity.first, typed.capacity.second});
   if (is_given(app, "--threshold")) {
     options.threshold = {typed.threshold.first, typed.threshold.second};
@@ -225,6 +244,8 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
     options.keep = keep_kind::reference;
     options.shuffle = shuffle_kind::numpy;
   }
+
+  options.remainder = named(remainders, typed.remainder);
 
   options.output = typed.output;
   options.svg = typed.svg;
@@ -277,7 +298,8 @@ std::optional<pack_options> parse_command_line(int count, char const* const* wor
   app.set_version_flag("--version", library_version());
   add_input_options(app, options, typed);
   add_packing_options(app, options, typed);
-  add_output_options(app, options, typed);
+  add_schedule_options(app, options, typed);
+  add_output_options(app, typed);
   try {
     app.parse(count, words);
   } catch (CLI::Success const& asked) {
@@ -297,5 +319,6 @@ std::string library_version() {
 std::string to_text(packer_kind kind) { return name_of(packers, kind); }
 std::string to_text(shuffle_kind kind) { return name_of(shuffles, kind); }
 std::string to_text(keep_kind kind) { return name_of(keeps, kind); }
+std::string to_text(omnibal::remainder_policy policy) { return name_of(remainders, policy); }
 
 }  // namespace examples

@@ -6,6 +6,7 @@
 #include "progress.hpp"
 #include "read_lengths.hpp"
 
+#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
@@ -30,6 +31,12 @@ enum class keep_kind {
   reference
 };
 
+enum class improvement_kind {
+  none,
+  /// Samples are exchanged between the groups for fewer of them with evener loads.
+  exchanges
+};
+
 struct pack_options {
   std::vector<std::filesystem::path> inputs;
   input_format format = input_format::detect;
@@ -38,6 +45,7 @@ struct pack_options {
 
   task_kind task = task_kind::pack;
   packer_kind packer = packer_kind::best_fit_decreasing;
+  improvement_kind improvement = improvement_kind::none;
   omnibal::resources<2> capacity{9, 4096};
   /// The mean number of samples in a group for which a capacity is chosen; zero: it is given.
   double target_batch = 0;
@@ -47,7 +55,12 @@ struct pack_options {
   std::size_t rounds = 50;
   std::int64_t align_tokens = 1;
   std::uint64_t seed = 1024;
+
   std::size_t ranks = 8;
+  /// The share of a step that ranks may wait in the mean.
+  double tolerance = 0.005;
+  std::uint64_t epoch = 0;
+  omnibal::remainder_policy remainder = omnibal::remainder_policy::short_step;
 
   std::filesystem::path output = "plan";
   /// The file of the picture; empty for none.
@@ -74,5 +87,6 @@ class usage_error : public std::runtime_error {
 [[nodiscard]] std::string to_text(packer_kind kind);
 [[nodiscard]] std::string to_text(shuffle_kind kind);
 [[nodiscard]] std::string to_text(keep_kind kind);
+[[nodiscard]] std::string to_text(omnibal::remainder_policy policy);
 
 }  // namespace examples

@@ -89,7 +89,10 @@ void check_sums(dataset const& data, pack_options const& options) {
 }
 
 omnibal::packing pack_samples(dataset const& data, pack_options const& options) {
-  return pack(data.samples, packed_demand(options), options);
+  auto const demand = packed_demand(options);
+  omnibal::packing const packed = pack(data.samples, demand, options);
+  if (options.improvement == improvement_kind::none) return packed;
+  return omnibal::improve(data.samples, demand, options.capacity, packed);
 }
 
 omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& options) {
@@ -107,10 +110,11 @@ omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& optio
       {.granularity = {1, granularity}, .seed = options.seed});
 }
 
-std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed) {
+std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed,
+                                         std::uint64_t epoch) {
   std::vector<std::uint32_t> order(groups);
   std::iota(order.begin(), order.end(), std::uint32_t{0});
-  omnibal::rng::fisher_yates{seed}(std::span(order), 0);
+  omnibal::rng::fisher_yates{seed}(std::span(order), epoch);
   return order;
 }
 

@@ -21,6 +21,9 @@ namespace {
 constexpr std::array kinds{"images", "tokens"};
 constexpr std::array headings{"Images", "Tokens"};
 
+/// The third colour of Okabe and Ito.
+constexpr std::string_view green = "#009E73";
+
 /// What lies further above the capacity than this many times it is not drawn.
 constexpr double most_capacities = 3;
 
@@ -136,21 +139,24 @@ chart draw_fill(measured_batches const& before, measured_batches const& after, s
 }
 
 chart draw_waiting(measured_batches const& before, measured_batches const& after,
-                   std::size_t kind) {
+                   measured_steps const& scheduled, std::size_t kind) {
   auto const first = column(before.waiting, kind, 100);
   auto const second = column(after.waiting, kind, 100);
-  auto const label = [&](measured_batches const& measured, std::vector<double> const& waiting) {
-    return percent(measured.figures.dist_ratio[kind], 2) + " of a step on average, " +
-           fixed(largest(waiting), 0) + " % at most";
+  auto const third = column(scheduled.waiting, kind, 100);
+  auto const label = [&](amounts const& dist_ratio, std::vector<double> const& waiting) {
+    return percent(dist_ratio[kind], 2) + " of a step on average, " + fixed(largest(waiting), 0) +
+           " % at most";
   };
-  std::size_t const steps = std::max(first.size(), second.size());
-  chart result{.title = headings[kind],
-               .x = {.title = "step",
-                     .most = static_cast<double>(std::max<std::size_t>(1, steps)),
-                     .kind = number_kind::whole},
-               .y = {.title = "share of the step", .unit = " %"},
-               .curves = {before_series(label(before, first), curve_style::line),
-                          after_series(label(after, second), curve_style::line)}};
+  std::size_t const steps = std::max({first.size(), second.size(), third.size()});
+  chart result{
+      .title = headings[kind],
+      .x = {.title = "step",
+            .most = static_cast<double>(std::max<std::size_t>(1, steps)),
+            .kind = number_kind::whole},
+      .y = {.title = "share of the step", .unit = " %"},
+      .curves = {before_series(label(before.figures.dist_ratio, first), curve_style::line),
+                 after_series(label(after.figures.dist_ratio, second), curve_style::line),
+                 {.label = "scheduled: " + label(scheduled.dist_ratio, third), .colour = green}}};
   auto const add = [](series& one, std::vector<double> const& waiting) {
     auto shown = summarised(waiting);
     one.curve = std::move(shown.means);
@@ -158,8 +164,9 @@ chart draw_waiting(measured_batches const& before, measured_batches const& after
     one.highs = std::move(shown.highs);
     return std::max(largest(one.curve.heights), largest(one.highs));
   };
-  result.y.most = rounded_up(std::max(add(result.curves[0], first), add(result.curves[1], second)));
-  if (!result.curves[0].lows.empty() || !result.curves[1].lows.empty()) {
+  result.y.most = rounded_up(std::max(
+      {add(result.curves[0], first), add(result.curves[1], second), add(result.curves[2], third)}));
+  if (std::ranges::any_of(result.curves, [](series const& one) { return !one.lows.empty(); })) {
     result.x.title = "step (line: mean of neighbours, band: 8 in 10 of them)";
   }
   return result;
@@ -191,6 +198,11 @@ std::string full_name(packer_kind kind) {
     case packer_kind::next_fit: return "next fit";
     default: return "best-fit decreasing";
   }
+}
+
+std::string full_name(pack_options const& options) {
+  bool const is_improved = options.improvement == improvement_kind::exchanges;
+  return full_name(options.packer) + (is_improved ? " and improved" : "");
 }
 
 /// Places the parts of the picture below one another.
@@ -236,19 +248,19 @@ class page {
 }  // namespace
 
 packing_charts draw_packing(pack_options const& options, measured_batches const& before,
-                            measured_batches const& after) {
+                            measured_batches const& after, measured_steps const& scheduled) {
   packing_charts result;
   for (std::size_t kind = 0; kind != kinds.size(); ++kind) {
     result.loads[kind] = draw_loads(options, before, after, kind);
     result.fill[kind] = draw_fill(before, after, kind);
-    result.waiting[kind] = draw_waiting(before, after, kind);
+    result.waiting[kind] = draw_waiting(before, after, scheduled, kind);
   }
   return result;
 }
 
 void write_pictures(dataset const& data, pack_options const& options, std::size_t oversized,
                     measured_batches const& before, measured_batches const& after,
-                    std::ostream& out) {
+                    measured_steps const& scheduled, std::ostream& out) {
   constexpr double width = 960;
   std::string const title = numbered(data.samples.size(), "sample") + " of " + origin_of(data) +
                             ", before and after packing";
@@ -272,12 +284,13 @@ void write_pictures(dataset const& data, pack_options const& options, std::size_
                                      " samples, each sample padded to the longest of its group");
   sheet.add_key(colours::blue, "after: " + numbered(after.figures.batches, "group") + " of " +
                                    fixed(after.figures.samples_per_batch, 2) +
-                                   " samples, packed by " + full_name(options.packer));
+                                   " samples, packed by " + full_name(options));
+  sheet.add_key(green, "scheduled: these groups, in steps of groups with even loads");
   sheet.add_line("Capacity of a group: " + limit(0) + ", " + limit(1) +
                      ". Larger samples, in no group: " + counted(oversized) + ".",
                  {.size = 14, .colour = colours::grey});
 
-  auto const charts = draw_packing(options, before, after);
+  auto const charts = draw_packing(options, before, after, scheduled);
   heading("How much does each group hold?",
           "Padding included. A group above either capacity does not fit: " +
               counted(before.figures.over_capacity) + " of " + count_before + " groups before, " +
@@ -288,8 +301,8 @@ void write_pictures(dataset const& data, pack_options const& options, std::size_
   sheet.add_charts(charts.fill);
   heading("How long do ranks wait?",
           "Ranks: " + counted(options.ranks) +
-              ". Each takes one group per step, and a step lasts as long as its largest group: the "
-              "share of it that a rank waits.");
+              ". Each takes one group per step, before and after in random order: the share of a "
+              "step that a rank waits.");
   sheet.add_charts(charts.waiting);
   drawing.write(out, width, sheet.height(), title,
                 "Loads of the groups, fill of the groups and waiting of the ranks, for images and "

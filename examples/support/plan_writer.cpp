@@ -19,14 +19,28 @@ nlohmann::ordered_json amounts_json(omnibal::resources<2> const& amounts) {
   return {{"images", amounts[0]}, {"tokens", amounts[1]}};
 }
 
+nlohmann::ordered_json schedule_json(pack_options const& options, measured_steps const& schedule) {
+  auto const& waiting = schedule.dist_ratio;
+  return {{"epoch", options.epoch},
+          {"seed", options.seed},
+          {"tolerance", options.tolerance},
+          {"remainder", to_text(options.remainder)},
+          {"steps", schedule.steps.size()},
+          {"repeats", repeats(schedule.steps)},
+          {"dist_ratio", {{"images", waiting[0]}, {"tokens", waiting[1]}}},
+          {"step_overlap", schedule.overlap}};
+}
+
 /// Everything but the arrays.
 nlohmann::ordered_json head_json(dataset const& data, pack_options const& options,
-                                 omnibal::packing const& result) {
+                                 omnibal::packing const& result, measured_steps const& schedule) {
   nlohmann::ordered_json inputs = nlohmann::ordered_json::array();
   for (source const& one : data.sources) {
     inputs.push_back({{"name", one.name}, {"records", one.records}});
   }
-  nlohmann::ordered_json packer{{"name", to_text(options.packer)}, {"seed", options.seed}};
+  nlohmann::ordered_json packer{{"name", to_text(options.packer)},
+                                {"seed", options.seed},
+                                {"improved", options.improvement == improvement_kind::exchanges}};
   if (options.packer == packer_kind::isf) {
     packer["rounds"] = options.rounds;
     packer["shuffle"] = to_text(options.shuffle);
@@ -34,7 +48,7 @@ nlohmann::ordered_json head_json(dataset const& data, pack_options const& option
     packer["threshold"] = amounts_json(options.threshold);
   }
   return {{"format", "omnibal plan"},
-          {"format_version", 1},
+          {"format_version", 2},
           {"library_version", library_version()},
           {"inputs", std::move(inputs)},
           {"fields", {{"images", options.fields.images}, {"tokens", options.fields.tokens}}},
@@ -42,6 +56,7 @@ nlohmann::ordered_json head_json(dataset const& data, pack_options const& option
           {"capacity", amounts_json(options.capacity)},
           {"align_tokens", options.align_tokens},
           {"ranks", options.ranks},
+          {"schedule", schedule_json(options, schedule)},
           {"report",
            {{"samples", data.samples.size()},
             {"groups", result.groups.size()},
@@ -76,7 +91,7 @@ void write_list(std::ostream& out, indices values) {
 }
 
 void write_json(std::ostream& out, nlohmann::ordered_json const& head,
-                omnibal::packing const& result, indices order) {
+                omnibal::packing const& result, measured_steps const& schedule) {
   std::string text = head.dump(2);
   text.resize(text.rfind('}'));
   while (text.back() == '\n') text.pop_back();
@@ -85,7 +100,11 @@ void write_json(std::ostream& out, nlohmann::ordered_json const& head,
   out << ",\n    \"items\": ";
   write_list(out, result.groups.items());
   out << "\n  },\n  \"order\": ";
-  write_list(out, order);
+  write_list(out, schedule.steps.cells().items());
+  out << ",\n  \"carried\": ";
+  write_list(out, schedule.carried);
+  out << ",\n  \"left_out\": ";
+  write_list(out, schedule.left_out);
   out << ",\n  \"oversized\": ";
   write_list(out, result.oversized);
   out << "\n}\n";
@@ -107,7 +126,7 @@ void write_loads(std::ostream& out, std::span<omnibal::resources<2> const> loads
 std::vector<std::string> write_plan(staged_files& files, dataset const& data,
                                     pack_options const& options, omnibal::packing const& result,
                                     std::span<omnibal::resources<2> const> loads,
-                                    std::span<std::uint32_t const> order) {
+                                    measured_steps const& schedule) {
   std::vector<std::string> names;
   auto const write = [&](std::string const& name, auto const& body) {
     files.write(options.output / name, body);
@@ -115,12 +134,13 @@ std::vector<std::string> write_plan(staged_files& files, dataset const& data,
   };
   write("offsets.npy", [&](std::ostream& out) { write_array(out, result.groups.offsets()); });
   write("items.npy", [&](std::ostream& out) { write_array(out, result.groups.items()); });
-  write("order.npy", [&](std::ostream& out) { write_array(out, order); });
+  write("order.npy", [&](std::ostream& out) { write_array(out, schedule.steps.cells().items()); });
+  write("left_out.npy", [&](std::ostream& out) { write_array(out, schedule.left_out); });
   write("oversized.npy", [&](std::ostream& out) { write_array(out, result.oversized); });
   write("loads.npy", [&](std::ostream& out) { write_loads(out, loads); });
   // The last one marks the plan as complete.
   write("plan.json", [&](std::ostream& out) {
-    write_json(out, head_json(data, options, result), result, order);
+    write_json(out, head_json(data, options, result, schedule), result, schedule);
   });
   return names;
 }

@@ -5,6 +5,7 @@
 
 #include "dataset.hpp"
 #include "pack_options.hpp"
+#include "schedule_groups.hpp"
 #include "staged_files.hpp"
 
 #include <omnibal/pack/packing.hpp>
@@ -17,16 +18,15 @@
 
 namespace examples {
 
-/// Writes plan.json, offsets.npy, items.npy, order.npy, oversized.npy and loads.npy for
-/// `options.output`, where they appear when the files are committed. An older plan is replaced.
+/// Writes plan.json, offsets.npy, items.npy, order.npy, left_out.npy, oversized.npy and loads.npy
+/// for `options.output`, where they appear when the files are committed. An older plan is replaced.
 /// docs/plan_format.md describes them.
 ///
-/// `loads` has the images and tokens of every group and `order` the groups in the order in which
-/// they are dealt. Equal input gives equal bytes. Returns the names of the files. Errors:
+/// `loads` has the images and tokens of every group. Equal input gives equal bytes. Returns the names of the files. Errors:
 /// `std::runtime_error` where a file cannot be written.
 std::vector<std::string> write_plan(staged_files& files, dataset const& data,
                                     pack_options const& options, omnibal::packing const& result,
                                     std::span<omnibal::resources<2> const> loads,
-                                    std::span<std::uint32_t const> order);
+                                    measured_steps const& schedule);
 
 }  // namespace examples

@@ -52,8 +52,7 @@ concept set_cost = std::copyable<Set> && requires(Set set, Set const& read, Samp
   { read.value() } -> weight;
 };
 
-/// A functor (stage, first, last) to the cost of running the layers [first, last) as that stage. A
-/// longer run of layers on the same stage never costs less.
+/// A functor (stage, first, last) to the cost of running the layers [first, last) as that stage.
 template <class Function>
 concept stage_cost =
     std::regular_invocable<Function const&, std::size_t, std::size_t, std::size_t> &&

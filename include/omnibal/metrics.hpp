@@ -1,13 +1,14 @@
 #pragma once
 
 /// \file
-/// How even and how full: pad ratio, dist ratio, imbalance, utilisation.
+/// How even and how full: pad ratio, dist ratio, imbalance, utilisation. How random: step overlap.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/step_overlap.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>

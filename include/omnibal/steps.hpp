@@ -6,9 +6,11 @@
 #include <omnibal/check.hpp>
 #include <omnibal/grouping.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -35,6 +37,13 @@ class steps {
     return cells_[step * ranks_ + rank];
   }
 
+  /// True where the groups of this cell are repetitions: they fill the step so that no rank is idle,
+  /// and ran in another cell of this schedule. Complexity: logarithmic in the number of such cells.
+  /// Precondition: `step < size()`, `rank < ranks()`.
+  [[nodiscard]] bool is_repeat(std::size_t step, std::size_t rank) const {
+    return std::binary_search(repeats_.begin(), repeats_.end(), step * ranks_ + rank);
+  }
+
   /// All cells, that of rank r in step s at `s * ranks() + r`; cells of an incomplete step follow.
   [[nodiscard]] grouping_view cells() const noexcept { return cells_; }
 
@@ -44,6 +53,12 @@ class steps {
   /// Ends the current cell, empty or not.
   void close() { cells_.close(); }
 
+  /// The same for a cell of groups that are repetitions.
+  void close_repeat() {
+    repeats_.push_back(cells_.size());
+    cells_.close();
+  }
+
   /// Completes a step that has begun: ends a cell with indices in it and adds empty cells for the
   /// remaining ranks. Does nothing after a complete step.
   void finish() {
@@ -52,7 +67,10 @@ class steps {
   }
 
   /// Removes all steps and keeps the memory.
-  void clear() noexcept { cells_.clear(); }
+  void clear() noexcept {
+    cells_.clear();
+    repeats_.clear();
+  }
 
   /// Allocates for this many steps and group indices.
   void reserve(std::size_t step_count, std::size_t group_count) {
@@ -64,6 +82,8 @@ class steps {
  private:
   std::size_t ranks_;
   grouping cells_;
+  /// The numbers of the cells that repeat groups, ascending.
+  std::vector<std::size_t> repeats_;
 };
 
 }  // namespace omnibal::inline v0

@@ -86,6 +86,10 @@ refuses "target and threshold" '--target-batch|--threshold' \
   good.json --packer isf --target-batch 4 --threshold 9 4000
 refuses "target of no packing" '--target-batch|--describe' good.json --target-batch 4 --describe
 refuses "no ranks" '--ranks|is 0' good.json --ranks 0
+refuses "negative tolerance" '--tolerance|is -0.1|from 0' good.json --tolerance -0.1
+refuses "tolerance that is no number" '--tolerance|is nan' good.json --tolerance nan
+refuses "negative epoch" '--epoch|is -1' good.json --epoch -1
+refuses "unknown remainder" '--remainder|drop' good.json --remainder drop
 refuses "no rounds" '--rounds|is 0' good.json --packer isf --rounds 0
 refuses "unknown packer" '--packer|best' good.json --packer best
 refuses "seed that numpy has not" 'numpy|4294967296' \

@@ -3,6 +3,7 @@
 #include "balance_report.hpp"
 #include "measure_batches.hpp"
 #include "pack_samples.hpp"
+#include "schedule_groups.hpp"
 #include "synthetic.hpp"
 #include "well_formed.hpp"
 
@@ -36,18 +37,21 @@ struct packed {
                                    examples::packed_demand(options))),
         order(examples::dealing_order(result.groups.size(), options.seed)),
         before(examples::measure_random(data, options, result)),
-        after(examples::measure_packed(data, options, result, loads, order)) {}
+        after(examples::measure_packed(data, options, result, loads, order)),
+        scheduled(examples::schedule_groups(options, loads)) {}
 
   omnibal::packing result;
   std::vector<omnibal::resources<2>> loads;
   std::vector<std::uint32_t> order;
   measured_batches before;
   measured_batches after;
+  examples::measured_steps scheduled;
 };
 
 std::string picture(dataset const& data, pack_options const& options, packed const& one) {
   std::ostringstream out;
-  examples::write_pictures(data, options, one.result.oversized.size(), one.before, one.after, out);
+  examples::write_pictures(data, options, one.result.oversized.size(), one.before, one.after,
+                           one.scheduled, out);
   return out.str();
 }
 
@@ -169,6 +173,18 @@ TEST_CASE("the figures in the picture are those of the table") {
     CHECK(contains(svg, cell(report, "groups over capacity", column) + " of " +
                             cell(report, "groups", column)));
   }
+  std::ostringstream printed_schedule;
+  examples::print_schedule(options, examples::deal_at_random(options, one.loads), one.scheduled, {},
+                           printed_schedule);
+  auto const waiting = waiting_labels(svg, "scheduled: ");
+  REQUIRE(waiting.size() == 2);
+  for (std::size_t kind = 0; kind != 2; ++kind) {
+    std::string const name = kind == 0 ? "waiting, images" : "waiting, tokens";
+    double const random = std::stod(cell(printed_schedule.str(), name, 0));
+    CHECK(random == Approx(one.after.figures.dist_ratio[kind]).margin(6e-5));
+    double const scheduled = std::stod(cell(printed_schedule.str(), name, 1));
+    CHECK(waiting[kind] / 100 == Approx(scheduled).margin(1e-9));
+  }
   CHECK(contains(svg, ">2,000 samples of synthetic (seed 5), before and after packing<"));
 }
 
@@ -178,7 +194,7 @@ TEST_CASE("the curves hold every group and every step, and their means are the f
   options.ranks = 7;
   options.align_tokens = 64;
   packed const one(data, options);
-  auto const charts = examples::draw_packing(options, one.before, one.after);
+  auto const charts = examples::draw_packing(options, one.before, one.after, one.scheduled);
   std::array<measured_batches const*, 2> const measured{&one.before, &one.after};
   for (std::size_t kind = 0; kind != 2; ++kind) {
     for (std::size_t when = 0; when != 2; ++when) {
@@ -269,6 +285,7 @@ TEST_CASE("a picture of many groups and steps stays small") {
   }
   many.figures.batches = many.loads.size();
   std::ostringstream out;
-  examples::write_pictures(examples::synthetic_lengths(1000, 1), {}, 0, many, many, out);
+  examples::measured_steps scheduled{.steps = omnibal::steps(1), .waiting = many.waiting};
+  examples::write_pictures(examples::synthetic_lengths(1000, 1), {}, 0, many, many, scheduled, out);
   check_picture(out.str());
 }

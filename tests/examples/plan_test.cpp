@@ -2,6 +2,7 @@
 #include "npy.hpp"
 #include "pack_samples.hpp"
 #include "plan_writer.hpp"
+#include "schedule_groups.hpp"
 #include "staged_files.hpp"
 #include "synthetic.hpp"
 #include "temporary_directory.hpp"
@@ -29,14 +30,15 @@ using examples::packer_kind;
 using examples::shuffle_kind;
 
 std::vector<pack_options> ways_to_pack() {
-  std::vector<pack_options> ways(7);
+  std::vector<pack_options> ways(8);
   ways[1].packer = packer_kind::next_fit;
-  for (std::size_t i = 2; i != ways.size(); ++i) ways[i].packer = packer_kind::isf;
+  for (std::size_t i = 2; i != 7; ++i) ways[i].packer = packer_kind::isf;
   ways[3].shuffle = shuffle_kind::feistel;
   ways[4].shuffle = shuffle_kind::numpy;
   ways[5].shuffle = shuffle_kind::numpy;
   ways[5].keep = examples::keep_kind::reference;
   ways[6].align_tokens = 128;
+  ways[7].improvement = examples::improvement_kind::exchanges;
   return ways;
 }
 
@@ -84,15 +86,15 @@ TEST_CASE("the files of a plan hold the packing, and equal input gives equal byt
   auto const result = examples::pack_samples(data, options);
   auto const loads =
       omnibal::group_loads(result.groups.view(), data.samples, examples::packed_demand(options));
-  auto const order = examples::dealing_order(result.groups.size(), options.seed);
+  auto const schedule = examples::schedule_groups(options, loads);
   auto const write = [&] {
     examples::staged_files files;
-    auto names = examples::write_plan(files, data, options, result, loads, order);
+    auto names = examples::write_plan(files, data, options, result, loads, schedule);
     files.commit();
     return names;
   };
   auto const names = write();
-  CHECK(names.size() == 6);
+  CHECK(names.size() == 7);
 
   auto const plan = nlohmann::json::parse(written(options.output / "plan.json"));
   auto const equals = [](nlohmann::json const& list, auto const& values) {
@@ -102,10 +104,17 @@ TEST_CASE("the files of a plan hold the packing, and equal input gives equal byt
   CHECK(equals(plan["groups"]["offsets"], result.groups.offsets()));
   CHECK(equals(plan["groups"]["items"], result.groups.items()));
   CHECK(equals(plan["oversized"], result.oversized));
-  CHECK(equals(plan["order"], order));
+  CHECK(equals(plan["order"], schedule.steps.cells().items()));
+  CHECK(equals(plan["left_out"], schedule.left_out));
+  CHECK(equals(plan["carried"], schedule.carried));
+  CHECK(plan["schedule"]["steps"] == schedule.steps.size());
+  CHECK(plan["schedule"]["repeats"] == 0);
+  CHECK(plan["schedule"]["remainder"] == "short-step");
+  CHECK(plan["schedule"]["dist_ratio"]["tokens"] == schedule.dist_ratio[1]);
   CHECK(plan["capacity"] == nlohmann::json{{"images", 9}, {"tokens", 4096}});
   CHECK(plan["report"]["groups"] == result.groups.size());
   CHECK(plan["inputs"][0]["records"] == 2000);
+  CHECK(plan["packer"]["improved"] == false);
 
   std::vector<std::string> before;
   for (auto const& name : names) before.push_back(written(options.output / name));

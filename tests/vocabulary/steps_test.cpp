@@ -93,6 +93,26 @@ TEST_CASE("finish completes a step that has begun") {
   }
 }
 
+TEST_CASE("cells can be marked as repetitions") {
+  steps schedule = make_steps(3, {{0}, {1}, {2}, {3}});
+  CHECK_FALSE(schedule.is_repeat(0, 0));
+  schedule.push(1);
+  schedule.close_repeat();
+  schedule.close_repeat();
+  schedule.push(4);
+  schedule.close();
+  schedule.finish();
+  CHECK(cells_of(schedule) == cells{{0}, {1}, {2}, {3}, {1}, {}, {4}, {}, {}});
+  for (std::size_t step = 0; step != schedule.size(); ++step) {
+    for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
+      CHECK(schedule.is_repeat(step, rank) == (step == 1 && rank != 0));
+    }
+  }
+  CHECK(schedule != make_steps(3, {{0}, {1}, {2}, {3}, {1}, {}, {4}, {}, {}}));
+  schedule.clear();
+  CHECK(schedule == steps(3));
+}
+
 TEST_CASE("steps differ in ranks or cells") {
   CHECK(make_steps(2, {{0}, {1}}) == make_steps(2, {{0}, {1}}));
   CHECK(make_steps(2, {{0}, {1}}) != make_steps(1, {{0}, {1}}));

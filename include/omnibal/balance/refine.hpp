@@ -6,17 +6,16 @@
 #include <omnibal/balance/detail/collect_parts.hpp>
 #include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/least_load.hpp>
+#include <omnibal/balance/detail/part_of_samples.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
-#include <omnibal/check.hpp>
+#include <omnibal/balance/detail/tolerance.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,17 +57,15 @@ struct refine_fn {
   [[nodiscard]] grouping operator()(Samples const& samples, grouping_view parts,
                                     Cost const& cost = {},
                                     refine_options const& options = {}) const {
-    if (!detail::is_valid_weight(options.tolerance)) {
-      detail::throw_invalid(name, "tolerance is " + detail::to_text(options.tolerance) +
-                                      ", must be finite and not negative");
-    }
+    detail::check_tolerance(name, options.tolerance);
     auto const costs = detail::measure_costs(name, samples, cost);
-    std::vector<std::uint32_t> part_of = parts_of_samples(parts, costs.size());
+    std::vector<std::uint32_t> part_of;
+    detail::part_of_samples(name, "part", parts, costs.size(), part_of);
     if (parts.empty()) return {};
     auto const order = detail::largest_first(costs);
     std::int64_t const bound = detail::least_load(costs, std::span(order), parts.size());
     detail::part_refiner refiner(costs, order, part_of, parts.size());
-    refiner.run(with_tolerance(bound, options.tolerance), options.exchanges,
+    refiner.run(detail::with_tolerance(bound, options.tolerance), options.exchanges,
                 options.counts == part_counts::free);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
@@ -77,38 +74,6 @@ struct refine_fn {
 
  private:
   static constexpr std::string_view name = "refine";
-
-  /// The part of each sample; throws unless every sample is in one part.
-  [[nodiscard]] static std::vector<std::uint32_t> parts_of_samples(grouping_view parts,
-                                                                   std::size_t samples) {
-    constexpr std::uint32_t no_part = std::numeric_limits<std::uint32_t>::max();
-    std::vector<std::uint32_t> part_of(samples, no_part);
-    for (std::size_t part = 0; part != parts.size(); ++part) {
-      for (std::uint32_t const item : parts[part]) {
-        if (item >= samples) {
-          detail::throw_invalid(name, "part " + detail::to_text(part) + " has item " +
-                                          detail::to_text(item) + ", but there are " +
-                                          detail::to_text(samples) + " samples");
-        }
-        if (part_of[item] != no_part) {
-          detail::throw_invalid(name, "sample " + detail::to_text(item) + " is in two places");
-        }
-        part_of[item] = static_cast<std::uint32_t>(part);
-      }
-    }
-    if (parts.item_count() != samples) {
-      detail::throw_invalid(name, "the parts have " + detail::to_text(parts.item_count()) +
-                                      " samples, not " + detail::to_text(samples));
-    }
-    return part_of;
-  }
-
-  [[nodiscard]] static std::int64_t with_tolerance(std::int64_t bound, double tolerance) {
-    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    double const slack = static_cast<double>(bound) * tolerance;
-    if (slack >= static_cast<double>(most - bound)) return most;
-    return bound + static_cast<std::int64_t>(slack);
-  }
 };
 
 /// Moves and swaps that even parts; see `refine_fn`.

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,6 +28,25 @@ namespace omnibal::inline v0::detail {
     items[--offsets[part_of[i]]] = static_cast<std::uint32_t>(i);
   }
   return grouping(std::move(offsets), std::move(items));
+}
+
+/// The same into memory that is kept; `offsets` and `items` are scratch.
+inline void collect_parts_into(std::span<std::uint32_t const> part_of, std::size_t parts,
+                               std::vector<std::uint32_t>& offsets,
+                               std::vector<std::uint32_t>& items, grouping& result) {
+  offsets.assign(parts + 1, 0);
+  for (std::uint32_t const part : part_of) ++offsets[part + 1];
+  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  items.resize(part_of.size());
+  // The beginning of each part runs to its end as the part is filled.
+  for (std::uint32_t i = 0; i != part_of.size(); ++i) items[offsets[part_of[i]]++] = i;
+  result.clear();
+  result.reserve(parts, items.size());
+  std::size_t next = 0;
+  for (std::size_t part = 0; part != parts; ++part) {
+    while (next != offsets[part]) result.push(items[next++]);
+    result.close();
+  }
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -8,6 +8,7 @@
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -37,19 +38,25 @@ inline void check_parts(std::string_view function, std::size_t parts) {
   check_index_count(function, "the result", parts);
 }
 
-/// A cost in the type of computation; throws where it is negative, not finite or above 2^63 - 1.
+/// What error texts call the amounts that are measured.
+struct measure_names {
+  std::string_view amount = "cost";
+  std::string_view sum = "the sum of the costs";
+};
+
+/// An amount in the type of computation; throws where it is negative, not finite or above 2^63 - 1.
 template <class Working, weight T>
-[[nodiscard]] constexpr Working checked_cost(std::string_view function, std::size_t index,
-                                             T value) {
+[[nodiscard]] constexpr Working checked_cost(std::string_view function, std::string_view argument,
+                                             std::size_t index, T value) {
   if constexpr (std::unsigned_integral<T> && std::same_as<Working, std::int64_t> &&
                 sizeof(T) >= sizeof(Working)) {
     if (value > static_cast<T>(std::numeric_limits<std::int64_t>::max())) {
-      throw_invalid(function, "cost[" + to_text(index) + "] is " + to_text(value) +
-                                  ", above the largest 64-bit signed integer");
+      throw_invalid(function, std::string(argument) + "[" + to_text(index) + "] is " +
+                                  to_text(value) + ", above the largest 64-bit signed integer");
     }
   }
   auto const result = static_cast<Working>(value);
-  check_weight(function, "cost", index, result);
+  check_weight(function, argument, index, result);
   return result;
 }
 
@@ -81,50 +88,60 @@ class fixed_point {
   double divisor_ = 1.0;
 };
 
-/// Calls `cost` once for each sample, in order. Integers of one kind stay as they are.
+/// Calls `amount_at(index)` once for each index below `count`, in order, and makes whole costs of
+/// what it returns. Integers of one kind stay as they are. `result` keeps its memory.
 ///
-/// Errors: `std::invalid_argument` for a cost that is negative, not finite or above 2^63 - 1,
-/// `std::overflow_error` where a sum over all samples leaves its type, `std::length_error` above
-/// 2^32 - 1 samples.
+/// Errors: `std::invalid_argument` for an amount that is negative, not finite or above 2^63 - 1,
+/// `std::overflow_error` where the sum of all leaves its type, `std::length_error` above 2^32 - 1.
+template <class AmountAt, std::size_t R>
+void measure_costs_into(std::string_view function, measure_names const& names, std::size_t count,
+                        AmountAt const& amount_at, whole_costs<R>& result) {
+  using result_type = std::remove_cvref_t<std::invoke_result_t<AmountAt const&, std::size_t>>;
+  using working = working_weight<typename weight_of<result_type>::type>;
+  constexpr bool is_exact = std::integral<working> && R == 1;
+
+  check_index_count(function, "samples", count);
+  result.resize(count);
+  resources<R, working> total{};
+  for (std::size_t index = 0; index != count; ++index) {
+    auto const& value = amount_at(index);
+    for (std::size_t r = 0; r != R; ++r) {
+      working amount{};
+      if constexpr (weight<result_type>) {
+        amount = checked_cost<working>(function, names.amount, index, value);
+      } else {
+        amount = checked_cost<working>(function, names.amount, index, value[r]);
+      }
+      checked_add(function, names.sum, total[r], amount);
+      // The bits of a floating-point number wait here until the total is known.
+      result[index][r] = std::bit_cast<std::int64_t>(amount);
+    }
+  }
+  if constexpr (!is_exact) {
+    for (std::size_t r = 0; r != R; ++r) {
+      auto const sum = static_cast<double>(total[r]);
+      auto const to_whole = R == 1 ? fixed_point::by_power_of_two(sum) : fixed_point::by_share(sum);
+      for (resources<R>& cost : result) {
+        cost[r] = to_whole(static_cast<double>(std::bit_cast<working>(cost[r])));
+      }
+    }
+  }
+}
+
+/// The whole costs of samples; `cost` is called once for each of them, in order. Errors: those of
+/// `measure_costs_into`.
 template <sample_range Samples, class Cost>
 [[nodiscard]] whole_costs<cost_kinds<Samples, Cost>> measure_costs(std::string_view function,
                                                                    Samples const& samples,
                                                                    Cost const& cost) {
-  using result_type = demand_result<Cost, sample_reference<Samples>>;
-  using working = working_weight<typename weight_of<result_type>::type>;
-  constexpr std::size_t kinds = kinds_of<result_type>;
-  constexpr bool is_exact = std::integral<working> && kinds == 1;
-
-  check_index_count(function, "samples", std::ranges::size(samples));
-  std::vector<resources<kinds, working>> costs(std::ranges::size(samples));
-  resources<kinds, working> total{};
-  std::size_t index = 0;
-  for (auto&& sample : samples) {
-    auto const& value = std::invoke(cost, sample);
-    for (std::size_t r = 0; r != kinds; ++r) {
-      if constexpr (weight<result_type>) {
-        costs[index][r] = checked_cost<working>(function, index, value);
-      } else {
-        costs[index][r] = checked_cost<working>(function, index, value[r]);
-      }
-      checked_add(function, "the sum of the costs", total[r], costs[index][r]);
-    }
-    ++index;
-  }
-  if constexpr (is_exact) {
-    return costs;
-  } else {
-    whole_costs<kinds> result(costs.size());
-    for (std::size_t r = 0; r != kinds; ++r) {
-      auto const sum = static_cast<double>(total[r]);
-      auto const to_whole =
-          kinds == 1 ? fixed_point::by_power_of_two(sum) : fixed_point::by_share(sum);
-      for (std::size_t i = 0; i != costs.size(); ++i) {
-        result[i][r] = to_whole(static_cast<double>(costs[i][r]));
-      }
-    }
-    return result;
-  }
+  whole_costs<cost_kinds<Samples, Cost>> result;
+  auto const first = std::ranges::begin(samples);
+  auto const cost_at = [&](std::size_t index) -> demand_result<Cost, sample_reference<Samples>> {
+    return std::invoke(cost,
+                       first[static_cast<std::ranges::range_difference_t<Samples const>>(index)]);
+  };
+  measure_costs_into(function, {}, std::ranges::size(samples), cost_at, result);
+  return result;
 }
 
 /// The amount of the kind of which there is most.

@@ -19,8 +19,12 @@ namespace omnibal::inline v0::detail {
 template <class Word>
 class ranked_loads {
  public:
-  explicit ranked_loads(std::size_t parts)
-      : rank_(parts), nodes_(winner_tree<Word>::nodes_for(parts)) {
+  explicit ranked_loads(std::size_t parts) : rank_(parts) { reset(parts); }
+
+  /// So many parts without loads, in the same memory.
+  void reset(std::size_t parts) {
+    rank_ = ranked_load<Word>(parts);
+    nodes_.resize(winner_tree<Word>::nodes_for(parts));
     tree().fill(parts, [this](std::size_t part) { return rank_(0, part); });
   }
 
@@ -43,7 +47,10 @@ class ranked_loads {
 template <std::size_t R>
 class compared_loads {
  public:
-  explicit compared_loads(std::size_t parts) : loads_(parts, resources<R>{}) {}
+  explicit compared_loads(std::size_t parts) { reset(parts); }
+
+  /// So many parts without loads, in the same memory.
+  void reset(std::size_t parts) { loads_.assign(parts, resources<R>{}); }
 
   /// The open part whose largest amount is least after the addition; of such parts the one with the
   /// least sum of its amounts, and of these the lowest.

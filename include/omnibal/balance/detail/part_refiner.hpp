@@ -15,19 +15,30 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
+/// Any exchange of samples is legal.
+struct free_exchanges {
+  template <std::size_t R>
+  [[nodiscard]] part_exchange operator()(open_part<R> const& heavy, open_part<R> const& light,
+                                         whole_costs<R> const& costs, bool may_move) const {
+    return best_exchange(heavy, light, costs, may_move);
+  }
+};
+
 /// Lowers the largest load by exchanges between the part that has it and another one. The largest
-/// amount of its kinds is the load of a part.
-template <std::size_t R>
+/// amount of its kinds is the load of a part. `Exchanges` finds the best exchange of two parts.
+template <std::size_t R, class Exchanges = free_exchanges>
 class part_refiner {
  public:
   /// `part_of` has the part of each sample, `order` is that of `largest_first`.
   part_refiner(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
-               std::span<std::uint32_t const> part_of, std::size_t parts)
-      : loads_(parts, resources<R>{}),
+               std::span<std::uint32_t const> part_of, std::size_t parts, Exchanges exchanges = {})
+      : exchanges_(std::move(exchanges)),
+        loads_(parts, resources<R>{}),
         first_(parts, none),
         next_(order.size()),
         rank_(parts),
@@ -97,7 +108,7 @@ class part_refiner {
       bool const is_turned = largest_amount(heavy_.load) < largest_amount(light_.load);
       open_part<R>& from = is_turned ? light_ : heavy_;
       open_part<R>& to = is_turned ? heavy_ : light_;
-      part_exchange const exchange = best_exchange(from, to, costs_, may_move_);
+      part_exchange const exchange = exchanges_(from, to, costs_, may_move_);
       if (exchange.leaves == part_exchange::nothing) break;
       carry_out(exchange, from, to);
       --left_;
@@ -145,6 +156,7 @@ class part_refiner {
     lightest().set(part, word(part));
   }
 
+  Exchanges exchanges_;
   /// By place in the order.
   whole_costs<R> costs_;
   std::vector<resources<R>> loads_;

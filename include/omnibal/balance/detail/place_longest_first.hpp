@@ -33,10 +33,20 @@ template <std::size_t R>
   return result;
 }
 
-/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads.
-template <class Loads, class Weight>
-void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads,
-           part_room& room, std::vector<std::uint32_t>& part_of) {
+/// Is called like `part_room`, for parts with room for any number of samples.
+struct any_room {
+  std::size_t count;
+
+  [[nodiscard]] std::size_t parts() const { return count; }
+  [[nodiscard]] static bool is_full(std::size_t) { return false; }
+  [[nodiscard]] static bool add(std::size_t) { return false; }
+};
+
+/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads. `Room`
+/// is called like `part_room`.
+template <class Loads, class Weight, class Room>
+void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads, Room& room,
+           std::vector<std::uint32_t>& part_of) {
   std::size_t const parts = room.parts();
   for (std::uint32_t const sample : samples) {
     auto const& cost = weight(sample);

@@ -1,0 +1,280 @@
+/// \file
+/// Balancing with conditions: where samples are, what a part may hold, costs that are not sums. The
+/// yardstick is `std::sort` of the costs.
+
+#include "balancing.hpp"
+#include "samples.hpp"
+
+#include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/set_costs.hpp>
+#include <omnibal/demand.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+namespace {
+
+using costs_type = std::vector<std::int64_t>;
+
+/// The length of which a cost is the square.
+std::int64_t length_of(std::int64_t cost) {
+  return static_cast<std::int64_t>(std::sqrt(static_cast<double>(cost)));
+}
+
+std::vector<std::int64_t> lengths_of(costs_type const& costs) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t const cost : costs) lengths.push_back(length_of(cost));
+  return lengths;
+}
+
+/// Samples on ranks as they were drawn.
+omnibal::grouping home_in_turn(std::size_t samples, std::size_t ranks) {
+  omnibal::grouping home;
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    for (std::size_t i = rank; i < samples; i += ranks) home.push(static_cast<std::uint32_t>(i));
+    home.close();
+  }
+  return home;
+}
+
+/// The share of all bytes that leave their rank; part p is on rank `rank_of(p)`.
+template <class RankOf>
+double moved_share(omnibal::grouping_view parts, costs_type const& bytes, RankOf const& rank_of) {
+  double moved = 0;
+  double sum = 0;
+  for (std::size_t p = 0; p != parts.size(); ++p) {
+    for (std::uint32_t const item : parts[p]) {
+      sum += static_cast<double>(bytes[item]);
+      if (item % parts.size() != rank_of(p)) moved += static_cast<double>(bytes[item]);
+    }
+  }
+  return moved / sum;
+}
+
+/// The ranks of parts, relabelled so that few bytes move: the best pair first, then swaps of two
+/// parts as long as that saves bytes.
+std::vector<std::size_t> relabelled(omnibal::grouping_view parts, costs_type const& bytes) {
+  std::size_t const ranks = parts.size();
+  std::vector<std::vector<std::int64_t>> kept(ranks, std::vector<std::int64_t>(ranks, 0));
+  for (std::size_t p = 0; p != ranks; ++p) {
+    for (std::uint32_t const item : parts[p]) kept[p][item % ranks] += bytes[item];
+  }
+  std::vector<std::size_t> rank_of(ranks, ranks);
+  std::vector<bool> is_taken(ranks, false);
+  for (std::size_t pair = 0; pair != ranks; ++pair) {
+    std::int64_t most = -1;
+    std::size_t part = 0;
+    std::size_t rank = 0;
+    for (std::size_t p = 0; p != ranks; ++p) {
+      for (std::size_t r = 0; rank_of[p] == ranks && r != ranks; ++r) {
+        if (is_taken[r] || kept[p][r] <= most) continue;
+        most = kept[p][r];
+        part = p;
+        rank = r;
+      }
+    }
+    rank_of[part] = rank;
+    is_taken[rank] = true;
+  }
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (std::size_t p = 0; p != ranks; ++p) {
+      for (std::size_t q = 0; q != p; ++q) {
+        std::int64_t const now = kept[p][rank_of[p]] + kept[q][rank_of[q]];
+        if (kept[p][rank_of[q]] + kept[q][rank_of[p]] <= now) continue;
+        std::swap(rank_of[p], rank_of[q]);
+        has_changed = true;
+      }
+    }
+  }
+  return rank_of;
+}
+
+/// Moved bytes against `lpt` with the best relabelling, at no larger a load than that of `lpt`, or
+/// at the tolerance of the options.
+void keep_home(benchmark::State& state) {
+  std::size_t const samples = bench::size_of(state);
+  auto const ranks = static_cast<std::size_t>(state.range(1));
+  bool const is_exact = state.range(2) == 0;
+  auto const home = home_in_turn(samples, ranks);
+  bench::cost_batches batches(samples);
+  std::vector<costs_type> bytes_of;
+  std::vector<omnibal::keep_home_options> options_of;
+  double worst = 0;
+  double worst_load = 0;
+  double moved = 0;
+  for (auto const& costs : batches) {
+    bytes_of.push_back(lengths_of(costs));
+    auto const of_lpt = omnibal::lpt(costs, ranks);
+    double const load_of_lpt = bench::load_over_bound(of_lpt, costs);
+    options_of.push_back(
+        {is_exact ? load_of_lpt - 1 + 1e-9 : omnibal::keep_home_options{}.tolerance});
+    auto const parts = omnibal::keep_home(home, costs, bytes_of.back(), options_of.back());
+    double const share = moved_share(parts, bytes_of.back(), [](std::size_t p) { return p; });
+    moved += share / 24;
+    worst_load = std::max(worst_load, bench::load_over_bound(parts, costs));
+    if (ranks > 64) continue;
+    auto const rank_of = relabelled(of_lpt, bytes_of.back());
+    double const of_relabelled =
+        moved_share(of_lpt, bytes_of.back(), [&](std::size_t p) { return rank_of[p]; });
+    worst = std::max(worst, share / of_relabelled);
+  }
+  omnibal::keep_home_workspace<> workspace;
+  std::size_t next = 0;
+  bench::compare(
+      state, bench::standard_sort(batches),
+      [&] {
+        next = (next + 1) % bytes_of.size();
+        return omnibal::keep_home(home, batches.current(), bytes_of[next], options_of[next],
+                                  workspace)
+            .item_count();
+      },
+      [](std::size_t count) { return count; });
+  state.counters["moved_share"] = moved;
+  state.counters["moved_over_lpt"] = worst;
+  state.counters["load_over_bound"] = worst_load;
+  if (samples == bench::size_of_test_runs) return;
+  std::string const at = ", " + std::to_string(samples) + " samples on " + std::to_string(ranks) +
+                         (is_exact ? " ranks at the load of lpt" : " ranks");
+  if (ranks == 64) {
+    bench::make_promises(state,
+                         {{"keep_home: moved bytes / those of lpt" + at, "moved_over_lpt", 0.25}});
+  }
+}
+
+struct long_text {
+  std::int64_t tokens;
+  std::int64_t images;
+};
+
+std::vector<std::vector<long_text>> texts_of(bench::cost_batches const& batches) {
+  std::vector<std::vector<long_text>> texts;
+  for (auto const& costs : batches) {
+    texts.emplace_back();
+    for (std::int64_t const cost : costs) texts.back().push_back({length_of(cost), cost % 5});
+  }
+  return texts;
+}
+
+constexpr auto images_and_tokens = omnibal::demand_of(&long_text::images, &long_text::tokens);
+
+std::int64_t square(long_text const& text) { return text.tokens * text.tokens; }
+
+/// Caps that leave two per cent of the tokens free.
+void balance_within(benchmark::State& state) {
+  bench::cost_batches batches(bench::size_of(state));
+  auto const parts = static_cast<std::size_t>(state.range(1));
+  auto const texts = texts_of(batches);
+  std::vector<omnibal::resources<2>> capacities;
+  double worst = 0;
+  for (auto const& text : texts) {
+    std::int64_t tokens = 0;
+    std::int64_t longest = 0;
+    for (long_text const& one : text) {
+      tokens += one.tokens;
+      longest = std::max(longest, one.tokens);
+    }
+    auto const mean = tokens / static_cast<std::int64_t>(parts);
+    capacities.push_back(
+        {static_cast<std::int64_t>(4 * text.size() / parts), std::max(longest, mean + mean / 50)});
+    auto const result =
+        omnibal::balance_within(text, parts, square, images_and_tokens, capacities.back());
+    bool const is_found = result.status == omnibal::within_status::found;
+    worst = std::max(worst, is_found ? static_cast<double>(result.largest_load) /
+                                           static_cast<double>(result.lower_bound)
+                                     : 1e9);
+  }
+  std::size_t next = 0;
+  bench::compare(
+      state, bench::standard_sort(batches),
+      [&] {
+        next = (next + 1) % texts.size();
+        return omnibal::balance_within(texts[next], parts, square, images_and_tokens,
+                                       capacities[next])
+            .parts.item_count();
+      },
+      [](std::size_t count) { return count; });
+  state.counters["load_over_bound"] = worst;
+}
+
+/// Micro-batches of 131072 tokens.
+void micro_batches(benchmark::State& state) {
+  bench::cost_batches batches(bench::size_of(state));
+  auto const ranks = static_cast<std::size_t>(state.range(1));
+  auto const texts = texts_of(batches);
+  omnibal::resources<2> const capacity{1'000'000, 131072};
+  double above = 0;
+  double waiting = 0;
+  for (auto const& text : texts) {
+    auto const result = omnibal::micro_batches(text, ranks, square, images_and_tokens, capacity);
+    std::size_t const fewest = omnibal::lower_bound(text, images_and_tokens, capacity);
+    above = std::max(above, static_cast<double>(result.size() - (fewest + ranks - 1) / ranks));
+    double longest = 0;
+    double bound = 0;
+    double sum = 0;
+    for (long_text const& one : text) {
+      sum += static_cast<double>(square(one));
+      bound = std::max(bound, static_cast<double>(square(one)));
+    }
+    bound = std::max(bound, sum / static_cast<double>(ranks));
+    for (std::size_t m = 0; m != result.size(); ++m) {
+      double largest = 0;
+      for (std::size_t r = 0; r != ranks; ++r) {
+        double load = 0;
+        for (std::uint32_t const item : result(m, r)) {
+          load += static_cast<double>(square(text[item]));
+        }
+        largest = std::max(largest, load);
+      }
+      longest += largest;
+    }
+    waiting = std::max(waiting, longest / bound);
+  }
+  std::size_t next = 0;
+  bench::compare(
+      state, bench::standard_sort(batches),
+      [&] {
+        next = (next + 1) % texts.size();
+        return omnibal::micro_batches(texts[next], ranks, square, images_and_tokens, capacity)
+            .cells()
+            .item_count();
+      },
+      [](std::size_t count) { return count; });
+  state.counters["steps_above_bound"] = above;
+  state.counters["time_over_bound"] = waiting;
+}
+
+void balance_set(benchmark::State& state) {
+  bench::compare_with_sort(state, [](costs_type const& costs, std::size_t parts) {
+    return omnibal::balance_set(costs, parts, omnibal::padded_batch{length_of});
+  });
+}
+
+void home_sizes(benchmark::internal::Benchmark* made) {
+  made->ArgNames({"n", "parts", "tolerated"})->UseManualTime()->Unit(benchmark::kMicrosecond);
+  for (std::int64_t const tolerated : {0, 1}) {
+    made->Args({4096, 64, tolerated})->Args({10'000, 64, tolerated});
+  }
+  made->Args({65536, 512, 1})->Args({65536, 4096, 1});
+}
+
+BENCHMARK(keep_home)->Apply(home_sizes);
+BENCHMARK(balance_within)->Apply(bench::balance_sizes);
+BENCHMARK(micro_batches)->Apply(bench::balance_sizes);
+BENCHMARK(balance_set)->Apply(bench::balance_sizes);
+
+}  // namespace

@@ -1,0 +1,184 @@
+#pragma once
+
+/// \file
+/// A number of parts within a capacity, with even costs.
+
+#include <omnibal/balance/detail/capped_exchange.hpp>
+#include <omnibal/balance/detail/capped_placing.hpp>
+#include <omnibal/balance/detail/capped_search.hpp>
+#include <omnibal/balance/detail/collect_parts.hpp>
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/balance/detail/least_load.hpp>
+#include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/balance/detail/tolerance.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/detail/fewer_groups.hpp>
+#include <omnibal/pack/detail/measure.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// How much is tried.
+struct capped_effort {
+  double tolerance;
+  std::size_t exchanges;
+  std::size_t passes;
+  std::uint64_t nodes;
+  std::uint64_t seed;
+};
+
+/// The options of a function that uses it.
+template <class Options>
+[[nodiscard]] capped_effort effort_of(Options const& options) {
+  return {options.tolerance, options.exchanges, options.passes, options.nodes, options.seed};
+}
+
+/// The costs of samples in the type in which a user adds them up.
+template <class Load, class Samples, class Cost>
+[[nodiscard]] std::vector<Load> costs_in_user_units(std::string_view function,
+                                                    Samples const& samples, Cost const& cost) {
+  std::vector<Load> result;
+  result.reserve(std::ranges::size(samples));
+  for (auto&& sample : samples) {
+    result.push_back(
+        checked_cost<Load>(function, "cost", result.size(), std::invoke(cost, sample)));
+  }
+  return result;
+}
+
+/// Samples that all fit an empty part, and their costs.
+template <class Layout>
+class capped_balancer {
+ public:
+  /// The arguments must outlive this object.
+  capped_balancer(measured<Layout> const& input, whole_costs<1> const& costs,
+                  capped_effort const& effort)
+      : input_(input), costs_(costs), effort_(effort), order_(largest_first(costs)) {}
+
+  /// The part of each sample, with costs as even as is found; nothing where the samples are not
+  /// made to fit.
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts) {
+    std::int64_t const bound = lower_bound(parts);
+    auto best = evened(place_by_cost(input_, costs_, order_, parts), parts, bound);
+    if (!best || largest_load(*best, parts) > with_tolerance(bound, effort_.tolerance)) {
+      auto other = evened(placed_by_shares(parts, bound), parts, bound);
+      if (other && (!best || largest_load(*other, parts) < largest_load(*best, parts))) {
+        best = std::move(other);
+      }
+    }
+    if (!best && few_groups(parts).size() <= parts) {
+      best = evened(part_of_groups(), parts, bound);
+    }
+    return best;
+  }
+
+  /// Groups: at most `wanted` where that is found.
+  [[nodiscard]] grouping const& few_groups(std::size_t wanted) {
+    if (!groups_) {
+      groups_ = pack_afresh(measured<Layout>(input_));
+      reducer_.emplace(input_, effort_.seed);
+    }
+    while (groups_->size() > wanted && passes_ != effort_.passes && !reducer_->is_exhausted()) {
+      reducer_->run(*groups_);
+      ++passes_;
+    }
+    return *groups_;
+  }
+
+  /// Tries all ways to place a few samples; what is found becomes the groups.
+  [[nodiscard]] search_end search(std::size_t parts) {
+    constexpr std::size_t most_samples = 64;
+    if (input_.size() > most_samples) return search_end::stopped;
+    capped_search<Layout> tried(input_, parts);
+    search_end const end = tried.run(effort_.nodes);
+    if (end != search_end::found) return end;
+    grouping const found = collect_parts(tried.part_of(), parts);
+    if (!holds(found)) return search_end::stopped;
+    groups_ = found;
+    return end;
+  }
+
+  /// Exchanges between parts until the largest cost is within the tolerance of `bound`. `order` has
+  /// the samples of these parts, or all, in the order of `largest_first`.
+  void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
+            std::size_t parts, std::int64_t bound) const {
+    using exchanges_type = capped_exchanges<Layout>;
+    part_refiner<1, exchanges_type> refiner(costs_, order, part_of, parts,
+                                            exchanges_type(input_, order));
+    refiner.run(with_tolerance(bound, effort_.tolerance), effort_.exchanges, true);
+    refiner.for_each_sample(
+        [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
+  }
+
+  /// The samples from the largest to the smallest cost.
+  [[nodiscard]] std::span<std::uint32_t const> order() const { return order_; }
+  [[nodiscard]] std::int64_t lower_bound(std::size_t parts) const {
+    return least_load(costs_, std::span(order_), parts);
+  }
+  [[nodiscard]] std::int64_t largest_load(std::vector<std::uint32_t> const& part_of,
+                                          std::size_t parts) const {
+    std::vector<std::int64_t> loads(parts, 0);
+    for (std::size_t i = 0; i != part_of.size(); ++i) loads[part_of[i]] += costs_[i][0];
+    return *std::max_element(loads.begin(), loads.end());
+  }
+
+ private:
+  /// By shares of the least cost, or of as much more as it takes for all to find room: the less the
+  /// cost counts the more the capacity does.
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(
+      std::size_t parts, std::int64_t bound) const {
+    for (double const more : {0.0, 0.1, 0.25, 0.5, 1.0, 3.0}) {
+      auto part_of = place_by_shares(input_, costs_, with_tolerance(bound, more), parts);
+      if (part_of) return part_of;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> part_of_groups() const {
+    std::vector<std::uint32_t> part_of(input_.size(), 0);
+    for (std::size_t g = 0; g != groups_->size(); ++g) {
+      for (std::uint32_t const k : (*groups_)[g]) part_of[k] = static_cast<std::uint32_t>(g);
+    }
+    return part_of;
+  }
+
+  /// False where rounding makes a part exceed the capacity when it is summed by index.
+  [[nodiscard]] bool holds(grouping const& parts) const {
+    if constexpr (!std::integral<typename Layout::amounts_type::value_type>) {
+      for (std::size_t p = 0; p != parts.size(); ++p) {
+        if (!input_.load(parts[p]).fits(input_.capacity)) return false;
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::optional<std::vector<std::uint32_t>> evened(
+      std::optional<std::vector<std::uint32_t>> part_of, std::size_t parts,
+      std::int64_t bound) const {
+    if (!part_of || !holds(collect_parts(*part_of, parts))) return std::nullopt;
+    even(order_, *part_of, parts, bound);
+    return part_of;
+  }
+
+  measured<Layout> const& input_;
+  whole_costs<1> const& costs_;
+  capped_effort effort_;
+  std::vector<std::uint32_t> order_;
+  std::optional<grouping> groups_;
+  std::optional<group_reducer<Layout>> reducer_;
+  std::size_t passes_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail

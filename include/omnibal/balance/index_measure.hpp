@@ -1,0 +1,68 @@
+#pragma once
+
+/// \file
+/// Amounts of samples that are known by their index alone.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+/// Amounts in a range: that of sample i is element i.
+template <class Range>
+concept amount_list =
+    sample_range<Range> && amount<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
+
+/// What gives an amount, a weight or resources, for the index of a sample: a functor of a
+/// `std::uint32_t`, or a range with an element for each sample. It must give equal amounts for
+/// equal indices, whenever and on whichever rank.
+template <class Measure>
+concept index_measure = demand_function<Measure, std::uint32_t> || amount_list<Measure>;
+
+namespace detail {
+
+/// A functor from an index to an amount. A range must have `count` elements.
+template <index_measure Measure>
+[[nodiscard]] auto amounts_by_index(std::string_view function, std::string_view argument,
+                                    Measure const& measure, std::size_t count) {
+  if constexpr (demand_function<Measure, std::uint32_t>) {
+    return [&measure](std::size_t index) -> demand_result<Measure, std::uint32_t> {
+      return std::invoke(measure, static_cast<std::uint32_t>(index));
+    };
+  } else {
+    if (std::size_t const size = std::ranges::size(measure); size != count) {
+      throw_invalid(function, std::string(argument) + " has " + to_text(size) +
+                                  " elements, but there are " + to_text(count) + " samples");
+    }
+    using difference = std::ranges::range_difference_t<Measure const>;
+    return [first = std::ranges::begin(measure)](std::size_t index)
+               -> std::remove_cvref_t<std::ranges::range_reference_t<Measure const>> {
+      return first[static_cast<difference>(index)];
+    };
+  }
+}
+
+/// The amount that a measure gives.
+template <index_measure Measure>
+using index_amount = std::remove_cvref_t<
+    std::invoke_result_t<decltype(amounts_by_index(std::string_view{}, std::string_view{},
+                                                   std::declval<Measure const&>(), std::size_t{})),
+                         std::size_t>>;
+
+/// A measure of one kind.
+template <class Measure>
+concept index_weight = index_measure<Measure> && weight<index_amount<Measure>>;
+
+}  // namespace detail
+
+}  // namespace omnibal::inline v0

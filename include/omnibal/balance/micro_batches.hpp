@@ -1,0 +1,136 @@
+#pragma once
+
+/// \file
+/// Micro-batches under a capacity, as many on every rank.
+
+#include <omnibal/balance/detail/capped_balancer.hpp>
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/balance/detail/micro_batch_cells.hpp>
+#include <omnibal/balance/detail/tolerance.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/steps.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+struct micro_batches_options {
+  /// The number of micro-batches of a rank is a multiple of this, such as the number of pipeline
+  /// stages that an interleaved schedule asks for.
+  std::size_t multiple_of = 1;
+  /// The search for evener costs ends where the largest exceeds a lower bound by at most this share
+  /// of it.
+  double tolerance = 0.01;
+  /// The most moves and swaps, for all micro-batches and then for those of each step.
+  std::size_t exchanges = 1'000'000;
+  /// The most passes that seek fewer micro-batches, where there may be fewer.
+  std::size_t passes = 16;
+  /// How many times one of at most 64 samples may be placed in a search for fewer micro-batches.
+  std::uint64_t nodes = 100'000;
+  /// Other seeds find other groups.
+  std::uint64_t seed = 0;
+};
+
+struct micro_batches_fn {
+  /// Micro-batches of which none exceeds `capacity` in any resource: as many on every rank, the
+  /// fewest that are found, with even costs. In the result `steps(m, r)` has the indices of the
+  /// samples, ascending, of micro-batch m of rank r.
+  ///
+  /// Their number is at least `lower_bound` over the ranks, rounded up to `options.multiple_of`.
+  /// It is what `best_fit_decreasing` and `improve` reach, and for up to 64 samples a search of all
+  /// ways. The costs are evened as by `balance_within` over all micro-batches; those that run at
+  /// the same time are neighbours in the order of their costs, and are evened once more among
+  /// themselves; each goes to the rank that has the least cost so far. Step 0 has the largest.
+  /// Where there are fewer samples than micro-batches some are empty: ranks then take part in the
+  /// collectives of a step without samples.
+  ///
+  /// `demand` is called once or twice for each sample, `cost` once. Complexity: that of
+  /// `best_fit_decreasing` and `balance_within`, and a pass as in `improve` as long as there may be
+  /// fewer micro-batches. Memory: about 200 + 32R bytes per sample and 150 per micro-batch.
+  /// Determinism: portable for integers. Errors: those of `balance_within`, and
+  /// `std::invalid_argument` for a multiple of zero and for a sample that exceeds the capacity,
+  /// which it names with its demand.
+  template <class Samples, class Cost, class Demand, class Capacity>
+    requires detail::measured_samples<Samples, Demand, Capacity> &&
+        cost_function<Cost, sample_reference<Samples>>
+  [[nodiscard]] steps operator()(Samples const& samples, std::size_t ranks, Cost const& cost,
+                                 Demand const& demand, Capacity const& capacity,
+                                 micro_batches_options const& options = {}) const {
+    if (ranks == 0) detail::throw_invalid(name, "ranks is 0, must be positive");
+    if (options.multiple_of == 0) {
+      detail::throw_invalid(name, "multiple_of is 0, must be positive");
+    }
+    detail::check_tolerance(name, options.tolerance);
+    auto const costs = detail::measure_costs(name, samples, cost);
+    return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
+      if (!input.oversized.empty()) {
+        reject(samples, demand, capacity, input.oversized.front());
+      }
+      if (input.size() == 0) return steps(ranks);
+      detail::capped_balancer balancer(input, costs, detail::effort_of(options));
+      std::size_t const step = checked_cells(ranks, options.multiple_of);
+      std::size_t const least = rounded_up(detail::measured_bound(input), step);
+      std::size_t batches = rounded_up(balancer.few_groups(least).size(), step);
+      while (batches > least && balancer.search(batches - step) == detail::search_end::found) {
+        batches -= step;
+      }
+      for (;; batches += step) {
+        detail::check_index_count(name, "the result", batches);
+        if (auto batch_of = balancer.balance(batches)) {
+          detail::micro_batch_cells cells(balancer, costs, ranks);
+          return cells.arrange(std::move(*batch_of), batches);
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr std::string_view name = "micro_batches";
+
+  /// The number of micro-batches that come and go together.
+  [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {
+    detail::check_index_count(name, "the result", ranks);
+    detail::check_index_count(name, "the result", multiple_of);
+    detail::check_index_count(name, "the result", ranks * multiple_of);
+    return ranks * multiple_of;
+  }
+  [[nodiscard]] static std::size_t rounded_up(std::size_t count, std::size_t step) {
+    return (count + step - 1) / step * step;
+  }
+
+  template <class Samples, class Demand, class Capacity>
+  [[noreturn]] static void reject(Samples const& samples, Demand const& demand,
+                                  Capacity const& capacity, std::uint32_t index) {
+    using working = detail::working_weight_of<Samples, Demand, Capacity>;
+    auto const first = std::ranges::begin(samples);
+    auto&& sample = first[static_cast<std::ranges::range_difference_t<Samples const>>(index)];
+    detail::throw_invalid(
+        name, "sample " + detail::to_text(index) + " takes " +
+                  list_of(detail::to_resources<working>(std::invoke(demand, sample))) +
+                  ", more than the capacity " + list_of(detail::to_resources<working>(capacity)));
+  }
+
+  template <std::size_t R, class T>
+  [[nodiscard]] static std::string list_of(resources<R, T> const& amounts) {
+    std::string text("{");
+    for (std::size_t r = 0; r != R; ++r) {
+      text.append(r == 0 ? "" : ", ").append(detail::to_text(amounts[r]));
+    }
+    return text + "}";
+  }
+};
+
+/// Micro-batches under a capacity; see `micro_batches_fn`.
+inline constexpr micro_batches_fn micro_batches{};
+
+}  // namespace omnibal::inline v0

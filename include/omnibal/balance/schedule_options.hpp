@@ -1,0 +1,38 @@
+#pragma once
+
+/// \file
+/// What schedule_steps is asked for.
+
+#include <cstdint>
+#include <span>
+
+namespace omnibal::inline v0 {
+
+/// What becomes of the groups that do not fill a step.
+enum class remainder_policy {
+  /// They are the last step, in which the last ranks have no group. It has small loads, so that
+  /// little time is lost.
+  short_step,
+  /// They are the last step, in which the last ranks repeat groups with similar loads; these cells
+  /// are `steps::is_repeat`.
+  repeat,
+  /// They are not in the steps of this epoch. `left_out` lists them, to be the `carried` of the
+  /// next epoch.
+  carry,
+};
+
+/// What a schedule depends on beside the loads and the ranks. Every pair of seed and epoch gives
+/// another schedule.
+struct schedule_options {
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  /// The dist ratio to reach in every resource: the share of a step for which ranks wait for the
+  /// slowest, mean over all steps. 0 asks for the evenest steps, 1 deals at random; the larger it
+  /// is, the more other groups a group meets in the course of the epochs.
+  double tolerance = 0.005;
+  remainder_policy remainder = remainder_policy::short_step;
+  /// Groups that earlier epochs left out. They run once more than the others, in the first steps.
+  std::span<std::uint32_t const> carried{};
+};
+
+}  // namespace omnibal::inline v0

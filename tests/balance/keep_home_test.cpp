@@ -1,0 +1,322 @@
+#include "allocations.hpp"
+#include "best_relabelling.hpp"
+#include "error_text.hpp"
+#include "parts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/balance/detail/least_load.hpp>
+#include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/lpt.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::grouping;
+using omnibal::keep_home;
+using bytes_type = std::vector<std::int64_t>;
+
+/// Where samples lie before.
+struct named_home {
+  std::string name;
+  grouping home;
+};
+
+grouping home_of(std::size_t samples, std::size_t ranks, auto const& rank_of) {
+  grouping result;
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    for (std::uint32_t i = 0; i != samples; ++i) {
+      if (rank_of(i) == rank) result.push(i);
+    }
+    result.close();
+  }
+  return result;
+}
+
+std::vector<named_home> homes(std::size_t samples, std::size_t ranks) {
+  test::random_amounts random(samples + ranks);
+  auto const last = static_cast<std::int64_t>(ranks) - 1;
+  std::vector<std::size_t> drawn(samples);
+  for (auto& rank : drawn) rank = static_cast<std::size_t>(random.between(0, last));
+  std::vector<named_home> result;
+  result.push_back({"in turn", home_of(samples, ranks, [&](std::size_t i) { return i % ranks; })});
+  result.push_back({"in runs", home_of(samples, ranks, [&](std::size_t i) {
+                      return i * ranks / std::max<std::size_t>(1, samples);
+                    })});
+  result.push_back({"at random", home_of(samples, ranks, [&](std::size_t i) { return drawn[i]; })});
+  result.push_back(
+      {"on the last rank", home_of(samples, ranks, [&](std::size_t) { return ranks - 1; })});
+  result.push_back({"on half of the ranks",
+                    home_of(samples, ranks, [&](std::size_t i) { return drawn[i] / 2; })});
+  return result;
+}
+
+/// The largest load in the whole numbers on which `keep_home` and `lpt` decide.
+template <std::size_t R>
+std::int64_t whole_load(omnibal::grouping_view parts,
+                        omnibal::detail::whole_costs<R> const& costs) {
+  std::int64_t largest = 0;
+  for (std::size_t p = 0; p != parts.size(); ++p) {
+    omnibal::resources<R> load{};
+    for (std::uint32_t const item : parts[p]) load += costs[item];
+    largest = std::max(largest, omnibal::detail::largest_amount(load));
+  }
+  return largest;
+}
+
+template <std::size_t R>
+void check_promises(test::cost_vectors<R> const& costs, named_home const& from, double tolerance) {
+  INFO(from.name << ", " << costs.size() << " samples, " << from.home.size() << " ranks, tolerance "
+                 << tolerance);
+  bytes_type bytes(costs.size());
+  test::random_amounts random(costs.size());
+  for (auto& b : bytes) b = random.heavy_tail(4096);
+  auto const parts = keep_home(from.home, costs, bytes, {.tolerance = tolerance});
+  CHECK(test::parts_fault(parts, costs.size(), from.home.size()) == "");
+  CHECK(test::is_ascending(parts));
+  CHECK(keep_home(from.home, costs, bytes, {.tolerance = tolerance}) == parts);
+
+  auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
+  auto const order = omnibal::detail::largest_first(whole);
+  std::int64_t const bound = omnibal::detail::least_load(whole, std::span(order), from.home.size());
+  auto const limit = bound + static_cast<std::int64_t>(static_cast<double>(bound) * tolerance);
+  std::int64_t const load = whole_load<R>(parts, whole);
+  auto const of_lpt = omnibal::lpt(costs, from.home.size());
+  CHECK(load <= std::max(limit, whole_load<R>(of_lpt, whole)));
+  std::int64_t const moved = test::moved_bytes(from.home, parts, bytes);
+  if (whole_load<R>(from.home, whole) <= limit) CHECK(moved == 0);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("keep_home keeps its promises, whatever the costs and the home", "",
+                   (std::integral_constant<std::size_t, 1>),
+                   (std::integral_constant<std::size_t, 2>),
+                   (std::integral_constant<std::size_t, 3>)) {
+  for (std::size_t const count : {1u, 7u, 60u, 211u}) {
+    for (auto const& set : test::cost_sets<TestType::value>(count, count)) {
+      INFO(set.name);
+      for (std::size_t const ranks : {1u, 2u, 7u, 64u}) {
+        for (auto const& from : homes(set.samples.size(), ranks)) {
+          for (double const tolerance : {0.0, 0.01, 0.3}) {
+            check_promises(set.samples, from, tolerance);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("keep_home moves a quarter at most of what lpt moves, at equal imbalance") {
+  for (std::uint64_t seed = 0; seed != 6; ++seed) {
+    test::random_amounts random(seed);
+    std::size_t const ranks = 64;
+    std::vector<std::int64_t> costs(ranks * 64);
+    bytes_type bytes(costs.size());
+    for (std::size_t i = 0; i != costs.size(); ++i) {
+      // The octave of a length is as likely as any other up to a limit that differs by seed.
+      std::int64_t const length = 16 + random.heavy_tail(seed % 2 == 0 ? 16384 : 131072);
+      costs[i] = length * length;
+      bytes[i] = 2 * length;
+    }
+    auto const home = home_of(costs.size(), ranks, [&](std::size_t i) { return i % ranks; });
+    auto const of_lpt = omnibal::lpt(costs, ranks);
+    auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
+    auto const order = omnibal::detail::largest_first(whole);
+    auto const bound = omnibal::detail::least_load(whole, std::span(order), ranks);
+    auto const load_of_lpt = whole_load<1>(of_lpt, whole);
+    double const tolerance =
+        static_cast<double>(load_of_lpt - bound) / static_cast<double>(bound) + 1e-9;
+    auto const parts = keep_home(home, costs, bytes, {.tolerance = tolerance});
+    CHECK(static_cast<double>(whole_load<1>(parts, whole)) <=
+          static_cast<double>(load_of_lpt) * (1 + 1e-8));
+    auto const moved = test::moved_bytes(home, parts, bytes);
+    auto const moved_by_lpt = test::fewest_moved_bytes(home, of_lpt, bytes);
+    INFO("seed " << seed << ": " << moved << " bytes, lpt " << moved_by_lpt);
+    CHECK(moved * 4 <= moved_by_lpt);
+    auto const loose = keep_home(home, costs, bytes, {.tolerance = 0.05});
+    CHECK(test::moved_bytes(home, loose, bytes) < moved);
+  }
+}
+
+TEST_CASE("keep_home moves what is cheap to move") {
+  // Either sample of rank 0 would do.
+  grouping const home({0, 3, 3}, {0, 1, 2});
+  std::vector<int> const costs{4, 4, 4};
+  auto const parts = keep_home(home, costs, std::vector<int>{9, 2, 5}, {.tolerance = 0.0});
+  CHECK(parts == grouping({0, 2, 3}, {0, 2, 1}));
+}
+
+TEST_CASE("keep_home exchanges one sample against several where nothing else fits") {
+  // Rank 0 has to give one of its large samples; rank 1 takes it only against four small ones.
+  grouping const home({0, 2, 9}, {0, 1, 2, 3, 4, 5, 6, 7, 8});
+  std::vector<int> const costs{40, 40, 10, 10, 10, 10, 10, 10, 10};
+  std::vector<int> const bytes(9, 1);
+  auto const parts = keep_home(home, costs, bytes, {.tolerance = 0.0});
+  auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
+  CHECK(whole_load<1>(parts, whole) == 80);
+  CHECK(parts == home);
+  std::vector<int> const heavy{60, 40, 10, 10, 10, 10, 10, 10, 0};
+  auto const evened = keep_home(home, heavy, bytes, {.tolerance = 0.0});
+  CHECK(whole_load<1>(evened, omnibal::detail::measure_costs("test", heavy, std::identity{})) ==
+        80);
+  CHECK(test::moved_bytes(home, evened, bytes_type(9, 1)) == 3);
+}
+
+TEST_CASE("keep_home takes functors and ranges alike") {
+  std::vector<std::int64_t> const costs{7, 1, 5, 3, 9, 2};
+  std::vector<std::uint16_t> const bytes{1, 2, 3, 4, 5, 6};
+  grouping const home({0, 6, 6}, {5, 4, 3, 2, 1, 0});
+  auto const by_range = keep_home(home, costs, bytes);
+  int calls = 0;
+  auto const cost = [&](std::uint32_t i) {
+    ++calls;
+    return costs[i];
+  };
+  CHECK(keep_home(home.view(), cost, [&](std::uint32_t i) { return bytes[i]; }) == by_range);
+  CHECK(calls == 6);
+  CHECK(keep_home(home, std::span(costs), bytes) == by_range);
+  auto const shifted = [&](std::uint32_t i) { return 0.125 * static_cast<double>(costs[i]); };
+  CHECK(keep_home(home, shifted, bytes) == by_range);
+  auto const of_two = [&](std::uint32_t i) { return omnibal::resources{costs[i], costs[i]}; };
+  CHECK(test::parts_fault(keep_home(home, of_two, bytes), 6, 2) == "");
+}
+
+TEST_CASE("keep_home evens several kinds of cost with few bytes") {
+  test::random_amounts random(21);
+  test::cost_vectors<2> costs(2048);
+  bytes_type bytes(costs.size());
+  for (std::size_t i = 0; i != costs.size(); ++i) {
+    costs[i] = {random.between(0, 5), random.heavy_tail(4000)};
+    bytes[i] = costs[i][0] * 1000 + costs[i][1];
+  }
+  auto const home = home_of(costs.size(), 32, [](std::size_t i) { return i % 32; });
+  auto const parts = keep_home(home, costs, bytes, {.tolerance = 0.01});
+  double const even = 1.0 / 32;
+  CHECK(test::largest_share(home, costs) > even * 1.3);
+  CHECK(test::largest_share(parts, costs) <= even * 1.01 * (1 + 1e-9));
+  auto const of_lpt = omnibal::lpt(costs, 32);
+  CHECK(test::moved_bytes(home, parts, bytes) * 4 < test::fewest_moved_bytes(home, of_lpt, bytes));
+}
+
+TEST_CASE("keep_home moves two kinds that lie on different ranks") {
+  test::cost_vectors<2> costs;
+  for (int i = 0; i != 8; ++i)
+    costs.push_back(i < 4 ? omnibal::resources{1, 0} : omnibal::resources{0, 1});
+  grouping const home({0, 4, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
+  auto const parts = keep_home(home, costs, bytes_type(8, 1), {.tolerance = 0.0});
+  CHECK(test::largest_share(parts, costs) == 0.5);
+  CHECK(test::moved_bytes(home, parts, bytes_type(8, 1)) == 4);
+}
+
+TEST_CASE("keep_home with a workspace gives the same and allocates once") {
+  omnibal::keep_home_workspace<> workspace;
+  auto const run = [&](std::uint64_t seed, double tolerance) {
+    test::random_amounts random(seed);
+    std::size_t const ranks = 16;
+    std::vector<std::int64_t> costs(480);
+    bytes_type bytes(costs.size());
+    for (std::size_t i = 0; i != costs.size(); ++i) {
+      costs[i] = random.heavy_tail(1 << 20);
+      bytes[i] = random.between(0, 99);
+    }
+    auto const home = home_of(costs.size(), ranks, [&](std::size_t i) { return i % ranks; });
+    omnibal::keep_home_options const options{.tolerance = tolerance};
+    auto const count =
+        test::allocations_of([&] { (void)keep_home(home, costs, bytes, options, workspace); });
+    CHECK(workspace.parts() == keep_home(home, costs, bytes, options));
+    return count;
+  };
+  // The first calls grow the memory, as the fallback on lpt and the exchanges take some too.
+  std::size_t first = 0;
+  for (std::uint64_t seed = 0; seed != 8; ++seed) first += run(seed, 0.0);
+  CHECK(first > 0);
+  for (std::uint64_t seed = 0; seed != 8; ++seed) CHECK(run(seed, 0.01) == 0);
+  for (std::uint64_t seed = 0; seed != 8; ++seed) CHECK(run(seed, 0.0) == 0);
+}
+
+TEST_CASE("a workspace forgets the sizes of the call before") {
+  omnibal::keep_home_workspace<> workspace;
+  std::vector<int> const many(100, 3);
+  grouping const all_on_one({0, 100, 100, 100}, [] {
+    std::vector<std::uint32_t> items(100);
+    for (std::uint32_t i = 0; i != 100; ++i) items[i] = i;
+    return items;
+  }());
+  (void)keep_home(all_on_one, many, many, {}, workspace);
+  std::vector<int> const few{5, 5};
+  grouping const home({0, 2, 2}, {0, 1});
+  CHECK(keep_home(home, few, few, {}, workspace) == keep_home(home, few, few));
+  CHECK(keep_home(grouping{}, std::vector<int>{}, std::vector<int>{}, {}, workspace) == grouping{});
+}
+
+TEST_CASE("keep_home takes no ranks, no samples, zeros and fewer samples than ranks") {
+  std::vector<int> const none;
+  CHECK(keep_home(grouping{}, none, none) == grouping{});
+  CHECK(keep_home(grouping({0, 0, 0}, {}), none, none) == grouping({0, 0, 0}, {}));
+  std::vector<int> const zeros(3, 0);
+  grouping const home({0, 0, 3, 3}, {2, 0, 1});
+  CHECK(keep_home(home, zeros, zeros) == grouping({0, 0, 3, 3}, {0, 1, 2}));
+  std::vector<int> const two{4, 4};
+  CHECK(keep_home(grouping({0, 2, 2, 2}, {0, 1}), two, two).offsets()[1] == 1);
+}
+
+TEST_CASE("keep_home names what is wrong") {
+  std::vector<double> const good{1, 2, 3};
+  grouping const home({0, 2, 3}, {0, 1, 2});
+  auto const error_of = [&](grouping const& from, auto const& cost, auto const& bytes,
+                            omnibal::keep_home_options const& options = {}) {
+    return test::error_text<std::invalid_argument>(
+        [&] { return keep_home(from, cost, bytes, options); });
+  };
+  auto const has = [](std::string const& text, std::string const& part) {
+    INFO(text);
+    return text.find("omnibal::keep_home: ") == 0 && text.find(part) != std::string::npos;
+  };
+  constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK(has(error_of(home, std::vector<double>{1, -2, 3}, good), "cost[1] is -2"));
+  CHECK(has(error_of(home, std::vector<double>{1, 2, not_a_number}, good), "cost[2] is"));
+  CHECK(has(error_of(home, good, std::vector<double>{infinity, 2, 3}), "bytes[0] is inf"));
+  CHECK(has(error_of(home, good, std::vector<int>{1, 2, -3}), "bytes[2] is -3"));
+  CHECK(has(error_of(home, std::vector<double>{1, 2}, good), "cost has 2 elements"));
+  CHECK(has(error_of(home, good, std::vector<int>(4, 1)), "bytes has 4 elements"));
+  CHECK(has(error_of(grouping({0, 2, 3}, {0, 1, 1}), good, good), "sample 1 is in two places"));
+  CHECK(has(error_of(grouping({0, 2, 3}, {0, 1, 3}), good, good), "rank 1 has item 3"));
+  for (double const tolerance : {-0.1, not_a_number, infinity}) {
+    CHECK(has(error_of(home, good, good, {.tolerance = tolerance}), "tolerance is "));
+  }
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> const large{most, 1, 1};
+  CHECK(has(test::error_text<std::overflow_error>([&] { return keep_home(home, large, good); }),
+            "the sum of the costs"));
+  CHECK(has(test::error_text<std::overflow_error>([&] { return keep_home(home, good, large); }),
+            "the sum of the bytes"));
+}
+
+static_assert(omnibal::index_measure<std::vector<int>>);
+static_assert(omnibal::index_measure<std::span<double const>>);
+static_assert(omnibal::index_measure<std::vector<omnibal::resources<2>>>);
+static_assert(!omnibal::index_measure<std::vector<std::string>>);
+static_assert(!omnibal::index_measure<std::vector<bool>>);
+using keeper = omnibal::keep_home_fn;
+static_assert(std::invocable<keeper, grouping, std::vector<int>, std::vector<double>>);
+static_assert(!std::invocable<keeper, grouping, std::vector<std::string>, std::vector<double>>);
+static_assert(!std::invocable<keeper, grouping, std::vector<int>,
+                              std::vector<omnibal::resources<2>>>);  // bytes are of one kind
+static_assert(!std::invocable<keeper, std::vector<int>, std::vector<int>, std::vector<double>>);

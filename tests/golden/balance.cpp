@@ -1,0 +1,142 @@
+// Prints a digest of what every balancer gives for seeded integers.
+// expected/balance.txt has these lines; where they change on purpose, replace it by the output of
+// this program.
+
+#include "../support/fnv1a.hpp"
+#include "../support/parts.hpp"
+#include "../support/samples.hpp"
+#include "digest.hpp"
+
+#include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/karmarkar_karp.hpp>
+#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/set_costs.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+using golden::digest_of;
+using golden::print;
+
+/// Every balancer on every kind of costs, a line for each.
+template <std::size_t R>
+void print_balancers(std::size_t count) {
+  std::map<std::string, test::fnv1a> hashes;
+  for (auto const& set : test::cost_sets<R>(count, count)) {
+    auto const add = [&](std::string const& name, omnibal::grouping const& parts) {
+      hashes[name].add(digest_of(parts.offsets()));
+      hashes[name].add(digest_of(parts.items()));
+    };
+    auto const cost = std::identity{};
+    for (std::size_t const parts : {1u, 3u, 16u}) {
+      auto const start = omnibal::lpt(set.samples, parts, cost,
+                                      {.count = omnibal::count_policy::at_most_one_apart});
+      add("lpt", omnibal::lpt(set.samples, parts));
+      add("lpt, counts at most one apart", start);
+      add("refine", omnibal::refine(set.samples, start));
+      add("balance_exactly",
+          omnibal::balance_exactly(set.samples, parts, cost, {.nodes = 1000}).parts);
+      if constexpr (R == 1) {
+        add("karmarkar_karp", omnibal::karmarkar_karp(set.samples, parts, test::first_amount));
+        add("deal", omnibal::deal(set.samples, parts, test::first_amount));
+      }
+    }
+  }
+  for (auto const& [name, hash] : hashes) {
+    print(name + ", " + std::to_string(R) + " kinds of cost, " + std::to_string(count) + " samples",
+          hash.value());
+  }
+}
+
+/// Schedules of every policy and tolerance.
+template <std::size_t R>
+void print_schedules(std::size_t count) {
+  using omnibal::remainder_policy;
+  for (double const tolerance : {0.0, 0.005, 0.1}) {
+    test::fnv1a hash;
+    for (auto const& set : test::cost_sets<R>(count, count)) {
+      for (std::size_t const ranks : {1u, 3u, 16u}) {
+        for (auto const remainder :
+             {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
+          auto const schedule = omnibal::schedule_steps(
+              set.samples, ranks,
+              {.seed = count, .epoch = ranks, .tolerance = tolerance, .remainder = remainder});
+          hash.add(digest_of(schedule.cells().offsets()));
+          hash.add(digest_of(schedule.cells().items()));
+        }
+      }
+    }
+    print("schedule_steps, tolerance " + std::to_string(tolerance) + ", " + std::to_string(R) +
+              " kinds of load, " + std::to_string(count) + " groups",
+          hash.value());
+  }
+}
+
+/// The balancers that know about homes, caps and padding, a line for each.
+template <std::size_t R>
+void print_balancers_with_conditions(std::size_t count) {
+  std::map<std::string, test::fnv1a> hashes;
+  for (auto set : test::small_sets<R>(count, count)) {
+    auto const add = [&](std::string const& name, omnibal::grouping_view parts) {
+      hashes[name].add(digest_of(parts.offsets()));
+      hashes[name].add(digest_of(parts.items()));
+    };
+    auto const first = [](omnibal::resources<R> const& amounts) { return amounts[0]; };
+    omnibal::grouping home;
+    for (std::uint32_t rank = 0; rank != 4; ++rank) {
+      for (std::uint32_t i = rank; i < set.samples.size(); i += 4) home.push(i);
+      home.close();
+    }
+    auto const bytes = [](std::uint32_t i) { return 1 + i % 7; };
+    for (double const tolerance : {0.0, 0.05}) {
+      add("keep_home", omnibal::keep_home(home, set.samples, bytes, {.tolerance = tolerance}));
+    }
+    add("balance_set", omnibal::balance_set(set.samples, 4, omnibal::padded_batch{first}));
+    add("balance_set, attention",
+        omnibal::balance_set(set.samples, 4, omnibal::padded_attention{first}));
+    for (std::size_t const parts : {4u, 16u, 200u}) {
+      auto const within =
+          omnibal::balance_within(set.samples, parts, first, std::identity{}, set.capacity);
+      add("balance_within", within.parts);
+      hashes["balance_within"].add(static_cast<std::uint64_t>(within.status));
+      hashes["balance_within"].add(static_cast<std::uint64_t>(within.reason));
+      hashes["balance_within"].add(static_cast<std::uint64_t>(within.lower_bound));
+    }
+    std::erase_if(set.samples, [&](auto const& sample) { return !sample.fits(set.capacity); });
+    add("micro_batches",
+        omnibal::micro_batches(set.samples, 3, first, std::identity{}, set.capacity).cells());
+  }
+  for (auto const& [name, hash] : hashes) {
+    print(name + ", " + std::to_string(R) + " kinds, " + std::to_string(count) + " samples",
+          hash.value());
+  }
+}
+
+}  // namespace
+
+int main() {
+  print_balancers<1>(20);
+  print_balancers<1>(300);
+  print_balancers<2>(300);
+  print_schedules<1>(300);
+  print_schedules<2>(300);
+  print_schedules<2>(20);
+  print_balancers_with_conditions<1>(20);
+  print_balancers_with_conditions<2>(300);
+}

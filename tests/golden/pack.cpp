@@ -1,0 +1,131 @@
+// Prints a digest of what every packer gives for seeded integers.
+// expected/pack.txt has these lines; where they change on purpose, replace it by the output of
+// this program.
+
+#include "../support/fnv1a.hpp"
+#include "../support/packing_digest.hpp"
+#include "../support/samples.hpp"
+#include "../support/stream.hpp"
+#include "digest.hpp"
+
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/tune_capacity.hpp>
+#include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/rng/numpy.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace {
+
+using golden::digest_of;
+using golden::print;
+
+/// Every packer on every kind of samples, a line for each packer.
+template <std::size_t R>
+void print_packers(std::size_t count) {
+  auto const least_left = [](auto const& left, auto const&) {
+    return *std::min_element(left.amounts, left.amounts + R);
+  };
+  std::map<std::string, test::fnv1a> hashes;
+  for (auto const& set : test::all_sets<R>(count, count)) {
+    auto const add = [&](std::string const& name, auto const& pack, auto const&... more) {
+      hashes[name].add(test::digest(pack(set.samples, std::identity{}, set.capacity, more...)));
+    };
+    omnibal::isf_options const rounds{.rounds = 5};
+    auto const most = omnibal::reaches_most(set.capacity);
+    add("next_fit", omnibal::next_fit);
+    add("isf, fisher_yates", omnibal::isf, rounds, most, omnibal::rng::fisher_yates{1});
+    add("isf, feistel", omnibal::isf, rounds, most, omnibal::rng::feistel{2});
+    add("isf, numpy_shuffle", omnibal::isf, rounds, most, omnibal::rng::numpy_shuffle{3});
+    add("best_fit_decreasing", omnibal::best_fit_decreasing);
+    add("best_fit_decreasing, largest share", omnibal::best_fit_decreasing,
+        omnibal::best_fit_options{.measure = omnibal::size_measure::largest_share});
+    add("best_fit_decreasing, a score", omnibal::best_fit_decreasing, omnibal::best_fit_options{},
+        least_left);
+    add("improve", omnibal::improve, omnibal::next_fit(set.samples, std::identity{}, set.capacity));
+  }
+  for (auto const& [name, hash] : hashes) {
+    print(name + ", " + std::to_string(R) + " resources, " + std::to_string(count) + " samples",
+          hash.value());
+  }
+}
+
+template <std::size_t R>
+void print_large_packing() {
+  auto const set = test::small_sets<R>(R, 100'000).back();
+  auto const suffix = ", " + std::to_string(R) + " resources, 100000 samples";
+  auto const demand = std::identity{};
+  print("isf" + suffix, test::digest(omnibal::isf(set.samples, demand, set.capacity)));
+  print("best_fit_decreasing" + suffix,
+        test::digest(omnibal::best_fit_decreasing(set.samples, demand, set.capacity)));
+}
+
+/// The capacities that are chosen, and how good they are to the last bit.
+template <std::size_t R>
+void print_tuned(std::size_t count) {
+  auto const pack = [](auto const& samples, auto const& demand, auto const& capacity) {
+    return omnibal::isf(samples, demand, capacity, {.rounds = 5});
+  };
+  omnibal::tune_options<R> options;
+  options.candidates = 30;
+  options.first_samples = 100;
+  test::fnv1a hash;
+  for (auto const& set : test::all_sets<R>(count, count)) {
+    auto const result =
+        omnibal::tune_capacity(set.samples, std::identity{}, 3.5, pack, {}, options);
+    hash.add(result.packings);
+    for (auto const& judged : result.finalists) {
+      hash.add(digest_of(judged.capacity.amounts));
+      hash.add(judged.groups);
+      hash.add(std::bit_cast<std::uint64_t>(judged.objective));
+    }
+  }
+  print("tune_capacity, " + std::to_string(R) + " resources, " + std::to_string(count) + " samples",
+        hash.value());
+}
+
+template <std::size_t R>
+void print_online(std::size_t count) {
+  test::fnv1a hash;
+  for (auto const& set : test::all_sets<R>(count, count)) {
+    omnibal::online_packer const packer(set.capacity, {.buffer = 32});
+    for (auto const& group : test::run_stream(packer, set.samples).groups) {
+      hash.add(group.pushes);
+      hash.add(digest_of(group.ids));
+    }
+  }
+  print("online_packer, " + std::to_string(R) + " resources, " + std::to_string(count) + " samples",
+        hash.value());
+}
+
+}  // namespace
+
+int main() {
+  for (std::size_t const count : {20u, 300u}) {
+    print_packers<1>(count);
+    print_packers<2>(count);
+    print_packers<3>(count);
+  }
+  print_large_packing<1>();
+  print_large_packing<2>();
+  for (std::size_t const count : {20u, 300u}) {
+    print_tuned<1>(count);
+    print_tuned<2>(count);
+    print_tuned<3>(count);
+  }
+  print_online<1>(300);
+  print_online<2>(300);
+  print_online<3>(300);
+}
