@@ -1,0 +1,45 @@
+#pragma once
+
+/// \file
+/// A number that identifies data.
+
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <bit>
+#include <concepts>
+#include <cstdint>
+
+namespace omnibal::inline v0::detail {
+
+/// A portable 64-bit digest of a sequence of words; equal data have equal digests, and different
+/// data almost surely different ones.
+class data_digest {
+ public:
+  constexpr void add(std::uint64_t word) {
+    value_ = rng::mix((value_ + word) * 0x9e3779b97f4a7c15u + 1);
+  }
+  constexpr void add(double number) {
+    add(std::bit_cast<std::uint64_t>(number + 0.0));  // -0 becomes 0
+  }
+
+  /// Every amount of a weight or of resources.
+  template <amount T>
+  constexpr void add_amounts(T const& amounts) {
+    using working = working_weight<typename weight_of<T>::type>;
+    for (auto const value : to_resources<working>(amounts).amounts) {
+      if constexpr (std::integral<working>) {
+        add(static_cast<std::uint64_t>(value));
+      } else {
+        add(value);
+      }
+    }
+  }
+
+  [[nodiscard]] constexpr std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail

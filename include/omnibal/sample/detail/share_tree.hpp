@@ -1,0 +1,111 @@
+#pragma once
+
+/// \file
+/// Even sequences of several sources, with random access.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Which source a draw takes, and how many draws took it before.
+struct source_draw {
+  std::uint32_t source;
+  std::uint64_t ordinal;
+};
+
+/// An endless sequence of sources in which each appears in proportion to its share, evenly spread.
+///
+/// Two sources make an even sequence where the first has the rounded share of every prefix: the
+/// source of a draw and its ordinal follow from one division. A Huffman tree makes one of many: a
+/// node is a source of its parent, and passes on ordinals as positions. Each node on the way to a
+/// source adds an error of at most 1/2 times the share that the source has of it; in a Huffman tree
+/// the shares of the nodes on the way up grow at least as Fibonacci numbers, so that no prefix is
+/// off by more than half the sum of their reciprocals, 1.68.
+class share_tree {
+ public:
+  /// Precondition: at least one share is positive, and their sum is below 2^32.
+  explicit share_tree(std::vector<std::uint64_t> shares)
+      : shares_(std::move(shares)),
+        leaves_(static_cast<std::uint32_t>(shares_.size())),
+        parents_(2 * shares_.size(), 0) {
+    using entry = std::pair<std::uint64_t, std::uint32_t>;
+    std::priority_queue<entry, std::vector<entry>, std::greater<>> waiting;
+    for (std::uint32_t i = 0; i != leaves_; ++i) {
+      if (shares_[i] != 0) waiting.push({shares_[i], i});
+    }
+    while (waiting.size() > 1) {
+      auto const [left_share, left] = waiting.top();
+      waiting.pop();
+      auto const [right_share, right] = waiting.top();
+      waiting.pop();
+      std::uint32_t const made = leaves_ + static_cast<std::uint32_t>(nodes_.size());
+      nodes_.push_back({left_share + right_share, left_share, left, right});
+      parents_[left] = made;
+      parents_[right] = made;
+      waiting.push({left_share + right_share, made});
+    }
+    period_ = waiting.top().first;
+    root_ = waiting.top().second;
+  }
+
+  /// The sum of the shares. In so many draws from a multiple of it on, each source has its share.
+  [[nodiscard]] std::uint64_t period() const { return period_; }
+
+  /// The share of a source.
+  [[nodiscard]] std::uint64_t share(std::size_t source) const { return shares_[source]; }
+
+  /// The draw at a position.
+  [[nodiscard]] source_draw draw(std::uint64_t position) const {
+    std::uint64_t const periods = position / period_;
+    position %= period_;
+    std::uint32_t at = root_;
+    while (at >= leaves_) {
+      node const& split = nodes_[at - leaves_];
+      std::uint64_t const scaled = position * split.left_share + split.share / 2;
+      std::uint64_t const taken_left = scaled / split.share;
+      bool const is_left = scaled % split.share + split.left_share >= split.share;
+      position = is_left ? taken_left : position - taken_left;
+      at = is_left ? split.left : split.right;
+    }
+    return {at, periods * shares_[at] + position};
+  }
+
+  /// The position of a draw, the inverse of `draw`. Precondition: the position is below 2^64.
+  [[nodiscard]] std::uint64_t position_of(source_draw const& of) const {
+    std::uint64_t const periods = of.ordinal / shares_[of.source];
+    std::uint64_t position = of.ordinal % shares_[of.source];
+    for (std::uint32_t at = of.source; at != root_; at = parents_[at]) {
+      node const& split = nodes_[parents_[at] - leaves_];
+      std::uint64_t const half = split.share / 2;
+      position = at == split.left
+                     ? ((position + 1) * split.share - half - 1) / split.left_share
+                     : (position * split.share + half) / (split.share - split.left_share);
+    }
+    return periods * period_ + position;
+  }
+
+ private:
+  struct node {
+    std::uint64_t share;
+    std::uint64_t left_share;
+    std::uint32_t left;
+    std::uint32_t right;
+  };
+
+  std::vector<std::uint64_t> shares_;
+  std::uint32_t leaves_;
+  std::uint32_t root_;
+  std::uint64_t period_;
+  /// The inner nodes, children first; node k has the number `leaves_ + k`.
+  std::vector<node> nodes_;
+  /// The parent of each source and inner node but the root.
+  std::vector<std::uint32_t> parents_;
+};
+
+}  // namespace omnibal::inline v0::detail

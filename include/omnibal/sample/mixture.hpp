@@ -1,0 +1,179 @@
+#pragma once
+
+/// \file
+/// One stream of samples from several sources.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/permutation.hpp>
+#include <omnibal/sample/detail/data_digest.hpp>
+#include <omnibal/sample/detail/share_tree.hpp>
+#include <omnibal/sample/detail/whole_shares.hpp>
+#include <omnibal/sample/epoch_seed.hpp>
+#include <omnibal/sample/sampler_state.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// What happens when a source of a mixture has no sample left.
+enum class source_end {
+  /// It starts its next epoch, in another order.
+  restart,
+  /// The mixture ends before the first draw for which its source has no sample left.
+  stop,
+};
+
+struct mixture_options {
+  std::uint64_t seed = 0;
+  source_end end = source_end::restart;
+  /// So many consecutive draws come in random order. With 1 the sources alternate as evenly as
+  /// possible; then a rank that takes every R-th draw may see one source alone. The draws of a step
+  /// are a good window.
+  std::uint64_t window = 1;
+};
+
+/// A sample that a mixture draws: the index of its source, which epoch of the source it is in, and
+/// its index inside the source.
+struct mixture_draw {
+  std::uint32_t source;
+  std::uint64_t epoch;
+  std::uint64_t sample;
+
+  [[nodiscard]] friend constexpr bool operator==(mixture_draw const&,
+                                                 mixture_draw const&) = default;
+};
+
+/// A functor from a source to an integer: its number of samples.
+template <class Function, class Source>
+concept size_function =
+    cost_function<Function, Source> && std::integral<demand_result<Function, Source>>;
+
+/// A stream of draws from several sources, each in proportion to its weight, as a function of the
+/// position: the draw at any position can be had without those before it, and the position is all
+/// that a checkpoint must hold.
+///
+/// In every prefix of the stream the number of draws of a source differs from its share of the
+/// length by at most 1.68; by at most 1/2 with two sources. Integer weights whose sum is below 2^32
+/// are quotas: each block of `period()` draws has exactly that many of each source, a block
+/// starting at each multiple. Other weights count as whole numbers of 2^-31 of their sum, positive
+/// ones as one at least. With `options.window` the draws of each window trade places, so that the
+/// above holds at its ends; a multiple of the period keeps quotas.
+///
+/// A source gives its samples in the order that `epoch_sampler` has for its size with the seed
+/// `epoch_seed(options.seed, index of the source)`, epoch after epoch. To share the draws among
+/// ranks, hand the positions that an `epoch_sampler` of `size()` samples in given order takes to
+/// the mixture.
+///
+/// Complexity: construction n log n for n sources; a draw one division for each node on the way to
+/// its source in a Huffman tree of the weights. Memory: about 80 bytes per source. Draws allocate
+/// nothing. Determinism: portable. Sources: Tijdeman, "The chairman assignment problem", 1980,
+/// shows that no sequence stays below 1 - 1/(2n - 2) for all weights; Katona, Nemetz, "Huffman
+/// codes and self-information", 1976, bounds the weights on a way through the tree.
+class mixture {
+ public:
+  /// `size(source)` is the number of samples of a source and `weight(source)` its weight. Errors:
+  /// `std::invalid_argument` for no sources, a size or weight that is negative or not finite, a
+  /// source with a weight but without samples, no positive weight and a window of zero;
+  /// `std::length_error` above 2^31 sources.
+  template <sample_range Sources, size_function<sample_reference<Sources>> Size,
+            cost_function<sample_reference<Sources>> Weight>
+  mixture(Sources const& sources, Size const& size, Weight const& weight,
+          mixture_options const& options = {})
+      : options_(options), tree_(detail::whole_shares(name, sources, weight)) {
+    if (options.window == 0) {
+      detail::throw_invalid(name, "options.window is 0, must be positive");
+    }
+    sources_.reserve(std::ranges::size(sources));
+    for (auto&& source : sources) {
+      std::size_t const index = sources_.size();
+      auto const samples = std::invoke(size, source);
+      detail::check_weight(name, "size", index, samples);
+      if (samples == 0 && tree_.share(index) != 0) {
+        detail::throw_invalid(name,
+                              "source " + detail::to_text(index) + " has a weight but no samples");
+      }
+      sources_.push_back({static_cast<std::uint64_t>(samples), epoch_seed(options.seed, index)});
+    }
+    size_ = find_end();
+  }
+
+  /// The draw at a position. Errors: `std::invalid_argument` for a position at or beyond the end.
+  [[nodiscard]] mixture_draw operator()(std::uint64_t position) const {
+    if (position >= size_) {
+      detail::throw_invalid(name, "position is " + detail::to_text(position) + ", must be below " +
+                                      detail::to_text(size_));
+    }
+    detail::source_draw const drawn = tree_.draw(before_shuffle(position));
+    source_record const& source = sources_[drawn.source];
+    std::uint64_t const epoch = drawn.ordinal / source.size;
+    rng::permutation const order(source.size, epoch_seed(source.seed, epoch));
+    return {drawn.source, epoch, order(drawn.ordinal % source.size)};
+  }
+
+  /// The number of draws until the mixture ends: `most_samples` where it does not.
+  [[nodiscard]] std::uint64_t size() const { return size_; }
+
+  /// The number of draws in which each source has exactly its weight as a whole number.
+  [[nodiscard]] std::uint64_t period() const { return tree_.period(); }
+
+  /// Identifies sizes, weights and options; good as `epoch_options::contents`.
+  [[nodiscard]] std::uint64_t digest() const {
+    detail::data_digest result;
+    result.add(options_.seed);
+    result.add(options_.window);
+    result.add(size_);
+    for (std::size_t i = 0; i != sources_.size(); ++i) {
+      result.add(sources_[i].size);
+      result.add(tree_.share(i));
+    }
+    return result.value();
+  }
+
+ private:
+  static constexpr std::string_view name = "mixture";
+
+  struct source_record {
+    std::uint64_t size;
+    std::uint64_t seed;
+  };
+
+  /// The first position at which an exhausted source would be drawn.
+  [[nodiscard]] std::uint64_t find_end() const {
+    if (options_.end == source_end::restart) return most_samples;
+    std::uint64_t end = most_samples;
+    std::uint64_t const most_periods = most_samples / tree_.period();
+    for (std::size_t i = 0; i != sources_.size(); ++i) {
+      std::uint64_t const size = sources_[i].size;
+      if (tree_.share(i) == 0 || size / tree_.share(i) >= most_periods) continue;
+      end = std::min(end, tree_.position_of({static_cast<std::uint32_t>(i), size}));
+    }
+    return end;
+  }
+
+  /// The place in the even sequence of what comes to a position.
+  [[nodiscard]] std::uint64_t before_shuffle(std::uint64_t position) const {
+    if (options_.window == 1) return position;
+    std::uint64_t const number = position / options_.window;
+    std::uint64_t const first = number * options_.window;
+    std::uint64_t const length = std::min(options_.window, size_ - first);
+    rng::permutation const order(length, epoch_seed(~options_.seed, number));
+    return first + order(position - first);
+  }
+
+  mixture_options options_;
+  detail::share_tree tree_;
+  std::vector<source_record> sources_;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace omnibal::inline v0
