@@ -1,0 +1,73 @@
+#pragma once
+
+/// \file
+/// The layer of an audio tower.
+
+#include <omnibal/cost/detail/sample_cost.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layer_parts.hpp>
+#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/cost/workload.hpp>
+
+#include <cstdint>
+
+namespace omnibal::inline v0 {
+
+/// A layer of an audio tower by the numbers of its public configuration. It works on
+/// `workload::clips`, in tokens after the convolutions (Whisper: 1500 for each window of 30
+/// seconds), without a mask; otherwise as `transformer`, whose comment has the formulas,
+/// preconditions and errors.
+struct audio_transformer {
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  /// 0: hidden / heads.
+  std::int64_t head_size = 0;
+  std::int64_t mlp = 0;
+  mlp_kind feed_forward = mlp_kind::plain;
+  norm_kind norm = norm_kind::layer;
+  attention_kernel kernel = attention_kernel::flash;
+  bool qkv_bias = true;
+  bool output_bias = true;
+  bool mlp_bias = true;
+  bool dropout = false;
+  training_mode training = training_mode::all;
+
+  /// What the layer costs for `batch.clips`.
+  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+                                      byte_sizes const& bytes = {}) const {
+    detail::check_sequences("audio_transformer", "clips", batch.clips);
+    return block().cost(batch.clips, {}, degrees, bytes);
+  }
+
+  /// Forward and backward FLOPs of the whole layer by the tokens of a clip.
+  [[nodiscard]] quadratic_cost sample_cost() const {
+    return detail::sample_cost(*this, &workload::clips);
+  }
+
+ private:
+  [[nodiscard]] detail::transformer_block block() const {
+    detail::transformer_block made{.function = "audio_transformer",
+                                   .hidden = hidden,
+                                   .norm = norm,
+                                   .kernel = kernel,
+                                   .dropout = dropout,
+                                   .training = training};
+    made.self = detail::attention{.hidden = hidden,
+                                  .context_width = hidden,
+                                  .heads = heads,
+                                  .key_value_heads = heads,
+                                  .head_size = head_size,
+                                  .norm = norm,
+                                  .kernel = kernel,
+                                  .input_bias = qkv_bias,
+                                  .output_bias = output_bias,
+                                  .dropout = dropout};
+    made.dense = detail::dense_mlp{
+        .hidden = hidden, .width = mlp, .kind = feed_forward, .has_bias = mlp_bias};
+    return made;
+  }
+};
+
+}  // namespace omnibal::inline v0

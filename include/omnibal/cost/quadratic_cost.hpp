@@ -1,0 +1,69 @@
+#pragma once
+
+/// \file
+/// What a sample costs by its length, as the balancers ask for it.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cost/detail/check_numbers.hpp>
+
+#include <cstdint>
+
+namespace omnibal::inline v0 {
+
+/// The cost linear * length + squared * length^2, in FLOPs where a layer gives it. A functor of a
+/// length: `lpt(lengths, ranks, layer.sample_cost())`; of a sample it is a lambda around it. Costs
+/// add up and multiply: `45 * layer.sample_cost() + head.sample_cost()`.
+///
+/// Determinism: portable. Errors: `std::invalid_argument` for a length that is negative or above
+/// 2^40 and for a negative factor, `std::overflow_error` for a cost above 2^63 - 1.
+struct quadratic_cost {
+  std::int64_t linear = 0;
+  std::int64_t squared = 0;
+
+  [[nodiscard]] constexpr std::int64_t operator()(std::int64_t length) const {
+    if (length < 0 || length > detail::most_tokens || linear < 0 || squared < 0) [[unlikely]] {
+      check(length);
+    }
+    std::int64_t result = 0;
+    if (__builtin_mul_overflow(squared, length, &result) ||
+        __builtin_add_overflow(result, linear, &result) ||
+        __builtin_mul_overflow(result, length, &result)) [[unlikely]] {
+      detail::throw_overflow("quadratic_cost", "the cost of a sample");
+    }
+    return result;
+  }
+
+  [[nodiscard]] friend constexpr quadratic_cost operator+(quadratic_cost left,
+                                                          quadratic_cost const& right) {
+    detail::checked_add("quadratic_cost", "the cost of a token", left.linear, right.linear);
+    detail::checked_add("quadratic_cost", "the cost of a pair", left.squared, right.squared);
+    return left;
+  }
+
+  [[nodiscard]] friend constexpr quadratic_cost operator*(std::int64_t factor,
+                                                          quadratic_cost cost) {
+    if (factor < 0) {
+      detail::throw_number("quadratic_cost", "factor", factor, "must not be negative");
+    }
+    if (__builtin_mul_overflow(factor, cost.linear, &cost.linear) ||
+        __builtin_mul_overflow(factor, cost.squared, &cost.squared)) {
+      detail::throw_overflow("quadratic_cost", "a multiple of a cost");
+    }
+    return cost;
+  }
+
+  [[nodiscard]] friend bool operator==(quadratic_cost const&, quadratic_cost const&) = default;
+
+ private:
+  void check(std::int64_t length) const {
+    detail::check_between("quadratic_cost", "length", length, 0, detail::most_tokens);
+    if (linear < 0) {
+      detail::throw_number("quadratic_cost", "linear", linear, "must not be negative");
+    }
+    if (squared < 0) {
+      detail::throw_number("quadratic_cost", "squared", squared, "must not be negative");
+    }
+  }
+};
+
+}  // namespace omnibal::inline v0

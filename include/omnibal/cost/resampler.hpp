@@ -1,0 +1,111 @@
+#pragma once
+
+/// \file
+/// A fixed number of tokens for each image, whatever its size.
+
+#include <omnibal/cost/detail/attention.hpp>
+#include <omnibal/cost/detail/feed_forward.hpp>
+#include <omnibal/cost/detail/image_tokens.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/detail/products.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layer_parts.hpp>
+#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/workload.hpp>
+
+#include <cstdint>
+
+namespace omnibal::inline v0 {
+
+/// A resampler of one layer (Qwen-VL, MiniCPM-V): learned queries attend to all patches of their
+/// tile or image. The patches are projected to its width and normed, and so are the queries; an MLP
+/// and a last matrix are optional. Kept bytes and FLOPs by the rules of `transformer`, without a
+/// mask; every tensor-parallel rank has the first and last matrix.
+///
+/// Preconditions: `tensor` divides heads and `mlp`; images need `sequences::count`. Complexity,
+/// memory, determinism and errors as `transformer`.
+struct resampler {
+  /// The width of a patch.
+  std::int64_t input = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  /// Tokens that a tile or an image becomes.
+  std::int64_t queries = 0;
+  /// Patches of a tile; 0: there are no tiles.
+  std::int64_t tile_patches = 0;
+  /// 0: no MLP.
+  std::int64_t mlp = 0;
+  /// 0: no last matrix.
+  std::int64_t output = 0;
+  norm_kind norm = norm_kind::layer;
+  mlp_kind feed_forward = mlp_kind::plain;
+  attention_kernel kernel = attention_kernel::flash;
+  /// Of the attention and the MLP.
+  bool has_bias = true;
+  training_mode training = training_mode::all;
+
+  /// What the resampler costs for `batch.tiles` and `batch.images`.
+  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+                                      byte_sizes const& bytes = {}) const {
+    using detail::held;
+    using detail::int128;
+    detail::layer_tally tally(
+        name, degrees, bytes, training,
+        kernel == attention_kernel::flash ? detail::remade::elementwise : detail::remade::scores);
+    check(tally);
+    sequences const images = detail::image_tokens(name, batch, tile_patches);
+    if (images.tokens > 0 && images.count == 0) {
+      detail::throw_number(name, "images.count", 0, "but the images have patches");
+    }
+    int128 const patches = tally.in_sequence(images.tokens);
+    int128 const rows = tally.in_sequence(int128{images.count} * queries);
+    int128 const input_bytes = tally.activation_bytes(patches * input);
+    tally.keep(input_bytes, held::at_norm, detail::needed::for_weights);
+    detail::add_whole(tally, patches, input, hidden, false);
+    detail::add_norm(tally, patches, hidden, norm);
+    tally.parameters(int128{queries} * hidden, held::whole);
+    detail::add_norm(tally, rows, hidden, norm);
+    self().add_to(tally, rows, patches, tally.in_sequence(int128{images.tokens} * queries));
+    if (mlp > 0) {
+      detail::add_norm(tally, rows, hidden, norm);
+      dense().add_to(tally, rows);
+      tally.moved(3 * tally.activation_bytes(rows * hidden), held::at_norm);
+    }
+    if (output > 0) {
+      tally.keep(tally.activation_bytes(rows * hidden), held::at_norm, detail::needed::for_weights);
+      detail::add_whole(tally, rows, hidden, output, false);
+    }
+    int128 const output_bytes = tally.activation_bytes(rows * (output > 0 ? output : hidden));
+    tally.widest(input_bytes + tally.activation_bytes(patches * hidden), held::at_norm);
+    return tally.result({input_bytes, held::at_norm}, {output_bytes, held::at_norm});
+  }
+
+ private:
+  static constexpr char const* name = "resampler";
+
+  [[nodiscard]] detail::attention self() const {
+    return {.hidden = hidden,
+            .context_width = hidden,
+            .heads = heads,
+            .key_value_heads = heads,
+            .norm = norm,
+            .kernel = kernel,
+            .input_bias = has_bias,
+            .output_bias = has_bias};
+  }
+
+  [[nodiscard]] detail::dense_mlp dense() const {
+    return {.hidden = hidden, .width = mlp, .kind = feed_forward, .has_bias = has_bias};
+  }
+
+  void check(detail::layer_tally const& tally) const {
+    detail::check_width(name, "input", input);
+    self().check(tally);
+    detail::check_width(name, "queries", queries);
+    detail::check_between(name, "tile_patches", tile_patches, 0, detail::most_width);
+    if (mlp != 0) dense().check(tally);
+    detail::check_between(name, "output", output, 0, detail::most_width);
+  }
+};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,129 @@
+#pragma once
+
+/// \file
+/// The layer of a language model.
+
+#include <omnibal/cost/detail/sample_cost.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layer_parts.hpp>
+#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/cost/workload.hpp>
+
+#include <cstdint>
+
+namespace omnibal::inline v0 {
+
+/// A layer of a language model by the numbers of its public configuration: attention with grouped
+/// (GQA) or latent (MLA) keys and values, a dense or mixed feed-forward part, and cross-attention.
+///
+/// A layer that exists is `transformer{.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}`.
+/// With h, m the widths, q and k those of all queries and all keys, T tokens, S the sum of squares
+/// of the lengths of the documents:
+///
+/// - forward FLOPs 2T (2hq + 2hk + 3hm) + 2qS (causal, flash); without a gate 2hm, without a mask
+///   or with unfused attention 4qS. Backward takes twice as many. Nothing trained: as many for the
+///   matrices, twice as many for the scores. MLA and experts by their products; routing is even.
+/// - kept bytes of a token, in bf16: norms 8h, queries and output 4q, keys and values 4k, hidden 6m
+///   (plain 4m); per-head norms 2(q + k), layer scales 4h, dropout masks 2h more; unfused attention
+///   2 (with dropout 5) for each score. `selective` makes the outputs of norms and activations
+///   again, or the scores where attention is unfused; `full` keeps the input, 2h. Not counted are a
+///   few numbers for each token or head: statistics of norms and of flash attention. Where nothing
+///   is trained, inputs of matrices are not kept.
+///
+/// Preconditions: all widths positive; `tensor` divides heads, key-value heads (or is a multiple of
+/// them) and hidden widths; heads that it does not divide have to be padded, with `head_size`
+/// given. Complexity: constant. Allocates nothing. Determinism: portable. Errors:
+/// `std::invalid_argument` that names the number, `std::overflow_error` above 2^63 - 1. Source:
+/// Korthikanti et al., "Reducing activation recomputation in large transformer models", 2022
+/// (arXiv 2205.05198); DeepSeek-AI, "DeepSeek-V2", 2024 (arXiv 2405.04434).
+struct transformer {
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  /// 0: as many as heads.
+  std::int64_t kv_heads = 0;
+  /// 0: hidden / heads.
+  std::int64_t head_size = 0;
+  /// The width of the dense feed-forward part; 0 where there are experts only.
+  std::int64_t mlp = 0;
+  mlp_kind feed_forward = mlp_kind::gated;
+  norm_kind norm = norm_kind::rms;
+  query_key_norm head_norm = query_key_norm::none;
+  latent_attention latent{};
+  expert_layer experts{};
+  cross_attention cross{};
+  attention_mask mask = attention_mask::causal;
+  attention_kernel kernel = attention_kernel::flash;
+  bool qkv_bias = false;
+  bool output_bias = false;
+  bool mlp_bias = false;
+  bool dropout = false;
+  training_mode training = training_mode::all;
+
+  /// What the layer costs for `batch.documents` and `batch.context`.
+  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+                                      byte_sizes const& bytes = {}) const {
+    detail::check_sequences("transformer", "documents", batch.documents);
+    check_context(batch);
+    return block().cost(batch.documents, batch.context, degrees, bytes);
+  }
+
+  /// Forward and backward FLOPs of the whole layer by the length of a document, without its
+  /// cross-attention's scores and context.
+  [[nodiscard]] quadratic_cost sample_cost() const {
+    return detail::sample_cost(*this, &workload::documents);
+  }
+
+ private:
+  static void check_context(workload const& batch) {
+    auto const& context = batch.context;
+    detail::check_between("transformer", "context.tokens", context.tokens, 0, detail::most_tokens);
+    detail::int128 const most = detail::int128{batch.documents.tokens} * context.tokens;
+    if (context.pairs >= 0 && context.pairs <= most) return;
+    detail::throw_number(
+        "transformer", "context.pairs", context.pairs,
+        "must be from 0 to the tokens of the documents times those of the context");
+  }
+
+  [[nodiscard]] detail::transformer_block block() const {
+    detail::transformer_block made{.function = "transformer",
+                                   .hidden = hidden,
+                                   .norm = norm,
+                                   .kernel = kernel,
+                                   .dropout = dropout,
+                                   .training = training};
+    detail::attention const self{.hidden = hidden,
+                                 .context_width = hidden,
+                                 .heads = heads,
+                                 .key_value_heads = kv_heads == 0 ? heads : kv_heads,
+                                 .head_size = head_size,
+                                 .latent = latent,
+                                 .head_norm = head_norm,
+                                 .norm = norm,
+                                 .mask = mask,
+                                 .kernel = kernel,
+                                 .input_bias = qkv_bias,
+                                 .output_bias = output_bias,
+                                 .dropout = dropout};
+    bool const has_cross = cross.context_width != 0;
+    if (!has_cross || cross.placement == cross_placement::after_self) made.self = self;
+    if (has_cross) {
+      made.cross = self;
+      made.cross->context_width = cross.context_width;
+      made.cross->latent = {};
+      made.cross->mask = attention_mask::full;
+    }
+    if (experts.routed != 0) {
+      made.experts =
+          detail::expert_mixture{.hidden = hidden, .experts = experts, .kind = feed_forward};
+    }
+    if (mlp != 0 || experts.routed == 0) {
+      made.dense = detail::dense_mlp{
+          .hidden = hidden, .width = mlp, .kind = feed_forward, .has_bias = mlp_bias};
+    }
+    return made;
+  }
+};
+
+}  // namespace omnibal::inline v0

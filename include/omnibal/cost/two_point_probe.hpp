@@ -1,0 +1,130 @@
+#pragma once
+
+/// \file
+/// Bytes of a checkpointed layer from two readings of free memory.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/cost/detail/check_numbers.hpp>
+#include <omnibal/cost/detail/int128_math.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+/// The free memory of a device at its peak, with so many of its layers checkpointed (recomputed).
+struct memory_reading {
+  std::int64_t checkpointed_layers = 0;
+  /// Negative where a trainer knows what was missing.
+  std::int64_t free_bytes = 0;
+
+  [[nodiscard]] friend bool operator==(memory_reading const&, memory_reading const&) = default;
+};
+
+enum class checkpoint_status {
+  ok,
+  /// Not even all layers checkpointed leave as much.
+  infeasible,
+};
+
+/// How many layers must be checkpointed.
+struct checkpoint_count {
+  checkpoint_status status = checkpoint_status::ok;
+  /// All of them where that is not enough.
+  std::int64_t layers = 0;
+  /// What the target lacks then.
+  std::int64_t missing_bytes = 0;
+
+  [[nodiscard]] friend bool operator==(checkpoint_count const&, checkpoint_count const&) = default;
+};
+
+/// The line through two readings, exact. `two_point_probe` makes it.
+class checkpoint_line {
+ public:
+  /// What a checkpointed layer frees.
+  [[nodiscard]] double bytes_per_layer() const {
+    return static_cast<double>(gained_bytes_) / static_cast<double>(gained_layers_);
+  }
+
+  /// Free memory with so many layers checkpointed, rounded down. Errors: `std::invalid_argument`
+  /// for a number of layers that is negative or above 2^24, `std::overflow_error` where the result
+  /// exceeds 64 bits.
+  [[nodiscard]] std::int64_t free_bytes(std::int64_t checkpointed_layers) const {
+    detail::check_between("checkpoint_line", "checkpointed_layers", checkpointed_layers, 0,
+                          detail::most_width);
+    detail::int128 const change =
+        detail::int128{gained_bytes_} * (checkpointed_layers - start_.checkpointed_layers);
+    detail::int128 const result = start_.free_bytes + floored(change, gained_layers_);
+    return detail::to_int64("checkpoint_line", "the free memory", result);
+  }
+
+  /// The fewest of `layers` that must be checkpointed so that `target_bytes` stay free; with a
+  /// target of 0 it is c_max - m2 / slope of the sources, rounded up. Errors: as `free_bytes`.
+  [[nodiscard]] checkpoint_count checkpointed_for(std::int64_t layers,
+                                                  std::int64_t target_bytes = 0) const {
+    std::int64_t const all_free = free_bytes(layers);
+    if (all_free < target_bytes) {
+      detail::int128 const missing = detail::int128{target_bytes} - all_free;
+      return {.status = checkpoint_status::infeasible,
+              .layers = layers,
+              .missing_bytes = detail::to_int64("checkpoint_line", "the missing memory", missing)};
+    }
+    detail::int128 const wanted =
+        (detail::int128{target_bytes} - start_.free_bytes) * gained_layers_;
+    detail::int128 const fewest = start_.checkpointed_layers - floored(-wanted, gained_bytes_);
+    return {.layers = fewest > 0 ? static_cast<std::int64_t>(fewest) : 0};
+  }
+
+ private:
+  friend struct two_point_probe_fn;
+
+  checkpoint_line(memory_reading const& start, std::int64_t gained_layers,
+                  std::int64_t gained_bytes)
+      : start_(start), gained_layers_(gained_layers), gained_bytes_(gained_bytes) {}
+
+  [[nodiscard]] static detail::int128 floored(detail::int128 value, std::int64_t divisor) {
+    detail::int128 const quotient = value / divisor;
+    return value % divisor < 0 ? quotient - 1 : quotient;
+  }
+
+  memory_reading start_;
+  std::int64_t gained_layers_;
+  std::int64_t gained_bytes_;
+};
+
+struct two_point_probe_fn {
+  /// What a checkpointed layer frees, from the free memory of a device with few and with many
+  /// layers checkpointed. Layers of one kind only; where there are more, `affine_fit` with a count
+  /// for each kind takes one reading more than there are kinds.
+  ///
+  /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
+  /// `std::invalid_argument` where the second reading has not more checkpointed layers and more
+  /// free bytes than the first, and for a number of layers that is negative or above 2^24;
+  /// `std::overflow_error` where the difference exceeds 2^63 - 1 bytes. Source: Yao et al.,
+  /// OmniBal, ICML 2025; Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  [[nodiscard]] checkpoint_line operator()(memory_reading const& few,
+                                           memory_reading const& many) const {
+    constexpr std::string_view name = "two_point_probe";
+    detail::check_between(name, "few.checkpointed_layers", few.checkpointed_layers, 0,
+                          detail::most_width);
+    detail::check_between(name, "many.checkpointed_layers", many.checkpointed_layers, 0,
+                          detail::most_width);
+    if (many.checkpointed_layers <= few.checkpointed_layers) {
+      detail::throw_number(name, "many.checkpointed_layers", many.checkpointed_layers,
+                           "must be above " + detail::to_text(few.checkpointed_layers));
+    }
+    if (many.free_bytes <= few.free_bytes) {
+      detail::throw_number(name, "many.free_bytes", many.free_bytes,
+                           "must be above " + detail::to_text(few.free_bytes));
+    }
+    detail::int128 const gained = detail::int128{many.free_bytes} - few.free_bytes;
+    return {few, many.checkpointed_layers - few.checkpointed_layers,
+            detail::to_int64(name, "the difference of the readings", gained)};
+  }
+};
+
+/// Bytes of a checkpointed layer from two readings; see `two_point_probe_fn`.
+inline constexpr two_point_probe_fn two_point_probe{};
+
+}  // namespace omnibal::inline v0

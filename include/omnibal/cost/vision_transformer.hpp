@@ -1,0 +1,91 @@
+#pragma once
+
+/// \file
+/// The layer of a vision tower.
+
+#include <omnibal/cost/detail/image_tokens.hpp>
+#include <omnibal/cost/detail/sample_cost.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layer_parts.hpp>
+#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/cost/workload.hpp>
+
+#include <cstdint>
+
+namespace omnibal::inline v0 {
+
+/// A layer of a vision tower by the numbers of its public configuration. It works on tiles of
+/// `image_size` and on images of their own size, without a mask; otherwise as `transformer`, whose
+/// comment has the formulas, preconditions and errors.
+struct vision_transformer {
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  /// 0: hidden / heads. Give it where heads are padded.
+  std::int64_t head_size = 0;
+  std::int64_t mlp = 0;
+  /// The side of a tile in pixels; 0: there are no tiles.
+  std::int64_t image_size = 0;
+  std::int64_t patch_size = 14;
+  /// Tokens of a tile beside its patches.
+  std::int64_t class_tokens = 0;
+  mlp_kind feed_forward = mlp_kind::plain;
+  norm_kind norm = norm_kind::layer;
+  query_key_norm head_norm = query_key_norm::none;
+  attention_kernel kernel = attention_kernel::flash;
+  bool qkv_bias = true;
+  bool output_bias = true;
+  bool mlp_bias = true;
+  /// A weight for each number of the outputs of attention and feed-forward part.
+  bool layer_scale = false;
+  bool dropout = false;
+  training_mode training = training_mode::all;
+
+  /// Patches and class tokens of a tile. Errors: `std::invalid_argument` where patches do not fill
+  /// it.
+  [[nodiscard]] std::int64_t tile_tokens() const {
+    return detail::tile_tokens(name, image_size, patch_size, class_tokens);
+  }
+
+  /// What the layer costs for `batch.tiles` and `batch.images`.
+  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+                                      byte_sizes const& bytes = {}) const {
+    auto const tokens = detail::image_tokens(name, batch, image_size == 0 ? 0 : tile_tokens());
+    return block().cost(tokens, {}, degrees, bytes);
+  }
+
+  /// Forward and backward FLOPs of the whole layer by the tokens of an image.
+  [[nodiscard]] quadratic_cost sample_cost() const {
+    return detail::sample_cost(*this, &workload::images);
+  }
+
+ private:
+  static constexpr char const* name = "vision_transformer";
+
+  [[nodiscard]] detail::transformer_block block() const {
+    detail::transformer_block made{.function = name,
+                                   .hidden = hidden,
+                                   .norm = norm,
+                                   .kernel = kernel,
+                                   .layer_scale = layer_scale,
+                                   .dropout = dropout,
+                                   .training = training};
+    made.self = detail::attention{.hidden = hidden,
+                                  .context_width = hidden,
+                                  .heads = heads,
+                                  .key_value_heads = heads,
+                                  .head_size = head_size,
+                                  .head_norm = head_norm,
+                                  .norm = norm,
+                                  .kernel = kernel,
+                                  .input_bias = qkv_bias,
+                                  .output_bias = output_bias,
+                                  .dropout = dropout};
+    made.dense = detail::dense_mlp{
+        .hidden = hidden, .width = mlp, .kind = feed_forward, .has_bias = mlp_bias};
+    return made;
+  }
+};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,357 @@
+// Sums made by hand, with small numbers.
+
+#include <omnibal/cost/audio_transformer.hpp>
+#include <omnibal/cost/embedding.hpp>
+#include <omnibal/cost/head.hpp>
+#include <omnibal/cost/patch_embedding.hpp>
+#include <omnibal/cost/projector.hpp>
+#include <omnibal/cost/resampler.hpp>
+#include <omnibal/cost/transformer.hpp>
+#include <omnibal/cost/vision_transformer.hpp>
+
+#include <cstdint>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::recompute_choice;
+using omnibal::transformer;
+using omnibal::workload;
+
+/// Ten tokens: documents of 4 and 6.
+constexpr std::int64_t tokens = 10;
+constexpr std::int64_t squares = 16 + 36;
+
+workload documents() { return {.documents = {.count = 2, .tokens = tokens, .squares = squares}}; }
+
+std::int64_t kept(omnibal::layer_cost const& cost, recompute_choice choice) {
+  return cost[choice].kept_bytes;
+}
+
+}  // namespace
+
+TEST_CASE("grouped queries share keys and values") {
+  transformer const layer{.hidden = 32, .heads = 8, .kv_heads = 2, .head_size = 6, .mlp = 20};
+  auto const cost = layer(documents());
+  std::int64_t const matrices = 2 * 32 * 48 + 2 * 32 * 12 + 3 * 32 * 20;
+  CHECK(cost.parameters == matrices + 2 * 32);
+  CHECK(cost.forward.flops == 2 * tokens * matrices + 2 * 48 * squares);
+  std::int64_t const everything = 8 * 32 + 4 * 48 + 4 * 12 + 6 * 20;
+  CHECK(kept(cost, recompute_choice::none) == tokens * everything);
+  CHECK(kept(cost, recompute_choice::selective) == tokens * (everything - 4 * 32 - 2 * 20));
+  CHECK(kept(cost, recompute_choice::full) == tokens * 2 * 32);
+  // Norms are read and written, and the activation reads two numbers for the one that it writes.
+  CHECK(cost[recompute_choice::selective].extra ==
+        omnibal::work{.flops = 0, .moved_bytes = tokens * (2 * 4 * 32 + 3 * 2 * 20)});
+}
+
+TEST_CASE("the widest operation and what is made again are transient") {
+  transformer const layer{.hidden = 32, .heads = 8, .kv_heads = 2, .head_size = 6, .mlp = 64};
+  auto const cost = layer(documents());
+  std::int64_t const widest = tokens * 6 * 64;
+  CHECK(cost[recompute_choice::none].transient_bytes == widest);
+  for (auto const choice : {recompute_choice::selective, recompute_choice::full}) {
+    CHECK(cost[choice].transient_bytes ==
+          widest + kept(cost, recompute_choice::none) - kept(cost, choice));
+  }
+  transformer const narrow{.hidden = 32, .heads = 8, .kv_heads = 2, .head_size = 6, .mlp = 1};
+  CHECK(narrow(documents())[recompute_choice::none].transient_bytes ==
+        tokens * 2 * (48 + 2 * 12 + 48));
+}
+
+TEST_CASE("biases and layer norms are parameters") {
+  transformer const layer{.hidden = 32,
+                          .heads = 8,
+                          .kv_heads = 2,
+                          .mlp = 20,
+                          .feed_forward = omnibal::mlp_kind::plain,
+                          .norm = omnibal::norm_kind::layer,
+                          .qkv_bias = true,
+                          .output_bias = true,
+                          .mlp_bias = true};
+  std::int64_t const matrices = 2 * 32 * 32 + 2 * 32 * 8 + 2 * 32 * 20;
+  CHECK(layer(documents()).parameters == matrices + 4 * 32 + (32 + 2 * 8) + 32 + (20 + 32));
+}
+
+TEST_CASE("tensor-parallel ranks share matrices and their input biases, and each has the rest") {
+  transformer const layer{.hidden = 32,
+                          .heads = 8,
+                          .kv_heads = 2,
+                          .mlp = 20,
+                          .qkv_bias = true,
+                          .output_bias = true,
+                          .mlp_bias = true};
+  std::int64_t const matrices = 2 * 32 * 32 + 2 * 32 * 8 + 3 * 32 * 20;
+  std::int64_t const shared_biases = 32 + 2 * 8 + 2 * 20;
+  std::int64_t const whole = 32 + 32 + 2 * 32;
+  CHECK(layer(documents()).parameters == matrices + shared_biases + whole);
+  CHECK(layer(documents(), {.tensor = 2}).parameters == (matrices + shared_biases) / 2 + whole);
+}
+
+TEST_CASE("more tensor-parallel ranks than key-value heads have copies of them") {
+  transformer const layer{.hidden = 32, .heads = 8, .kv_heads = 2, .head_size = 6, .mlp = 24};
+  auto const one = layer(documents(), {.tensor = 8});
+  // One head of queries, one of keys and values.
+  std::int64_t const matrices = 2 * 32 * 6 + 2 * 32 * 6 + 3 * 32 * 3;
+  CHECK(one.parameters == matrices + 2 * 32);
+  CHECK(one.forward.flops == 2 * tokens * matrices + 2 * 6 * squares);
+  CHECK(kept(one, recompute_choice::none) == tokens * (8 * 32 + 4 * 6 + 4 * 6 + 6 * 3));
+}
+
+TEST_CASE("norms of queries and keys have a weight for each number or one set for all heads") {
+  transformer layer{.hidden = 32, .heads = 8, .kv_heads = 2, .mlp = 20};
+  auto const plain = layer(documents());
+  layer.head_norm = omnibal::query_key_norm::each_head;
+  auto const each = layer(documents());
+  layer.head_norm = omnibal::query_key_norm::whole_width;
+  auto const whole = layer(documents());
+  CHECK(each.parameters == plain.parameters + 2 * 4);
+  CHECK(whole.parameters == plain.parameters + 32 + 8);
+  CHECK(kept(each, recompute_choice::none) ==
+        kept(plain, recompute_choice::none) + tokens * 2 * (32 + 8));
+  CHECK(kept(each, recompute_choice::selective) == kept(plain, recompute_choice::selective));
+}
+
+TEST_CASE("latent attention compresses keys, values and queries") {
+  transformer layer{
+      .hidden = 32,
+      .heads = 4,
+      .head_size = 6,
+      .mlp = 20,
+      .latent = {.key_value_rank = 5, .query_rank = 7, .rope_size = 2, .value_size = 3}};
+  auto const cost = layer(documents());
+  std::int64_t const queries = 32 * 7 + 7 * 4 * (6 + 2);
+  std::int64_t const others = 32 * (5 + 2) + 5 * 4 * (6 + 3) + 4 * 3 * 32 + 3 * 32 * 20;
+  CHECK(cost.parameters == queries + others + 7 + 5 + 2 * 32);
+  CHECK(cost.forward.flops == 2 * tokens * (queries + others) + 4 * (6 + 2 + 3) * squares);
+  std::int64_t const everything =
+      8 * 32 + 4 * (7 + 5) + 2 * (4 * 8 + 4 * 8 + 4 * 3) + 2 * 4 * 3 + 6 * 20;
+  CHECK(kept(cost, recompute_choice::none) == tokens * everything);
+  CHECK(kept(cost, recompute_choice::selective) ==
+        tokens * (everything - 4 * 32 - 2 * (7 + 5) - 2 * 20));
+
+  layer.latent.query_rank = 0;
+  CHECK(layer(documents()).parameters == 32 * 4 * (6 + 2) + others + 5 + 2 * 32);
+  layer.latent.value_size = 0;
+  CHECK(layer(documents()).forward.flops - layer({}).forward.flops ==
+        2 * tokens * (layer(documents()).parameters - 5 - 2 * 32) + 4 * (6 + 2 + 6) * squares);
+}
+
+TEST_CASE("a mixture computes with active experts and has all of them") {
+  transformer const layer{
+      .hidden = 32, .heads = 8, .experts = {.routed = 16, .active = 3, .shared = 2, .mlp = 10}};
+  auto const cost = layer(documents());
+  std::int64_t const attention = 4 * 32 * 32;
+  std::int64_t const router = 32 * 16;
+  std::int64_t const expert = 3 * 32 * 10;
+  CHECK(cost.parameters == attention + router + 18 * expert + 2 * 32);
+  CHECK(cost.active_parameters == attention + router + 5 * expert + 2 * 32);
+  CHECK(cost.forward.flops == 2 * tokens * (attention + router + 5 * expert) + 2 * 32 * squares);
+  std::int64_t const sent_and_returned = 2 * 3 * 2 * 32;
+  CHECK(kept(cost, recompute_choice::none) ==
+        tokens * (8 * 32 + 8 * 32 + 4 * 16 + sent_and_returned + 5 * 6 * 10));
+}
+
+TEST_CASE("a dense part beside the experts adds up") {
+  transformer layer{.hidden = 32,
+                    .heads = 8,
+                    .mlp = 20,
+                    .experts = {.routed = 16, .active = 3, .shared = 0, .mlp = 10}};
+  auto const both = layer(documents());
+  layer.mlp = 0;
+  auto const mixed = layer(documents());
+  CHECK(both.parameters - mixed.parameters == 3 * 32 * 20);
+  CHECK(kept(both, recompute_choice::none) - kept(mixed, recompute_choice::none) ==
+        tokens * 6 * 20);
+}
+
+TEST_CASE("cross-attention takes its keys from the context") {
+  workload batch = documents();
+  batch.context = {.tokens = 7, .pairs = 33};
+  transformer layer{.hidden = 32, .heads = 8, .kv_heads = 2, .mlp = 20};
+  auto const without = layer(batch);
+  CHECK(without == layer(documents()));
+  layer.cross.context_width = 12;
+  auto const after = layer(batch);
+  std::int64_t const by_token = 2 * 32 * 32;
+  std::int64_t const by_context = 2 * 12 * 8;
+  CHECK(after.parameters - without.parameters == by_token + by_context + 32);
+  CHECK(after.forward.flops - without.forward.flops ==
+        2 * tokens * by_token + 2 * 7 * by_context + 4 * 32 * 33);
+  CHECK(kept(after, recompute_choice::none) - kept(without, recompute_choice::none) ==
+        tokens * (4 * 32 + 4 * 32) + 7 * 4 * 8);
+
+  layer.cross.placement = omnibal::cross_placement::instead_self;
+  auto const instead = layer(batch);
+  CHECK(instead.parameters == by_token + by_context + 3 * 32 * 20 + 2 * 32);
+  CHECK(instead.forward.flops ==
+        2 * tokens * (by_token + 3 * 32 * 20) + 2 * 7 * by_context + 4 * 32 * 33);
+}
+
+TEST_CASE("unfused attention computes what a causal mask hides") {
+  transformer layer{.hidden = 32, .heads = 8, .mlp = 20};
+  auto const causal = layer(documents());
+  layer.mask = omnibal::attention_mask::full;
+  auto const full = layer(documents());
+  layer.mask = omnibal::attention_mask::causal;
+  layer.kernel = omnibal::attention_kernel::unfused;
+  auto const unfused = layer(documents());
+  CHECK(full.forward.flops - causal.forward.flops == 2 * 32 * squares);
+  CHECK(unfused.forward.flops == full.forward.flops);
+  CHECK(kept(unfused, recompute_choice::none) ==
+        kept(full, recompute_choice::none) + 2 * 8 * squares);
+}
+
+TEST_CASE("frozen layers pass gradients on, or do nothing backward") {
+  transformer layer{.hidden = 32, .heads = 8, .mlp = 20};
+  auto const trained = layer(documents());
+  std::int64_t const scores = 2 * 32 * squares;
+  std::int64_t const matrices = trained.forward.flops - scores;
+  CHECK(trained.backward.flops == 2 * (matrices + scores));
+  CHECK(trained.parameter_bytes == 2 * trained.parameters);
+  CHECK(trained.gradient_bytes == 4 * trained.parameters);
+  CHECK(trained.optimizer_bytes == 12 * trained.parameters);
+
+  layer.training = omnibal::training_mode::input_gradients;
+  auto const passing = layer(documents());
+  CHECK(passing.forward == trained.forward);
+  CHECK(passing.backward.flops == matrices + 2 * scores);
+  CHECK(passing.state_bytes() == 2 * trained.parameters);
+  // The inputs of matrices are for the gradients of weights, and nothing else.
+  CHECK(kept(passing, recompute_choice::none) ==
+        kept(trained, recompute_choice::none) - tokens * (4 * 32 + 2 * 20));
+  CHECK(passing[recompute_choice::selective].kept_bytes ==
+        passing[recompute_choice::none].kept_bytes);
+  CHECK(passing[recompute_choice::selective].extra == omnibal::work{});
+  CHECK(kept(passing, recompute_choice::full) == tokens * 2 * 32);
+
+  layer.training = omnibal::training_mode::forward_only;
+  auto const frozen = layer(documents());
+  CHECK(frozen.forward == trained.forward);
+  CHECK(frozen.backward == omnibal::work{});
+  CHECK(frozen.state_bytes() == 2 * trained.parameters);
+  for (auto const& choice : frozen.choices) {
+    CHECK(choice.kept_bytes == 0);
+    CHECK(choice.extra == omnibal::work{});
+    CHECK(choice.transient_bytes == tokens * 2 * 4 * 32);
+  }
+  CHECK(frozen.cut_bytes == trained.cut_bytes);
+}
+
+TEST_CASE("a vision tower adds tiles and images of their own size") {
+  omnibal::vision_transformer const layer{
+      .hidden = 32, .heads = 8, .mlp = 20, .image_size = 28, .patch_size = 7, .class_tokens = 1};
+  CHECK(layer.tile_tokens() == 17);
+  auto const tiles = layer({.tiles = 3});
+  CHECK(tiles == layer({.images = omnibal::equal_sequences({.count = 3, .length = 17})}));
+  auto const images = layer({.images = {.count = 2, .tokens = tokens, .squares = squares}});
+  auto const both =
+      layer({.tiles = 3, .images = {.count = 2, .tokens = tokens, .squares = squares}});
+  CHECK(both.forward.flops == tiles.forward.flops + images.forward.flops);
+  CHECK(both.cut_bytes == (3 * 17 + tokens) * 2 * 32);
+  CHECK(layer(documents()).forward.flops == 0);
+}
+
+TEST_CASE("an audio tower works on clips, without a mask") {
+  omnibal::audio_transformer const layer{.hidden = 32, .heads = 8, .mlp = 20};
+  auto const cost = layer({.clips = {.count = 2, .tokens = tokens, .squares = squares}});
+  std::int64_t const matrices = 4 * 32 * 32 + 2 * 32 * 20;
+  CHECK(cost.parameters == matrices + 4 * 32 + 4 * 32 + 20 + 32);
+  CHECK(cost.forward.flops == 2 * tokens * matrices + 4 * 32 * squares);
+  CHECK(layer(documents()).forward.flops == 0);
+}
+
+TEST_CASE("a projector merges patches") {
+  omnibal::projector layer{
+      .input = 24, .hidden = 10, .output = 8, .tile_tokens = 4, .patches_per_token = 4};
+  // Two tiles of four tokens, and ten patches in three tokens.
+  workload const batch{.tiles = 2, .images = {.count = 1, .tokens = 10, .squares = 100}};
+  auto const cost = layer(batch);
+  CHECK(cost.parameters == 24 * 10 + 10 + 10 * 8 + 8);
+  CHECK(cost.forward.flops == 2 * 11 * (24 * 10 + 10 * 8));
+  CHECK(kept(cost, recompute_choice::none) == 11 * (2 * 24 + 4 * 10));
+  CHECK(kept(cost, recompute_choice::selective) == 11 * (2 * 24 + 4 * 10));
+  CHECK(kept(cost, recompute_choice::full) == 11 * 2 * 24);
+  CHECK(cost.cut_bytes == 11 * 2 * 8);
+  layer.has_norm = true;
+  CHECK(layer(batch).parameters == cost.parameters + 2 * 24);
+  CHECK(kept(layer(batch), recompute_choice::none) == 11 * (4 * 24 + 4 * 10));
+  layer.hidden = 0;
+  CHECK(layer(batch).parameters == 24 * 8 + 8 + 2 * 24);
+  CHECK(layer(batch).forward.flops == 2 * 11 * 24 * 8);
+}
+
+TEST_CASE("a resampler makes a fixed number of tokens of every image") {
+  omnibal::resampler layer{
+      .input = 24, .hidden = 32, .heads = 4, .queries = 5, .tile_patches = 6, .has_bias = false};
+  workload const batch{.tiles = 2, .images = {.count = 1, .tokens = 10, .squares = 100}};
+  auto const cost = layer(batch);
+  std::int64_t const patches = 22;
+  std::int64_t const queries = 15;
+  CHECK(cost.parameters == 24 * 32 + 4 * 32 * 32 + 5 * 32 + 4 * 32);
+  CHECK(cost.forward.flops ==
+        2 * patches * (24 * 32 + 2 * 32 * 32) + 2 * queries * 2 * 32 * 32 + 4 * 32 * 5 * patches);
+  CHECK(kept(cost, recompute_choice::none) ==
+        patches * (2 * 24 + 4 * 32 + 4 * 32) + queries * (4 * 32 + 4 * 32));
+  CHECK(kept(cost, recompute_choice::full) == patches * 2 * 24);
+  CHECK(cost.cut_bytes == queries * 2 * 32);
+  layer.mlp = 9;
+  layer.output = 11;
+  auto const more = layer(batch);
+  CHECK(more.parameters - cost.parameters == 2 * 32 + 2 * 32 * 9 + 32 * 11);
+  CHECK(more.forward.flops - cost.forward.flops == 2 * queries * (2 * 32 * 9 + 32 * 11));
+  CHECK(more.cut_bytes == queries * 2 * 11);
+}
+
+TEST_CASE("the resampler of Qwen-VL has 0.08 billion parameters") {
+  omnibal::resampler const layer{
+      .input = 1664, .hidden = 4096, .heads = 32, .queries = 256, .tile_patches = 1024};
+  auto const parameters = layer({}).parameters;
+  CHECK(parameters > 75'000'000);
+  CHECK(parameters < 85'000'000);
+}
+
+TEST_CASE("embeddings look up, heads compare with all words") {
+  omnibal::embedding const words{.vocabulary = 101, .hidden = 32, .positions = 50};
+  auto const looked_up = words(documents());
+  CHECK(looked_up.parameters == 151 * 32);
+  CHECK(looked_up.flops() == 0);
+  CHECK(looked_up.forward.moved_bytes == tokens * 2 * 2 * 32);
+  CHECK(kept(looked_up, recompute_choice::none) == tokens * 8);
+  CHECK(looked_up.cut_bytes == tokens * 2 * 32);
+  // A vocabulary is padded to a multiple of the ranks.
+  CHECK(words(documents(), {.tensor = 2}).parameters == 51 * 32 + 50 * 32);
+
+  omnibal::head output{.vocabulary = 101, .hidden = 32};
+  auto const compared = output(documents());
+  CHECK(compared.parameters == 101 * 32 + 32);
+  CHECK(compared.forward.flops == 2 * tokens * 32 * 101);
+  CHECK(compared.cut_bytes == 0);
+  CHECK(output(documents(), {.tensor = 2}).forward.flops == 2 * tokens * 32 * 51);
+  output.weights = omnibal::head_weights::tied;
+  CHECK(output(documents()).parameters == 32);
+  CHECK(output(documents()).forward == compared.forward);
+}
+
+TEST_CASE("patches are projected, class tokens are not") {
+  omnibal::patch_embedding const layer{
+      .hidden = 32, .image_size = 28, .patch_size = 7, .class_tokens = 1, .positions = 17};
+  auto const cost = layer({.tiles = 3});
+  CHECK(cost.parameters == (3 * 49 + 1 + 1 + 17) * 32);
+  CHECK(cost.forward.flops == 2 * 3 * 16 * 3 * 49 * 32);
+  CHECK(kept(cost, recompute_choice::none) == 3 * 16 * 3 * 49 * 2);
+  CHECK(cost.cut_bytes == 3 * 17 * 2 * 32);
+}
+
+TEST_CASE("bytes of numbers are the trainer's") {
+  transformer const layer{.hidden = 32, .heads = 8, .mlp = 20};
+  auto const usual = layer(documents());
+  auto const wide =
+      layer(documents(), {}, {.activation = 4, .parameter = 4, .gradient = 8, .optimizer = 0});
+  CHECK(kept(wide, recompute_choice::none) == 2 * kept(usual, recompute_choice::none));
+  CHECK(wide.parameter_bytes == 4 * usual.parameters);
+  CHECK(wide.gradient_bytes == 8 * usual.parameters);
+  CHECK(wide.optimizer_bytes == 0);
+  CHECK(wide.cut_bytes == 2 * usual.cut_bytes);
+}
