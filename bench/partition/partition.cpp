@@ -1,0 +1,301 @@
+/// \file
+/// Cutting chains of layers. The yardsticks are a sum over the first layers where costs add up, and
+/// plain dynamic programming where they do not.
+
+#include "compare.hpp"
+
+#include <omnibal/partition/cut_score.hpp>
+#include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_throughput.hpp>
+#include <omnibal/partition/search.hpp>
+#include <omnibal/rng/below.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+namespace {
+
+/// Layers of about equal costs, 20 % more or less, at whose cuts up to 20 % of a mean stage is
+/// spent, and one stage with memory for 85 % of the mean number of layers.
+struct chain {
+  std::vector<std::int64_t> costs;
+  std::vector<std::int64_t> sums;
+  std::vector<std::int64_t> cut_costs;
+  std::size_t narrow_stage;
+  std::size_t most_layers;
+
+  chain(std::size_t layers, std::size_t stages, std::uint64_t seed)
+      : costs(layers),
+        sums(layers + 1, 0),
+        cut_costs(layers + 1, 0),
+        narrow_stage(stages / 2),
+        most_layers(std::max<std::size_t>(1, layers * 85 / (100 * stages))) {
+    omnibal::rng::engine random(seed);
+    auto const draw = [&](std::uint64_t below) {
+      return static_cast<std::int64_t>(omnibal::rng::below(random, below));
+    };
+    for (std::int64_t& cost : costs) cost = 800'000 + draw(400'001);
+    std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
+    auto const most_at_cut = static_cast<std::uint64_t>(sums.back()) / (5 * stages);
+    for (std::size_t i = 1; i != layers; ++i) cut_costs[i] = draw(most_at_cut + 1);
+  }
+
+  [[nodiscard]] auto cost() const {
+    return [sum = sums.data(), cut = cut_costs.data()](std::size_t, std::size_t first,
+                                                       std::size_t last) {
+      return sum[last] - sum[first] + cut[first] + cut[last];
+    };
+  }
+  [[nodiscard]] auto fits() const {
+    return [narrow = narrow_stage, most = most_layers](std::size_t stage, std::size_t first,
+                                                       std::size_t last) {
+      return stage != narrow || last - first <= most;
+    };
+  }
+};
+
+/// Chains that take turns, because a processor learns the branches of one that it sees again and
+/// again; short ones are timed many at a time.
+class chains {
+ public:
+  explicit chains(benchmark::State const& state)
+      : stages_(static_cast<std::size_t>(state.range(1))) {
+    std::size_t const layers = bench::size_of(state);
+    std::size_t const count = layers > 100'000 ? 1 : 64;
+    for (std::size_t i = 0; i != count; ++i) all_.emplace_back(layers, stages_, i);
+  }
+
+  [[nodiscard]] std::size_t stages() const { return stages_; }
+  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  [[nodiscard]] auto begin() const { return all_.begin(); }
+  [[nodiscard]] auto end() const { return all_.end(); }
+
+ private:
+  std::size_t stages_;
+  std::vector<chain> all_;
+};
+
+/// The sums of the first layers, one addition and one store for each layer. An item is a chain.
+class prefix_sums {
+ public:
+  explicit prefix_sums(chains const& all) : all_(&all), sums_(all.begin()->costs.size()) {}
+
+  void prepare() {}
+  void operator()() {
+    for (chain const& c : *all_) {
+      std::partial_sum(c.costs.begin(), c.costs.end(), sums_.begin());
+      benchmark::DoNotOptimize(sums_.data());
+      benchmark::ClobberMemory();
+    }
+  }
+  [[nodiscard]] std::size_t items() const { return all_->size(); }
+
+ private:
+  chains const* all_;
+  std::vector<std::int64_t> sums_;
+};
+
+/// Dynamic programming over all ends of all stages, as in a textbook. An item is a chain.
+class plain_programming {
+ public:
+  explicit plain_programming(chains const& all) : all_(&all) {}
+
+  void prepare() {}
+  void operator()() {
+    chain const& c = *all_->begin();
+    std::size_t const layers = c.costs.size();
+    auto const cost = c.cost();
+    auto const fits = c.fits();
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    best_.assign(layers + 1, never);
+    best_[layers] = 0;
+    for (std::size_t s = all_->stages(); s-- != 0;) {
+      for (std::size_t first = 0; first <= layers; ++first) {
+        std::int64_t best = never;
+        for (std::size_t last = first + 1; last <= layers; ++last) {
+          std::int64_t const larger = std::max(best_[last], cost(s, first, last));
+          if (larger < best && fits(s, first, last)) best = larger;
+        }
+        best_[first] = best;
+      }
+    }
+    benchmark::DoNotOptimize(best_.data());
+  }
+  [[nodiscard]] std::size_t items() const { return 1; }
+
+ private:
+  chains const* all_;
+  std::vector<std::int64_t> best_;
+};
+
+/// Runs `solve` once for each chain; returns the number of chains.
+template <class Solve>
+std::size_t for_each_chain(chains const& all, Solve const& solve) {
+  for (chain const& c : all) {
+    auto const& result = solve(c);
+    benchmark::DoNotOptimize(&result);
+  }
+  return all.size();
+}
+
+constexpr auto number_of_chains = [](std::size_t count) { return count; };
+
+std::string at(benchmark::State const& state) {
+  return ", " + std::to_string(state.range(0)) + " layers on " + std::to_string(state.range(1)) +
+         " stages";
+}
+
+void minimax(benchmark::State& state) {
+  chains const all(state);
+  omnibal::minimax_workspace<> workspace;
+  bench::compare(
+      state, prefix_sums(all),
+      [&] {
+        return for_each_chain(
+            all, [&](chain const& c) -> auto const& {
+              return omnibal::minimax(c.costs, all.stages(), workspace);
+            });
+      },
+      number_of_chains);
+  if (state.range(0) <= 128) {
+    bench::make_promises(state, {{"minimax: ns" + at(state), "ns_per_item", 2000}});
+  } else if (state.range(0) == 1'000'000) {
+    bench::make_promises(state, {{"minimax: ns" + at(state), "ns_per_item", 4e6},
+                                 {"minimax / prefix sum" + at(state), "ratio", 8}});
+  }
+}
+
+void minimax_of_doubles(benchmark::State& state) {
+  chains const all(state);
+  omnibal::minimax_workspace<double> workspace;
+  auto const as_double = [](std::int64_t cost) { return static_cast<double>(cost); };
+  bench::compare(
+      state, prefix_sums(all),
+      [&] {
+        return for_each_chain(
+            all, [&](chain const& c) -> auto const& {
+              return omnibal::minimax(c.costs, all.stages(), workspace, as_double);
+            });
+      },
+      number_of_chains);
+}
+
+void partition_layers(benchmark::State& state) {
+  chains const all(state);
+  bench::compare(
+      state, plain_programming(all),
+      [&] {
+        return for_each_chain(all, [&](chain const& c) {
+          return omnibal::partition_layers(c.costs, all.stages(), c.cost(), c.fits(),
+                                           {.base = c.costs});
+        });
+      },
+      number_of_chains);
+  if (state.range(0) == 97) {
+    bench::make_promises(state, {{"partition_layers: ns" + at(state), "ns_per_item", 10'000}});
+  } else if (state.range(0) == 1000) {
+    bench::make_promises(state, {{"partition_layers: ns" + at(state), "ns_per_item", 1e6}});
+  }
+}
+
+void partition_layers_without_base(benchmark::State& state) {
+  chains const all(state);
+  bench::compare(
+      state, plain_programming(all),
+      [&] {
+        auto const& c = *all.begin();
+        auto const result = omnibal::partition_layers(c.costs, all.stages(), c.cost(), c.fits());
+        benchmark::DoNotOptimize(&result);
+        return std::size_t{1};
+      },
+      number_of_chains);
+}
+
+void partition_throughput(benchmark::State& state) {
+  chains const all(state);
+  bench::compare(
+      state, plain_programming(all),
+      [&] {
+        return for_each_chain(all, [&](chain const& c) {
+          return omnibal::partition_throughput(c.costs, all.stages(), c.cost(), c.fits(),
+                                               {.micro_batches = 64, .base = c.costs});
+        });
+      },
+      number_of_chains);
+}
+
+/// Scores all neighbours in turn. An item is the whole search.
+class score_all {
+ public:
+  score_all(omnibal::neighbourhood const& near, omnibal::cut_score const& score)
+      : near_(&near), score_(&score) {}
+
+  void prepare() {}
+  void operator()() {
+    double least = std::numeric_limits<double>::max();
+    for (auto const& boundaries : *near_) {
+      double sum = 0;
+      for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
+        sum += (*score_)(s, boundaries[s], boundaries[s + 1]);
+      }
+      least = std::min(least, sum);
+    }
+    benchmark::DoNotOptimize(least);
+  }
+  [[nodiscard]] std::size_t items() const { return 1; }
+
+ private:
+  omnibal::neighbourhood const* near_;
+  omnibal::cut_score const* score_;
+};
+
+/// The best 20 of the 5^7 neighbours of eight stages.
+void search(benchmark::State& state) {
+  chain const c(bench::size_of(state), 8, 0);
+  auto const anchor = omnibal::minimax(c.costs, 8);
+  auto const near = omnibal::neighbours(anchor.boundaries, 2);
+  omnibal::cut_score const score(c.costs, c.costs, 8);
+  auto const measure = [](std::span<std::uint32_t const> boundaries) { return boundaries[1]; };
+  bench::compare(
+      state, score_all(near, score),
+      [&] { return omnibal::search(near, score, 20, measure).candidates.size(); },
+      [](std::size_t) { return std::size_t{1}; });
+  if (state.range(0) == 97) {
+    bench::make_promises(state, {{"search / scoring all neighbours", "ratio", 0.05}});
+  }
+}
+
+void chain_sizes(benchmark::internal::Benchmark* made) {
+  made->ArgNames({"n", "stages"})->UseManualTime()->Unit(benchmark::kMicrosecond);
+  made->Args({97, 4})->Args({97, 16})->Args({128, 16})->Args({10'000, 64})->Args({1'000'000, 4096});
+}
+
+void general_sizes(benchmark::internal::Benchmark* made) {
+  made->ArgNames({"n", "stages"})->UseManualTime()->Unit(benchmark::kMicrosecond);
+  made->Args({97, 16})->Args({1000, 64})->Args({10'000, 2});
+}
+
+BENCHMARK(minimax)->Apply(chain_sizes);
+BENCHMARK(minimax_of_doubles)->Apply(chain_sizes);
+BENCHMARK(partition_layers)->Apply(general_sizes);
+BENCHMARK(partition_layers_without_base)->Apply(general_sizes);
+BENCHMARK(partition_throughput)->Apply(general_sizes);
+BENCHMARK(search)
+    ->ArgNames({"n", "stages"})
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond)
+    ->Args({97, 8})
+    ->Args({10'000, 8});
+
+}  // namespace

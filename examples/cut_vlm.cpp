@@ -1,0 +1,147 @@
+/// \file
+/// Cuts vision-language models into the stages of a pipeline by several rules and shows how even
+/// these are: `cut_vlm --help`.
+
+#include "support/cut_options.hpp"
+#include "support/cut_picture.hpp"
+#include "support/measured_layers.hpp"
+#include "support/staged_files.hpp"
+#include "support/table.hpp"
+#include "support/vlm_cuts.hpp"
+#include "support/vlm_layers.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace examples;
+
+std::string in_gigabytes(std::int64_t bytes) {
+  return fixed(static_cast<double>(bytes) / 1e9, 1) + " GB";
+}
+
+void print_rules(model_cuts const& model, std::int64_t memory_bytes) {
+  std::vector<std::string> header{"stages", "lower bound, ms"};
+  for (named_rule const& one : cut_rules) header.emplace_back(one.name);
+  table shown(header);
+  bool exceeds = false;
+  bool lacks = false;
+  for (stage_comparison const& one : model.by_stages) {
+    std::vector<std::string> row{std::to_string(one.stages),
+                                 fixed(static_cast<double>(one.lower_bound) / 1e6, 1)};
+    for (stage_plan const& plan : one.plans) {
+      bool const is_within = plan.largest_bytes <= memory_bytes;
+      if (!plan.is_feasible()) {
+        row.push_back("needs " + in_gigabytes(plan.largest_bytes));
+        lacks = true;
+        continue;
+      }
+      row.push_back((is_within ? "" : "! ") + fixed(plan.over_bound, 3));
+      exceeds = exceeds || !is_within;
+    }
+    shown.add(std::move(row));
+  }
+  shown.print(std::cout);
+  if (exceeds) std::cout << "!: a stage needs more than " << in_gigabytes(memory_bytes) << '\n';
+  if (lacks) std::cout << "needs: no cuts fit devices with less\n";
+}
+
+/// The stages by the last rule, for the numbers of stages that fit.
+void print_cuts(model_cuts const& model) {
+  auto const fits = [](stage_comparison const& one) { return one[cut_rule::memory].is_feasible(); };
+  if (std::ranges::none_of(model.by_stages, fits)) return;
+  std::cout << '\n';
+  table shown({"layers of each stage, with traffic and memory", "stages", "most memory"});
+  for (stage_comparison const& one : model.by_stages) {
+    if (!fits(one)) continue;
+    stage_plan const& plan = one[cut_rule::memory];
+    std::string counts;
+    for (std::size_t s = 0; s != one.stages; ++s) {
+      if (s != 0) counts += ' ';
+      counts += std::to_string(plan.boundaries[s + 1] - plan.boundaries[s]);
+    }
+    shown.add({counts, std::to_string(one.stages), in_gigabytes(plan.largest_bytes)});
+  }
+  shown.print(std::cout);
+}
+
+model_cuts cut_model(named_model const& given, std::span<vlm_layer const> layers,
+                     cut_options const& options) {
+  if (options.most_stages > layers.size()) {
+    throw std::runtime_error("--stages: is " + std::to_string(options.most_stages) + ", but " +
+                             std::string(given.name) + " has " + std::to_string(layers.size()) +
+                             " layers");
+  }
+  model_cuts result{.name = "InternVL-Chat " + std::string(given.name), .by_stages = {}};
+  for (std::size_t stages = options.least_stages; stages <= options.most_stages; ++stages) {
+    result.by_stages.push_back(compare_cuts(layers, stages, options.machine));
+  }
+  return result;
+}
+
+/// Never replaces an input by an output.
+void check_output(cut_options const& options) {
+  namespace fs = std::filesystem;
+  auto const status = fs::symlink_status(options.svg);
+  if (!fs::exists(status)) return;
+  if (!fs::is_regular_file(status)) {
+    throw std::runtime_error("--svg: " + options.svg.string() + " is not a regular file");
+  }
+  if (fs::exists(options.measured) && fs::equivalent(options.measured, options.svg)) {
+    throw std::runtime_error("--svg: " + options.svg.string() + " is an input");
+  }
+}
+
+void flush_output() {
+  std::cout.flush();
+  if (!std::cout) throw std::runtime_error("cannot write to the standard output");
+}
+
+void run(cut_options const& options) {
+  check_output(options);
+  std::vector<model_cuts> models;
+  std::vector<std::string> kinds;
+  for (named_model const& one : options.models) {
+    auto layers = model_layers(one.model, options.training);
+    if (!options.measured.empty()) use_measured_times(options.measured, layers);
+    models.push_back(cut_model(one, layers, options));
+    kinds.push_back(kinds_of(layers));
+  }
+
+  staged_files files;
+  if (!options.svg.empty()) {
+    files.write(options.svg, [&](std::ostream& out) { write_cut_picture(models, out); });
+  }
+  std::cout << "The slowest stage over the lower bound, by what is made even.\n";
+  for (std::size_t m = 0; m != models.size(); ++m) {
+    std::cout << '\n' << models[m].name << ": layers " << kinds[m] << "\n\n";
+    print_rules(models[m], options.machine.memory_bytes);
+    print_cuts(models[m]);
+  }
+  if (!options.svg.empty()) std::cout << "\nPicture: " << options.svg.string() << '\n';
+  flush_output();
+  files.commit();
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    auto const options = parse_cut_options(count, words);
+    if (options) run(*options);
+    flush_output();
+    return 0;
+  } catch (std::exception const& error) {
+    std::cerr << "cut_vlm: error: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+/// \file
+/// The command line of cut_vlm.
+
+#include "vlm_cuts.hpp"
+#include "vlm_layers.hpp"
+
+#include <omnibal/cost/vision_language_model.hpp>
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace examples {
+
+/// A model that can be cut.
+struct named_model {
+  std::string_view name;
+  omnibal::vision_language_model model;
+};
+
+struct cut_options {
+  std::vector<named_model> models;
+  std::size_t least_stages = 4;
+  std::size_t most_stages = 16;
+  training_setting training;
+  pipeline_machine machine;
+  /// Measured times of layers; empty for none.
+  std::filesystem::path measured;
+  /// The file of the picture; empty for none.
+  std::filesystem::path svg;
+};
+
+/// The options of a command line, or nothing where it asked for help, which has been printed then.
+/// Errors: `std::runtime_error` that names the option and the value.
+[[nodiscard]] std::optional<cut_options> parse_cut_options(int count, char const* const* words);
+
+}  // namespace examples

@@ -1,0 +1,71 @@
+#include "vlm_layers.hpp"
+
+#include <omnibal/cost/embedding.hpp>
+#include <omnibal/cost/head.hpp>
+#include <omnibal/cost/layer_times.hpp>
+#include <omnibal/cost/patch_embedding.hpp>
+#include <omnibal/cost/projector.hpp>
+#include <omnibal/cost/transformer.hpp>
+#include <omnibal/cost/vision_transformer.hpp>
+
+#include <cstddef>
+
+namespace examples {
+
+namespace {
+
+constexpr std::string_view vision_kind = "vision layer";
+constexpr std::string_view language_kind = "language layer";
+
+constexpr std::string_view kind_of(omnibal::patch_embedding const&) { return "patch embedding"; }
+constexpr std::string_view kind_of(omnibal::vision_transformer const&) { return vision_kind; }
+constexpr std::string_view kind_of(omnibal::projector const&) { return "projector"; }
+constexpr std::string_view kind_of(omnibal::embedding const&) { return "embedding"; }
+constexpr std::string_view kind_of(omnibal::transformer const&) { return language_kind; }
+constexpr std::string_view kind_of(omnibal::head const&) { return "head"; }
+
+void add_heads(omnibal::vision_transformer& layer, std::int64_t ranks) {
+  std::int64_t const rest = layer.heads % ranks;
+  if (rest == 0) return;
+  if (layer.head_size == 0) layer.head_size = layer.hidden / layer.heads;
+  layer.heads += ranks - rest;
+}
+
+}  // namespace
+
+std::vector<vlm_layer> model_layers(omnibal::vision_language_model model,
+                                    training_setting const& setting) {
+  add_heads(model.vision.layer, setting.degrees.tensor);
+  std::vector<vlm_layer> result;
+  model.for_each_layer([&](auto const& layer, std::int64_t count) {
+    omnibal::layer_cost const cost = layer(setting.batch, setting.degrees);
+    std::string_view const kind = kind_of(layer);
+    bool const is_in_tower = kind == vision_kind || kind == language_kind;
+    auto const choice = is_in_tower ? setting.recomputed : omnibal::recompute_choice::none;
+    vlm_layer const made{.kind = kind,
+                         .parameters = cost.parameters,
+                         .nanoseconds = omnibal::layer_time{setting.device, choice}(cost),
+                         .state_bytes = cost.state_bytes(),
+                         .kept_bytes = cost[choice].kept_bytes,
+                         .transient_bytes = cost[choice].transient_bytes,
+                         .cut_bytes = cost.cut_bytes};
+    result.insert(result.end(), static_cast<std::size_t>(count), made);
+  });
+  return result;
+}
+
+std::string kinds_of(std::span<vlm_layer const> layers) {
+  std::string result;
+  for (std::size_t first = 0; first != layers.size();) {
+    std::size_t last = first;
+    while (last + 1 != layers.size() && layers[last + 1].kind == layers[first].kind) ++last;
+    if (first != 0) result += ", ";
+    result += std::to_string(first);
+    if (last != first) result.append("-").append(std::to_string(last));
+    result.append(" ").append(layers[first].kind);
+    first = last + 1;
+  }
+  return result;
+}
+
+}  // namespace examples

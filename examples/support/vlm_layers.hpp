@@ -1,0 +1,51 @@
+#pragma once
+
+/// \file
+/// The layers of a vision-language model as a trainer may keep them for cutting them into stages.
+
+#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/vision_language_model.hpp>
+#include <omnibal/cost/workload.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace examples {
+
+/// What a layer takes on one rank for one micro-batch.
+struct vlm_layer {
+  std::string_view kind;
+  std::int64_t parameters = 0;
+  /// Forward and backward, with what is made again.
+  std::int64_t nanoseconds = 0;
+  /// Parameters, gradients and optimizer.
+  std::int64_t state_bytes = 0;
+  std::int64_t kept_bytes = 0;
+  std::int64_t transient_bytes = 0;
+  /// Sent to the next stage where the model is cut after this layer.
+  std::int64_t cut_bytes = 0;
+};
+
+/// How a micro-batch is trained.
+struct training_setting {
+  omnibal::workload batch{};
+  omnibal::parallel_degrees degrees{};
+  omnibal::accelerator device{};
+  /// Of the layers of both towers; the others keep everything.
+  omnibal::recompute_choice recomputed = omnibal::recompute_choice::selective;
+};
+
+/// The modelled layers, from the first to the last. Where the tensor-parallel ranks do not divide
+/// the heads of the vision tower, heads are added until they do.
+[[nodiscard]] std::vector<vlm_layer> model_layers(omnibal::vision_language_model model,
+                                                  training_setting const& setting);
+
+/// `0 patch embedding, 1-45 vision layer, 46 projector`: the runs of equal kinds and their numbers.
+[[nodiscard]] std::string kinds_of(std::span<vlm_layer const> layers);
+
+}  // namespace examples

@@ -1,0 +1,223 @@
+#pragma once
+
+/// \file
+/// The smallest bottleneck under a general stage cost.
+
+#include <omnibal/partition/detail/chain_sums.hpp>
+#include <omnibal/partition/detail/cut_windows.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Dynamic programming over the boundaries, from the last stage to the first, within the windows
+/// that are left at the bottleneck of stages that a greedy walk finds.
+template <class C, class Cost, class Fits>
+class bottleneck_search {
+ public:
+  explicit bottleneck_search(stage_costs<C, Cost, Fits> const& stages) : stages_(stages) {}
+
+  /// The smallest bottleneck, or `never`.
+  [[nodiscard]] C run() {
+    C const walked = walked_bottleneck();
+    if (walked == never<C>) {
+      // Twice the bound is much less work than no limit.
+      C const least = stages_.bound().least_bottleneck();
+      if (least > C{} && least < never<C> / 4 && fill(static_cast<C>(2 * least))) {
+        return cells_.front();
+      }
+    }
+    return fill(walked) ? cells_.front() : never<C>;
+  }
+
+  /// The first boundaries, in lexicographic order, of stages with a bottleneck of at most `limit`.
+  /// Precondition: `run` has returned at most this.
+  void cut_leftmost(C limit, std::vector<std::uint32_t>& boundaries) const {
+    boundaries.assign(stages_.stages() + 1, 0);
+    std::size_t first = 0;
+    for (std::size_t s = 0; s != stages_.stages(); ++s) {
+      first = first_end(s, first, limit);
+      boundaries[s + 1] = static_cast<std::uint32_t>(first);
+    }
+  }
+
+ private:
+  [[nodiscard]] C after(std::size_t boundary, std::size_t position) const {
+    return cells_[windows_.cell(boundary, position)];
+  }
+
+  [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C limit) const {
+    auto const& rules = stages_.rules();
+    if (rules.may_be_empty && windows_.contains(s + 1, first) && after(s + 1, first) <= limit) {
+      return first;
+    }
+    std::size_t last = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
+    while (after(s + 1, last) > limit || stages_.is_over(s, first, last, limit) ||
+           stages_(s, first, last) > limit || !stages_.fits(s, first, last)) {
+      ++last;
+    }
+    return last;
+  }
+
+  /// Computes, for each position in the window of each boundary, the smallest bottleneck of the
+  /// stages from there on. False where the first window has no stages up to the limit.
+  [[nodiscard]] bool fill(C limit) {
+    if (!windows_.narrow(stages_, limit)) return false;
+    std::size_t const count = stages_.stages();
+    cells_.resize(windows_.offsets[count + 1]);
+    cells_.back() = C{};
+    for (std::size_t s = count; s-- != 0;) {
+      find_least_up_to(s + 1);
+      fill_row(s, limit);
+    }
+    return cells_.front() != never<C>;
+  }
+
+  /// For each position of a boundary the least of its cells up to there: it bounds from below what
+  /// a stage that ends further left leads to.
+  void find_least_up_to(std::size_t boundary) {
+    least_.resize(windows_.size(boundary));
+    C least = never<C>;
+    for (std::size_t i = 0; i != least_.size(); ++i) {
+      least = std::min(least, cells_[windows_.offsets[boundary] + i]);
+      least_[i] = least;
+    }
+  }
+
+  void fill_row(std::size_t s, C limit) {
+    auto const& rules = stages_.rules();
+    std::size_t const next_first = windows_.first[s + 1];
+    std::size_t high = windows_.last[s + 1];
+    std::size_t start = high;
+    for (std::size_t first = windows_.last[s] + std::size_t{1}; first-- != windows_.first[s];) {
+      C best = never<C>;
+      C& cell = cells_[windows_.cell(s, first)];
+      cell = never<C>;
+      if (rules.may_cut[first] == 0) continue;
+      if (rules.may_be_empty && windows_.contains(s + 1, first)) best = after(s + 1, first);
+      std::size_t const low = std::max(next_first, first + rules.shortest[s]);
+      while (high >= low && stages_.is_over(s, first, high, limit)) --high;
+      if (high >= low) {
+        start = std::clamp(start, low, high);
+        while (start != low && stages_.bound()(s, first, start) > least_[start - next_first]) {
+          --start;
+        }
+        best = try_ends(s, first, low, start, high, best);
+      }
+      if (best <= limit) cell = best;
+    }
+  }
+
+  /// The best of the ends in [low, high], from `start` on in both directions: to the right the
+  /// bound grows, to the left what follows.
+  [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t start,
+                           std::size_t high, C best) const {
+    std::size_t const next_first = windows_.first[s + 1];
+    C const* const next = cells_.data() + windows_.offsets[s + 1];
+    auto const try_end = [&](std::size_t last) {
+      C const rest = next[last - next_first];
+      if (rest >= best) return;
+      C const larger = std::max(rest, stages_(s, first, last));
+      if (larger < best && stages_.fits(s, first, last)) best = larger;
+    };
+    for (std::size_t last = start; last <= high; ++last) {
+      if (stages_.bound()(s, first, last) >= best) break;
+      try_end(last);
+    }
+    for (std::size_t last = start; last-- > low;) {
+      if (least_[last - next_first] >= best) break;
+      try_end(last);
+    }
+    return best;
+  }
+
+  /// The bottleneck of some stages, in most cases not far from the best; `never` where none are
+  /// found.
+  [[nodiscard]] C walked_bottleneck() const {
+    if (!stages_.bound().is_known()) return never<C>;
+    C low = stages_.bound().least_bottleneck();
+    C gap = static_cast<C>(low / 16 + (std::integral<C> ? 1 : 0));
+    C high = never<C>;
+    for (std::size_t tries = 0; tries != 8 && high == never<C>; ++tries) {
+      if (gap > never<C> / 2 - low) return never<C>;
+      C const limit = static_cast<C>(low + gap);
+      high = walk(limit);
+      if (high == never<C>) low = limit;
+      gap = static_cast<C>(gap * 2);
+    }
+    for (std::size_t tries = 0; tries != 6 && high != never<C>; ++tries) {
+      if (high - low <= high / 256) break;
+      C const limit = middle(low, high);
+      C const walked = walk(limit);
+      (walked == never<C> ? low : high) = walked == never<C> ? limit : walked;
+    }
+    return high;
+  }
+
+  /// The bottleneck of stages that are each about as long as the limit allows, or `never`.
+  [[nodiscard]] C walk(C limit) const {
+    auto const& rules = stages_.rules();
+    C bottleneck{};
+    std::size_t first = 0;
+    for (std::size_t s = 0; s != stages_.stages(); ++s) {
+      walked_stage const walked = walk_stage(s, first, limit);
+      if (walked.cost != never<C>) {
+        bottleneck = std::max(bottleneck, walked.cost);
+        first = walked.last;
+      } else if (!rules.may_be_empty || first < rules.first_cut[s + 1] ||
+                 first > rules.last_cut[s + 1]) {
+        return never<C>;
+      }
+    }
+    return bottleneck;
+  }
+
+  struct walked_stage {
+    C cost;
+    std::size_t last;
+  };
+
+  /// A long stage from `first` on within the limit: the longest where more layers never cost less.
+  [[nodiscard]] walked_stage walk_stage(std::size_t s, std::size_t first, C limit) const {
+    auto const& rules = stages_.rules();
+    auto const low = std::max<std::size_t>(rules.first_cut[s + 1], first + rules.shortest[s]);
+    std::size_t const high =
+        stages_.furthest(s, first, std::max<std::size_t>(first, rules.last_cut[s + 1]), limit);
+    walked_stage good{never<C>, high + 1};
+    std::size_t bad = high + 1;
+    for (std::size_t step = 1; good.cost == never<C> && bad > low; step *= 2) {
+      good.last = bad - std::min(step, bad - low);
+      good.cost = cost_within(s, first, good.last, limit);
+      if (good.cost == never<C>) bad = good.last;
+    }
+    while (good.cost != never<C> && good.last + 1 < bad) {
+      std::size_t const last = good.last + (bad - good.last) / 2;
+      C const cost = cost_within(s, first, last, limit);
+      if (cost == never<C>) {
+        bad = last;
+      } else {
+        good = {cost, last};
+      }
+    }
+    return good;
+  }
+
+  /// The cost of a stage that may be one and is within the limit, or `never`.
+  [[nodiscard]] C cost_within(std::size_t s, std::size_t first, std::size_t last, C limit) const {
+    if (stages_.rules().may_cut[last] == 0) return never<C>;
+    C const cost = stages_(s, first, last);
+    return cost <= limit && stages_.fits(s, first, last) ? cost : never<C>;
+  }
+
+  stage_costs<C, Cost, Fits> const& stages_;
+  cut_windows windows_;
+  std::vector<C> cells_;
+  std::vector<C> least_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,103 @@
+#pragma once
+
+/// \file
+/// Sums of the costs of the first layers.
+
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The type in which the costs of these layers are added.
+template <class Layers, class Cost>
+using chain_weight_of = working_weight<demand_result<Cost, sample_reference<Layers>>>;
+
+inline constexpr measure_names cost_names{};
+
+/// Throws the error of the first integer that is not a valid cost, or of the first sum that leaves
+/// its type. `sums` are those of such costs, modulo 2^64.
+template <class Cost>
+[[noreturn]] void throw_bad_sum(std::string_view function, measure_names const& names,
+                                std::span<std::int64_t const> sums) {
+  for (std::size_t i = 0; i + 1 != sums.size(); ++i) {
+    auto const difference =
+        static_cast<std::uint64_t>(sums[i + 1]) - static_cast<std::uint64_t>(sums[i]);
+    static_cast<void>(
+        checked_cost<std::int64_t>(function, names.amount, i, static_cast<Cost>(difference)));
+    if (sums[i + 1] < 0) break;
+  }
+  throw_overflow(function, names.sum);
+}
+
+/// Makes `sums[i]` the sum of the costs of the first i layers, and calls `cost` once for each
+/// layer, in order. Returns the largest difference of neighbouring sums.
+///
+/// Errors: those of `measure_costs`.
+template <class T, sample_range Layers, class Cost>
+T sum_costs(std::string_view function, Layers const& layers, Cost const& cost, std::vector<T>& sums,
+            measure_names const& names = cost_names) {
+  check_index_count(function, "layers", std::ranges::size(layers));
+  sums.resize(std::ranges::size(layers) + 1);
+  T* next = sums.data();
+  T largest{};
+  if constexpr (std::integral<T>) {
+    std::uint64_t sum = 0;
+    std::int64_t all_bits = 0;
+    *next = 0;
+    for (auto&& layer : layers) {
+      auto const value = static_cast<std::int64_t>(std::invoke(cost, layer));
+      sum += static_cast<std::uint64_t>(value);
+      *++next = static_cast<std::int64_t>(sum);
+      // A bad cost or sum is negative here; the check of each would take most of the time.
+      all_bits |= value | *next;
+      largest = std::max(largest, value);
+    }
+    using cost_type = demand_result<Cost, sample_reference<Layers>>;
+    if (all_bits < 0) throw_bad_sum<cost_type>(function, names, std::span(sums));
+  } else {
+    T sum{};
+    *next = sum;
+    for (auto&& layer : layers) {
+      auto const index = static_cast<std::size_t>(next - sums.data());
+      checked_add(function, names.sum, sum,
+                  checked_cost<T>(function, names.amount, index, std::invoke(cost, layer)));
+      largest = std::max(largest, sum - *next);
+      *++next = sum;
+    }
+  }
+  return largest;
+}
+
+/// At least this much has the largest of `stages` stages that together have `sum`.
+template <class T>
+[[nodiscard]] constexpr T least_largest(T sum, std::size_t stages) {
+  if constexpr (std::floating_point<T>) {
+    // The difference of two sums may be rounded, and so may the quotient.
+    return sum / static_cast<T>(stages) * (1 - 4 * std::numeric_limits<T>::epsilon());
+  } else {
+    auto const count = static_cast<T>(std::min<std::size_t>(stages, max_index_count));
+    return static_cast<T>(sum / count + (sum % count != 0));
+  }
+}
+
+/// Between two numbers, never the larger one where they differ.
+template <class T>
+[[nodiscard]] constexpr T middle(T low, T high) {
+  T const between = static_cast<T>(low + (high - low) / 2);
+  return between < high ? between : low;
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,285 @@
+#pragma once
+
+/// \file
+/// Stages that share the memory of a device with other stages.
+
+#include <omnibal/partition/detail/cut_windows.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
+#include <omnibal/partition/detail/step_time.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Looks for the stages with the least time such that each device has room for all of its stages.
+///
+/// Dynamic programming from the last stage to the first with lists of labels: what the stages from
+/// a position on cost, and what they take on each device, as far as it can matter to the stages
+/// before. A label that is nowhere better than another of its list is dropped.
+template <class C, class Cost, class Fits>
+class device_search {
+ public:
+  /// `least` is a lower bound of the bottleneck, `labels` the most that are kept.
+  device_search(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& time, C least,
+                std::size_t labels)
+      : stages_(stages),
+        memory_(stages.memory()),
+        time_(time),
+        least_(least),
+        most_labels_(labels) {}
+
+  /// True where stages with a bottleneck of at most `limit` are found; `best_time` and
+  /// `best_bottleneck` are theirs then.
+  [[nodiscard]] bool run(C limit) {
+    limit_ = limit;
+    labels_.clear();
+    usage_.clear();
+    is_complete_ = true;
+    if (!windows_.narrow(stages_, limit)) return false;
+    find_most_before();
+    std::size_t const count = stages_.stages();
+    begins_.assign(windows_.offsets[count + 1], 0);
+    ends_.assign(windows_.offsets[count + 1], 0);
+    most_of_cell_ = std::max<std::size_t>(1, most_labels_ / begins_.size());
+    add({least_, C{}}, std::vector<std::int64_t>(devices(), 0));
+    ends_.back() = 1;
+    for (std::size_t s = count; s-- != 0;) {
+      for (std::size_t first = windows_.first[s]; first <= windows_.last[s]; ++first) {
+        fill_cell(s, first);
+      }
+    }
+    best_.reset();
+    for (std::size_t l = begins_.front(); l != ends_.front(); ++l) {
+      outcome const found{time_(labels_[l].bottleneck, labels_[l].sum), labels_[l].bottleneck};
+      if (!best_ || found < *best_) best_ = found;
+    }
+    return best_.has_value();
+  }
+
+  /// False where labels were dropped that might have been needed.
+  [[nodiscard]] bool is_complete() const { return is_complete_; }
+  [[nodiscard]] wide_weight<C> best_time() const { return best_->time; }
+  [[nodiscard]] C best_bottleneck() const { return best_->bottleneck; }
+
+  /// The first boundaries, in lexicographic order, of what `run` has found.
+  void cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
+    boundaries.assign(stages_.stages() + 1, 0);
+    std::vector<std::int64_t> used(devices(), 0);
+    std::vector<C> costs;
+    std::size_t first = 0;
+    for (std::size_t s = 0; s != stages_.stages(); ++s) {
+      first = first_end(s, first, used, costs);
+      boundaries[s + 1] = static_cast<std::uint32_t>(first);
+    }
+  }
+
+ private:
+  struct label {
+    C bottleneck;
+    C sum;
+  };
+
+  struct outcome {
+    wide_weight<C> time;
+    C bottleneck;
+
+    [[nodiscard]] bool operator<(outcome const& other) const {
+      return time < other.time || (time == other.time && bottleneck < other.bottleneck);
+    }
+  };
+
+  [[nodiscard]] std::size_t devices() const { return memory_.devices(); }
+  [[nodiscard]] std::size_t device(std::size_t stage) const { return stage % devices(); }
+  [[nodiscard]] std::span<std::int64_t const> usage(std::size_t index) const {
+    return std::span(usage_).subspan(index * devices(), devices());
+  }
+
+  void add(label const& made, std::span<std::int64_t const> used) {
+    labels_.push_back(made);
+    usage_.insert(usage_.end(), used.begin(), used.end());
+  }
+
+  /// For each boundary and device the most that the stages before may take.
+  void find_most_before() {
+    std::size_t const count = stages_.stages();
+    most_before_.assign((count + 1) * devices(), 0);
+    for (std::size_t s = 0; s != count; ++s) {
+      for (std::size_t d = 0; d != devices(); ++d) {
+        most_before_[(s + 1) * devices() + d] = most_before_[s * devices() + d];
+      }
+      std::int64_t const most =
+          std::min(memory_.bytes(windows_.first[s], windows_.last[s + 1]), memory_.capacity(s));
+      std::int64_t& sum = most_before_[(s + 1) * devices() + device(s)];
+      sum += std::min(most, memory_.capacity(s) - std::min(sum, memory_.capacity(s)));
+    }
+  }
+
+  /// Makes the labels of the stages from `s` on, the first of which begins at `first`.
+  void fill_cell(std::size_t s, std::size_t first) {
+    std::size_t const cell = windows_.cell(s, first);
+    begins_[cell] = labels_.size();
+    auto const& rules = stages_.rules();
+    if (rules.may_cut[first] != 0) {
+      if (rules.may_be_empty && windows_.contains(s + 1, first)) extend(s, first, first, C{});
+      auto const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
+      for (std::size_t last = low; last <= windows_.last[s + 1]; ++last) {
+        if (stages_.is_over(s, first, last, limit_)) break;
+        std::size_t const next = windows_.cell(s + 1, last);
+        if (begins_[next] == ends_[next]) continue;
+        C const cost = stages_(s, first, last);
+        if (cost <= limit_ && cost != never<C> && stages_.fits(s, first, last)) {
+          extend(s, first, last, cost);
+        }
+      }
+    }
+    keep_best(cell);
+    ends_[cell] = labels_.size();
+  }
+
+  /// Puts a stage before each label of the next cell.
+  void extend(std::size_t s, std::size_t first, std::size_t last, C cost) {
+    std::size_t const begin = begins_[windows_.cell(s, first)];
+    std::size_t const next = windows_.cell(s + 1, last);
+    std::int64_t const bytes = memory_.bytes(first, last);
+    for (std::size_t l = begins_[next]; l != ends_[next]; ++l) {
+      used_.assign(usage(l).begin(), usage(l).end());
+      if (bytes > memory_.capacity(s) - used_[device(s)]) continue;
+      used_[device(s)] += bytes;
+      for (std::size_t d = 0; d != devices(); ++d) {
+        // What always fits together with the stages before need not be told apart.
+        if (most_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
+      }
+      label made{std::max(labels_[l].bottleneck, cost), C{}};
+      if (time_.of_sum != 0) {
+        made.sum = labels_[l].sum;
+        checked_add(stages_.function(), "the sum over the stages", made.sum, cost);
+      }
+      if (!is_dominated(made, begin)) add(made, used_);
+    }
+  }
+
+  /// Whether `left` is nowhere worse.
+  [[nodiscard]] static bool is_as_good(label const& left, std::span<std::int64_t const> left_used,
+                                       label const& right,
+                                       std::span<std::int64_t const> right_used) {
+    if (left.bottleneck > right.bottleneck || left.sum > right.sum) return false;
+    for (std::size_t d = 0; d != left_used.size(); ++d) {
+      if (left_used[d] > right_used[d]) return false;
+    }
+    return true;
+  }
+
+  /// Whether a label from `begin` on is as good as one that takes `used_`. If not, drops those than
+  /// which the new one is as good.
+  [[nodiscard]] bool is_dominated(label const& made, std::size_t begin) {
+    for (std::size_t l = begin; l != labels_.size(); ++l) {
+      if (is_as_good(labels_[l], usage(l), made, used_)) return true;
+    }
+    std::size_t kept = begin;
+    for (std::size_t l = begin; l != labels_.size(); ++l) {
+      if (!is_as_good(made, used_, labels_[l], usage(l))) move_label(l, kept++);
+    }
+    resize(kept);
+    return false;
+  }
+
+  void move_label(std::size_t from, std::size_t to) {
+    if (from == to) return;
+    labels_[to] = labels_[from];
+    std::copy_n(usage_.begin() + static_cast<std::ptrdiff_t>(from * devices()), devices(),
+                usage_.begin() + static_cast<std::ptrdiff_t>(to * devices()));
+  }
+
+  void resize(std::size_t count) {
+    labels_.resize(count);
+    usage_.resize(count * devices());
+  }
+
+  /// Drops the labels with the most time where a cell has too many.
+  void keep_best(std::size_t cell) {
+    std::size_t const begin = begins_[cell];
+    std::size_t const count = labels_.size() - begin;
+    if (count <= most_of_cell_) return;
+    is_complete_ = false;
+    std::vector<std::size_t> order(count);
+    for (std::size_t i = 0; i != count; ++i) order[i] = begin + i;
+    auto const time_of = [&](std::size_t l) {
+      return outcome{time_(labels_[l].bottleneck, labels_[l].sum), labels_[l].bottleneck};
+    };
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      if (time_of(a) < time_of(b)) return true;
+      return !(time_of(b) < time_of(a)) && a < b;
+    });
+    order.resize(most_of_cell_);
+    std::sort(order.begin(), order.end());
+    for (std::size_t i = 0; i != order.size(); ++i) move_label(order[i], begin + i);
+    resize(begin + order.size());
+  }
+
+  [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first,
+                                      std::vector<std::int64_t>& used,
+                                      std::vector<C>& costs) const {
+    if (stages_.rules().may_be_empty && windows_.contains(s + 1, first)) {
+      if (leads_to_best(s + 1, first, used, costs)) return first;
+    }
+    std::size_t last =
+        std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
+    for (;; ++last) {
+      std::int64_t const bytes = memory_.bytes(first, last);
+      std::size_t const next = windows_.cell(s + 1, last);
+      if (begins_[next] == ends_[next]) continue;
+      costs.push_back(stages_(s, first, last));
+      used[device(s)] += bytes;
+      bool const is_legal = costs.back() <= limit_ && stages_.fits(s, first, last);
+      if (is_legal && leads_to_best(s + 1, last, used, costs)) return last;
+      costs.pop_back();
+      used[device(s)] -= bytes;
+    }
+  }
+
+  /// Whether stages with these costs, which take this much, are the beginning of the best.
+  [[nodiscard]] bool leads_to_best(std::size_t boundary, std::size_t position,
+                                   std::span<std::int64_t const> used,
+                                   std::span<C const> costs) const {
+    std::size_t const cell = windows_.cell(boundary, position);
+    for (std::size_t l = begins_[cell]; l != ends_[cell]; ++l) {
+      bool fits = true;
+      for (std::size_t d = 0; d != devices(); ++d) {
+        fits = fits && usage(l)[d] <= memory_.capacity(d) - used[d];
+      }
+      if (!fits) continue;
+      label whole = labels_[l];
+      for (std::size_t i = costs.size(); i-- != 0;) {
+        whole.bottleneck = std::max(whole.bottleneck, costs[i]);
+        if (time_.of_sum != 0) whole.sum = static_cast<C>(whole.sum + costs[i]);
+      }
+      if (!(*best_ < outcome{time_(whole.bottleneck, whole.sum), whole.bottleneck})) return true;
+    }
+    return false;
+  }
+
+  stage_costs<C, Cost, Fits> const& stages_;
+  stage_memory const& memory_;
+  step_time<C> time_;
+  C least_;
+  C limit_{};
+  std::size_t most_labels_;
+  std::size_t most_of_cell_ = 0;
+  bool is_complete_ = true;
+  cut_windows windows_;
+  std::vector<label> labels_;
+  std::vector<std::int64_t> usage_;  ///< of each label, device by device
+  std::vector<std::size_t> begins_;  ///< of the labels of each cell
+  std::vector<std::size_t> ends_;
+  std::vector<std::int64_t> most_before_;  ///< of each boundary, device by device
+  std::vector<std::int64_t> used_;         ///< of the label that is made
+  std::optional<outcome> best_;
+};
+
+}  // namespace omnibal::inline v0::detail

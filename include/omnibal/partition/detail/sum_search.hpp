@@ -1,0 +1,104 @@
+#pragma once
+
+/// \file
+/// The smallest sum over the stages under a bound on their bottleneck.
+
+#include <omnibal/check.hpp>
+#include <omnibal/partition/detail/cut_windows.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Dynamic programming over the boundaries, from the last stage to the first. Sums are added in
+/// that order.
+template <class C, class Cost, class Fits>
+class sum_search {
+ public:
+  explicit sum_search(stage_costs<C, Cost, Fits> const& stages) : stages_(stages) {}
+
+  /// The smallest sum of stages that each cost at most `limit`, or `never`.
+  [[nodiscard]] C run(C limit) {
+    limit_ = limit;
+    if (!windows_.narrow(stages_, limit)) return never<C>;
+    std::size_t const count = stages_.stages();
+    cells_.resize(windows_.offsets[count + 1]);
+    cells_.back() = C{};
+    for (std::size_t s = count; s-- != 0;) {
+      std::size_t high = windows_.last[s + 1];
+      for (std::size_t first = windows_.last[s] + std::size_t{1}; first-- != windows_.first[s];) {
+        auto const low =
+            std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
+        while (high >= low && stages_.is_over(s, first, high, limit)) --high;
+        cells_[windows_.cell(s, first)] = least_sum(s, first, low, high);
+      }
+    }
+    return cells_.front();
+  }
+
+  /// The first boundaries, in lexicographic order, with the sum and the limit of the last `run`.
+  /// Returns their bottleneck. Precondition: `run` has found a sum.
+  C cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
+    boundaries.assign(stages_.stages() + 1, 0);
+    C bottleneck{};
+    std::size_t first = 0;
+    for (std::size_t s = 0; s != stages_.stages(); ++s) {
+      C const wanted = cells_[windows_.cell(s, first)];
+      if (!stays(s, first, wanted)) {
+        auto last =
+            std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
+        while (sum_with(s, first, last, never<C>) != wanted) ++last;
+        bottleneck = std::max(bottleneck, stages_(s, first, last));
+        first = last;
+      }
+      boundaries[s + 1] = static_cast<std::uint32_t>(first);
+    }
+    return bottleneck;
+  }
+
+ private:
+  [[nodiscard]] C after(std::size_t boundary, std::size_t position) const {
+    return cells_[windows_.cell(boundary, position)];
+  }
+
+  /// Whether the sum is that of an empty stage.
+  [[nodiscard]] bool stays(std::size_t s, std::size_t first, C wanted) const {
+    return stages_.rules().may_be_empty && windows_.contains(s + 1, first) &&
+           after(s + 1, first) == wanted;
+  }
+
+  [[nodiscard]] C least_sum(std::size_t s, std::size_t first, std::size_t low,
+                            std::size_t high) const {
+    C best = never<C>;
+    if (stages_.rules().may_cut[first] == 0) return best;
+    if (stages_.rules().may_be_empty && windows_.contains(s + 1, first)) {
+      best = after(s + 1, first);
+    }
+    for (std::size_t last = low; last <= high; ++last) {
+      best = std::min(best, sum_with(s, first, last, best));
+    }
+    return best;
+  }
+
+  /// The sum of a stage and of what follows, or `never` where that is not less than `best` or not
+  /// possible.
+  [[nodiscard]] C sum_with(std::size_t s, std::size_t first, std::size_t last, C best) const {
+    C sum = after(s + 1, last);
+    if (sum == never<C> || stages_.bound()(s, first, last) >= best - sum) return never<C>;
+    C const cost = stages_(s, first, last);
+    if (cost > limit_) return never<C>;
+    checked_add(stages_.function(), "the sum over the stages", sum, cost);
+    return sum < best && stages_.fits(s, first, last) ? sum : never<C>;
+  }
+
+  stage_costs<C, Cost, Fits> const& stages_;
+  cut_windows windows_;
+  std::vector<C> cells_;
+  C limit_{};
+};
+
+}  // namespace omnibal::inline v0::detail

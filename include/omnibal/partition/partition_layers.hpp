@@ -1,0 +1,62 @@
+#pragma once
+
+/// \file
+/// The most even stages of a chain under any cost of a stage.
+
+#include <omnibal/concepts.hpp>
+#include <omnibal/partition/detail/best_stages.hpp>
+#include <omnibal/partition/detail/step_time.hpp>
+#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_result.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+struct partition_layers_fn {
+  /// Stages with the smallest possible largest cost, exactly, for any cost of a stage: it may
+  /// depend on the stage, and on what is sent at its cuts. Of all such stages those with the
+  /// leftmost cuts: the first boundaries in lexicographic order.
+  ///
+  /// `layers` is their number, or a range of which only the size counts. `cost(stage, first, last)`
+  /// is what the layers [first, last) cost as that stage, `fits(stage, first, last)` says whether
+  /// they may be it. Both are called for stages with layers only, with the same arguments more than
+  /// once, and for few of all possible ones; an empty stage costs nothing. A cost equal to the
+  /// largest value of its type means that the stage cannot run.
+  ///
+  /// `options.constraints` has the memory and what is fixed about the cuts. Where no stages satisfy
+  /// memory and predicate the result is `infeasible` and says what is missing. Stages that share
+  /// devices are found exactly as long as `options.labels` suffice; `proven` is false where they
+  /// did not, and the result is `not_found` where no stages were found then.
+  ///
+  /// Dynamic programming over the boundaries. With `options.base` a greedy walk finds good stages;
+  /// their bottleneck then leaves each boundary a window and each stage few ends. The result is the
+  /// same. Costs need not grow with the layers.
+  ///
+  /// Complexity: n^2 stages costs at worst; with a base a small multiple of the windows' widths,
+  /// about 5 for each layer at n = 97 on 16 stages and 8 at n = 1000 on 64. Memory: 8 bytes for
+  /// each position of each window, and about 30 per layer and stage. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` for a cost that is negative, not finite, above
+  /// 2^63 - 1 or below its base, fewer layers than stages where empty ones are forbidden, lists of
+  /// the wrong length, and constraints that contradict each other, which are named;
+  /// `std::overflow_error` where the sum of `base` or of the bytes leaves its type;
+  /// `std::length_error` above 2^32 - 1 layers or stages. Source: after Pinar, Aykanat, "Fast
+  /// optimal load balancing algorithms for 1D partitioning", JPDC 2004.
+  template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
+  [[nodiscard]] auto operator()(
+      Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},
+      partition_options<detail::stage_weight_of<Cost>> const& options = {}) const {
+    detail::step_time<detail::stage_weight_of<Cost>> const bottleneck_only;
+    return detail::best_stages(name, detail::count_layers(name, layers), stages, cost, fits,
+                               options, bottleneck_only);
+  }
+
+ private:
+  static constexpr std::string_view name = "partition_layers";
+};
+
+/// The most even stages under any cost of a stage; see `partition_layers_fn`.
+inline constexpr partition_layers_fn partition_layers{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,240 @@
+#pragma once
+
+/// \file
+/// Cuts that are scored cheaply and measured for real.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/partition/detail/cut_ranking.hpp>
+#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// How much may be measured.
+struct search_budget {
+  std::size_t measurements = std::numeric_limits<std::size_t>::max();
+};
+
+/// How far `search` has come.
+template <weight M>
+struct search_progress {
+  std::size_t measurements;  ///< made so far
+  M best;                    ///< the smallest measured value so far
+};
+
+/// Cuts, their score and what was measured.
+template <weight S, weight M>
+struct measured_cuts {
+  std::vector<std::uint32_t> boundaries{};
+  S score{};
+  /// The largest value of its type, or infinity, where nothing was measured.
+  M measured{};
+
+  [[nodiscard]] friend bool operator==(measured_cuts const&, measured_cuts const&) = default;
+};
+
+/// The result of `search`.
+template <weight S, weight M>
+struct search_result {
+  /// The candidates with the best scores, the best first. The first `measurements` were measured.
+  std::vector<measured_cuts<S, M>> candidates{};
+  std::size_t measurements = 0;
+  /// The candidate with the smallest measured value, of equal ones that with the better score; the
+  /// best score where nothing was measured.
+  std::size_t best = 0;
+
+  [[nodiscard]] friend bool operator==(search_result const&, search_result const&) = default;
+};
+
+/// A score of whole boundaries; the less the better.
+template <class Score>
+concept boundaries_score = std::regular_invocable<Score const&, std::span<std::uint32_t const>> &&
+    weight<std::remove_cvref_t<std::invoke_result_t<Score const&, std::span<std::uint32_t const>>>>;
+
+/// A score of whole boundaries, or a functor (stage, first, last) whose sum over the stages it is.
+template <class Score>
+concept cut_scorer = stage_cost<Score> || boundaries_score<Score>;
+
+/// Something that runs stages for a while and says how long that took.
+template <class Measure>
+concept cut_measurement = std::invocable<Measure&, std::span<std::uint32_t const>> &&
+    weight<std::remove_cvref_t<std::invoke_result_t<Measure&, std::span<std::uint32_t const>>>>;
+
+/// A range of boundaries.
+template <class Candidates>
+concept cut_range = std::ranges::input_range<Candidates const> &&
+    std::convertible_to<std::ranges::range_reference_t<Candidates const>,
+                        std::span<std::uint32_t const>>;
+
+/// Goes on to the end of the budget.
+struct measure_all {
+  template <class Progress>
+  [[nodiscard]] constexpr bool operator()(Progress const&) const {
+    return true;
+  }
+};
+
+namespace detail {
+
+/// What a score gives: of a stage where it is one of stages, else of boundaries.
+template <class Score>
+struct score_result {
+  using type =
+      std::remove_cvref_t<std::invoke_result_t<Score const&, std::span<std::uint32_t const>>>;
+};
+template <stage_cost Score>
+struct score_result<Score> {
+  using type = std::remove_cvref_t<
+      std::invoke_result_t<Score const&, std::size_t, std::size_t, std::size_t>>;
+};
+template <class Score>
+using score_type_of = working_weight<typename score_result<Score>::type>;
+
+template <class Measure>
+using measured_type_of =
+    std::remove_cvref_t<std::invoke_result_t<Measure&, std::span<std::uint32_t const>>>;
+
+/// A functor that is asked after each measurement and says whether to go on.
+template <class GoOn, class Measure>
+concept progress_predicate_of = std::predicate < GoOn&,
+        search_progress<measured_type_of<Measure>>
+const& > ;
+
+/// The best of what is offered one by one; of equal scores the earlier.
+template <class S>
+class best_scored {
+ public:
+  explicit best_scored(std::size_t most) : most_(most) {}
+
+  void offer(std::span<std::uint32_t const> boundaries, S score) {
+    auto const place =
+        std::upper_bound(all_.begin(), all_.end(), score,
+                         [](S value, scored<S> const& other) { return value < other.score; });
+    if (place == all_.end() && all_.size() == most_) return;
+    all_.insert(place, {{boundaries.begin(), boundaries.end()}, score});
+    if (all_.size() > most_) all_.pop_back();
+  }
+
+  [[nodiscard]] std::vector<scored<S>>& all() { return all_; }
+
+ private:
+  std::size_t most_;
+  std::vector<scored<S>> all_;
+};
+
+}  // namespace detail
+
+struct search_fn {
+  /// OmniBal's search: scores candidates cheaply, measures the `top_k` with the best scores for
+  /// real, and says which is fastest. The less the better for scores and measured values.
+  ///
+  /// `candidates` is the result of `neighbours` or any range of boundaries. `score` is called with
+  /// (stage, first, last) and gives the part of a stage, as `cut_score` does; or it is called with
+  /// boundaries and gives the whole. The best neighbours under a score of stages are found without
+  /// going through all of them, equal ones in lexicographic order; else every candidate is scored,
+  /// and of equal ones the earlier is better. Scores may be negative. `measure` is called with
+  /// boundaries; infinity says that they could not be run. After each call `go_on` gets a
+  /// `search_progress` and may end the search, for instance at a time limit, as does
+  /// `budget.measurements`.
+  ///
+  /// Complexity: for neighbours and a score of stages (2 radius + 1)^2 calls of `score` for each
+  /// stage and a search of about `top_k` times stages times positions; else a call for each
+  /// candidate. Memory: that of the search. Determinism: portable for integer scores and a portable
+  /// `measure`. Errors: `std::invalid_argument` for no `top_k`, scores that are not finite and
+  /// measured values that are NaN; `std::overflow_error` where the sum of integer scores leaves its
+  /// type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing the K best
+  /// solutions to discrete optimization problems", Management Science 1972.
+  template <cut_range Candidates, cut_scorer Score, cut_measurement Measure,
+            detail::progress_predicate_of<Measure> GoOn = measure_all>
+  [[nodiscard]] auto operator()(Candidates const& candidates, Score const& score, std::size_t top_k,
+                                Measure&& measure, search_budget const& budget = {},
+                                GoOn go_on = {}) const {
+    using score_type = detail::score_type_of<Score>;
+    using measured_type = detail::measured_type_of<Measure>;
+    if (top_k == 0) detail::throw_invalid(name, "top_k is 0, must be positive");
+    constexpr measured_type not_measured = std::numeric_limits<measured_type>::has_infinity
+                                               ? std::numeric_limits<measured_type>::infinity()
+                                               : std::numeric_limits<measured_type>::max();
+    search_result<score_type, measured_type> result;
+    for (auto& candidate : best_of<score_type>(candidates, score, top_k)) {
+      result.candidates.push_back({std::move(candidate.boundaries), candidate.score, not_measured});
+    }
+    for (auto& candidate : result.candidates) {
+      if (result.measurements == budget.measurements) break;
+      candidate.measured = measure(std::span<std::uint32_t const>(candidate.boundaries));
+      if (candidate.measured != candidate.measured) {
+        detail::throw_invalid(name, "a measured value is " + detail::to_text(candidate.measured));
+      }
+      if (candidate.measured < result.candidates[result.best].measured) {
+        result.best = result.measurements;
+      }
+      ++result.measurements;
+      search_progress<measured_type> const progress{result.measurements,
+                                                    result.candidates[result.best].measured};
+      if (!go_on(progress)) break;
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "search";
+
+  template <class S, class Candidates, class Score>
+  [[nodiscard]] static std::vector<detail::scored<S>> best_of(Candidates const& candidates,
+                                                              Score const& score,
+                                                              std::size_t top_k) {
+    if constexpr (stage_cost<Score> && std::same_as<Candidates, neighbourhood>) {
+      std::vector<detail::scored<S>> result;
+      detail::cut_ranking<S> ranking(name, candidates, score);
+      while (result.size() != top_k) {
+        auto found = ranking.next();
+        if (!found) break;
+        result.push_back(*std::move(found));
+      }
+      return result;
+    } else {
+      detail::best_scored<S> best(top_k);
+      for (auto&& candidate : candidates) {
+        std::span<std::uint32_t const> const boundaries(candidate);
+        best.offer(boundaries, whole_score<S>(boundaries, score));
+      }
+      return std::move(best.all());
+    }
+  }
+
+  template <class S, class Score>
+  [[nodiscard]] static S whole_score(std::span<std::uint32_t const> boundaries,
+                                     Score const& score) {
+    S sum{};
+    if constexpr (stage_cost<Score>) {
+      for (std::size_t s = boundaries.size(); s-- > 1;) {
+        sum = detail::add_scores(name,
+                                 static_cast<S>(score(s - 1, std::size_t{boundaries[s - 1]},
+                                                      std::size_t{boundaries[s]})),
+                                 sum);
+      }
+    } else {
+      sum = static_cast<S>(score(boundaries));
+    }
+    detail::check_score(name, sum);
+    return sum;
+  }
+};
+
+/// Cuts that are scored cheaply and measured for real; see `search_fn`.
+inline constexpr search_fn search{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# cut_vlm prints its table and draws it, replaces modelled times by measured ones, and where
+# something is wrong says what, with an exit status that is not zero and no picture.
+#
+# usage: cut_vlm.sh PROGRAM
+set -u
+program=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+complain() {
+  echo "FAILED: $1"
+  echo "  the message was: $(cat message)"
+  failures=$((failures + 1))
+}
+
+"$program" --svg pictures/cuts.svg >output 2>message || complain "default: it fails"
+grep -q '^Picture: pictures/cuts.svg$' output || complain "default: the output names no picture"
+[ "$(ls -A pictures)" = cuts.svg ] || complain "default: $(ls -A pictures) is left"
+[ "$(grep -cE '^(4|5|6|7|8|9|1[0-6]) {3,}[0-9]' output)" -eq 26 ] ||
+  complain "default: rows are missing"
+"$program" --svg again.svg >again 2>message || complain "again: it fails"
+cmp pictures/cuts.svg again.svg || complain "equal input gives another picture"
+grep -q ' needs [0-9]' output || complain "default: 6+34B fits four stages"
+if command -v xmllint >/dev/null; then
+  xmllint --noout pictures/cuts.svg || complain "xmllint refuses the picture"
+fi
+
+"$program" --memory 1 --stages 8 8 >output 2>message || complain "too little memory: it fails"
+[ "$(grep -c ' needs [0-9]' output)" -eq 2 ] || complain "too little memory: it does not say so"
+grep -q 'layers of each stage' output && complain "too little memory: there are cuts"
+
+# A tower that takes no time leaves its layers to the first stages.
+printf 'layer,forward_ms,backward_ms\n0-46,0,0\n' >times.csv
+"$program" --model 6+20B --stages 2 2 --recompute full --measured times.csv >output 2>message ||
+  complain "measured: it fails"
+grep -qE '^7[0-9] 2[0-9] +2 ' output || complain "measured: the cuts are others: $(cat output)"
+
+# refuses NAME "PART|PART|..." ARGUMENT... : the program fails, its message has all parts, and no
+# picture is left
+refuses() {
+  local name=$1 parts=$2 part
+  shift 2
+  "$program" "$@" --svg left/x.svg >output 2>message
+  local status=$?
+  [ "$status" -eq 1 ] || complain "$name: exit status $status"
+  [ ! -s output ] || complain "$name: there is output"
+  [ ! -e left ] || complain "$name: a picture is left"
+  while IFS= read -r part; do
+    grep -qF -- "$part" message || complain "$name: '$part' is not in the message"
+  done <<<"cut_vlm: error: ${parts:+$'\n'}${parts//|/$'\n'}"
+}
+
+refuses "unknown model" '--model|7B' --model 7B
+refuses "no stages" '--stages|is 0' --stages 0 4
+refuses "octal stages" '--stages|is 010' --stages 4 010
+refuses "stages the wrong way round" '--stages: 5 is above 4' --stages 5 4
+refuses "more stages than layers" '--stages: is 98|6+20B has 97 layers' --stages 4 98
+refuses "ranks that are not offered" '--tensor|3' --tensor 3
+refuses "no memory" '--memory|is 0' --memory 0
+refuses "no link" '--link|is -1' --link -1
+refuses "memory that is no integer" '--memory|is 80.5' --memory 80.5
+refuses "no documents" '--documents|is 0' --documents 0
+refuses "too much work" 'exceeds the largest value' --documents 1024 --length 1048576
+refuses "measured times of two models" '--measured|--model' --measured times.csv
+refuses "measured times without a name" '--measured is empty' --model 6+20B --measured ''
+refuses "absent file" 'absent.csv: cannot open' --model 6+20B --measured absent.csv
+printf 'layer,forward_ms,backward_ms\n1-45,3,4\n96,1,x\n' >bad.csv
+refuses "bad file" 'bad.csv: record 2 (line 3)|"backward_ms" is "x"' \
+  --model 6+20B --measured bad.csv
+printf 'layer,forward_ms,backward_ms\n0-96,0,0\n' >zeros.csv
+refuses "no time at all" 'zeros.csv|all layers take no time' --model 6+20B --measured zeros.csv
+
+# Outputs that must not be replaced, or cannot be written.
+refuses_output() {
+  local name=$1 part=$2
+  shift 2
+  "$program" --model 6+20B --measured times.csv --svg "$1" >output 2>message &&
+    complain "$name: exit status 0"
+  [ ! -s output ] || complain "$name: there is output"
+  grep -qF -- "$part" message || complain "$name: '$part' is not in the message"
+}
+cp times.csv kept.csv
+refuses_output "picture in place of the input" 'is an input' ./times.csv
+cmp times.csv kept.csv || complain "the input changed"
+mkdir -p folder.svg
+refuses_output "picture in place of a directory" 'not a regular file' folder.svg
+refuses_output "picture below a file" 'cannot write' times.csv/below/x.svg
+refuses_output "picture without a name" '--svg is empty' ''
+
+"$program" --stages 4 5 --svg left/x.svg >/dev/full 2>message &&
+  complain "full output: exit status 0"
+[ ! -e left ] || complain "full output: a picture is left"
+grep -qF 'cannot write to the standard output' message || complain "full output: no message"
+
+[ "$failures" -eq 0 ] && echo "all right"
+exit "$((failures != 0))"

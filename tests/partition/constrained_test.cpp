@@ -1,0 +1,236 @@
+// partition_layers and partition_throughput against all cuts of short chains, under every
+// constraint.
+
+#include "all_cuts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_throughput.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::empty_stages;
+using omnibal::partition_constraints;
+using omnibal::partition_status;
+using test::cuts;
+
+/// A chain with costs at its cuts, stages that differ, and a predicate that forbids some stages.
+struct chain {
+  std::vector<std::int64_t> costs;
+  std::vector<std::int64_t> cut_costs;
+  std::vector<std::int64_t> stage_costs;
+  std::uint64_t forbidden = 0;  ///< in how many of 16 cases a stage does not fit
+
+  [[nodiscard]] std::int64_t sum(std::size_t first, std::size_t last) const {
+    std::int64_t result = 0;
+    for (std::size_t l = first; l != last; ++l) result += costs[l];
+    return result;
+  }
+  [[nodiscard]] std::int64_t cost(std::size_t stage, std::size_t first, std::size_t last) const {
+    return sum(first, last) + cut_costs[first] + cut_costs[last] + stage_costs[stage];
+  }
+  [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
+    return (stage * 31 + first * 17 + last * 101 + costs.size()) * 0x9e3779b97f4a7c15u >> 60 >=
+           forbidden;
+  }
+};
+
+struct problem {
+  chain layers;
+  std::size_t stages;
+  partition_constraints constraints;
+};
+
+chain random_chain(test::random_amounts& random, std::size_t count, std::size_t stages) {
+  chain result;
+  std::int64_t const limit = random.between(0, 3) == 0 ? 2 : 100;
+  for (std::size_t l = 0; l != count; ++l) result.costs.push_back(random.between(0, limit));
+  bool const has_cut_costs = random.between(0, 2) != 0;
+  for (std::size_t i = 0; i != count + 1; ++i) {
+    result.cut_costs.push_back(has_cut_costs ? random.between(0, limit / 2) : 0);
+  }
+  bool const stages_differ = random.between(0, 2) == 0;
+  for (std::size_t s = 0; s != stages; ++s) {
+    result.stage_costs.push_back(stages_differ ? random.between(0, limit) : 0);
+  }
+  if (random.between(0, 3) == 0) {
+    result.forbidden = static_cast<std::uint64_t>(random.between(1, 9));
+  }
+  return result;
+}
+
+std::vector<std::int64_t> list(test::random_amounts& random, std::size_t count, std::int64_t low,
+                               std::int64_t high) {
+  std::vector<std::int64_t> result(count);
+  for (std::int64_t& value : result) value = random.between(low, high);
+  return result;
+}
+
+partition_constraints random_constraints(test::random_amounts& random, std::size_t count,
+                                         std::size_t stages) {
+  auto const index = [&](std::size_t below) {
+    return static_cast<std::uint32_t>(random.between(0, static_cast<std::int64_t>(below) - 1));
+  };
+  auto const is_drawn = [&](std::int64_t of) { return random.between(1, of) == 1; };
+  auto const last = static_cast<std::int64_t>(count);
+  partition_constraints result;
+  if (is_drawn(3) || count < stages) result.empty = empty_stages::allowed;
+  if (is_drawn(2)) {
+    result.bytes = list(random, count, 0, 20);
+    auto const mean = 10 * last / static_cast<std::int64_t>(stages);
+    if (stages % 2 == 0 && is_drawn(2)) result.devices = stages / 2;
+    std::size_t const devices = result.devices == 0 ? stages : result.devices;
+    std::int64_t const share = result.devices == 0 ? 1 : 2;
+    result.capacity = list(random, is_drawn(2) ? 1 : devices, mean / 2 * share, mean * 2 * share);
+  }
+  if (is_drawn(4)) result.min_layers = list(random, is_drawn(2) ? 1 : stages, 0, 3);
+  if (is_drawn(4)) result.max_layers = list(random, is_drawn(2) ? 1 : stages, 1, last);
+  if (count == 0) return result;
+  while (is_drawn(5)) result.pinned.push_back({index(count), index(stages)});
+  while (count > 1 && is_drawn(3)) result.forbidden_cuts.push_back(1 + index(count - 1));
+  while (is_drawn(5)) {
+    std::uint32_t const first = index(count);
+    std::uint32_t const length = index(3);
+    result.tied.push_back({first, std::min(first + length, static_cast<std::uint32_t>(count - 1))});
+  }
+  return result;
+}
+
+problem random_problem(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  auto const stages = static_cast<std::size_t>(random.between(1, 5));
+  auto const count = static_cast<std::size_t>(random.between(random.between(0, 3) == 0 ? 0 : 4, 9));
+  chain layers = random_chain(random, count, stages);
+  auto constraints = random_constraints(random, count, stages);
+  return {std::move(layers), stages, std::move(constraints)};
+}
+
+/// Bottleneck and sum of stages; negative where a stage does not fit.
+struct stage_sums {
+  std::int64_t bottleneck = 0;
+  std::int64_t sum = 0;
+};
+
+stage_sums sums_of(chain const& layers, cuts const& boundaries) {
+  stage_sums result;
+  for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
+    if (boundaries[s] == boundaries[s + 1]) continue;
+    if (!layers.fits(s, boundaries[s], boundaries[s + 1])) return {-1, -1};
+    std::int64_t const cost = layers.cost(s, boundaries[s], boundaries[s + 1]);
+    result.bottleneck = std::max(result.bottleneck, cost);
+    result.sum += cost;
+  }
+  return result;
+}
+
+using objective_and_bottleneck = std::pair<std::int64_t, std::int64_t>;
+
+/// The best by trying all, for (micro-batches - 1) * bottleneck + sum, or for the bottleneck where
+/// there are no micro-batches.
+test::best_cuts<objective_and_bottleneck> best_of_all(problem const& given,
+                                                      std::int64_t micro_batches) {
+  test::best_cuts<objective_and_bottleneck> best;
+  test::for_all_cuts(
+      given.layers.costs.size(), given.stages, given.constraints.empty, [&](cuts const& tried) {
+        if (!test::obeys_rules(tried, given.constraints)) return;
+        if (test::missing_bytes(tried, given.constraints) > 0) return;
+        stage_sums const sums = sums_of(given.layers, tried);
+        if (sums.bottleneck < 0) return;
+        std::int64_t const objective =
+            micro_batches == 0 ? sums.bottleneck : (micro_batches - 1) * sums.bottleneck + sums.sum;
+        best.offer({objective, sums.bottleneck}, tried);
+      });
+  return best;
+}
+
+/// The least that all capacities lack where only rules and memory count.
+std::int64_t least_missing(problem const& given) {
+  test::best_cuts<std::int64_t> best;
+  test::for_all_cuts(
+      given.layers.costs.size(), given.stages, given.constraints.empty, [&](cuts const& tried) {
+        if (!test::obeys_rules(tried, given.constraints)) return;
+        best.offer(std::max<std::int64_t>(0, test::missing_bytes(tried, given.constraints)), tried);
+      });
+  return best.value;
+}
+
+bool can_be_cut(problem const& given) {
+  bool found = false;
+  test::for_all_cuts(
+      given.layers.costs.size(), given.stages, given.constraints.empty,
+      [&](cuts const& tried) { found = found || test::obeys_rules(tried, given.constraints); });
+  return found;
+}
+
+omnibal::partition_result<std::int64_t> solve(problem const& given, std::int64_t micro_batches,
+                                              bool with_base) {
+  auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return given.layers.cost(stage, first, last);
+  };
+  auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return given.layers.fits(stage, first, last);
+  };
+  omnibal::weight_list<std::int64_t> base;
+  if (with_base) base = given.layers.costs;
+  if (micro_batches == 0) {
+    return omnibal::partition_layers(given.layers.costs, given.stages, cost, fits,
+                                     {.base = base, .constraints = given.constraints});
+  }
+  return omnibal::partition_throughput(given.layers.costs, given.stages, cost, fits,
+                                       {.micro_batches = static_cast<std::size_t>(micro_batches),
+                                        .base = base,
+                                        .constraints = given.constraints});
+}
+
+void check_against_all(problem const& given, std::int64_t micro_batches, bool with_base) {
+  auto const best = best_of_all(given, micro_batches);
+  auto const result = solve(given, micro_batches, with_base);
+  CHECK(result.proven);
+  if (!best.found) {
+    CHECK(result.status == partition_status::infeasible);
+    CHECK(result.boundaries.empty());
+    CHECK(result.missing_bytes == least_missing(given));
+    CHECK(result.stage < given.stages);
+    return;
+  }
+  CHECK(result.status == partition_status::ok);
+  CHECK(result.objective == best.value.first);
+  CHECK(result.lower_bound == best.value.first);
+  CHECK(result.bottleneck == best.value.second);
+  CHECK(result.boundaries == best.boundaries);
+}
+
+}  // namespace
+
+TEST_CASE("the best of all cuts is found under every constraint, with a base and without") {
+  std::size_t contradictions = 0;
+  std::size_t solved = 0;
+  for (std::uint64_t seed = 0; seed != 6000; ++seed) {
+    problem const given = random_problem(seed);
+    INFO("seed " << seed << ", " << given.layers.costs.size() << " layers, " << given.stages
+                 << " stages");
+    if (!can_be_cut(given)) {
+      ++contradictions;
+      CHECK_THROWS_AS(solve(given, 0, false), std::invalid_argument);
+      CHECK_THROWS_AS(solve(given, 4, true), std::invalid_argument);
+      continue;
+    }
+    for (std::int64_t const micro_batches : {0, 1, 2, 8, 1000}) {
+      INFO(micro_batches << " micro-batches");
+      check_against_all(given, micro_batches, false);
+      check_against_all(given, micro_batches, true);
+    }
+    ++solved;
+  }
+  CHECK(contradictions > 300);
+  CHECK(solved > 3000);
+}

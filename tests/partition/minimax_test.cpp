@@ -1,0 +1,263 @@
+#include "all_cuts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/partition/minimax.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::empty_stages;
+using omnibal::minimax;
+using omnibal::minimax_options;
+using test::cuts;
+
+struct layer {
+  std::string name;
+  double seconds;
+  int parameters;
+};
+
+/// The best by trying all cuts; the cost of a stage is a difference of sums of first layers.
+template <class T, class Seconds>
+auto best_of_all(std::vector<T> const& costs, std::size_t stages, empty_stages empty,
+                 Seconds const& seconds) {
+  std::vector<T> sums(costs.size() + 1, T{});
+  std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
+  using value_type = decltype(seconds(T{}, 0));
+  test::best_cuts<value_type> best;
+  test::for_all_cuts(costs.size(), stages, empty, [&](cuts const& tried) {
+    value_type largest{};
+    for (std::size_t s = 0; s != stages; ++s) {
+      largest = std::max(largest, seconds(sums[tried[s + 1]] - sums[tried[s]], s));
+    }
+    best.offer(largest, tried);
+  });
+  return best;
+}
+
+constexpr auto as_it_is = [](auto sum, std::size_t) { return sum; };
+
+template <class C>
+void check_equal(omnibal::partition_result<C> const& result, test::best_cuts<C> const& best) {
+  CHECK(result.status == omnibal::partition_status::ok);
+  CHECK(result.proven);
+  CHECK(result.bottleneck == best.value);
+  CHECK(result.objective == best.value);
+  CHECK(result.lower_bound == best.value);
+  CHECK(result.boundaries == best.boundaries);
+}
+
+/// Costs of many kinds: few or many values, zeros, one giant, sorted.
+std::vector<std::int64_t> random_costs(test::random_amounts& random, std::size_t count) {
+  std::int64_t const kind = random.between(0, 5);
+  std::int64_t const limit = kind == 0   ? 1
+                             : kind == 1 ? 3
+                                         : std::int64_t{1} << random.between(2, 40);
+  std::vector<std::int64_t> costs(count);
+  for (std::int64_t& cost : costs) {
+    cost = kind == 2 ? random.heavy_tail(limit) : random.between(0, limit);
+  }
+  if (kind == 3) std::sort(costs.begin(), costs.end());
+  if (kind == 4 && count != 0) costs[count / 3] = limit * 16;
+  return costs;
+}
+
+std::size_t draw(test::random_amounts& random, std::size_t low, std::size_t high) {
+  return static_cast<std::size_t>(
+      random.between(static_cast<std::int64_t>(low), static_cast<std::int64_t>(high)));
+}
+
+}  // namespace
+
+TEST_CASE("minimax finds the leftmost of the best cuts") {
+  omnibal::minimax_workspace<> workspace;
+  for (std::uint64_t seed = 0; seed != 4000; ++seed) {
+    test::random_amounts random(seed);
+    std::size_t const stages = draw(random, 1, 6);
+    auto const costs = random_costs(random, draw(random, 0, 11));
+    std::vector<double> const fractions = [&] {
+      std::vector<double> result;
+      for (std::int64_t const cost : costs) result.push_back(static_cast<double>(cost) / 3);
+      return result;
+    }();
+    for (empty_stages const empty : {empty_stages::allowed, empty_stages::forbidden}) {
+      if (empty == empty_stages::forbidden && costs.size() < stages) continue;
+      INFO("seed " << seed << ", " << costs.size() << " layers, " << stages << " stages");
+      minimax_options const options{.empty = empty};
+      auto const best = best_of_all(costs, stages, empty, as_it_is);
+      check_equal(minimax(costs, stages, std::identity{}, options), best);
+      check_equal(minimax(costs, stages, workspace, std::identity{}, options), best);
+      check_equal(minimax(fractions, stages, std::identity{}, options),
+                  best_of_all(fractions, stages, empty, as_it_is));
+    }
+  }
+}
+
+TEST_CASE("minimax takes speeds in the order of the stages") {
+  for (std::uint64_t seed = 0; seed != 3000; ++seed) {
+    test::random_amounts random(seed);
+    std::size_t const stages = draw(random, 1, 6);
+    auto const costs = random_costs(random, draw(random, 0, 11));
+    std::vector<double> speeds(stages);
+    for (double& speed : speeds) speed = 0.25 * static_cast<double>(random.between(1, 12));
+    auto const seconds = [&](std::int64_t sum, std::size_t s) {
+      return static_cast<double>(sum) / speeds[s];
+    };
+    for (empty_stages const empty : {empty_stages::allowed, empty_stages::forbidden}) {
+      if (empty == empty_stages::forbidden && costs.size() < stages) continue;
+      INFO("seed " << seed << ", " << costs.size() << " layers, " << stages << " stages");
+      check_equal(minimax(costs, speeds, std::identity{}, {.empty = empty}),
+                  best_of_all(costs, stages, empty, seconds));
+    }
+  }
+  CHECK(minimax(std::vector{1, 2, 3, 4}, std::vector{1, 1}).boundaries ==
+        minimax(std::vector{1, 2, 3, 4}, 2).boundaries);
+}
+
+TEST_CASE("minimax agrees with a plain bisection on long chains") {
+  for (std::uint64_t seed = 0; seed != 60; ++seed) {
+    test::random_amounts random(seed);
+    std::size_t const count = draw(random, 1000, 20'000);
+    std::size_t const stages = draw(random, 2, std::size_t{1} << draw(random, 2, 9));
+    auto const costs = random_costs(random, count);
+    auto const fits = [&](std::int64_t limit) {
+      std::size_t used = 1;
+      std::int64_t load = 0;
+      for (std::int64_t const cost : costs) {
+        if (cost > limit) return false;
+        if (load + cost > limit) {
+          ++used;
+          load = 0;
+        }
+        load += cost;
+      }
+      return used <= stages;
+    };
+    std::int64_t low = -1;
+    std::int64_t high = std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
+    while (high - low > 1) {
+      std::int64_t const half = low + (high - low) / 2;
+      (fits(half) ? high : low) = half;
+    }
+    INFO("seed " << seed << ", " << count << " layers, " << stages << " stages");
+    auto const result = minimax(costs, stages);
+    CHECK(result.bottleneck == high);
+    // Every stage but the first reaches as far to the left as it may.
+    auto const& at = result.boundaries;
+    CHECK(at.front() == 0);
+    CHECK(at.back() == count);
+    bool is_leftmost = true;
+    for (std::size_t s = 0; s != stages; ++s) {
+      auto const sum =
+          std::accumulate(costs.begin() + at[s], costs.begin() + at[s + 1], std::int64_t{0});
+      is_leftmost = is_leftmost && at[s] < at[s + 1] && sum <= high;
+      is_leftmost = is_leftmost && (s == 0 || at[s] == s || sum + costs[at[s] - 1] > high);
+    }
+    CHECK(is_leftmost);
+    std::vector<double> const same(costs.begin(), costs.end());
+    CHECK(minimax(same, stages).bottleneck == static_cast<double>(high));
+    CHECK(minimax(same, stages).boundaries == at);
+  }
+}
+
+TEST_CASE("minimax is right where other partitioners fail") {
+  std::vector<int> steps(10, 100);
+  steps.insert(steps.end(), 10, 101);
+  CHECK(minimax(steps, 4).bottleneck == 505);
+  CHECK(minimax(steps, 4).boundaries == cuts{0, 5, 10, 15, 20});
+
+  std::vector<int> blocks(12, 1);
+  blocks.insert(blocks.end(), 12, 3);
+  CHECK(minimax(blocks, 4).bottleneck == 12);
+  CHECK(minimax(blocks, 4).boundaries == cuts{0, 12, 16, 20, 24});
+
+  CHECK(minimax(std::vector<int>(5, 1), 4).boundaries == cuts{0, 1, 2, 3, 5});
+
+  auto const many = minimax(std::vector<int>(42, 1), 16);
+  CHECK(many.bottleneck == 3);
+  CHECK(std::adjacent_find(many.boundaries.begin(), many.boundaries.end()) ==
+        many.boundaries.end());
+
+  CHECK(minimax(std::vector<double>{0.25, 0.5, 0.125, 0.125}, 3).bottleneck == 0.5);
+  CHECK(minimax(std::vector<double>{1e-300, 3e-300, 2e-300}, 2).bottleneck == 4e-300);
+}
+
+TEST_CASE("more stages are never worse, and a larger layer never better") {
+  for (std::uint64_t seed = 0; seed != 200; ++seed) {
+    test::random_amounts random(seed);
+    auto costs = random_costs(random, draw(random, 30, 200));
+    std::int64_t before = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t stages = 1; stages <= costs.size(); ++stages) {
+      std::int64_t const now = minimax(costs, stages).bottleneck;
+      CHECK(now <= before);
+      before = now;
+    }
+    CHECK(before == *std::max_element(costs.begin(), costs.end()));
+    std::int64_t const smaller = minimax(costs, 7).bottleneck;
+    costs[draw(random, 0, costs.size() - 1)] += 5;
+    CHECK(minimax(costs, 7).bottleneck >= smaller);
+  }
+}
+
+TEST_CASE("minimax leaves stages empty only where that is allowed") {
+  minimax_options const allowed{.empty = empty_stages::allowed};
+  CHECK(minimax(std::vector{4, 5}, 4, std::identity{}, allowed).boundaries == cuts{0, 0, 0, 1, 2});
+  CHECK(minimax(std::vector<int>{}, 2, std::identity{}, allowed).boundaries == cuts{0, 0, 0});
+  CHECK(minimax(std::vector<int>(4, 0), 2).boundaries == cuts{0, 1, 4});
+  CHECK(minimax(std::vector<int>(4, 0), 2, std::identity{}, allowed).boundaries == cuts{0, 0, 4});
+}
+
+TEST_CASE("minimax takes any range, any cost and sums up to the largest integer") {
+  std::vector<layer> const layers{{"a", 0.5, 4}, {"b", 0.25, 1}, {"c", 0.25, 1}, {"d", 0.5, 2}};
+  CHECK(minimax(layers, 3, &layer::seconds).bottleneck == 0.5);
+  CHECK(minimax(layers, 2, [](layer const& l) { return l.parameters; }).boundaries ==
+        cuts{0, 1, 4});
+  CHECK(minimax(layers, std::vector{2.0, 1.0}, &layer::parameters).bottleneck == 3.0);
+  CHECK(minimax(std::deque<std::uint16_t>{65535, 65535, 65535}, 2).bottleneck == 131070);
+  std::int64_t const half = std::numeric_limits<std::int64_t>::max() / 2;
+  CHECK(minimax(std::vector{half, half, std::int64_t{1}}, 2).bottleneck == half + 1);
+  CHECK(minimax(std::vector{half, half, std::int64_t{1}}, 1).bottleneck == 2 * half + 1);
+  CHECK(minimax(std::vector{8e307, 8e307}, 2).bottleneck == 8e307);
+  CHECK(minimax(std::vector{0.0, 5e-324, 5e-324}, 2).bottleneck == 5e-324);
+}
+
+TEST_CASE("a workspace that has served larger chains gives the same results") {
+  omnibal::minimax_workspace<double> workspace;
+  test::random_amounts random(3);
+  for (std::size_t const count : {500u, 20u, 300u, 1u, 60u}) {
+    std::vector<double> costs(count);
+    for (double& cost : costs) cost = static_cast<double>(random.between(0, 1000));
+    std::size_t const stages = std::min<std::size_t>(count, 7);
+    CHECK(minimax(costs, stages, workspace) == minimax(costs, stages));
+    CHECK(workspace.result() == minimax(costs, stages));
+  }
+}
+
+namespace {
+
+using numbers = std::vector<int>;
+using algorithm = omnibal::minimax_fn;
+
+static_assert(std::invocable<algorithm, numbers, std::size_t>);
+static_assert(std::invocable<algorithm, numbers, std::vector<float>>);
+static_assert(!std::invocable<algorithm, numbers>);
+static_assert(!std::invocable<algorithm, int, std::size_t>);
+static_assert(!std::invocable<algorithm, std::vector<std::string>, std::size_t>);
+static_assert(!std::invocable<algorithm, numbers, std::vector<std::string>>);
+static_assert(!std::invocable<algorithm, std::vector<layer>, std::size_t, std::string layer::*>);
+static_assert(!std::invocable<algorithm, numbers, std::size_t, omnibal::minimax_workspace<double>&>,
+              "the workspace has another type of cost");
+
+}  // namespace

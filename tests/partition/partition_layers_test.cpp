@@ -1,0 +1,338 @@
+#include "all_cuts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_throughput.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::partition_layers;
+using omnibal::partition_status;
+using omnibal::partition_throughput;
+using test::cuts;
+
+/// A long chain with noise, costs at the cuts, and memory that one stage has little of.
+template <class C>
+struct noisy_chain {
+  std::vector<C> costs;
+  std::vector<C> sums{C{}};
+  std::vector<C> cut_costs;
+  std::size_t narrow_stage;
+  std::size_t most_layers;
+
+  noisy_chain(std::uint64_t seed, std::size_t count, std::size_t stages)
+      : narrow_stage(stages / 2), most_layers(std::max<std::size_t>(1, count / stages * 3 / 4)) {
+    test::random_amounts random(seed);
+    auto const mean_stage = static_cast<std::int64_t>(1000 * count / stages);
+    for (std::size_t l = 0; l != count; ++l) {
+      costs.push_back(static_cast<C>(random.between(800, 1200)) / 7);
+      sums.push_back(sums.back() + costs.back());
+    }
+    for (std::size_t i = 0; i <= count; ++i) {
+      bool const is_end = i == 0 || i == count;
+      cut_costs.push_back(is_end ? C{} : static_cast<C>(random.between(0, mean_stage / 5)) / 7);
+    }
+  }
+
+  [[nodiscard]] C cost(std::size_t, std::size_t first, std::size_t last) const {
+    return sums[last] - sums[first] + cut_costs[first] + cut_costs[last];
+  }
+  [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
+    return stage != narrow_stage || last - first <= most_layers;
+  }
+};
+
+/// The best objective, by looking at every end of every stage.
+template <class C>
+omnibal::partition_result<C> by_full_programming(noisy_chain<C> const& chain, std::size_t stages,
+                                                 C of_bottleneck, C of_sum) {
+  constexpr C never = std::numeric_limits<C>::max();
+  std::size_t const count = chain.costs.size();
+  auto const limited = [&](C limit) {
+    std::vector<std::vector<C>> best(stages + 1, std::vector<C>(count + 1, never));
+    best[stages][count] = C{};
+    for (std::size_t s = stages; s-- != 0;) {
+      for (std::size_t i = 0; i != count; ++i) {
+        for (std::size_t j = i + 1; j <= count; ++j) {
+          C const rest = best[s + 1][j];
+          C const cost = chain.cost(s, i, j);
+          if (rest == never || cost > limit || !chain.fits(s, i, j)) continue;
+          best[s][i] = std::min(best[s][i], of_sum == C{} ? std::max(cost, rest) : cost + rest);
+        }
+      }
+    }
+    return best[0][0];
+  };
+  omnibal::partition_result<C> result;
+  if (of_sum == C{}) {
+    result.objective = limited(never);
+    return result;
+  }
+  // Every cost of a stage is tried as a limit, so the chain must be short.
+  result.objective = never;
+  for (std::size_t i = 0; i != count; ++i) {
+    for (std::size_t j = i + 1; j <= count; ++j) {
+      for (std::size_t const s : {std::size_t{0}, chain.narrow_stage}) {
+        C const limit = chain.cost(s, i, j);
+        C const sum = limited(limit);
+        if (sum == never) continue;
+        result.objective = std::min(result.objective, of_bottleneck * limit + of_sum * sum);
+      }
+    }
+  }
+  return result;
+}
+
+template <class C>
+auto cost_of(noisy_chain<C> const& chain) {
+  return [&chain](std::size_t stage, std::size_t first, std::size_t last) {
+    return chain.cost(stage, first, last);
+  };
+}
+template <class C>
+auto fits_of(noisy_chain<C> const& chain) {
+  return [&chain](std::size_t stage, std::size_t first, std::size_t last) {
+    return chain.fits(stage, first, last);
+  };
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("partition_layers agrees with full dynamic programming on long noisy chains", "",
+                   std::int64_t, double) {
+  for (std::uint64_t seed = 0; seed != 40; ++seed) {
+    test::random_amounts random(seed);
+    auto const stages = static_cast<std::size_t>(random.between(2, 16));
+    auto const count = stages * static_cast<std::size_t>(random.between(2, 10));
+    noisy_chain<TestType> const chain(seed, count, stages);
+    INFO("seed " << seed << ", " << count << " layers, " << stages << " stages");
+    auto const expected = by_full_programming<TestType>(chain, stages, 1, 0);
+    auto const with_base =
+        partition_layers(count, stages, cost_of(chain), fits_of(chain), {.base = chain.costs});
+    auto const without = partition_layers(count, stages, cost_of(chain), fits_of(chain));
+    CHECK(with_base.bottleneck == expected.objective);
+    CHECK(with_base == without);
+  }
+}
+
+TEMPLATE_TEST_CASE("partition_throughput agrees with full dynamic programming under every limit",
+                   "", std::int64_t, double) {
+  for (std::uint64_t seed = 0; seed != 12; ++seed) {
+    test::random_amounts random(seed);
+    auto const stages = static_cast<std::size_t>(random.between(2, 6));
+    auto const count = stages * static_cast<std::size_t>(random.between(2, 4));
+    noisy_chain<TestType> const chain(seed, count, stages);
+    for (std::size_t const micro_batches : {1u, 3u, 16u}) {
+      INFO("seed " << seed << ", " << count << " layers, " << stages << " stages, " << micro_batches
+                   << " micro-batches");
+      auto const expected =
+          by_full_programming<TestType>(chain, stages, static_cast<TestType>(micro_batches - 1), 1);
+      auto const with_base =
+          partition_throughput(count, stages, cost_of(chain), fits_of(chain),
+                               {.micro_batches = micro_batches, .base = chain.costs});
+      auto const without = partition_throughput(count, stages, cost_of(chain), fits_of(chain),
+                                                {.micro_batches = micro_batches});
+      CHECK(with_base.objective == expected.objective);
+      CHECK(with_base == without);
+    }
+  }
+}
+
+TEST_CASE("with a cost that adds up partition_layers is minimax") {
+  for (std::uint64_t seed = 0; seed != 300; ++seed) {
+    test::random_amounts random(seed);
+    std::vector<std::int64_t> costs(static_cast<std::size_t>(random.between(8, 120)));
+    for (std::int64_t& cost : costs) cost = random.heavy_tail(1000);
+    std::vector<std::int64_t> sums(costs.size() + 1, 0);
+    for (std::size_t l = 0; l != costs.size(); ++l) sums[l + 1] = sums[l] + costs[l];
+    auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
+      return sums[last] - sums[first];
+    };
+    auto const exact = omnibal::minimax(costs, 8);
+    CHECK(partition_layers(costs, 8, cost) == exact);
+    CHECK(partition_layers(costs, 8, cost, {}, {.base = costs}) == exact);
+    // The sum is the same for all cuts.
+    auto const step = partition_throughput(costs, 8, cost, {}, {.micro_batches = 9, .base = costs});
+    CHECK(step.boundaries == exact.boundaries);
+    CHECK(step.objective == 8 * exact.bottleneck + sums.back());
+  }
+}
+
+TEST_CASE("a base that knows the speeds of the stages changes nothing but the time") {
+  for (std::uint64_t seed = 0; seed != 300; ++seed) {
+    test::random_amounts random(seed);
+    noisy_chain<double> const chain(seed, 60, 6);
+    std::vector<double> speeds(6);
+    for (double& speed : speeds) speed = 0.5 * static_cast<double>(random.between(1, 6));
+    auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      return chain.cost(stage, first, last) / speeds[stage];
+    };
+    auto const plain = partition_layers(60, 6, cost);
+    CHECK(partition_layers(60, 6, cost, {}, {.base = chain.costs, .speeds = speeds}) == plain);
+    auto const whole = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      return static_cast<std::int64_t>(cost(stage, first, last)) + 1;
+    };
+    std::vector<std::int64_t> base(chain.costs.begin(), chain.costs.end());
+    CHECK(partition_layers(60, 6, whole, {}, {.base = base, .speeds = speeds}) ==
+          partition_layers(60, 6, whole));
+    CHECK(partition_throughput(60, 6, whole, {},
+                               {.micro_batches = 5, .base = base, .speeds = speeds}) ==
+          partition_throughput(60, 6, whole, {}, {.micro_batches = 5}));
+  }
+}
+
+TEST_CASE("a base saves most calls of the cost") {
+  noisy_chain<std::int64_t> const chain(1, 1000, 64);
+  std::size_t calls = 0;
+  auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    ++calls;
+    return chain.cost(stage, first, last);
+  };
+  static_cast<void>(partition_layers(1000, 64, cost, fits_of(chain), {.base = chain.costs}));
+  CHECK(calls < 20'000);
+}
+
+TEST_CASE("more stages, more memory and more freedom are never worse") {
+  for (std::uint64_t seed = 0; seed != 100; ++seed) {
+    test::random_amounts random(seed);
+    std::vector<std::int64_t> costs(40);
+    std::vector<std::int64_t> bytes(40);
+    for (std::int64_t& cost : costs) cost = random.between(0, 50);
+    for (std::int64_t& size : bytes) size = random.between(1, 20);
+    std::vector<std::int64_t> sums(41, 0);
+    for (std::size_t l = 0; l != 40; ++l) sums[l + 1] = sums[l] + costs[l];
+    auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
+      return sums[last] - sums[first];
+    };
+    auto const best = [&](std::size_t stages, std::int64_t capacity) {
+      auto const result = partition_layers(
+          40, stages, cost, {}, {.constraints = {.bytes = bytes, .capacity = {capacity}}});
+      return result.status == partition_status::ok ? result.bottleneck
+                                                   : std::numeric_limits<std::int64_t>::max();
+    };
+    for (std::size_t stages = 2; stages != 10; ++stages) {
+      CHECK(best(stages, 80) <= best(stages - 1, 80));
+      CHECK(best(stages, 100) <= best(stages, 80));
+    }
+    auto larger = costs;
+    larger[static_cast<std::size_t>(random.between(0, 39))] += 30;
+    CHECK(omnibal::minimax(larger, 5).bottleneck >= omnibal::minimax(costs, 5).bottleneck);
+  }
+}
+
+TEST_CASE("an infeasible result names the stage and the missing bytes") {
+  auto const cost = [](std::size_t, std::size_t first, std::size_t last) { return last - first; };
+  std::vector<int> bytes(8, 10);
+  bytes[5] = 100;
+  auto const alone = partition_layers(
+      8, 4, cost, {}, {.constraints = {.bytes = bytes, .capacity = {60, 60, 80, 60}}});
+  CHECK(alone.status == partition_status::infeasible);
+  CHECK(alone.boundaries.empty());
+  CHECK(alone.missing_bytes == 20);
+  CHECK(alone.stage == 2);
+
+  auto const together = partition_throughput(
+      8, 4, cost, {},
+      {.micro_batches = 4, .constraints = {.bytes = std::vector<int>(8, 10), .capacity = {15}}});
+  CHECK(together.status == partition_status::infeasible);
+  CHECK(together.missing_bytes == 5);
+  CHECK(together.stage == 0);
+
+  auto const never_on_stage_2 = [](std::size_t stage, std::size_t, std::size_t) {
+    return stage != 2;
+  };
+  auto const refused = partition_layers(8, 4, cost, never_on_stage_2);
+  CHECK(refused.status == partition_status::infeasible);
+  CHECK(refused.missing_bytes == 0);
+  CHECK(refused.stage == 2);
+  CHECK(partition_layers(8, 4, cost, never_on_stage_2,
+                         {.constraints = {.empty = omnibal::empty_stages::allowed}})
+            .boundaries == cuts{0, 2, 5, 5, 8});
+}
+
+TEST_CASE("a cost of the largest value means that the stage cannot run") {
+  auto const cost = [](std::size_t, std::size_t first, std::size_t last) {
+    return last - first > 2 ? std::numeric_limits<std::int64_t>::max() : std::int64_t{1};
+  };
+  CHECK(partition_layers(6, 3, cost).boundaries == cuts{0, 2, 4, 6});
+  CHECK(partition_layers(7, 3, cost).status == partition_status::infeasible);
+}
+
+TEST_CASE("virtual stages share the memory of their device") {
+  auto const cost = [](std::size_t, std::size_t first, std::size_t last) {
+    return static_cast<std::int64_t>(last - first);
+  };
+  // Device 0 has the stages 0 and 2, device 1 the stages 1 and 3.
+  std::vector<int> const bytes{5, 5, 1, 1, 5, 5, 1, 1};
+  auto const result = partition_layers(
+      8, 4, cost, {}, {.constraints = {.bytes = bytes, .capacity = {20, 4}, .devices = 2}});
+  CHECK(result.status == partition_status::ok);
+  CHECK(result.boundaries == cuts{0, 2, 4, 6, 8});
+  auto const narrow = partition_layers(
+      8, 4, cost, {}, {.constraints = {.bytes = bytes, .capacity = {17, 4}, .devices = 2}});
+  CHECK(narrow.status == partition_status::infeasible);
+  CHECK(narrow.missing_bytes == 2);
+}
+
+TEST_CASE("a search that runs out of labels says so") {
+  test::random_amounts random(5);
+  std::vector<std::int64_t> bytes(60);
+  std::vector<std::int64_t> costs(60);
+  std::int64_t sum = 0;
+  for (std::int64_t& size : bytes) sum += size = random.between(1, 1000);
+  for (std::int64_t& c : costs) c = random.between(1, 1000);
+  auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
+    std::int64_t result = 0;
+    for (std::size_t l = first; l != last; ++l) result += costs[l];
+    return result;
+  };
+  auto const solve = [&](std::int64_t capacity, std::size_t labels) {
+    return partition_layers(60, 12, cost, {},
+                            {.base = costs,
+                             .constraints = {.bytes = bytes, .capacity = {capacity}, .devices = 4},
+                             .labels = labels});
+  };
+  std::int64_t const tight = sum / 4 + 150;
+  auto const exact = solve(tight, 100'000'000);
+  REQUIRE(exact.status == partition_status::ok);
+  CHECK(exact.proven);
+  auto const rough = solve(tight, 2000);
+  CHECK_FALSE(rough.proven);
+  if (rough.status == partition_status::ok) {
+    CHECK(rough.bottleneck >= exact.bottleneck);
+    CHECK(rough.lower_bound <= exact.bottleneck);
+  } else {
+    CHECK(rough.status == partition_status::not_found);
+  }
+  CHECK(solve(sum / 4 + 40, 1).status == partition_status::not_found);
+}
+
+namespace {
+
+using chain_cost = std::int64_t (*)(std::size_t, std::size_t, std::size_t);
+using chain_predicate = bool (*)(std::size_t, std::size_t, std::size_t);
+using algorithm = omnibal::partition_layers_fn;
+
+static_assert(std::invocable<algorithm, std::size_t, std::size_t, chain_cost>);
+static_assert(
+    std::invocable<algorithm, std::vector<int>, std::size_t, chain_cost, chain_predicate>);
+static_assert(!std::invocable<algorithm, std::size_t, std::size_t>);
+static_assert(!std::invocable<algorithm, double, std::size_t, chain_cost>);
+static_assert(!std::invocable<algorithm, std::size_t, std::size_t, std::int64_t (*)(std::size_t)>);
+static_assert(!std::invocable<algorithm, std::size_t, std::size_t, chain_predicate>,
+              "a truth is no cost");
+static_assert(std::invocable<omnibal::partition_throughput_fn, std::size_t, std::size_t, chain_cost,
+                             chain_predicate, omnibal::throughput_options<std::int64_t>>);
+
+}  // namespace
