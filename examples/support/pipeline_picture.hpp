@@ -1,0 +1,44 @@
+#pragma once
+
+/// \file
+/// The timeline of a pipeline as one picture: a row for each stage, a box for each operation.
+
+#include <omnibal/pipeline/simulation.hpp>
+
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace examples {
+
+using drawn_operation = omnibal::timed_operation<double>;
+
+struct pipeline_picture {
+  std::string title;
+  /// Of the times, such as "ms".
+  std::string unit;
+};
+
+/// A timeline with every time multiplied by `factor`.
+template <class T>
+[[nodiscard]] std::vector<drawn_operation> scaled(
+    std::vector<omnibal::timed_operation<T>> const& timeline, double factor) {
+  std::vector<drawn_operation> result;
+  result.reserve(timeline.size());
+  for (auto const& one : timeline) {
+    result.push_back({one.kind, one.stage, one.chunk, one.micro_batch,
+                      factor * static_cast<double>(one.begin),
+                      factor * static_cast<double>(one.end)});
+  }
+  return result;
+}
+
+/// Draws operations as `simulate` lists them: by stage, then by time. Boxes that are wide enough
+/// have the number of their micro-batch; later chunks of a stage are paler. Operations too short to
+/// be seen are drawn together, in the colour of the kind that takes most of the time, so that the
+/// file stays below 1 MB however many there are. Equal input gives equal bytes.
+void write_pipeline_picture(std::span<drawn_operation const> timeline,
+                            pipeline_picture const& picture, std::ostream& out);
+
+}  // namespace examples

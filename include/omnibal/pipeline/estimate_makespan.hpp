@@ -1,0 +1,74 @@
+#pragma once
+
+/// \file
+/// How long a step of a pipeline takes, without running it.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/pipeline/detail/check_schedule.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <type_traits>
+
+namespace omnibal::inline v0 {
+
+struct estimate_makespan_fn {
+  /// (batch_count - 1) * largest + sum of the times that the stages take for one micro-batch,
+  /// forward and backward together: the first micro-batch passes all stages, then the slowest one
+  /// sets the pace. It is exact for `gpipe` and `one_f_one_b` with equal stages and no transfers,
+  /// and near where the stages are nearly balanced and the micro-batches alike; `simulate` knows
+  /// more. `time` measures a stage.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for no micro-batches or stages and times that are negative or not
+  /// finite; `std::overflow_error` where the result leaves its type.
+  template <sample_range Stages, class Time = std::identity>
+    requires cost_function<Time, sample_reference<Stages>>
+  [[nodiscard]] constexpr auto operator()(Stages const& stages, std::size_t batch_count,
+                                          Time const& time = {}) const {
+    using working = detail::working_weight<demand_result<Time, sample_reference<Stages>>>;
+    detail::check_at_least_one(name, "batch_count", batch_count);
+    detail::check_at_least_one(name, "stages", std::ranges::size(stages));
+    working sum{};
+    working largest{};
+    std::size_t stage = 0;
+    for (auto&& one : stages) {
+      auto const value = std::invoke(time, one);
+      auto const working_value = static_cast<working>(value);
+      detail::check_weight(name, "time", stage, value);
+      detail::check_weight(name, "time", stage, working_value);
+      detail::checked_add(name, "the makespan", sum, working_value);
+      largest = std::max(largest, working_value);
+      ++stage;
+    }
+    detail::checked_add(name, "the makespan", sum, repeated(largest, batch_count - 1));
+    return sum;
+  }
+
+ private:
+  static constexpr std::string_view name = "estimate_makespan";
+
+  template <class T>
+  [[nodiscard]] static constexpr T repeated(T value, std::size_t times) {
+    if constexpr (std::floating_point<T>) {
+      return value * static_cast<T>(times);
+    } else {
+      T result{};
+      if (__builtin_mul_overflow(value, times, &result)) {
+        detail::throw_overflow(name, "the makespan");
+      }
+      return result;
+    }
+  }
+};
+
+/// (batch_count - 1) * largest + sum; see `estimate_makespan_fn`.
+inline constexpr estimate_makespan_fn estimate_makespan{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,44 @@
+#pragma once
+
+/// \file
+/// The schedule ZB-H1.
+
+#include <omnibal/pipeline/detail/check_schedule.hpp>
+#include <omnibal/pipeline/schedule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0 {
+
+/// 1F1B with a split backward pass: what other stages wait for, the gradients of the inputs, comes
+/// first, and stage s puts off the gradients of the weights of s micro-batches until it would wait
+/// at the end. No stage keeps more micro-batches in flight than the first stage of 1F1B. With equal
+/// stages, no fewer micro-batches than stages, and weight no larger than forward nor than backward,
+/// every stage waits (stages - 1) * (forward + backward - weight). Source: Qi et al., "Zero bubble
+/// pipeline parallelism", 2023.
+struct zb_h1 {
+  std::size_t stages = 1;
+  std::size_t micro_batches = 1;
+
+  static constexpr bool splits_backward = true;
+
+  [[nodiscard]] static constexpr std::size_t chunk_count() { return 1; }
+  [[nodiscard]] constexpr operation_kind next(std::size_t stage, stage_progress const& done) const {
+    if (done.backward - done.weight > stage) return operation_kind::weight;
+    bool const has_room = done.forward - done.backward < stages - stage;
+    if (has_room && done.forward < micro_batches) return operation_kind::forward;
+    return done.backward < micro_batches ? operation_kind::backward : operation_kind::weight;
+  }
+  [[nodiscard]] static constexpr pipeline_unit unit(operation_kind /*kind*/, std::uint32_t index) {
+    return {.micro_batch = index};
+  }
+  void check() const {
+    detail::check_at_least_one("zb_h1", "stages", stages);
+    detail::check_at_least_one("zb_h1", "micro_batches", micro_batches);
+  }
+
+  [[nodiscard]] friend bool operator==(zb_h1 const&, zb_h1 const&) = default;
+};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,105 @@
+#pragma once
+
+/// \file
+/// Which activations to keep and which to recompute.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/recompute/choice.hpp>
+#include <omnibal/recompute/detail/budget_search.hpp>
+#include <omnibal/recompute/detail/choice_table.hpp>
+#include <omnibal/recompute/recompute_result.hpp>
+#include <omnibal/resources.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+namespace detail {
+
+/// The type in which the times of such choices are added up.
+template <class Choices>
+using time_of = working_weight<
+    std::remove_cvref_t<decltype(std::declval<std::ranges::range_reference_t<Choices>>().time)>>;
+
+}  // namespace detail
+
+struct select_recompute_fn {
+  /// The choices, one for each layer, with the least time that stay within a budget of bytes:
+  /// `in_flight` times the sum of their bytes, the largest of their transient bytes and the reserve
+  /// together never exceed it. `choices(layer)` gives the choices of a layer, any number of them in
+  /// any order, and is called once for each layer, in order.
+  ///
+  /// Partial solutions that take more bytes and time than another one, or that cannot lead to a
+  /// better solution by the linear relaxation, are dropped, so that few remain of equal layers.
+  /// Where too many remain, similar ones merge, and in the end exchanges of choices between two
+  /// layers make up for it: the solution may then miss the best, by how much at most the lower
+  /// bound says. A quarter of `options.states` is tried first, the rest only without a proof. Up to
+  /// four different kinds of layers are nearly always solved with a proof, and so are layers that
+  /// have little in common. Layers that differ by a few percent are the hardest.
+  ///
+  /// Of choices of a layer that are equal the first is taken; of equal layers the first ones take
+  /// the first choices. The order of the layers has no influence on the time. Floating-point times
+  /// are compared as whole numbers of 2^-62 of their sum.
+  ///
+  /// Complexity: states * choices for each layer, for each different number of transient bytes that
+  /// may lead to the best solution, and layers^2 * choices for the relaxations. Memory: 8 bytes for
+  /// each layer and state, 128 for each state and choice. Determinism: portable for integers.
+  /// Errors: `std::invalid_argument` for a layer without choices, times that are negative or not
+  /// finite, bytes that are negative, in_flight or states below 1 and a negative reserve;
+  /// `std::overflow_error` where the largest times or the fewest bytes of all layers add up to more
+  /// than 2^63 - 1; `std::length_error` above 2^32 - 1 layers. A budget that is too small, or
+  /// negative, is no error: the status says so. Sources: Pisinger, "A minimal algorithm for the
+  /// multiple-choice knapsack problem", 1995; Bergman et al., "Decision diagrams for optimization",
+  /// 2016, for the merging of states.
+  template <std::ranges::input_range Layers, class Choices>
+    requires choice_function<Choices, std::ranges::range_reference_t<Layers const>>
+  [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,
+                                recompute_options const& options = {}) const {
+    using layer_choices =
+        std::invoke_result_t<Choices const&, std::ranges::range_reference_t<Layers const>>;
+    using time_type = detail::time_of<layer_choices>;
+    check_options(options);
+    detail::choice_table<time_type> table(name);
+    for (auto&& layer : layers) table.push_layer(std::invoke(choices, layer));
+    detail::check_index_count(name, "layers", table.size());
+
+    detail::budget_search<time_type> choosing(name, table, budget, options);
+    return choosing.run();
+  }
+
+  /// The same for layers that are themselves ranges of choices.
+  template <std::ranges::input_range Layers>
+    requires choice_range<std::ranges::range_reference_t<Layers const>>
+  [[nodiscard]] auto operator()(Layers const& layers, std::int64_t budget,
+                                recompute_options const& options = {}) const {
+    return (*this)(layers, std::identity{}, budget, options);
+  }
+
+ private:
+  static constexpr std::string_view name = "select_recompute";
+
+  static void check_options(recompute_options const& options) {
+    auto const check = [](std::string_view option, std::int64_t value, std::int64_t least) {
+      if (value >= least) return;
+      detail::throw_invalid(name, std::string(option) + " is " + detail::to_text(value) +
+                                      ", must be at least " + detail::to_text(least));
+    };
+    check("in_flight", options.in_flight, 1);
+    check("reserve_bytes", options.reserve_bytes, 0);
+    check("states", options.states == 0 ? 0 : 1, 1);
+  }
+};
+
+/// Which activations to keep; see `select_recompute_fn`.
+inline constexpr select_recompute_fn select_recompute{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,52 @@
+// Prints a digest of what recomputation planning gives for seeded integers.
+// expected/recompute.txt has these lines; where they change on purpose, replace it by the output of
+// this program.
+
+#include "../support/fnv1a.hpp"
+#include "../support/samples.hpp"
+#include "digest.hpp"
+
+#include <omnibal/recompute/choice.hpp>
+#include <omnibal/recompute/select_recompute.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace {
+
+using golden::digest_of;
+using golden::print;
+
+/// Choices for layers of all kinds: equal, nearly equal, unlike each other.
+void print_recompute(std::uint64_t seed) {
+  test::fnv1a hash;
+  for (std::int64_t const spread : {0, 1, 1000, 100'000}) {
+    test::random_amounts random(seed + static_cast<std::uint64_t>(spread));
+    std::vector<std::array<omnibal::choice<>, 3>> layers(60);
+    std::int64_t most = 0;
+    for (auto& layer : layers) {
+      layer[0] = {random.between(0, spread), 200'000 + random.between(0, spread)};
+      layer[1] = {130'000 + random.between(0, spread), 118'000 + random.between(0, spread),
+                  80'000 + random.between(0, spread / 1000)};
+      layer[2] = {398'000 + random.between(0, spread), random.between(0, spread), 190'000};
+      most += layer[0].bytes;
+    }
+    for (std::int64_t const share : {0, 5, 30, 80, 100}) {
+      auto const result =
+          omnibal::select_recompute(layers, 2 * most / 100 * share, {.in_flight = 2, .states = 64});
+      hash.add(digest_of(result.choices));
+      hash.add(static_cast<std::uint64_t>(result.time));
+      hash.add(static_cast<std::uint64_t>(result.lower_bound));
+      hash.add(static_cast<std::uint64_t>(result.missing_bytes));
+    }
+  }
+  print("select_recompute of seed " + std::to_string(seed), hash.value());
+}
+
+}  // namespace
+
+int main() {
+  for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) print_recompute(seed);
+}
