@@ -2,11 +2,13 @@
 
 /// \file
 /// How even and how full: pad ratio, dist ratio, imbalance, utilisation. How random: step overlap.
+/// What long contexts cost: attention balance, communication ratio.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/hierarchy_metrics.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/step_overlap.hpp>
 #include <omnibal/steps.hpp>

@@ -1,0 +1,147 @@
+/// \file
+/// Chooses levels of length for a mixture of long and short samples, packs it in them, and compares
+/// a simulated epoch with that of plain packing: `pack_long_context --help`.
+
+#include "support/dataset.hpp"
+#include "support/long_context_mix.hpp"
+#include "support/long_context_options.hpp"
+#include "support/long_context_picture.hpp"
+#include "support/long_context_plans.hpp"
+#include "support/progress.hpp"
+#include "support/read_lengths.hpp"
+#include "support/staged_files.hpp"
+#include "support/table.hpp"
+
+#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/training_time.hpp>
+#include <omnibal/hierarchy/language_profile.hpp>
+#include <omnibal/hierarchy/level_profile.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/hierarchy/select_levels.hpp>
+
+#include <exception>
+#include <iostream>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace examples;
+
+/// Llama 3 8B, sharded over all devices, at half of the 312 TFLOP/s of an A100. Documents are as
+/// long as a token of the mixture sees in the mean, logits are computed in parts, and a pack waits
+/// for the parameters for three tenths of a second.
+omnibal::language_profile llama_profile(std::int64_t ranks) {
+  return {
+      .model = omnibal::llama3_8b,
+      .device = {.flops_per_second = 156'000'000'000'000, .bytes_per_second = 1'500'000'000'000},
+      .memory_bytes = 80'000'000'000,
+      .ranks = ranks,
+      .document = 4096,
+      .logit_tokens = 4096,
+      .link_bytes_per_second = 100'000'000'000,
+      .pack_overhead_nanoseconds = 300'000'000};
+}
+
+dataset load(long_context_options const& options) {
+  if (options.inputs.empty()) {
+    return long_context_mix(options.synthetic_samples, options.seed);
+  }
+  progress hidden(visibility::hidden);
+  dataset data;
+  for (auto const& path : options.inputs) {
+    read_lengths(path, input_format::detect, {options.image_field, options.token_field}, hidden,
+                 data);
+  }
+  return data;
+}
+
+std::string in_thousands(std::int64_t tokens) {
+  return tokens % 1024 == 0 ? std::to_string(tokens / 1024) + "K" : std::to_string(tokens);
+}
+
+void print_levels(std::string const& rule, std::span<omnibal::packing_level const> levels) {
+  std::cout << rule << ':';
+  for (omnibal::packing_level const& level : levels) {
+    std::cout << "  " << in_thousands(level.length) << " on " << level.sequence
+              << (level.sequence == 1 ? " rank, " : " ranks, ") << level.checkpointed_layers
+              << " of 32 layers checkpointed;";
+  }
+  std::cout << '\n';
+}
+
+void print_plans(std::vector<long_context_plan> const& plans, std::int64_t ranks) {
+  table shown({"", "packs", "steps", "DBR", "ABR", "CR", "PR", "step, s", "epoch, GPU days",
+               "planned in, s"});
+  for (long_context_plan const& plan : plans) {
+    auto const steps = static_cast<double>(plan.step_count);
+    double const days = omnibal::gpu_days({.steps = steps,
+                                           .seconds_per_step = plan.epoch_seconds / steps,
+                                           .gpus = static_cast<double>(ranks)});
+    shown.add({plan.name, counted(plan.packed.groups.size()), counted(plan.step_count),
+               fixed(plan.figures.data_balance, 4), fixed(plan.figures.attention_balance, 4),
+               fixed(plan.figures.communication_ratio, 3), fixed(plan.figures.pad_ratio, 4),
+               fixed(plan.epoch_seconds / steps, 2), fixed(days, 3),
+               fixed(plan.planning_seconds, 3)});
+  }
+  shown.print(std::cout);
+}
+
+void run(long_context_options const& options) {
+  dataset const data = load(options);
+  auto const profile = llama_profile(options.ranks);
+  omnibal::level_search const search{
+      .layers = profile.model.layers, .reserve_bytes = 4'000'000'000, .ranks = options.ranks};
+  auto const published = omnibal::select_levels(profile, search);
+  auto const least = omnibal::select_levels(profile, search, data.samples, &sample::tokens);
+  if (published.status != omnibal::level_status::ok) {
+    throw std::runtime_error("the longest level does not fit on these devices");
+  }
+
+  using enum pack_kind;
+  using enum step_order;
+  std::vector<plan_rule> const rules{
+      {"plain packing", {published.levels.back()}, random_groups, random},
+      {"+ hierarchy", published.levels, random_groups, random},
+      {"+ balance", published.levels, random_groups, by_attention},
+      {"+ best fit", published.levels, best_fit, by_attention},
+      {"+ levels of least time", least.levels, best_fit, by_attention}};
+  std::vector<long_context_plan> plans;
+  plans.reserve(rules.size());
+  for (plan_rule const& rule : rules) {
+    plans.push_back(make_plan(rule, data, profile, options.seed));
+    if (plans.back().step_count == 0) throw std::runtime_error("no sample fits the longest level");
+  }
+
+  std::cout << counted(data.samples.size()) << " samples, " << options.ranks << " ranks, "
+            << counted(plans[0].packed.oversized.size()) << " samples above "
+            << in_thousands(published.levels.back().length) << " tokens\n\n";
+  print_levels("published rule", published.levels);
+  print_levels("least epoch time", least.levels);
+  std::cout << '\n';
+  print_plans(plans, options.ranks);
+  if (options.svg.empty()) return;
+  staged_files files;
+  std::span<long_context_plan const> const ablation(plans.data(), 3);
+  files.write(options.svg, [&](std::ostream& out) { write_levels(data, ablation, out); });
+  files.commit();
+  std::cout << "\nPicture: " << options.svg.string() << '\n';
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    auto const options = parse_long_context(count, words);
+    if (options) run(*options);
+    std::cout.flush();
+    if (!std::cout) throw std::runtime_error("cannot write to the standard output");
+    return 0;
+  } catch (std::exception const& error) {
+    std::cerr << "pack_long_context: error: " << error.what() << '\n';
+    return 1;
+  }
+}

@@ -1,0 +1,61 @@
+#include "long_context_options.hpp"
+
+#include <stdexcept>
+
+#include <CLI/CLI.hpp>
+
+namespace examples {
+
+std::optional<long_context_options> parse_long_context(int count, char const* const* words) {
+  long_context_options options;
+  std::vector<std::string> inputs;
+  std::string svg;
+  CLI::App app(
+      "Packs long and short samples in levels of length, as hierarchical balance packing does,\n"
+      "and compares the simulated training of Llama 3 8B on devices of 80 GB with plain packing.",
+      "pack_long_context");
+  auto* const files = app.add_option("files", inputs,
+                                     "Length files as pack_dataset reads them; the images do\n"
+                                     "not matter here, but the field must be. Without files a\n"
+                                     "synthetic data set is packed")
+                          ->type_name("FILE");
+  app.add_option("--token-field", options.token_field, "Field with the number of tokens")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--image-field", options.image_field, "Field with the number of image tiles")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
+      ->type_name("COUNT")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{100'000'000}))
+      ->capture_default_str()
+      ->excludes(files);
+  app.add_option("--seed", options.seed, "Seed of everything random")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.add_option("--ranks", options.ranks, "Devices that train, a multiple of 8")
+      ->type_name("COUNT")
+      ->check(CLI::Range(std::int64_t{8}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  app.add_option("--svg", svg, "Draw levels and waiting into this file")->type_name("FILE");
+  try {
+    app.parse(count, words);
+  } catch (CLI::Success const& asked) {
+    app.exit(asked);
+    return std::nullopt;
+  } catch (CLI::ParseError const& error) {
+    throw std::runtime_error(error.what());
+  }
+  if (options.ranks % 8 != 0) {
+    throw std::runtime_error("--ranks: is " + std::to_string(options.ranks) +
+                             ", must be a multiple of 8");
+  }
+  if (options.token_field == options.image_field) {
+    throw std::runtime_error("--image-field and --token-field are both " + options.token_field);
+  }
+  options.inputs.assign(inputs.begin(), inputs.end());
+  options.svg = svg;
+  return options;
+}
+
+}  // namespace examples

@@ -1,0 +1,107 @@
+#include "long_context_plans.hpp"
+
+#include <omnibal/cost/workload.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/hierarchy/hierarchical.hpp>
+#include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/metrics.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace examples {
+
+namespace {
+
+std::int64_t squared_tokens(sample const& one) { return one.tokens * one.tokens; }
+
+omnibal::level_packing pack(plan_rule const& rule, dataset const& data, std::uint64_t seed) {
+  if (rule.packs == pack_kind::best_fit) {
+    return omnibal::hierarchical(data.samples, &sample::tokens, rule.levels);
+  }
+  auto const random_groups = [seed](auto const& samples, auto const& demand, std::int64_t length) {
+    omnibal::resources const capacity{length};
+    return omnibal::isf(samples, demand, capacity, {}, omnibal::reaches_most(capacity),
+                        omnibal::rng::fisher_yates{seed});
+  };
+  return omnibal::hierarchical(data.samples, &sample::tokens, rule.levels, random_groups);
+}
+
+/// Packs dealt at random, or so that ranks wait for about two thousandths of a step.
+std::vector<omnibal::steps> schedule(plan_rule const& rule, dataset const& data,
+                                     omnibal::level_packing const& packed, std::int64_t ranks,
+                                     std::uint64_t seed) {
+  auto const loads = omnibal::group_loads(packed.groups, data.samples, squared_tokens);
+  double const tolerance = rule.order == step_order::random ? 1.0 : 0.002;
+  return omnibal::level_steps(packed, loads, static_cast<std::size_t>(ranks),
+                              {.seed = seed, .tolerance = tolerance});
+}
+
+/// Adds the time and the waiting of the steps of one level.
+class level_clock {
+ public:
+  level_clock(dataset const& data, omnibal::language_profile const& profile,
+              long_context_plan& plan)
+      : data_(data), profile_(profile), plan_(plan) {}
+
+  void run(std::size_t level) {
+    omnibal::packing_level const& setting = plan_.packed.levels[level].setting;
+    omnibal::steps const& schedule = plan_.schedules[level];
+    std::vector<std::int64_t> squares(schedule.ranks());
+    for (std::size_t step = 0; step != schedule.size(); ++step) {
+      std::int64_t longest = 0;
+      for (std::size_t pack = 0; pack != schedule.ranks(); ++pack) {
+        squares[pack] = 0;
+        for (std::uint32_t const group : schedule(step, pack)) {
+          omnibal::sequences const documents = documents_of(group);
+          squares[pack] += documents.squares;
+          longest = std::max(longest, profile_.reading(setting, documents).nanoseconds);
+        }
+      }
+      plan_.epoch_seconds += 1e-9 * static_cast<double>(longest);
+      plan_.waiting.push_back(omnibal::dist_ratio(squares));
+    }
+    plan_.step_count += schedule.size();
+  }
+
+ private:
+  [[nodiscard]] omnibal::sequences documents_of(std::uint32_t group) const {
+    omnibal::sequences result;
+    for (std::uint32_t const item : plan_.packed.groups[group]) {
+      std::int64_t const tokens = data_.samples[item].tokens;
+      result.count += tokens == 0 ? 0 : 1;
+      result.tokens += tokens;
+      result.squares += tokens * tokens;
+    }
+    return result;
+  }
+
+  dataset const& data_;
+  omnibal::language_profile const& profile_;
+  long_context_plan& plan_;
+};
+
+}  // namespace
+
+long_context_plan make_plan(plan_rule const& rule, dataset const& data,
+                            omnibal::language_profile const& profile, std::uint64_t seed) {
+  long_context_plan plan;
+  plan.name = rule.name;
+  auto const begin = std::chrono::steady_clock::now();
+  plan.packed = pack(rule, data, seed);
+  plan.schedules = schedule(rule, data, plan.packed, profile.ranks, seed);
+  std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - begin;
+  plan.planning_seconds = passed.count();
+
+  plan.figures = omnibal::level_metrics(plan.packed, plan.schedules, data.samples, &sample::tokens);
+  level_clock clock(data, profile, plan);
+  for (std::size_t level = 0; level != rule.levels.size(); ++level) clock.run(level);
+  return plan;
+}
+
+}  // namespace examples

@@ -1,0 +1,63 @@
+#pragma once
+
+/// \file
+/// Ways of packing and scheduling long and short samples, and what they cost.
+
+#include "dataset.hpp"
+
+#include <omnibal/hierarchy/language_profile.hpp>
+#include <omnibal/hierarchy/level_metrics.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/steps.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace examples {
+
+/// How the samples of a level become packs.
+enum class pack_kind {
+  random_groups,  ///< iterative sampling and filtering
+  best_fit        ///< best-fit decreasing
+};
+
+/// Which packs of a level meet in a step.
+enum class step_order {
+  random,
+  by_attention  ///< those with nearly the same attention
+};
+
+/// A way of packing and scheduling.
+struct plan_rule {
+  std::string name;
+  std::vector<omnibal::packing_level> levels;
+  pack_kind packs;
+  step_order order;
+};
+
+/// An epoch, ready to run.
+struct long_context_plan {
+  std::string name;
+  omnibal::level_packing packed;
+  /// One schedule for each level.
+  std::vector<omnibal::steps> schedules;
+  omnibal::level_figures figures;
+  std::size_t step_count = 0;
+  /// Of all steps, each as long as its slowest pack.
+  double epoch_seconds = 0;
+  /// To pack and to schedule.
+  double planning_seconds = 0;
+  /// The share of attention for which ranks wait, for each step of the levels one after the other.
+  std::vector<double> waiting;
+};
+
+/// Packs the samples by a rule, schedules them for the ranks of the profile, and measures what comes
+/// out.
+[[nodiscard]] long_context_plan make_plan(plan_rule const& rule, dataset const& data,
+                                          omnibal::language_profile const& profile,
+                                          std::uint64_t seed);
+
+}  // namespace examples

@@ -1,0 +1,75 @@
+#pragma once
+
+/// \file
+/// Which samples belong to which level.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// True where `Demand` gives the tokens of a sample, in integers.
+template <class Samples, class Demand>
+concept token_samples =
+    sample_range<Samples> && demand_function<Demand, sample_reference<Samples>> &&
+    integral_amount<demand_result<Demand, sample_reference<Samples>>> &&
+    same_kinds<demand_result<Demand, sample_reference<Samples>>, std::int64_t>;
+
+/// The tokens of each sample; throws for a negative number.
+template <class Samples, class Demand>
+[[nodiscard]] std::vector<std::int64_t> measured_lengths(std::string_view function,
+                                                         Samples const& samples,
+                                                         Demand const& demand) {
+  check_index_count(function, "samples", std::ranges::size(samples));
+  std::vector<std::int64_t> result;
+  result.reserve(std::ranges::size(samples));
+  for (auto&& sample : samples) {
+    std::int64_t const length = to_resources<std::int64_t>(std::invoke(demand, sample))[0];
+    check_weight(function, "demand", result.size(), length);
+    result.push_back(length);
+  }
+  return result;
+}
+
+/// The first level that holds this length; their number where none does.
+[[nodiscard]] inline std::size_t level_for(std::span<packing_level const> levels,
+                                           std::int64_t length) {
+  auto const holds =
+      std::find_if(levels.begin(), levels.end(),
+                   [length](packing_level const& level) { return length <= level.length; });
+  return static_cast<std::size_t>(holds - levels.begin());
+}
+
+/// The samples of each level, ascending; in a last group those that are longer than all.
+[[nodiscard]] inline grouping level_members(std::span<packing_level const> levels,
+                                            std::span<std::int64_t const> lengths) {
+  std::vector<std::uint32_t> level_of(lengths.size());
+  std::vector<std::uint32_t> offsets(levels.size() + 2, 0);
+  for (std::size_t i = 0; i != lengths.size(); ++i) {
+    std::size_t const level = level_for(levels, lengths[i]);
+    level_of[i] = static_cast<std::uint32_t>(level);
+    ++offsets[level + 1];
+  }
+  for (std::size_t k = 1; k != offsets.size(); ++k) offsets[k] += offsets[k - 1];
+  std::vector<std::uint32_t> places(offsets.begin(), offsets.end() - 1);
+  std::vector<std::uint32_t> items(lengths.size());
+  for (std::size_t i = 0; i != lengths.size(); ++i) {
+    items[places[level_of[i]]++] = static_cast<std::uint32_t>(i);
+  }
+  return grouping(std::move(offsets), std::move(items));
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,104 @@
+#pragma once
+
+/// \file
+/// The packs of one level by any packer.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/hierarchy/detail/donor_pool.hpp>
+#include <omnibal/pack/packing.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// A packer of lengths: `pack(lengths, std::identity{}, length of the level)`.
+template <class Pack>
+concept length_packer = packer<Pack, std::span<std::int64_t const>, std::identity, std::int64_t>;
+
+}  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+struct member_packing {
+  grouping groups;
+  /// No packing of these samples has fewer groups.
+  std::size_t lower_bound = 0;
+};
+
+/// The groups of some samples under a capacity that holds each of them; throws unless `pack` has each
+/// of them in one group. Empty groups are dropped.
+template <length_packer Pack>
+[[nodiscard]] member_packing packed_members(std::string_view function, Pack const& pack,
+                                            std::span<std::uint32_t const> members,
+                                            std::span<std::int64_t const> lengths,
+                                            std::int64_t capacity) {
+  std::vector<std::int64_t> own;
+  own.reserve(members.size());
+  for (std::uint32_t const sample : members) own.push_back(lengths[sample]);
+  packing const packed =
+      std::invoke(pack, std::span<std::int64_t const>(own), std::identity{}, capacity);
+  std::vector<std::uint8_t> seen(members.size(), 0);
+  member_packing result{{}, packed.report.lower_bound};
+  result.groups.reserve(packed.groups.size(), members.size());
+  for (std::size_t g = 0; g != packed.groups.size(); ++g) {
+    for (std::uint32_t const item : packed.groups[g]) {
+      if (item >= members.size() || seen[item]++ != 0) {
+        throw_invalid(function, "the packer names sample " + to_text(item) + " of " +
+                                    to_text(members.size()) + " twice or beyond the samples");
+      }
+      result.groups.push(members[item]);
+    }
+    if (!packed.groups[g].empty()) result.groups.close();
+  }
+  if (result.groups.item_count() != members.size()) {
+    throw_invalid(function, "the packer has " + to_text(result.groups.item_count()) +
+                                " samples in groups, not all " + to_text(members.size()));
+  }
+  return result;
+}
+
+/// The same groups without the samples that are taken, and without those that are empty then.
+[[nodiscard]] inline grouping without_taken(grouping const& groups, donor_pool const& donors) {
+  grouping result;
+  result.reserve(groups.size(), groups.item_count());
+  for (std::size_t g = 0; g != groups.size(); ++g) {
+    for (std::uint32_t const sample : groups[g]) {
+      if (!donors.is_taken(sample)) result.push(sample);
+    }
+    if (!result.open_group().empty()) result.close();
+  }
+  return result;
+}
+
+/// The groups of the members that no longer level has taken. Never more than those of all members,
+/// although a packer may need more groups for fewer samples.
+template <length_packer Pack>
+[[nodiscard]] grouping packed_rest(std::string_view function, Pack const& pack,
+                                   std::span<std::uint32_t const> members,
+                                   std::span<std::int64_t const> lengths, std::int64_t capacity,
+                                   donor_pool const& donors) {
+  std::vector<std::uint32_t> rest;
+  rest.reserve(members.size());
+  for (std::uint32_t const sample : members) {
+    if (!donors.is_taken(sample)) rest.push_back(sample);
+  }
+  std::span<std::uint32_t const> const waiting(rest);
+  auto of_rest = packed_members(function, pack, waiting, lengths, capacity);
+  bool const is_best =
+      rest.size() == members.size() || of_rest.groups.size() <= of_rest.lower_bound;
+  if (is_best) return std::move(of_rest.groups);
+  auto const of_all = packed_members(function, pack, members, lengths, capacity);
+  grouping of_all_but_taken = without_taken(of_all.groups, donors);
+  if (of_all_but_taken.size() < of_rest.groups.size()) return of_all_but_taken;
+  return std::move(of_rest.groups);
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,168 @@
+#pragma once
+
+/// \file
+/// Hierarchical packing: long and short samples in packs of their own lengths.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/hierarchy/detail/donor_pool.hpp>
+#include <omnibal/hierarchy/detail/level_members.hpp>
+#include <omnibal/hierarchy/detail/pack_level.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// What becomes of the room that packs of a level leave.
+enum class level_fill {
+  greedy,  ///< samples of shorter levels move in, the longest that fits first
+  none,
+};
+
+/// The order of the packs inside a level.
+enum class pack_order {
+  by_attention,  ///< by falling sum of the squares of their samples' lengths
+  as_packed,
+};
+
+struct hierarchical_options {
+  level_fill fill = level_fill::greedy;
+  pack_order order = pack_order::by_attention;
+};
+
+struct hierarchical_fn {
+  /// Packs of several lengths: a sample belongs to the first level that is as long as it, each
+  /// level is packed by `pack`, and the room that its packs leave is filled with samples of shorter
+  /// levels (GreedyFill). Levels are packed from the longest to the shortest, so that samples that
+  /// have moved need no room elsewhere; no level ever has more packs than without filling.
+  ///
+  /// The packs of a level are sorted by the sum of the squares of their samples' lengths, the work
+  /// of attention, so that consecutive packs are a global batch of even work; `level_steps` and
+  /// `level_sampler` make steps of them. Samples that are longer than the last level are listed.
+  ///
+  /// `demand` gives the tokens of a sample, in integers. `levels` are `packing_level`s or lengths,
+  /// ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be any packer.
+  ///
+  /// Complexity: the packer, at most twice for each sample, and a binary search for each sample that
+  /// moves. Memory: 48 bytes per sample and the packer's, result included. Determinism: portable
+  /// where the packer is. Errors: `std::invalid_argument` for no levels, lengths that are not
+  /// positive, not increasing or above `longest_level`, a negative demand, and a packer that loses
+  /// or doubles samples or exceeds a length; `std::length_error` above 2^32 - 1 samples; those of
+  /// the packer. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  template <class Samples, class Demand, level_range Levels,
+            length_packer Pack = best_fit_decreasing_fn>
+    requires detail::token_samples<Samples, Demand>
+  [[nodiscard]] level_packing operator()(Samples const& samples, Demand const& demand,
+                                         Levels const& levels, Pack const& pack = {},
+                                         hierarchical_options const& options = {}) const {
+    auto const settings = detail::checked_levels(name, levels);
+    auto const lengths = detail::measured_lengths(name, samples, demand);
+    grouping const members = detail::level_members(settings, lengths);
+    bool const fills = options.fill == level_fill::greedy && settings.size() > 1;
+    detail::donor_pool donors(fills ? std::span(lengths) : std::span<std::int64_t const>());
+
+    // The packs of the last level come first here.
+    grouping packs;
+    packs.reserve(0, lengths.size());
+    std::vector<std::int64_t> attention;
+    std::vector<packed_level> packed(settings.size());
+    for (std::size_t level = settings.size(); level-- != 0;) {
+      packed[level].setting = settings[level];
+      packed[level].first_group = static_cast<std::uint32_t>(packs.size());
+      std::int64_t const length = settings[level].length;
+      grouping const own =
+          fills ? detail::packed_rest(name, pack, members[level], lengths, length, donors)
+                : detail::packed_members(name, pack, members[level], lengths, length).groups;
+      std::int64_t const longest_donor = fills && level != 0 ? settings[level - 1].length : -1;
+      for (std::size_t g = 0; g != own.size(); ++g) {
+        open_pack open{length};
+        for (std::uint32_t const sample : own[g]) {
+          if (lengths[sample] > open.room) {
+            detail::throw_invalid(name, "the packer exceeds the capacity " +
+                                            detail::to_text(length) + " in group " +
+                                            detail::to_text(g));
+          }
+          open.add(lengths[sample]);
+          packs.push(sample);
+        }
+        packed[level].filled_in += fill(packs, open, longest_donor, donors, lengths);
+        packs.close();
+        attention.push_back(open.attention);
+      }
+      packed[level].group_count = static_cast<std::uint32_t>(own.size());
+    }
+
+    level_packing result;
+    auto const longer = members[settings.size()];
+    result.oversized.assign(longer.begin(), longer.end());
+    result.groups.reserve(packs.size(), packs.item_count());
+    result.levels = std::move(packed);
+    for (packed_level& level : result.levels) {
+      append_ordered(packs, level, options.order, attention, result.groups);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "hierarchical";
+
+  /// What is left of a pack's length, and the sum of its samples' squares.
+  struct open_pack {
+    std::int64_t room;
+    std::int64_t attention = 0;
+
+    void add(std::int64_t length) {
+      room -= length;
+      attention += length * length;
+    }
+  };
+
+  /// Pushes samples of shorter levels as long as one fits; returns how many.
+  [[nodiscard]] static std::uint32_t fill(grouping& packs, open_pack& open,
+                                          std::int64_t longest_donor, detail::donor_pool& donors,
+                                          std::span<std::int64_t const> lengths) {
+    std::uint32_t count = 0;
+    while (longest_donor >= 0) {
+      std::uint32_t const sample = donors.take(std::min(open.room, longest_donor));
+      if (sample == detail::donor_pool::no_sample) break;
+      packs.push(sample);
+      open.add(lengths[sample]);
+      ++count;
+    }
+    return count;
+  }
+
+  /// Appends the packs of a level in their order and says where they are now.
+  static void append_ordered(grouping const& packs, packed_level& level, pack_order order,
+                             std::span<std::int64_t const> attention, grouping& result) {
+    std::vector<std::uint32_t> places(level.group_count);
+    std::iota(places.begin(), places.end(), std::uint32_t{0});
+    auto const own = attention.subspan(level.first_group, level.group_count);
+    if (order == pack_order::by_attention) {
+      places = detail::order_descending(own.size(), [&](std::size_t g) { return own[g]; });
+    }
+    std::uint32_t const old_first = level.first_group;
+    level.first_group = static_cast<std::uint32_t>(result.size());
+    for (std::uint32_t const place : places) {
+      for (std::uint32_t const sample : packs[old_first + place]) result.push(sample);
+      result.close();
+    }
+  }
+};
+
+/// Hierarchical packing; see `hierarchical_fn`.
+inline constexpr hierarchical_fn hierarchical{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,175 @@
+#pragma once
+
+/// \file
+/// A profile computed instead of measured.
+
+#include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/language_model.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/transformer.hpp>
+#include <omnibal/cost/workload.hpp>
+#include <omnibal/hierarchy/level_profile.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+/// A functor for `select_levels`: memory and time of a full pack by the cost models of a language
+/// model, where nothing can be measured yet.
+///
+/// - memory: the state of all layers as `degrees` shares it, what they keep of a pack, and the
+///   largest transient of any of them; a checkpointed layer keeps its input. With a sharded model
+///   the whole parameters of two layers are added, one that runs and one that arrives.
+/// - time: forward, backward and what is made again on `device`; the all-to-all of queries, keys,
+///   values and outputs among the ranks that share a pack, forward, backward and again, as in
+///   Ulysses; and `pack_overhead_nanoseconds`.
+///
+/// Complexity: constant. Allocates nothing. Determinism: portable. Errors: those of the layers and
+/// of `accelerator`; `std::invalid_argument` for a number that is not positive where it must be, more
+/// checkpointed layers than there are, and a number of ranks that the degree does not divide.
+/// Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et al., "Hierarchical
+/// balance packing", NeurIPS 2025.
+struct language_profile {
+  language_model model{};
+  accelerator device{};
+  /// Of one device.
+  std::int64_t memory_bytes = 0;
+  /// All that train; those that share a pack and those that do not share its state.
+  std::int64_t ranks = 1;
+  /// Without the degrees `sequence` and `data`, which follow from level and ranks.
+  parallel_degrees degrees{.sharding = sharded_state::parameters};
+  /// Tokens of each document of a pack; 0: one document that fills it. The last may be shorter.
+  std::int64_t document = 0;
+  /// Tokens whose logits exist at a time; 0: those of the whole pack.
+  std::int64_t logit_tokens = 0;
+  /// What a rank sends to those that share its packs, per second.
+  std::int64_t link_bytes_per_second = 1;
+  /// What a pack costs whatever its length: gathering shared parameters, launching kernels.
+  std::int64_t pack_overhead_nanoseconds = 0;
+
+  /// The reading of a full pack.
+  [[nodiscard]] level_reading operator()(packing_level const& level) const {
+    check(level);
+    return reading(level, documents_of(level.length));
+  }
+
+  /// The reading of a pack with these documents.
+  [[nodiscard]] level_reading reading(packing_level const& level,
+                                      sequences const& documents) const {
+    check(level);
+    parallel_degrees const spread = degrees_of(level);
+    workload const batch{.documents = documents};
+    totals sums{};
+    add(sums, model.input(batch, spread), 1, recompute_choice::none);
+    std::int64_t const first = std::min(level.checkpointed_layers, model.first_layers);
+    add_layers(sums, model.first_layer, batch, spread, {first, model.first_layers});
+    add_layers(sums, model.layer, batch, spread, {level.checkpointed_layers - first, model.layers});
+    add_head(sums, batch, spread);
+    detail::int128 const used = sums.bytes + sums.transient + 2 * sums.gathered;
+    return {
+        detail::to_int64(name, "the free memory", memory_bytes - used),
+        detail::to_int64(name, "the time of a pack", sums.nanoseconds + pack_overhead_nanoseconds)};
+  }
+
+ private:
+  static constexpr std::string_view name = "language_profile";
+
+  struct totals {
+    detail::int128 bytes = 0;
+    detail::int128 nanoseconds = 0;
+    /// The largest of any layer.
+    std::int64_t transient = 0;
+    std::int64_t gathered = 0;
+  };
+  struct layer_counts {
+    std::int64_t checkpointed;
+    std::int64_t all;
+  };
+
+  void check(packing_level const& level) const {
+    detail::check_level(name, "level", level);
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    detail::check_between(name, "memory_bytes", memory_bytes, 1, most);
+    detail::check_between(name, "document", document, 0, detail::most_tokens);
+    detail::check_between(name, "logit_tokens", logit_tokens, 0, detail::most_tokens);
+    detail::check_between(name, "link_bytes_per_second", link_bytes_per_second, 1, most);
+    detail::check_between(name, "pack_overhead_nanoseconds", pack_overhead_nanoseconds, 0, most);
+    detail::check_between(name, "checkpointed_layers", level.checkpointed_layers, 0,
+                          model.first_layers + model.layers);
+    detail::check_between(name, "ranks", ranks, 1, detail::most_width);
+    detail::check_multiple(name, "ranks", ranks, "the degree", level.sequence);
+  }
+
+  [[nodiscard]] parallel_degrees degrees_of(packing_level const& level) const {
+    parallel_degrees result = degrees;
+    result.sequence = level.sequence;
+    result.data = ranks / level.sequence;
+    return result;
+  }
+
+  [[nodiscard]] sequences documents_of(std::int64_t length) const {
+    std::int64_t const each = document == 0 ? length : std::min(document, length);
+    sequences result = equal_sequences({.count = length / each, .length = each});
+    sequences const last = equal_sequences({.count = 1, .length = length % each});
+    return {result.count + last.count, result.tokens + last.tokens, result.squares + last.squares};
+  }
+
+  void add(totals& sums, layer_cost const& layer, std::int64_t count,
+           recompute_choice choice) const {
+    recompute_cost const& chosen = layer[choice];
+    sums.bytes += detail::int128{count} * (layer.state_bytes() + chosen.kept_bytes);
+    sums.nanoseconds += detail::int128{count} *
+                        (device(layer.forward) + device(layer.backward) + device(chosen.extra));
+    sums.transient = std::max(sums.transient, chosen.transient_bytes);
+  }
+
+  void add_layers(totals& sums, transformer const& layer, workload const& batch,
+                  parallel_degrees const& spread, layer_counts const& counts) const {
+    if (counts.all == 0) return;
+    layer_cost const cost = layer(batch, spread);
+    add(sums, cost, counts.all - counts.checkpointed, recompute_choice::none);
+    if (counts.checkpointed != 0) add(sums, cost, counts.checkpointed, recompute_choice::full);
+    // Forward and backward, and forward again where it is made again.
+    std::int64_t const passes = 2 * counts.all + counts.checkpointed;
+    sums.nanoseconds += detail::int128{passes} * exchange_nanoseconds(layer, batch, spread);
+    if (degrees.sharding == sharded_state::parameters) {
+      sums.gathered = std::max(sums.gathered, cost.parameters * byte_sizes{}.parameter);
+    }
+  }
+
+  /// The logits of a part of the tokens at a time, the work of all of them.
+  void add_head(totals& sums, workload const& batch, parallel_degrees const& spread) const {
+    layer_cost cost = model.output(batch, spread);
+    std::int64_t const part = logit_tokens * spread.sequence;
+    if (part != 0 && part < batch.documents.tokens) {
+      cost.choices = model.output(workload{.documents = documents_of(part)}, spread).choices;
+    }
+    add(sums, cost, 1, recompute_choice::none);
+  }
+
+  /// The all-to-all of one layer in one pass: what a rank has of queries, keys, values and outputs,
+  /// but for its own share.
+  [[nodiscard]] std::int64_t exchange_nanoseconds(transformer const& layer, workload const& batch,
+                                                  parallel_degrees const& spread) const {
+    std::int64_t const head_size =
+        layer.head_size == 0 ? layer.hidden / layer.heads : layer.head_size;
+    std::int64_t const key_heads = layer.kv_heads == 0 ? layer.heads : layer.kv_heads;
+    detail::int128 const numbers = detail::int128{2} * (layer.heads + key_heads) * head_size;
+    detail::int128 const tokens = detail::share_of(batch.documents.tokens, spread.sequence);
+    detail::int128 const bytes =
+        tokens * numbers * byte_sizes{}.activation * (spread.sequence - 1) / spread.sequence;
+    constexpr std::int64_t second = 1'000'000'000;
+    return detail::to_int64(name, "the time of an exchange",
+                            detail::share_of(bytes * second, link_bytes_per_second));
+  }
+};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,93 @@
+#pragma once
+
+/// \file
+/// The figures by which hierarchies of packs are compared.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/hierarchy/detail/schedule_level.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy_metrics.hpp>
+#include <omnibal/metrics.hpp>
+#include <omnibal/steps.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct level_figures {
+  /// DBR: the share of a step for which ranks wait for the one with the most tokens.
+  double data_balance = 0.0;
+  /// ABR: the same of attention; see `attention_balance`.
+  double attention_balance = 0.0;
+  /// CR: the share of tokens that several ranks share; see `communication_ratio`.
+  double communication_ratio = 0.0;
+  /// PR: the share of padding where every pack is padded to the length of its level, the mean over
+  /// the levels' packs weighted by their lengths.
+  double pad_ratio = 0.0;
+};
+
+struct level_metrics_fn {
+  /// The figures of packs in levels and of their steps, one schedule for each level, as
+  /// `level_steps` gives them. Balances are means over the steps of all levels together, short last
+  /// steps included.
+  ///
+  /// Complexity: linear. Memory: 8 bytes per group. Determinism: portable. Errors: those of
+  /// `dist_ratio`, `attention_balance` and `communication_ratio`; `std::invalid_argument` for
+  /// another number of schedules than levels. Source: Yao et al., "Hierarchical balance packing",
+  /// NeurIPS 2025; Yao et al., OmniBal, ICML 2025.
+  template <class Samples, class Length = std::identity>
+    requires detail::samples_with_length<Samples, Length>
+  [[nodiscard]] level_figures operator()(level_packing const& packed,
+                                         std::span<steps const> schedules, Samples const& samples,
+                                         Length const& length = {}) const {
+    if (schedules.size() != packed.levels.size()) {
+      detail::throw_invalid(name, "there are " + detail::to_text(schedules.size()) +
+                                      " schedules and " + detail::to_text(packed.levels.size()) +
+                                      " levels");
+    }
+    auto const groups = packed.groups.view();
+    auto const loads = group_loads(groups, samples, length);
+    detail::check_loads(name, packed, loads.size());
+    level_figures result;
+    double step_count = 0;
+    double space = 0;
+    double used = 0;
+    for (std::size_t level = 0; level != schedules.size(); ++level) {
+      steps const& schedule = schedules[level];
+      auto const count = static_cast<double>(schedule.size());
+      result.data_balance += count * dist_ratio(schedule, loads)[0];
+      result.attention_balance += count * attention_balance(schedule, groups, samples, length);
+      step_count += count;
+      packed_level const& own = packed.levels[level];
+      space += static_cast<double>(own.setting.length) * own.group_count;
+      for (std::uint32_t const group : detail::groups_of(own)) {
+        used += static_cast<double>(loads[group][0]);
+      }
+    }
+    if (step_count > 0) {
+      result.data_balance /= step_count;
+      result.attention_balance /= step_count;
+    }
+    auto const degree = [&](std::uint32_t group) {
+      return packed.levels[packed.level_of(group)].setting.sequence;
+    };
+    result.communication_ratio = communication_ratio(groups, samples, degree, length);
+    if (space > 0) result.pad_ratio = 1.0 - used / space;
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "level_metrics";
+};
+
+/// The figures of packs in levels; see `level_metrics_fn`.
+inline constexpr level_metrics_fn level_metrics{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,61 @@
+#pragma once
+
+/// \file
+/// Global batches of the levels of a hierarchy.
+
+#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/hierarchy/detail/schedule_level.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/steps.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct level_steps_fn {
+  /// For each level the steps of its groups: in a step of a level that `sequence` ranks share a pack
+  /// of, `ranks / sequence` packs run at a time, so that its `steps` have so many cells, one pack in
+  /// each. Rank r runs cell r / sequence. The cells name groups of `packed`.
+  ///
+  /// `loads` has the load of every group, a weight or resources: the sums of squares make the
+  /// attention even, and `options.tolerance` says how even, as in `schedule_steps`. With 0 the steps
+  /// are slices of the packs sorted by load.
+  ///
+  /// Complexity, memory and determinism: those of `schedule_steps`. Errors: those of
+  /// `schedule_steps`; `std::invalid_argument` for a degree that does not divide the ranks, another
+  /// number of loads than groups, and options that carry groups. Source: Yao et al., "Hierarchical
+  /// balance packing", NeurIPS 2025.
+  template <sample_range GroupLoads>
+    requires demand_function<std::identity, sample_reference<GroupLoads>>
+  [[nodiscard]] std::vector<steps> operator()(level_packing const& packed, GroupLoads const& loads,
+                                              std::size_t ranks,
+                                              schedule_options const& options = {}) const {
+    using load_type = std::ranges::range_value_t<GroupLoads const>;
+    detail::check_no_carry(name, options);
+    auto const own = detail::checked_loads<load_type>(name, packed, loads);
+    std::vector<steps> result;
+    result.reserve(packed.levels.size());
+    for (std::size_t level = 0; level != packed.levels.size(); ++level) {
+      packed_level const& at = packed.levels[level];
+      std::size_t const packs = detail::packs_per_step(name, level, at.setting, ranks);
+      result.push_back(detail::schedule_level(level, detail::groups_of(at),
+                                              std::span<load_type const>(own), packs, options));
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "level_steps";
+};
+
+/// Global batches of the levels; see `level_steps_fn`.
+inline constexpr level_steps_fn level_steps{};
+
+}  // namespace omnibal::inline v0

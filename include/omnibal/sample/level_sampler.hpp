@@ -1,0 +1,305 @@
+#pragma once
+
+/// \file
+/// The packs of each rank in each step, the levels of a hierarchy in turn.
+
+#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/hierarchy/detail/schedule_level.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/sample/detail/data_digest.hpp>
+#include <omnibal/sample/detail/epoch_progress.hpp>
+#include <omnibal/sample/detail/level_turns.hpp>
+#include <omnibal/sample/sampler_state.hpp>
+#include <omnibal/sample/shard.hpp>
+#include <omnibal/steps.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct level_sampler_options {
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  /// How uneven the loads of a step may be; see `schedule_options`.
+  double tolerance = 0.002;
+  /// `short_step` or `repeat`, for the last step of each level.
+  remainder_policy remainder = remainder_policy::short_step;
+  /// So many steps of epoch 0, the first ones, take packs of the first level only, as long as there
+  /// are any.
+  std::uint64_t short_first_steps = 0;
+};
+
+/// What a rank does in a step. All ranks are at the same level.
+struct level_step {
+  std::size_t level = 0;
+  packing_level setting{};
+  /// The groups of this rank, which `setting.sequence` ranks share; none where it is idle.
+  std::span<std::uint32_t const> groups{};
+};
+
+/// Walks the packs of a hierarchy: every step is of one level, and so of one parallel setting, the
+/// levels take turns evenly, and in every epoch each group runs once. In a step of a level ranks
+/// [k * sequence, (k + 1) * sequence) share pack k; the packs of a step have even loads, as
+/// `level_steps` makes them, and most of them meet others in the next epoch.
+///
+/// Resumes from its state after any step, also with another number of ranks: what has run stays
+/// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those of
+/// the epoch so far are made again. All ranks must be given the same arguments but for their rank.
+///
+/// Complexity: the constructor and the first step of an epoch make a schedule, the constructor one
+/// more for each change of the ranks since the epoch began; all else is constant time. Memory: the
+/// loads and 12 bytes for each step; while a schedule is made that of `schedule_steps`. Only the
+/// constructor and the first step of an epoch allocate. Determinism: portable for integers. Source:
+/// Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+template <amount Load>
+class level_sampler {
+ public:
+  /// At the begin of epoch `options.epoch`. `loads` has a weight or resources for each group
+  /// of `packed`, such as its sum of squares; both are copied. Errors: `std::invalid_argument` for
+  /// no ranks, more than `most_ranks`, a rank that is not below their number, a degree that does
+  /// not divide it, another number of loads than groups and a policy that carries groups; those of
+  /// `schedule_steps`.
+  template <detail::loads_as<Load> GroupLoads>
+  level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
+                level_sampler_options const& options = {})
+      : level_sampler(own_data(packed, loads), place, options) {
+    plan(progress_);
+  }
+
+  /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
+  /// and `std::invalid_argument` for a state of other packs, loads or options, for one that no
+  /// sampler could have, and where the ranks changed within the epoch for the time number
+  /// `most_rank_changes + 1`.
+  template <detail::loads_as<Load> GroupLoads>
+  level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
+                level_sampler_options const& options, sampler_state const& state)
+      : level_sampler(own_data(packed, loads), place, options) {
+    detail::check_digest(name, state, digest());
+    check_state(state);
+    plan(detail::epoch_progress(name, state, progress_.present()));
+    if (!done()) progress_.check_room(name);
+  }
+
+  /// What this rank does in the next step. After the last step of an epoch it is the first of the
+  /// next epoch. Valid until the next epoch begins. Errors: `std::invalid_argument` where there are
+  /// no groups at all.
+  [[nodiscard]] level_step next() {
+    if (loads_.empty()) detail::throw_invalid("level_sampler::next", "there are no groups");
+    if (done()) {
+      detail::epoch_progress next_epoch = progress_;
+      next_epoch.start_next_epoch(0);
+      plan(next_epoch);
+    }
+    std::uint64_t const run = progress_.present().step_count;
+    progress_.set_present_steps(run + 1);
+    return step_at(static_cast<std::size_t>(run));
+  }
+
+  /// What this rank does in a step of the epoch. Errors: `std::invalid_argument` for a step that the
+  /// epoch does not have or that ran with other ranks.
+  [[nodiscard]] level_step operator()(std::uint64_t step) const {
+    return step_at(present_step(name, step));
+  }
+
+  /// True where the groups of this rank in a step of the epoch are repetitions that fill it. Errors:
+  /// as above.
+  [[nodiscard]] bool is_repeat(std::uint64_t step) const {
+    return mine_.is_repeat(present_step("level_sampler::is_repeat", step), 0);
+  }
+
+  /// True where all steps of the epoch have run.
+  [[nodiscard]] bool done() const { return progress_.present().step_count == mine_.size(); }
+
+  [[nodiscard]] std::uint64_t epoch() const { return progress_.epoch(); }
+  /// The number of steps of the epoch that have run; the index of the next one.
+  [[nodiscard]] std::uint64_t step() const { return progress_.step(); }
+  /// The number of steps of the epoch, those that ran with other ranks included.
+  [[nodiscard]] std::uint64_t step_count() const { return progress_.first_step() + mine_.size(); }
+
+  /// What a checkpoint must hold; the same on all ranks.
+  [[nodiscard]] sampler_state state() const { return progress_.state(); }
+
+ private:
+  static constexpr std::string_view name = "level_sampler";
+
+  struct own_data {
+    template <class GroupLoads>
+    own_data(level_packing const& packed, GroupLoads const& given)
+        : levels(packed.levels), loads(detail::checked_loads<Load>(name, packed, given)) {}
+
+    std::vector<packed_level> levels;
+    std::vector<Load> loads;
+  };
+
+  level_sampler(own_data data, shard const& place, level_sampler_options const& options)
+      : levels_(std::move(data.levels)),
+        loads_(std::move(data.loads)),
+        place_(place),
+        options_(options),
+        progress_(name, {}, detail::segment_of(name, place, 1)) {
+    if (options.remainder == remainder_policy::carry) {
+      detail::throw_invalid(name, "options.remainder is carry, must be short_step or repeat");
+    }
+    progress_ = detail::epoch_progress(
+        name, {.seed = options.seed, .epoch = options.epoch, .digest = digest()},
+        progress_.present());
+  }
+
+  [[nodiscard]] std::uint64_t digest() const {
+    detail::data_digest result;
+    result.add(options_.tolerance);
+    result.add(static_cast<std::uint64_t>(options_.remainder));
+    result.add(options_.short_first_steps);
+    result.add(std::uint64_t{levels_.size()});
+    for (packed_level const& level : levels_) {
+      result.add(static_cast<std::uint64_t>(level.setting.length));
+      result.add(static_cast<std::uint64_t>(level.setting.sequence));
+      result.add(static_cast<std::uint64_t>(level.setting.checkpointed_layers));
+      result.add(std::uint64_t{level.group_count});
+    }
+    result.add(std::uint64_t{detail::kinds_of<Load>});
+    for (Load const& load : loads_) result.add_amounts(load);
+    return result.value();
+  }
+
+  static void check_state(sampler_state const& state) {
+    if (state.carried != 0) {
+      detail::throw_invalid(name,
+                            "state.carried is " + detail::to_text(state.carried) + ", must be 0");
+    }
+    for (sampler_segment const& segment : state.segments) {
+      if (segment.batch <= 1) continue;
+      detail::throw_invalid(name, "state.segments has a batch of " +
+                                      detail::to_text(segment.batch) + " groups, must be 1");
+    }
+  }
+
+  /// Goes to an epoch: makes its schedules, one for each change of the ranks, and keeps what this
+  /// rank has of the last.
+  void plan(detail::epoch_progress const& progress) {
+    std::vector<std::uint8_t> has_run(loads_.size(), 0);
+    std::uint64_t first_step = 0;
+    for (sampler_segment const& segment : progress.ended()) {
+      take(progress, segment, first_step, has_run);
+      first_step += segment.step_count;
+    }
+    auto const schedules = schedules_of(progress, place_.ranks, has_run);
+    check_steps(progress.present(), schedules);
+    mine_.clear();
+    turns_.clear();
+    for_each_turn(progress, schedules, first_step, [&](std::size_t level, std::size_t step) {
+      std::size_t const pack =
+          place_.rank / static_cast<std::size_t>(levels_[level].setting.sequence);
+      turns_.push_back(static_cast<std::uint32_t>(level));
+      for (std::uint32_t const group : schedules[level](step, pack)) mine_.push(group);
+      if (schedules[level].is_repeat(step, pack)) {
+        mine_.close_repeat();
+      } else {
+        mine_.close();
+      }
+    });
+    progress_ = progress;
+  }
+
+  /// The schedule of each level for so many ranks and the groups that have not run.
+  [[nodiscard]] std::vector<steps> schedules_of(detail::epoch_progress const& progress,
+                                                std::size_t ranks,
+                                                std::vector<std::uint8_t> const& has_run) const {
+    schedule_options const options{.seed = progress.seed(),
+                                   .epoch = progress.epoch(),
+                                   .tolerance = options_.tolerance,
+                                   .remainder = options_.remainder};
+    std::vector<steps> result;
+    result.reserve(levels_.size());
+    for (std::size_t level = 0; level != levels_.size(); ++level) {
+      auto waiting = detail::groups_of(levels_[level]);
+      std::erase_if(waiting, [&](std::uint32_t group) { return has_run[group] != 0; });
+      std::size_t const packs = detail::packs_per_step(name, level, levels_[level].setting, ranks);
+      result.push_back(
+          detail::schedule_level(level, waiting, std::span<Load const>(loads_), packs, options));
+    }
+    return result;
+  }
+
+  /// Calls `body(level, step of the level)` for the steps of an epoch from `first_step` on.
+  template <class Body>
+  void for_each_turn(detail::epoch_progress const& progress, std::vector<steps> const& schedules,
+                     std::uint64_t first_step, Body const& body) const {
+    std::vector<std::uint64_t> counts;
+    for (steps const& schedule : schedules) counts.push_back(schedule.size());
+    bool const is_begin = progress.epoch() == 0 && first_step < options_.short_first_steps;
+    detail::for_each_turn(std::move(counts), is_begin ? options_.short_first_steps - first_step : 0,
+                          [&](std::size_t level, std::uint64_t step) {
+                            body(level, static_cast<std::size_t>(step));
+                          });
+  }
+
+  /// Marks the groups that ran in the steps of a segment.
+  void take(detail::epoch_progress const& progress, sampler_segment const& segment,
+            std::uint64_t first_step, std::vector<std::uint8_t>& has_run) const {
+    auto const schedules = schedules_of(progress, segment.ranks, has_run);
+    check_steps(segment, schedules);
+    std::uint64_t left = segment.step_count;
+    for_each_turn(progress, schedules, first_step, [&](std::size_t level, std::size_t step) {
+      if (left == 0) return;
+      --left;
+      steps const& schedule = schedules[level];
+      for (std::size_t pack = 0; pack != schedule.ranks(); ++pack) {
+        for (std::uint32_t const group : schedule(step, pack)) has_run[group] = 1;
+      }
+    });
+  }
+
+  /// Throws where the schedules have fewer steps than the segment.
+  static void check_steps(sampler_segment const& segment, std::vector<steps> const& schedules) {
+    std::uint64_t step_count = 0;
+    for (steps const& schedule : schedules) step_count += schedule.size();
+    if (segment.step_count <= step_count) return;
+    detail::throw_invalid(name, "state.segments has " + detail::to_text(segment.step_count) +
+                                    " steps of " + detail::to_text(segment.ranks) +
+                                    " ranks where the epoch has " + detail::to_text(step_count));
+  }
+
+  [[nodiscard]] level_step step_at(std::size_t present) const {
+    std::size_t const level = turns_[present];
+    return {level, levels_[level].setting, mine_(present, 0)};
+  }
+
+  /// The place of a step among those of the present ranks.
+  [[nodiscard]] std::size_t present_step(std::string_view function, std::uint64_t step) const {
+    std::uint64_t const first = progress_.first_step();
+    if (step >= first && step < step_count()) return static_cast<std::size_t>(step - first);
+    detail::throw_invalid(function, "step is " + detail::to_text(step) + ", must be in [" +
+                                        detail::to_text(first) + ", " +
+                                        detail::to_text(step_count()) + ")");
+  }
+
+  std::vector<packed_level> levels_;
+  std::vector<Load> loads_;
+  shard place_;
+  level_sampler_options options_;
+  detail::epoch_progress progress_;
+  /// The groups of this rank in each step of the present ranks, and the level of each.
+  steps mine_{1};
+  std::vector<std::uint32_t> turns_;
+};
+
+template <sample_range GroupLoads>
+level_sampler(level_packing const&, GroupLoads const&, shard const&,
+              level_sampler_options const& = {})
+    -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
+template <sample_range GroupLoads>
+level_sampler(level_packing const&, GroupLoads const&, shard const&, level_sampler_options const&,
+              sampler_state const&) -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
+
+}  // namespace omnibal::inline v0
