@@ -17,6 +17,15 @@ target_sources(
             FILES
             ${omnibal_headers})
 
+# omnibal::mpi, where MPI is installed. A consumer of the package asks for the component `mpi`.
+option(OMNIBAL_WITH_MPI "Offer omnibal::mpi where MPI is installed" ON)
+if(OMNIBAL_WITH_MPI)
+  find_package(MPI QUIET COMPONENTS CXX)
+endif()
+if(MPI_CXX_FOUND)
+  include("${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake")
+endif()
+
 set(omnibal_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/omnibal")
 install(
   TARGETS omnibal
@@ -35,4 +44,5 @@ write_basic_package_version_file(
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES "${PROJECT_BINARY_DIR}/omnibal-config.cmake"
               "${PROJECT_BINARY_DIR}/omnibal-config-version.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake"
         DESTINATION "${omnibal_package_dir}")

@@ -52,6 +52,8 @@ look() {
   needs catch2 has_header catch2
   needs libbenchmark-dev has_header benchmark/benchmark.h
   wants doxygen has_tool doxygen
+  wants libopenmpi-dev has_tool mpicxx
+  wants openmpi-bin has_tool mpirun
   if [[ $purpose == test ]]; then
     wants clang has_tool clang++
   else

@@ -1,0 +1,73 @@
+#pragma once
+
+/// \file
+/// What the library asks of a process group.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+namespace omnibal::inline v0 {
+
+/// Ranks that gather. `all_gather(in, out)` writes the bytes of every rank to `out`, by rank; `in`
+/// has the same size on all ranks, and `out` that size for each rank. It returns when `out` is
+/// complete and `in` may be changed, and throws where that fails. All ranks call the same
+/// collectives in the same order.
+///
+/// A handle of few words whose collectives may be called on a constant object or not; a user's
+/// process group becomes one in twenty lines.
+template <class Comm>
+concept communicator = requires(Comm& comm, std::span<std::byte const> in,
+                                std::span<std::byte> out) {
+  { comm.rank() } -> std::integral;
+  { comm.size() } -> std::integral;
+  comm.all_gather(in, out);
+};
+
+/// Ranks that also exchange. `all_to_all_v(in, send_counts, out, receive_counts)` sends the first
+/// `send_counts[0]` bytes of `in` to rank 0, the next `send_counts[1]` to rank 1 and so on, and
+/// writes to `out` what comes from rank 0, then from rank 1 and so on. The counts are those of the
+/// other side, may be zero, and add up to the sizes of `in` and `out`, which do not overlap.
+template <class Comm>
+concept exchanging_communicator = communicator<Comm> &&
+    requires(Comm& comm, std::span<std::byte const> in, std::span<std::byte> out,
+             std::span<std::uint64_t const> counts) {
+  comm.all_to_all_v(in, counts, out, counts);
+};
+
+/// A value that travels as its bytes. Not `bool`, of which a vector has no array.
+template <class T>
+concept wire_value =
+    std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::same_as<T, bool>;
+
+/// An array of values that travel as their bytes.
+template <class Range>
+concept wire_range = std::ranges::contiguous_range<Range const> &&
+    std::ranges::sized_range<Range const> && wire_value<std::ranges::range_value_t<Range const>>;
+
+}  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+/// The values of a range.
+template <wire_range Range>
+[[nodiscard]] auto values_of(Range const& range) {
+  return std::span<std::ranges::range_value_t<Range const> const>(std::ranges::data(range),
+                                                                  std::ranges::size(range));
+}
+
+/// The rank of the caller.
+template <class Comm>
+[[nodiscard]] std::size_t own_rank(Comm& comm) {
+  return static_cast<std::size_t>(comm.rank());
+}
+
+template <class Comm>
+[[nodiscard]] std::size_t rank_count(Comm& comm) {
+  return static_cast<std::size_t>(comm.size());
+}
+
+}  // namespace omnibal::inline v0::detail

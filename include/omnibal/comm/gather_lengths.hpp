@@ -1,0 +1,203 @@
+#pragma once
+
+/// \file
+/// The lengths of all samples of a global batch, on every rank.
+
+#include <omnibal/check.hpp>
+#include <omnibal/comm/communicator.hpp>
+#include <omnibal/comm/detail/agreement.hpp>
+#include <omnibal/comm/detail/padded_gather.hpp>
+#include <omnibal/comm/ragged.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct gather_lengths_options {
+  /// The most samples of a rank, equal on all ranks. Where it is known one collective is enough.
+  std::optional<std::size_t> most_samples;
+};
+
+/// One or several lengths of a sample: a 64-bit integer, or resources of them.
+template <std::size_t R>
+using lengths_of_sample = std::conditional_t<R == 1, std::int64_t, resources<R>>;
+
+/// Memory of `gather_lengths`, and its last result. To be kept from step to step.
+template <std::size_t R = 1>
+class gather_lengths_workspace {
+ public:
+  /// The result of the last call.
+  [[nodiscard]] ragged<lengths_of_sample<R>> const& lengths() const { return lengths_; }
+
+ private:
+  friend struct gather_lengths_fn;
+
+  std::vector<lengths_of_sample<R>> own_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<std::byte> block_;
+  detail::agreement<std::uint64_t> agreement_;
+  detail::padded_gather gather_;
+  ragged<lengths_of_sample<R>> lengths_;
+};
+
+struct gather_lengths_fn {
+  /// The lengths of the samples of all ranks, a row for each rank. `length` measures a sample: one
+  /// integer, or resources where a sample has several lengths, such as tokens of images and of
+  /// text. Ranks may have different numbers of samples, also none; the offsets of the result are
+  /// what `make_plan` takes.
+  ///
+  /// A collective call. Complexity: one collective where `options.most_samples` is given, whose
+  /// blocks are padded to it; else two, the counts and blocks that are padded to the largest.
+  /// Memory: the result, the padded blocks, 32 bytes per rank and 16R per sample of this rank.
+  /// Determinism: portable. Errors on all ranks: where a rank has more than `options.most_samples`,
+  /// where a length is negative or above 2^63 - 1 and where `length` throws; there it is
+  /// `std::invalid_argument` or what was thrown, and elsewhere `communication_error`.
+  template <communicator Comm, sample_range Samples, class Length = std::identity>
+    requires demand_function<Length, sample_reference<Samples>> &&
+        integral_amount<demand_result<Length, sample_reference<Samples>>>
+  [[nodiscard]] auto operator()(Comm&& comm, Samples const& local, Length const& length = {},
+                                gather_lengths_options const& options = {}) const {
+    gather_lengths_workspace<kinds<Samples, Length>> workspace;
+    (*this)(comm, local, length, options, workspace);
+    return std::move(workspace.lengths_);
+  }
+
+  /// The same in memory that is kept, for a training loop: once the workspace has seen the largest
+  /// number of samples, nothing is allocated. The result lies in the workspace.
+  template <communicator Comm, sample_range Samples, class Length>
+    requires demand_function<Length, sample_reference<Samples>> &&
+        integral_amount<demand_result<Length, sample_reference<Samples>>>
+  auto const& operator()(
+      Comm&& comm, Samples const& local, Length const& length,
+      gather_lengths_options const& options,
+      gather_lengths_workspace<detail::kinds_of<demand_result<Length, sample_reference<Samples>>>>&
+          workspace) const {
+    auto const measured = [&] { measure(local, length, options, workspace.own_); };
+    if (options.most_samples) {
+      detail::check_index_count(name, "most_samples", *options.most_samples);
+      gather_at_once(comm, measured, *options.most_samples, workspace);
+    } else {
+      gather_counts_first(comm, measured, workspace);
+    }
+    return workspace.lengths_;
+  }
+
+ private:
+  static constexpr std::string_view name = "gather_lengths";
+
+  template <class Samples, class Length>
+  static constexpr std::size_t kinds =
+      detail::kinds_of<demand_result<Length, sample_reference<Samples>>>;
+
+  /// The lengths of the local samples.
+  template <class Samples, class Length, class Result>
+  static void measure(Samples const& local, Length const& length,
+                      gather_lengths_options const& options, std::vector<Result>& result) {
+    std::size_t const count = std::ranges::size(local);
+    if (options.most_samples && count > *options.most_samples) {
+      detail::throw_invalid(name, "there are " + detail::to_text(count) +
+                                      " samples, more than most_samples, which is " +
+                                      detail::to_text(*options.most_samples));
+    }
+    result.clear();
+    result.reserve(count);
+    for (auto&& sample : local) {
+      result.push_back(checked_lengths<Result>(std::invoke(length, sample), result.size()));
+    }
+  }
+
+  template <class Result, class Lengths>
+  [[nodiscard]] static Result checked_lengths(Lengths const& lengths, std::size_t index) {
+    auto const checked = [&](auto amount) {
+      constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+      if (!detail::is_valid_weight(amount) || static_cast<std::uint64_t>(amount) > largest) {
+        detail::throw_invalid(name, "length[" + detail::to_text(index) + "] is " +
+                                        detail::to_text(amount) + ", must be in [0, 2^63)");
+      }
+      return static_cast<std::int64_t>(amount);
+    };
+    if constexpr (weight<Lengths>) {
+      return checked(lengths);
+    } else if constexpr (weight<Result>) {
+      return checked(lengths[0]);
+    } else {
+      Result result{};
+      for (std::size_t r = 0; r != Result::size(); ++r) result[r] = checked(lengths[r]);
+      return result;
+    }
+  }
+
+  template <class Comm, class Measured, class Workspace>
+  static void gather_counts_first(Comm& comm, Measured const& measured, Workspace& workspace) {
+    using own_type = typename decltype(workspace.own_)::value_type;
+    auto const reports = workspace.agreement_.run({name, ""}, comm, [&](auto& report) {
+      measured();
+      report.facts = workspace.own_.size();
+    });
+    workspace.counts_.clear();
+    for (auto const& report : reports) workspace.counts_.push_back(report.facts);
+    workspace.gather_.run(comm, std::span<own_type const>(workspace.own_), workspace.counts_,
+                          workspace.lengths_);
+  }
+
+  /// Each rank gives the number of its samples, or that it failed, and then their lengths.
+  template <class Comm, class Measured, class Workspace>
+  static void gather_at_once(Comm& comm, Measured const& measured, std::size_t most,
+                             Workspace& workspace) {
+    using own_type = typename decltype(workspace.own_)::value_type;
+    constexpr std::uint64_t failure = std::numeric_limits<std::uint64_t>::max();
+    std::exception_ptr error;
+    try {
+      measured();
+    } catch (...) {
+      error = std::current_exception();
+      workspace.own_.clear();
+    }
+    std::uint64_t const header = error == nullptr ? workspace.own_.size() : failure;
+    auto const own = std::as_bytes(std::span(workspace.own_));
+    std::size_t const block = sizeof(header) + most * sizeof(own_type);
+    workspace.block_.resize(sizeof(header) + own.size());
+    std::memcpy(workspace.block_.data(), &header, sizeof(header));
+    std::copy(own.begin(), own.end(), workspace.block_.begin() + sizeof(header));
+
+    auto const blocks = workspace.gather_.gather(comm, workspace.block_, block);
+    if (error != nullptr) std::rethrow_exception(error);
+    auto const header_of = [&](std::size_t rank) {
+      std::uint64_t result = 0;
+      std::memcpy(&result, &blocks[rank * block], sizeof(result));
+      return result;
+    };
+    std::size_t const ranks = detail::rank_count(comm);
+    workspace.counts_.clear();
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      if (header_of(rank) == failure) detail::throw_remote_failure(name, rank);
+      workspace.counts_.push_back(header_of(rank));
+    }
+    workspace.lengths_.shape(workspace.counts_);
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      auto const row = std::as_writable_bytes(workspace.lengths_[rank]);
+      auto const from = blocks.subspan(rank * block + sizeof(header), row.size());
+      std::copy(from.begin(), from.end(), row.begin());
+    }
+  }
+};
+
+/// The lengths of all samples of a global batch; see `gather_lengths_fn`.
+inline constexpr gather_lengths_fn gather_lengths{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,144 @@
+#pragma once
+
+/// \file
+/// Rows of different lengths in one array.
+
+#include <omnibal/check.hpp>
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// Rows of trivially copyable values in compressed sparse row form, with 64-bit offsets: the values
+/// of each rank, or payloads of different sizes. A sized random-access range whose elements are
+/// spans. An object that has been moved from may only be assigned to or destroyed.
+template <class T>
+class ragged {
+  static_assert(std::is_trivially_copyable_v<T>, "rows are copied as bytes");
+
+ public:
+  /// Walks over the rows; what it gives is a span, not a reference.
+  class iterator {
+   public:
+    using iterator_concept = std::random_access_iterator_tag;
+    using iterator_category = std::input_iterator_tag;
+    using value_type = std::span<T const>;
+    using difference_type = std::ptrdiff_t;
+    using reference = value_type;
+    using pointer = void;
+
+    iterator() = default;
+    iterator(ragged const& rows, std::size_t row)
+        : rows_(&rows), row_(static_cast<difference_type>(row)) {}
+
+    [[nodiscard]] value_type operator*() const { return (*this)[0]; }
+    [[nodiscard]] value_type operator[](difference_type step) const {
+      return (*rows_)[static_cast<std::size_t>(row_ + step)];
+    }
+    iterator& operator+=(difference_type steps) {
+      row_ += steps;
+      return *this;
+    }
+    iterator& operator-=(difference_type steps) { return *this += -steps; }
+    iterator& operator++() { return *this += 1; }
+    iterator& operator--() { return *this += -1; }
+    iterator operator++(int) { return std::exchange(*this, *this + 1); }
+    iterator operator--(int) { return std::exchange(*this, *this - 1); }
+    [[nodiscard]] friend iterator operator+(iterator at, difference_type steps) {
+      return at += steps;
+    }
+    [[nodiscard]] friend iterator operator+(difference_type steps, iterator at) {
+      return at += steps;
+    }
+    [[nodiscard]] friend iterator operator-(iterator at, difference_type steps) {
+      return at -= steps;
+    }
+    [[nodiscard]] friend difference_type operator-(iterator const& left, iterator const& right) {
+      return left.row_ - right.row_;
+    }
+    [[nodiscard]] friend bool operator==(iterator const& left, iterator const& right) {
+      return left.row_ == right.row_;
+    }
+    [[nodiscard]] friend std::strong_ordering operator<=>(iterator const& left,
+                                                          iterator const& right) {
+      return left.row_ <=> right.row_;
+    }
+
+   private:
+    ragged const* rows_ = nullptr;
+    difference_type row_ = 0;
+  };
+
+  /// No rows.
+  ragged() : offsets_(1, 0) {}
+
+  /// Takes over ready arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero,
+  /// does not decrease and ends with the number of values.
+  ragged(std::vector<std::uint64_t> offsets, std::vector<T> values)
+      : offsets_(std::move(offsets)), values_(std::move(values)) {
+    if (offsets_.empty() || offsets_.front() != 0 || offsets_.back() != values_.size() ||
+        !std::is_sorted(offsets_.begin(), offsets_.end())) {
+      detail::throw_invalid(
+          "ragged", "offsets must start with 0, not decrease and end with the number of values");
+    }
+  }
+
+  /// The number of rows.
+  [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+  /// One row. Precondition: `row < size()`.
+  [[nodiscard]] std::span<T const> operator[](std::size_t row) const {
+    return values().subspan(offsets_[row], offsets_[row + 1] - offsets_[row]);
+  }
+  [[nodiscard]] std::span<T> operator[](std::size_t row) {
+    return values().subspan(offsets_[row], offsets_[row + 1] - offsets_[row]);
+  }
+  [[nodiscard]] iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] iterator end() const { return {*this, size()}; }
+
+  [[nodiscard]] std::span<std::uint64_t const> offsets() const noexcept { return offsets_; }
+  [[nodiscard]] std::span<T const> values() const noexcept { return values_; }
+  [[nodiscard]] std::span<T> values() noexcept { return values_; }
+
+  /// Appends a row.
+  void push(std::span<T const> row) {
+    values_.insert(values_.end(), row.begin(), row.end());
+    offsets_.push_back(values_.size());
+  }
+
+  /// Removes all rows and keeps the memory.
+  void clear() noexcept {
+    offsets_.resize(1);
+    values_.clear();
+  }
+
+  /// Makes rows of these lengths; the values are to be written. Allocates only beyond the largest
+  /// size so far. Errors: `std::overflow_error` where the sum of the lengths leaves 64 bits.
+  void shape(std::span<std::uint64_t const> lengths) {
+    offsets_.resize(1);
+    offsets_.reserve(lengths.size() + 1);
+    std::uint64_t sum = 0;
+    for (std::uint64_t const length : lengths) {
+      detail::checked_add("ragged::shape", "the sum of the lengths", sum, length);
+      offsets_.push_back(sum);
+    }
+    values_.resize(sum);
+  }
+
+  [[nodiscard]] friend bool operator==(ragged const&, ragged const&) = default;
+
+ private:
+  std::vector<std::uint64_t> offsets_;
+  std::vector<T> values_;
+};
+
+}  // namespace omnibal::inline v0

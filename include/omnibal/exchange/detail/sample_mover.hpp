@@ -1,0 +1,174 @@
+#pragma once
+
+/// \file
+/// Moving samples as a plan says.
+
+#include <omnibal/check.hpp>
+#include <omnibal/comm/communicator.hpp>
+#include <omnibal/comm/detail/agreement.hpp>
+#include <omnibal/comm/detail/byte_buffer.hpp>
+#include <omnibal/comm/ragged.hpp>
+#include <omnibal/exchange/detail/sample_routes.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/sample/detail/data_digest.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Sends what leaves and copies what stays. Keeps its memory.
+class sample_mover {
+ public:
+  /// `local(i)` gives the i-th of `count` samples of a trivially copyable type.
+  template <class T, class Comm, class Local>
+  void move_fixed(Comm& comm, exchange_plan const& plan, std::size_t count, Local const& local,
+                  std::vector<T>& out) {
+    std::span<std::byte> sent;
+    std::span<std::byte> received;
+    agree(comm, plan, count, 2 * sizeof(T), [&] {
+      out.resize(plan.arrivals(own_rank(comm)).size());
+      sent = sent_.take(routes_.leaving_count() * sizeof(T));
+      received = received_.take(routes_.coming_count() * sizeof(T));
+    });
+    for (auto const& sample : routes_.staying()) out[sample.to] = local(sample.from);
+    for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
+      T const& sample = local(routes_.leaving(k));
+      std::memcpy(sent.data() + k * sizeof(T), &sample, sizeof(T));
+    }
+    scale(routes_.send_counts(), sizeof(T), send_bytes_);
+    scale(routes_.receive_counts(), sizeof(T), receive_bytes_);
+    exchange(comm, sent, received);
+    for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
+      std::memcpy(&out[routes_.coming(k)], received.data() + k * sizeof(T), sizeof(T));
+    }
+  }
+
+  /// `local(i)` gives a span of values: the sizes travel first.
+  template <class T, class Comm, class Local>
+  void move_sized(Comm& comm, exchange_plan const& plan, std::size_t count, Local const& local,
+                  ragged<T>& out) {
+    agree(comm, plan, count, 2 * sizeof(T) + 1, [&] {
+      leaving_sizes_.resize(routes_.leaving_count());
+      coming_sizes_.resize(routes_.coming_count());
+      lengths_.resize(plan.arrivals(own_rank(comm)).size());
+    });
+    exchange_sizes(comm, local);
+    for (auto const& sample : routes_.staying()) lengths_[sample.to] = local(sample.from).size();
+    for (std::size_t k = 0; k != coming_sizes_.size(); ++k) {
+      lengths_[routes_.coming(k)] = coming_sizes_[k];
+    }
+    out.shape(lengths_);
+    for (auto const& sample : routes_.staying()) {
+      copy(std::as_bytes(local(sample.from)), std::as_writable_bytes(out[sample.to]).data());
+    }
+
+    auto const sent =
+        sent_.take(sum_sizes(routes_.send_counts(), leaving_sizes_, send_bytes_, sizeof(T)));
+    auto const received = received_.take(
+        sum_sizes(routes_.receive_counts(), coming_sizes_, receive_bytes_, sizeof(T)));
+    std::byte* next = sent.data();
+    for (std::size_t k = 0; k != leaving_sizes_.size(); ++k) {
+      auto const bytes = std::as_bytes(local(routes_.leaving(k)));
+      next = copy(bytes, next);
+    }
+    exchange(comm, sent, received);
+    std::byte const* from = received.data();
+    for (std::size_t k = 0; k != coming_sizes_.size(); ++k) {
+      auto const row = std::as_writable_bytes(out[routes_.coming(k)]);
+      copy({from, row.size()}, row.data());
+      from += row.size();
+    }
+  }
+
+ private:
+  static constexpr std::string_view name = "exchange_samples";
+
+  /// Finds the routes of this rank and allocates, and makes sure that all ranks could and have the
+  /// same plan. `shape` is the size of the type that travels and whether sizes differ.
+  template <class Comm, class Allocate>
+  void agree(Comm& comm, exchange_plan const& plan, std::size_t count, std::uint64_t shape,
+             Allocate const& allocate) {
+    agreement_.run({name, "plans or types of samples"}, comm, [&](auto& report) {
+      std::size_t const rank = own_rank(comm);
+      if (plan.ranks() != rank_count(comm)) {
+        throw_invalid(name, "the plan is for " + to_text(plan.ranks()) + " ranks, but there are " +
+                                to_text(rank_count(comm)));
+      }
+      if (plan.home_count(rank) != count) {
+        throw_invalid(name, "there are " + to_text(count) + " samples, but the plan has " +
+                                to_text(plan.home_count(rank)) + " of rank " + to_text(rank));
+      }
+      routes_.prepare(plan, rank);
+      send_bytes_.resize(plan.ranks());
+      receive_bytes_.resize(plan.ranks());
+      allocate();
+      data_digest digest;
+      digest.add(plan.digest());
+      digest.add(shape);
+      report.digest = digest.value();
+    });
+  }
+
+  template <class Comm, class Local>
+  void exchange_sizes(Comm& comm, Local const& local) {
+    for (std::size_t k = 0; k != leaving_sizes_.size(); ++k) {
+      leaving_sizes_[k] = local(routes_.leaving(k)).size();
+    }
+    scale(routes_.send_counts(), sizeof(std::uint64_t), send_bytes_);
+    scale(routes_.receive_counts(), sizeof(std::uint64_t), receive_bytes_);
+    exchange(comm, std::as_bytes(std::span(leaving_sizes_)),
+             std::as_writable_bytes(std::span(coming_sizes_)));
+  }
+
+  template <class Comm>
+  void exchange(Comm& comm, std::span<std::byte const> sent, std::span<std::byte> received) {
+    comm.all_to_all_v(sent, std::span<std::uint64_t const>(send_bytes_), received,
+                      std::span<std::uint64_t const>(receive_bytes_));
+  }
+
+  static void scale(std::span<std::uint64_t const> counts, std::uint64_t factor,
+                    std::vector<std::uint64_t>& result) {
+    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
+      result[rank] = counts[rank] * factor;
+    }
+  }
+
+  /// The bytes for each rank, and their sum: sizes of `counts[0]` samples, of the next `counts[1]`
+  /// and so on.
+  [[nodiscard]] static std::uint64_t sum_sizes(std::span<std::uint64_t const> counts,
+                                               std::vector<std::uint64_t> const& sizes,
+                                               std::vector<std::uint64_t>& result,
+                                               std::size_t value_bytes) {
+    std::uint64_t sum = 0;
+    std::size_t next = 0;
+    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
+      result[rank] = 0;
+      for (std::uint64_t k = 0; k != counts[rank]; ++k) result[rank] += sizes[next++];
+      result[rank] *= value_bytes;
+      sum += result[rank];
+    }
+    return sum;
+  }
+
+  static std::byte* copy(std::span<std::byte const> from, std::byte* to) {
+    return std::copy(from.begin(), from.end(), to);
+  }
+
+  agreement<std::uint64_t> agreement_;
+  sample_routes routes_;
+  byte_buffer sent_;
+  byte_buffer received_;
+  std::vector<std::uint64_t> send_bytes_;
+  std::vector<std::uint64_t> receive_bytes_;
+  std::vector<std::uint64_t> leaving_sizes_;
+  std::vector<std::uint64_t> coming_sizes_;
+  std::vector<std::uint64_t> lengths_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,41 @@
+#pragma once
+
+/// \file
+/// Options of plans.
+
+#include <omnibal/balance/detail/tolerance.hpp>
+#include <omnibal/check.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+struct exchange_options {
+  /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
+  /// Parts are given to ranks so that few bytes leave a node.
+  std::size_t ranks_per_node = 1;
+  /// By which share of a lower bound the largest load may exceed it; see `keep_home`. Other
+  /// balancers do not see it.
+  double tolerance = 0.01;
+};
+
+struct placement_options {
+  /// As in `exchange_options`.
+  std::size_t ranks_per_node = 1;
+};
+
+}  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+inline void check_ranks_per_node(std::string_view function, std::size_t ranks_per_node) {
+  if (ranks_per_node == 0) throw_invalid(function, "ranks_per_node is 0, must be positive");
+}
+
+inline void check_exchange_options(std::string_view function, exchange_options const& options) {
+  check_ranks_per_node(function, options.ranks_per_node);
+  check_tolerance(function, options.tolerance);
+}
+
+}  // namespace omnibal::inline v0::detail

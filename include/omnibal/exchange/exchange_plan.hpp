@@ -1,0 +1,149 @@
+#pragma once
+
+/// \file
+/// Who sends which sample to whom.
+
+#include <omnibal/grouping.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+namespace detail {
+struct plan_writer;
+}
+
+/// Where every sample of a global batch lies before and after an exchange, for all ranks; equal on
+/// all of them. The samples of rank 0 come first, then those of rank 1 and so on, and their
+/// positions in that order are the indices by which a plan names them.
+///
+/// An exchange permutes: the arrivals of the ranks, one rank after the other, are the samples in
+/// another order. A plan has both directions, so that its inverse costs no more than a copy.
+/// Memory: 8 bytes per sample and per rank. Determinism: portable. An object that has been moved
+/// from may only be assigned to or destroyed.
+class exchange_plan {
+ public:
+  /// No ranks.
+  exchange_plan() = default;
+
+  [[nodiscard]] std::size_t ranks() const { return home_offsets_.size() - 1; }
+  [[nodiscard]] std::size_t sample_count() const { return item_at_.size(); }
+
+  /// Rank r has the samples [offsets[r], offsets[r + 1]) before the exchange.
+  [[nodiscard]] std::span<std::uint32_t const> home_offsets() const { return home_offsets_; }
+  [[nodiscard]] std::size_t home_count(std::size_t rank) const { return departures()[rank].size(); }
+
+  /// The samples that each rank has after the exchange, in the order in which it gets them.
+  [[nodiscard]] grouping_view arrivals() const {
+    return {arrival_offsets_.data(), item_at_.data(), ranks()};
+  }
+  /// Those of one rank. Precondition: `rank < ranks()`, here and below.
+  [[nodiscard]] std::span<std::uint32_t const> arrivals(std::size_t rank) const {
+    return arrivals()[rank];
+  }
+
+  /// Where the samples of each rank go: positions in the items of `arrivals()`.
+  [[nodiscard]] grouping_view departures() const {
+    return {home_offsets_.data(), slot_of_.data(), ranks()};
+  }
+
+  /// The rank that has a sample before the exchange. Complexity: logarithmic in the ranks.
+  [[nodiscard]] std::size_t home_of(std::uint32_t sample) const {
+    return owner_of(home_offsets_, sample);
+  }
+  /// The rank that has it after the exchange.
+  [[nodiscard]] std::size_t destination_of(std::uint32_t sample) const {
+    return owner_of(arrival_offsets_, slot_of_[sample]);
+  }
+
+  /// What a rank sends to each: positions among its own samples, in the order in which they arrive.
+  /// What stays is sent to itself. Complexity: n log n in its samples.
+  [[nodiscard]] grouping sends(std::size_t rank) const {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> slots;
+    for (std::uint32_t const slot : departures()[rank]) {
+      slots.emplace_back(slot, static_cast<std::uint32_t>(slots.size()));
+    }
+    std::sort(slots.begin(), slots.end());
+    grouping result;
+    result.reserve(ranks(), slots.size());
+    auto next = slots.begin();
+    for (std::size_t to = 0; to != ranks(); ++to) {
+      for (; next != slots.end() && next->first < arrival_offsets_[to + 1]; ++next) {
+        result.push(next->second);
+      }
+      result.close();
+    }
+    return result;
+  }
+
+  /// How many samples a rank sends to each, and gets from each, itself included.
+  [[nodiscard]] std::vector<std::uint64_t> send_counts(std::size_t rank) const {
+    return counts_by_owner(arrival_offsets_, departures()[rank]);
+  }
+  [[nodiscard]] std::vector<std::uint64_t> receive_counts(std::size_t rank) const {
+    return counts_by_owner(home_offsets_, arrivals()[rank]);
+  }
+
+  /// The bytes of samples that change their rank, and of those that change their node.
+  [[nodiscard]] std::int64_t moved_bytes() const { return moved_bytes_; }
+  [[nodiscard]] std::int64_t moved_bytes_across_nodes() const { return moved_bytes_across_nodes_; }
+
+  /// A number that is equal on two ranks where their plans are equal, and almost surely only then.
+  [[nodiscard]] std::uint64_t digest() const { return digest_; }
+
+  /// The plan that takes everything back to where it was.
+  [[nodiscard]] exchange_plan inverse() const {
+    exchange_plan result;
+    inverse_into(result);
+    return result;
+  }
+  /// The same into memory that is kept.
+  void inverse_into(exchange_plan& result) const {
+    result.home_offsets_ = arrival_offsets_;
+    result.arrival_offsets_ = home_offsets_;
+    result.item_at_ = slot_of_;
+    result.slot_of_ = item_at_;
+    result.moved_bytes_ = moved_bytes_;
+    result.moved_bytes_across_nodes_ = moved_bytes_across_nodes_;
+    result.digest_ = inverse_digest_;
+    result.inverse_digest_ = digest_;
+  }
+
+  /// True where everything goes to the same places; what it weighs does not count.
+  [[nodiscard]] friend bool operator==(exchange_plan const& left, exchange_plan const& right) {
+    return left.home_offsets_ == right.home_offsets_ &&
+           left.arrival_offsets_ == right.arrival_offsets_ && left.item_at_ == right.item_at_;
+  }
+
+ private:
+  friend struct detail::plan_writer;
+
+  using indices = std::vector<std::uint32_t>;
+
+  [[nodiscard]] static std::size_t owner_of(indices const& offsets, std::uint32_t position) {
+    auto const after = std::upper_bound(offsets.begin(), offsets.end(), position);
+    return static_cast<std::size_t>(after - offsets.begin()) - 1;
+  }
+  [[nodiscard]] static std::vector<std::uint64_t> counts_by_owner(
+      indices const& offsets, std::span<std::uint32_t const> positions) {
+    std::vector<std::uint64_t> counts(offsets.size() - 1, 0);
+    for (std::uint32_t const position : positions) ++counts[owner_of(offsets, position)];
+    return counts;
+  }
+
+  indices home_offsets_{0};
+  indices arrival_offsets_{0};
+  indices item_at_;
+  indices slot_of_;
+  std::int64_t moved_bytes_ = 0;
+  std::int64_t moved_bytes_across_nodes_ = 0;
+  std::uint64_t digest_ = 0;
+  std::uint64_t inverse_digest_ = 0;
+};
+
+}  // namespace omnibal::inline v0

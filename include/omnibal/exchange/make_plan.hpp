@@ -1,0 +1,212 @@
+#pragma once
+
+/// \file
+/// Plans from the costs of all samples.
+
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/balance/detail/part_of_samples.hpp>
+#include <omnibal/balance/index_measure.hpp>
+#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/exchange/detail/measured_bytes.hpp>
+#include <omnibal/exchange/detail/plan_writer.hpp>
+#include <omnibal/exchange/detail/rank_placer.hpp>
+#include <omnibal/exchange/exchange_options.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// Where the samples of each rank begin, and where those of the last one end: integers.
+template <class Range>
+concept offset_range = sample_range<Range> &&
+    std::integral<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
+
+namespace detail {
+
+/// A balancer that starts from where samples are, called like `keep_home`.
+template <class Balance, class Cost>
+concept home_balancer = requires(Balance const& balance, grouping_view home, Cost const& costs,
+                                 std::vector<std::int64_t> const& bytes) {
+  { balance(home, costs, bytes, keep_home_options{}) } -> std::convertible_to<grouping>;
+};
+
+template <class Cost>
+using amounts_of = std::vector<index_amount<Cost>>;
+
+}  // namespace detail
+
+/// What makes parts for a plan: called like the balancers of balance/, with a range of costs and
+/// `std::identity`, or like `keep_home`. It must give equal parts for equal costs, on every rank.
+template <class Balance, class Cost>
+concept plan_balancer = detail::home_balancer<Balance, detail::amounts_of<Cost>> ||
+    balancer<Balance, detail::amounts_of<Cost>, std::identity>;
+
+/// Memory of `make_plan` for a cost of `R` kinds, and its last result. To be kept from step to
+/// step.
+template <std::size_t R = 1>
+class plan_workspace {
+ public:
+  /// The result of the last call.
+  [[nodiscard]] exchange_plan const& plan() const { return plan_; }
+
+ private:
+  friend struct make_plan_fn;
+
+  detail::whole_costs<1> bytes_;
+  std::vector<std::uint32_t> offsets_;
+  std::vector<std::uint32_t> indices_;
+  std::vector<std::uint32_t> home_of_;
+  std::vector<std::uint32_t> part_of_;
+  keep_home_workspace<R> keeper_;
+  detail::rank_placer placer_;
+  exchange_plan plan_;
+};
+
+struct make_plan_fn {
+  /// Which sample goes where so that the ranks have even loads. Rank r has the samples
+  /// [home_offsets[r], home_offsets[r + 1]); ranks without samples are legal. `costs` and `bytes`
+  /// are functors of the index of a sample, or ranges with an element for each; costs may be
+  /// resources, one for each phase. No communicator is needed, and any number of ranks can be
+  /// simulated.
+  ///
+  /// `balance` makes the parts: `keep_home` with `options.tolerance`, which moves few bytes, or any
+  /// balancer such as `lpt`. Then each part is given to a rank as by `placement`. A rank gets its
+  /// samples in the order of its part.
+  ///
+  /// Complexity: that of the balancer and of `placement`, and linear. Memory: that of both, and 28
+  /// bytes per sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` for
+  /// no ranks, offsets that do not start with zero or decrease, ranges with another number of
+  /// elements, bad options, bytes that are negative or above 2^63 - 1, parts that are not as many
+  /// as the ranks or do not have each sample once, and what the balancer throws for costs;
+  /// `std::overflow_error` where the sum of the bytes leaves its type; `std::length_error` above
+  /// 2^32 - 1 samples. Source: OrchMLLM (arXiv 2503.23830, 2025).
+  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
+            plan_balancer<Cost> Balance = keep_home_fn>
+  [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, Cost const& costs,
+                                         Bytes const& bytes, exchange_options const& options = {},
+                                         Balance const& balance = keep_home) const {
+    plan_workspace<kinds<Cost>> workspace;
+    (*this)(home_offsets, costs, bytes, options, balance, workspace);
+    return std::move(workspace.plan_);
+  }
+
+  /// The same in memory that is kept, for a training loop: with `keep_home`, once the workspace has
+  /// seen the largest number of samples and ranks, nothing is allocated. The result lies in the
+  /// workspace.
+  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
+            plan_balancer<Cost> Balance>
+  exchange_plan const& operator()(
+      Offsets const& home_offsets, Cost const& costs, Bytes const& bytes,
+      exchange_options const& options, Balance const& balance,
+      plan_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
+    detail::check_exchange_options(name, options);
+    copy_offsets(home_offsets, workspace.offsets_);
+    std::size_t const count = workspace.offsets_.back();
+    detail::measure_bytes_into(name, bytes, count, workspace.bytes_);
+    grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
+    if constexpr (std::same_as<Balance, keep_home_fn>) {
+      auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
+      place(balance(home, costs, bytes_of, {.tolerance = options.tolerance}, workspace.keeper_),
+            home, options, workspace);
+    } else {
+      place(make_parts(home, costs, options, balance, workspace.bytes_), home, options, workspace);
+    }
+    return workspace.plan_;
+  }
+
+ private:
+  static constexpr std::string_view name = "make_plan";
+
+  template <class Cost>
+  static constexpr std::size_t kinds = detail::kinds_of<detail::index_amount<Cost>>;
+
+  template <class Offsets>
+  static void copy_offsets(Offsets const& home_offsets, std::vector<std::uint32_t>& result) {
+    if (std::ranges::size(home_offsets) < 2) {
+      detail::throw_invalid(name, "home_offsets has " +
+                                      detail::to_text(std::ranges::size(home_offsets)) +
+                                      " elements, one more than there are ranks, of which there "
+                                      "must be one");
+    }
+    detail::check_index_count(name, "home_offsets", std::ranges::size(home_offsets));
+    result.clear();
+    std::uint64_t before = 0;
+    for (auto const offset : home_offsets) {
+      if (std::cmp_less(offset, before) || (result.empty() && offset != 0)) {
+        detail::throw_invalid(name, "home_offsets[" + detail::to_text(result.size()) + "] is " +
+                                        detail::to_text(offset) +
+                                        "; offsets start with 0 and do not decrease");
+      }
+      before = static_cast<std::uint64_t>(offset);
+      detail::check_index_count(name, "the global batch", before);
+      result.push_back(static_cast<std::uint32_t>(before));
+    }
+  }
+
+  [[nodiscard]] static grouping_view fill_home(std::vector<std::uint32_t> const& offsets,
+                                               std::vector<std::uint32_t>& indices) {
+    indices.resize(offsets.back());
+    for (std::uint32_t i = 0; i != indices.size(); ++i) indices[i] = i;
+    return {offsets.data(), indices.data(), offsets.size() - 1};
+  }
+
+  template <class Cost, class Balance>
+  [[nodiscard]] static grouping make_parts(grouping_view home, Cost const& costs,
+                                           exchange_options const& options, Balance const& balance,
+                                           detail::whole_costs<1> const& bytes) {
+    std::size_t const count = home.item_count();
+    auto const cost_at = detail::amounts_by_index(name, "costs", costs, count);
+    detail::amounts_of<Cost> amounts;
+    amounts.reserve(count);
+    for (std::size_t i = 0; i != count; ++i) amounts.push_back(cost_at(i));
+    if constexpr (detail::home_balancer<Balance, detail::amounts_of<Cost>>) {
+      std::vector<std::int64_t> numbers;
+      numbers.reserve(count);
+      for (auto const& number : bytes) numbers.push_back(number[0]);
+      return balance(home, amounts, numbers, keep_home_options{.tolerance = options.tolerance});
+    } else {
+      return balance(amounts, home.size(), std::identity{});
+    }
+  }
+
+  template <class Workspace>
+  static void place(grouping_view parts, grouping_view home, exchange_options const& options,
+                    Workspace& workspace) {
+    if (parts.size() != home.size()) {
+      detail::throw_invalid(name, "the balancer made " + detail::to_text(parts.size()) +
+                                      " parts for " + detail::to_text(home.size()) + " ranks");
+    }
+    detail::part_of_samples(name, "part", parts, home.item_count(), workspace.part_of_);
+    workspace.home_of_.clear();
+    for (std::uint32_t rank = 0; rank != home.size(); ++rank) {
+      workspace.home_of_.resize(workspace.offsets_[rank + 1], rank);
+    }
+    auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
+    workspace.placer_.run(workspace.home_of_, parts, bytes_of, options.ranks_per_node);
+
+    detail::plan_writer const writer{workspace.plan_};
+    writer.start(workspace.offsets_);
+    for (std::uint32_t const part : workspace.placer_.part_at()) {
+      for (std::uint32_t const sample : parts[part]) writer.push(sample);
+      writer.close();
+    }
+    writer.finish(options.ranks_per_node, bytes_of);
+  }
+};
+
+/// Which sample goes where so that the ranks have even loads; see `make_plan_fn`.
+inline constexpr make_plan_fn make_plan{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,80 @@
+#include "exchange_bodies.hpp"
+
+#include "watchdog.hpp"
+
+#include <omnibal/comm/ragged.hpp>
+#include <omnibal/comm/self_communicator.hpp>
+#include <omnibal/comm/thread_communicator.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/exchange_samples.hpp>
+#include <omnibal/exchange/plan_exchange.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <catch.hpp>
+
+TEST_CASE("exchanges do what they promise on one rank and on threads") {
+  test::watchdog const limit;
+  test::for_each_exchange_body([](std::string const& name, auto const& body) {
+    INFO(name);
+    omnibal::self_communicator self;
+    CHECK_NOTHROW(body(self));
+    for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
+      INFO(ranks << " ranks");
+      CHECK_NOTHROW(omnibal::thread_communicator::run(ranks, body));
+    }
+  });
+}
+
+TEST_CASE("a thousand rounds of exchanges and their inverses are the identity") {
+  test::watchdog const limit;
+  CHECK_NOTHROW(omnibal::thread_communicator::run(
+      4, [](omnibal::thread_communicator& comm) { test::exchange_many_rounds(comm, 1000); }));
+}
+
+TEST_CASE("payloads of 64 MiB") {
+  test::watchdog const limit;
+  CHECK_NOTHROW(omnibal::thread_communicator::run(2, [](omnibal::thread_communicator& comm) {
+    test::exchange_large_payloads(comm, std::size_t{64} << 20);
+  }));
+}
+
+namespace {
+
+using mover = omnibal::exchange_samples_fn;
+using plan = omnibal::exchange_plan;
+using self = omnibal::self_communicator;
+
+struct only_gather {
+  int rank() const;
+  int size() const;
+  void all_gather(std::span<std::byte const>, std::span<std::byte>);
+};
+
+template <class Samples>
+using moved = std::invoke_result_t<mover, self, plan, Samples>;
+
+static_assert(
+    std::same_as<moved<std::vector<std::array<float, 3>>>, std::vector<std::array<float, 3>>>);
+static_assert(std::same_as<moved<std::vector<std::string>>, std::vector<std::string>>);
+static_assert(std::same_as<moved<std::vector<std::span<int const>>>, omnibal::ragged<int>>);
+static_assert(std::same_as<moved<omnibal::ragged<int>>, omnibal::ragged<int>>);
+static_assert(!std::invocable<mover, only_gather&, plan, std::vector<int>>);
+static_assert(!std::invocable<mover, self, plan, std::vector<std::vector<std::string>>>);
+static_assert(!std::invocable<mover, self, plan, int>);
+
+using planner = omnibal::plan_exchange_fn;
+using cost = int (*)(int);
+static_assert(std::invocable<planner, only_gather&, std::vector<int>, cost, cost>);
+static_assert(!std::invocable<planner, only_gather&, std::vector<int>, cost>);
+static_assert(!std::invocable<planner, only_gather&, std::vector<int>, cost, double (*)(int)>);
+static_assert(!std::invocable<planner, only_gather&, std::vector<std::string>, cost, cost>);
+static_assert(!std::invocable<planner, int, std::vector<int>, cost, cost>);
+
+}  // namespace

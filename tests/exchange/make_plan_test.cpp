@@ -1,0 +1,349 @@
+#include "error_text.hpp"
+#include "parts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/karmarkar_karp.hpp>
+#include <omnibal/balance/keep_home.hpp>
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/exchange/compose.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/exchange/placement.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::exchange_plan;
+using omnibal::grouping;
+using omnibal::make_plan;
+using numbers = std::vector<std::int64_t>;
+using indices = std::vector<std::uint32_t>;
+
+/// Where samples lie: evenly, with ranks that have none, and all on one rank.
+std::vector<indices> all_offsets(std::size_t samples, std::size_t ranks) {
+  auto const count = static_cast<std::uint32_t>(samples);
+  indices even;
+  indices uneven;
+  indices last(ranks + 1, 0);
+  for (std::uint32_t r = 0; r <= ranks; ++r) {
+    even.push_back(static_cast<std::uint32_t>(samples * r / ranks));
+    uneven.push_back(even[r / 2 * 2]);
+  }
+  uneven.back() = count;
+  last.back() = count;
+  return {even, uneven, last};
+}
+
+std::size_t rank_of(indices const& offsets, std::uint32_t sample) {
+  std::size_t rank = 0;
+  while (offsets[rank + 1] <= sample) ++rank;
+  return rank;
+}
+
+/// What is wrong with a plan; empty where nothing is. Recomputed sample by sample.
+std::string plan_fault(exchange_plan const& plan, indices const& offsets, numbers const& bytes,
+                       std::size_t ranks_per_node = 1) {
+  std::size_t const ranks = offsets.size() - 1;
+  if (plan.ranks() != ranks || plan.sample_count() != bytes.size()) return "another size";
+  std::string const fault = test::parts_fault(plan.arrivals(), bytes.size(), ranks);
+  if (!fault.empty()) return fault;
+  std::int64_t moved = 0;
+  std::int64_t across = 0;
+  std::vector<std::vector<std::uint64_t>> travel(ranks, std::vector<std::uint64_t>(ranks, 0));
+  for (std::size_t to = 0; to != ranks; ++to) {
+    for (std::uint32_t const sample : plan.arrivals(to)) {
+      std::size_t const from = rank_of(offsets, sample);
+      if (plan.home_of(sample) != from) return "another home";
+      if (plan.destination_of(sample) != to) return "another destination";
+      ++travel[from][to];
+      if (from != to) moved += bytes[sample];
+      if (from / ranks_per_node != to / ranks_per_node) across += bytes[sample];
+    }
+  }
+  if (plan.moved_bytes() != moved) return "other moved bytes";
+  if (plan.moved_bytes_across_nodes() != across) return "other bytes across nodes";
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    if (plan.home_count(rank) != offsets[rank + 1] - offsets[rank]) return "another home count";
+    if (plan.send_counts(rank) != travel[rank]) return "other send counts";
+    auto const received = plan.receive_counts(rank);
+    auto const sends = plan.sends(rank);
+    for (std::size_t other = 0; other != ranks; ++other) {
+      if (received[other] != travel[other][rank]) return "other receive counts";
+      if (sends[other].size() != travel[rank][other]) return "other sends";
+      // What is sent to a rank is what it gets, in its order.
+      indices named;
+      for (std::uint32_t const local : sends[other]) named.push_back(offsets[rank] + local);
+      indices wanted;
+      for (std::uint32_t const sample : plan.arrivals(other)) {
+        if (rank_of(offsets, sample) == rank) wanted.push_back(sample);
+      }
+      if (named != wanted) return "sends in another order";
+    }
+  }
+  return "";
+}
+
+std::string inverse_fault(exchange_plan const& plan) {
+  exchange_plan const inverse = plan.inverse();
+  if (inverse.moved_bytes() != plan.moved_bytes()) return "other bytes";
+  if (inverse.moved_bytes_across_nodes() != plan.moved_bytes_across_nodes()) return "other nodes";
+  auto const there = plan.arrivals().items();
+  auto const back = inverse.arrivals().items();
+  for (std::uint32_t sample = 0; sample != there.size(); ++sample) {
+    if (there[back[sample]] != sample) return "not the inverse";
+  }
+  if (!(inverse.inverse() == plan) || inverse.inverse().digest() != plan.digest()) {
+    return "the inverse of the inverse differs";
+  }
+  return "";
+}
+
+std::int64_t largest_load(exchange_plan const& plan, numbers const& costs) {
+  std::int64_t largest = 0;
+  for (std::size_t rank = 0; rank != plan.ranks(); ++rank) {
+    std::int64_t load = 0;
+    for (std::uint32_t const sample : plan.arrivals(rank)) load += costs[sample];
+    largest = std::max(largest, load);
+  }
+  return largest;
+}
+
+numbers first_costs(test::sample_set<1> const& set) {
+  numbers result;
+  for (auto const& sample : set.samples) result.push_back(sample[0]);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("plans are sound, whatever the costs, the homes and the balancer") {
+  for (std::size_t const count : {1u, 7u, 60u}) {
+    for (auto const& set : test::cost_sets<1>(count, count)) {
+      numbers const costs = first_costs(set);
+      numbers bytes(costs.size());
+      test::random_amounts random(count);
+      for (auto& b : bytes) b = random.heavy_tail(10'000);
+      for (std::size_t const ranks : {1u, 2u, 5u, 16u}) {
+        for (auto const& offsets : all_offsets(costs.size(), ranks)) {
+          for (std::size_t const per_node : {1u, 2u, 3u, 100u}) {
+            INFO(set.name << ", " << costs.size() << " samples, " << ranks << " ranks, " << per_node
+                          << " per node");
+            omnibal::exchange_options const options{.ranks_per_node = per_node};
+            auto const check = [&](auto const& balance) {
+              auto const plan = make_plan(offsets, costs, bytes, options, balance);
+              CHECK(plan_fault(plan, offsets, bytes, per_node) == "");
+              CHECK(inverse_fault(plan) == "");
+              CHECK(make_plan(offsets, costs, bytes, options, balance).digest() == plan.digest());
+              return plan;
+            };
+            check(omnibal::keep_home);
+            auto const even = check(omnibal::lpt);
+            auto const parts = omnibal::lpt(costs, ranks);
+            CHECK(largest_load(even, costs) == test::largest_loads(parts, set.samples)[0]);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a plan by hand") {
+  // Rank 0 has 4 units of work too many; sample 1 has the fewest bytes for them.
+  indices const offsets{0, 3, 4};
+  numbers const costs{4, 4, 2, 2};
+  numbers const bytes{9, 1, 5, 5};
+  auto const plan = make_plan(offsets, costs, bytes, {.tolerance = 0});
+  CHECK(plan.arrivals().size() == 2);
+  CHECK(indices(plan.arrivals(0).begin(), plan.arrivals(0).end()) == indices{0, 2});
+  CHECK(indices(plan.arrivals(1).begin(), plan.arrivals(1).end()) == indices{1, 3});
+  CHECK(plan.moved_bytes() == 1);
+  CHECK(plan.send_counts(0) == std::vector<std::uint64_t>{2, 1});
+  CHECK(plan.receive_counts(1) == std::vector<std::uint64_t>{1, 1});
+  CHECK(plan.sends(0) == grouping({0, 2, 3}, {0, 2, 1}));
+  auto const inverse = plan.inverse();
+  CHECK(indices(inverse.arrivals(0).begin(), inverse.arrivals(0).end()) == indices{0, 2, 1});
+  CHECK(indices(inverse.arrivals(1).begin(), inverse.arrivals(1).end()) == indices{3});
+}
+
+TEST_CASE("costs and bytes may be ranges, functors and resources, offsets any integers") {
+  std::vector<int> const costs{5, 1, 1, 1};
+  auto const plan = make_plan(indices{0, 3, 4}, costs, costs);
+  auto const cost_of = [&](std::uint32_t i) { return costs[i]; };
+  CHECK(make_plan(std::vector<int>{0, 3, 4}, cost_of, cost_of) == plan);
+  CHECK(make_plan(std::vector<std::uint64_t>{0, 3, 4}, std::span(costs), costs) == plan);
+  auto const as_double = [&](std::uint32_t i) { return 0.25 * costs[i]; };
+  CHECK(make_plan(indices{0, 3, 4}, as_double, costs) == plan);
+  auto const two = [&](std::uint32_t i) {
+    return omnibal::resources{std::int64_t{costs[i]}, std::int64_t{1}};
+  };
+  CHECK(plan_fault(make_plan(indices{0, 3, 4}, two, costs), {0, 3, 4}, {5, 1, 1, 1}) == "");
+  CHECK(plan_fault(make_plan(indices{0, 3, 4}, two, costs, {}, omnibal::lpt), {0, 3, 4},
+                   {5, 1, 1, 1}) == "");
+  CHECK(plan_fault(make_plan(indices{0, 3, 4}, costs, costs, {}, omnibal::karmarkar_karp),
+                   {0, 3, 4}, {5, 1, 1, 1}) == "");
+  auto const like_keep_home = [](omnibal::grouping_view home, auto const& c, auto const& b,
+                                 omnibal::keep_home_options const& options) {
+    return omnibal::keep_home(home, c, b, options);
+  };
+  CHECK(make_plan(indices{0, 3, 4}, costs, costs, {}, like_keep_home) == plan);
+}
+
+TEST_CASE("the tolerance reaches the balancer") {
+  numbers const costs{6, 5, 4, 5};
+  indices const offsets{0, 2, 4};
+  CHECK(make_plan(offsets, costs, costs, {.tolerance = 0.2}).moved_bytes() == 0);
+  CHECK(largest_load(make_plan(offsets, costs, costs, {.tolerance = 0.0}), costs) == 10);
+}
+
+TEST_CASE("different plans have different digests") {
+  std::set<std::uint64_t> digests;
+  std::size_t plans = 0;
+  for (std::size_t ranks = 1; ranks != 6; ++ranks) {
+    for (auto const& offsets : all_offsets(24, ranks)) {
+      numbers const costs(24, 1);
+      for (std::int64_t seed = 0; seed != 5; ++seed) {
+        auto const shifted = [&](auto const& samples, std::size_t parts, auto const&) {
+          grouping result;
+          for (std::size_t p = 0; p != parts; ++p) {
+            for (std::uint32_t i = 0; i != samples.size(); ++i) {
+              if ((i * 7 + static_cast<std::size_t>(seed)) % parts == p) result.push(i);
+            }
+            result.close();
+          }
+          return result;
+        };
+        auto const bytes = [&](std::uint32_t i) { return (i + 1) * 1000 + i * i; };
+        auto const plan = make_plan(offsets, costs, bytes, {}, shifted);
+        auto const before = digests.size();
+        digests.insert(plan.digest());
+        if (digests.size() != before) ++plans;
+        // Equal digests where, and only where, plans are equal, also against the inverse.
+        CHECK((plan.inverse().digest() == plan.digest()) == (plan.inverse() == plan));
+      }
+    }
+  }
+  CHECK(plans > 12);
+}
+
+TEST_CASE("keep_home moves a quarter at most of what lpt moves with the best relabelling") {
+  for (std::uint64_t seed = 0; seed != 4; ++seed) {
+    test::random_amounts random(seed);
+    std::size_t const ranks = 64;
+    indices offsets;
+    for (std::uint32_t r = 0; r <= ranks; ++r) offsets.push_back(64 * r);
+    numbers costs(ranks * 64);
+    numbers bytes(costs.size());
+    for (std::size_t i = 0; i != costs.size(); ++i) {
+      std::int64_t const length = 16 + random.heavy_tail(131'072);
+      costs[i] = length * length;
+      bytes[i] = 2 * length;
+    }
+    auto const of_lpt = make_plan(offsets, costs, bytes, {}, omnibal::lpt);
+    double const sum = static_cast<double>(std::accumulate(costs.begin(), costs.end(), 0ll));
+    double const mean =
+        std::max(sum / static_cast<double>(ranks),
+                 static_cast<double>(*std::max_element(costs.begin(), costs.end())));
+    double const tolerance = static_cast<double>(largest_load(of_lpt, costs)) / mean - 1 + 1e-9;
+    auto const kept = make_plan(offsets, costs, bytes, {.tolerance = std::max(0.0, tolerance)});
+    CHECK(static_cast<double>(largest_load(kept, costs)) <=
+          static_cast<double>(largest_load(of_lpt, costs)) * (1 + 1e-8));
+    CHECK(4 * kept.moved_bytes() <= of_lpt.moved_bytes());
+  }
+}
+
+TEST_CASE("two exchanges in one go where both would") {
+  test::random_amounts random(5);
+  numbers costs(40);
+  for (auto& cost : costs) cost = random.heavy_tail(1000);
+  for (auto const& offsets : all_offsets(costs.size(), 6)) {
+    auto const first = make_plan(offsets, costs, costs, {}, omnibal::deal);
+    auto const second = make_plan(offsets, costs, costs, {}, omnibal::lpt);
+    // From where `first` put the samples to where `second` wants them.
+    numbers by_slot;
+    for (std::uint32_t const item : first.arrivals().items()) by_slot.push_back(costs[item]);
+    auto const both = omnibal::compose(first.inverse(), second, by_slot, {.ranks_per_node = 2});
+    indices const starts(first.arrivals().offsets().begin(), first.arrivals().offsets().end());
+    CHECK(plan_fault(both, starts, by_slot, 2) == "");
+    for (std::size_t slot = 0; slot != costs.size(); ++slot) {
+      auto const sample = first.arrivals().items()[both.arrivals().items()[slot]];
+      CHECK(sample == second.arrivals().items()[slot]);
+    }
+    CHECK(omnibal::compose(first, first.inverse(), costs).moved_bytes() == 0);
+  }
+  auto const small = make_plan(indices{0, 1}, numbers{1}, numbers{1});
+  auto const large = make_plan(indices{0, 2}, numbers{1, 1}, numbers{1, 1});
+  CHECK_THROWS_AS(omnibal::compose(small, large, numbers{1}), std::invalid_argument);
+  CHECK_THROWS_AS(omnibal::compose(small, small, numbers{1, 1}), std::invalid_argument);
+  CHECK_THROWS_AS(omnibal::compose(small, small, numbers{1}, {.ranks_per_node = 0}),
+                  std::invalid_argument);
+}
+
+TEST_CASE("wrong arguments of make_plan are named") {
+  numbers const two{1, 1};
+  auto const text = [&](auto const& call) { return test::error_text<std::invalid_argument>(call); };
+  auto const plan_of = [&](std::vector<int> const& offsets, numbers const& costs,
+                           numbers const& bytes, omnibal::exchange_options const& options = {}) {
+    return text([&] { static_cast<void>(make_plan(offsets, costs, bytes, options)); });
+  };
+  CHECK(plan_of({0, 2}, two, two) == "no error");
+  CHECK(plan_of({}, two, two).find("make_plan: home_offsets has 0 elements") != std::string::npos);
+  CHECK(plan_of({0}, {}, {}).find("home_offsets has 1 element") != std::string::npos);
+  CHECK(plan_of({1, 2}, two, two).find("home_offsets[0] is 1") != std::string::npos);
+  CHECK(plan_of({0, 2, 1}, two, two).find("home_offsets[2] is 1") != std::string::npos);
+  CHECK(plan_of({0, -1}, two, two).find("home_offsets[1] is -1") != std::string::npos);
+  CHECK(plan_of({0, 2}, {1}, two).find("cost has 1 elements") != std::string::npos);
+  CHECK(plan_of({0, 2}, two, {1}).find("bytes has 1 elements") != std::string::npos);
+  CHECK(plan_of({0, 2}, {1, -1}, two).find("cost[1] is -1") != std::string::npos);
+  CHECK(plan_of({0, 2}, two, {1, -1}).find("bytes[1] is -1") != std::string::npos);
+  CHECK(plan_of({0, 2}, two, two, {.ranks_per_node = 0}).find("ranks_per_node is 0") !=
+        std::string::npos);
+  CHECK(plan_of({0, 2}, two, two, {.tolerance = -1}).find("tolerance is -1") != std::string::npos);
+  CHECK_THROWS_AS(make_plan(std::vector<std::int64_t>{0, std::int64_t{1} << 32}, two, two),
+                  std::length_error);
+  auto const most = std::numeric_limits<std::int64_t>::max();
+  CHECK_THROWS_AS(make_plan(indices{0, 2}, two, numbers{most, 1}), std::overflow_error);
+  auto const balance_with = [&](grouping const& parts) {
+    return text([&] {
+      static_cast<void>(make_plan(indices{0, 2}, two, two, {},
+                                  [&](auto const&, std::size_t, auto const&) { return parts; }));
+    });
+  };
+  CHECK(balance_with(grouping({0, 2}, {1, 0})) == "no error");
+  CHECK(balance_with(grouping({0, 1, 2}, {1, 0})).find("2 parts for 1 ranks") != std::string::npos);
+  CHECK(balance_with(grouping({0, 1}, {1})).find("not 2") != std::string::npos);
+  CHECK(balance_with(grouping({0, 2}, {1, 1})).find("two places") != std::string::npos);
+  CHECK(balance_with(grouping({0, 2}, {1, 2})).find("has item 2") != std::string::npos);
+}
+
+namespace {
+
+using planner = omnibal::make_plan_fn;
+
+static_assert(std::invocable<planner, indices, numbers, numbers>);
+static_assert(!std::invocable<planner, indices, numbers>);
+static_assert(!std::invocable<planner, std::vector<double>, numbers, numbers>);
+static_assert(!std::invocable<planner, indices, std::vector<std::string>, numbers>);
+static_assert(!std::invocable<planner, indices, numbers, std::vector<double>>);
+static_assert(!std::invocable<planner, indices, numbers, numbers, omnibal::exchange_options, int>);
+static_assert(omnibal::plan_balancer<omnibal::lpt_fn, numbers>);
+static_assert(omnibal::plan_balancer<omnibal::keep_home_fn, numbers>);
+static_assert(omnibal::plan_balancer<omnibal::keep_home_fn, std::vector<omnibal::resources<3>>>);
+
+}  // namespace

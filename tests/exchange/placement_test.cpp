@@ -1,0 +1,239 @@
+#include "../balance/best_relabelling.hpp"
+#include "error_text.hpp"
+#include "parts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/exchange/detail/rank_placer.hpp>
+#include <omnibal/exchange/placement.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::grouping;
+using omnibal::placement;
+using numbers = std::vector<std::int64_t>;
+
+struct problem {
+  grouping home;
+  grouping parts;
+  numbers bytes;
+};
+
+grouping groups_of(std::vector<std::size_t> const& group_of, std::size_t groups) {
+  grouping result;
+  for (std::size_t g = 0; g != groups; ++g) {
+    for (std::uint32_t i = 0; i != group_of.size(); ++i) {
+      if (group_of[i] == g) result.push(i);
+    }
+    result.close();
+  }
+  return result;
+}
+
+problem random_problem(std::uint64_t seed, std::size_t ranks, std::size_t samples) {
+  test::random_amounts random(seed);
+  auto const last = static_cast<std::int64_t>(ranks) - 1;
+  std::vector<std::size_t> home(samples);
+  std::vector<std::size_t> part(samples);
+  numbers bytes(samples);
+  for (std::size_t i = 0; i != samples; ++i) {
+    home[i] = static_cast<std::size_t>(random.between(0, last));
+    part[i] = static_cast<std::size_t>(random.between(0, last));
+    bytes[i] = random.heavy_tail(seed % 3 == 0 ? 3 : 1000);
+  }
+  return {groups_of(home, ranks), groups_of(part, ranks), bytes};
+}
+
+/// Bytes across nodes and across ranks where part p is on rank_of[p].
+std::pair<std::int64_t, std::int64_t> moved(problem const& given,
+                                            std::vector<std::uint32_t> const& rank_of,
+                                            std::size_t ranks_per_node) {
+  std::vector<std::size_t> home_of(given.bytes.size());
+  for (std::size_t rank = 0; rank != given.home.size(); ++rank) {
+    for (std::uint32_t const item : given.home[rank]) home_of[item] = rank;
+  }
+  std::pair<std::int64_t, std::int64_t> result{0, 0};
+  for (std::size_t part = 0; part != given.parts.size(); ++part) {
+    for (std::uint32_t const item : given.parts[part]) {
+      if (home_of[item] / ranks_per_node != rank_of[part] / ranks_per_node) {
+        result.first += given.bytes[item];
+      }
+      if (home_of[item] != rank_of[part]) result.second += given.bytes[item];
+    }
+  }
+  return result;
+}
+
+/// The least of both, nodes first, by trying all placements.
+std::pair<std::int64_t, std::int64_t> least_moved(problem const& given,
+                                                  std::size_t ranks_per_node) {
+  std::vector<std::uint32_t> rank_of(given.parts.size());
+  std::iota(rank_of.begin(), rank_of.end(), 0u);
+  std::pair<std::int64_t, std::int64_t> least = moved(given, rank_of, ranks_per_node);
+  while (std::next_permutation(rank_of.begin(), rank_of.end())) {
+    least = std::min(least, moved(given, rank_of, ranks_per_node));
+  }
+  return least;
+}
+
+/// Checks what a result says of itself.
+void check_result(problem const& given, omnibal::placement_result const& result,
+                  std::size_t ranks_per_node) {
+  std::vector<std::uint8_t> taken(given.home.size(), 0);
+  REQUIRE(result.rank_of_part.size() == taken.size());
+  for (std::uint32_t const rank : result.rank_of_part) {
+    REQUIRE(rank < taken.size());
+    CHECK(taken[rank]++ == 0);
+  }
+  auto const [across, all] = moved(given, result.rank_of_part, ranks_per_node);
+  CHECK(result.moved_bytes_across_nodes == across);
+  CHECK(result.moved_bytes == all);
+  CHECK(result.least_across_nodes <= across);
+  if (result.proven) CHECK(result.least_across_nodes == across);
+}
+
+}  // namespace
+
+TEST_CASE("placement is the best of all placements, nodes before ranks") {
+  for (std::uint64_t seed = 0; seed != 60; ++seed) {
+    for (std::size_t const ranks : {1u, 2u, 5u, 6u}) {
+      auto const given = random_problem(seed, ranks, 3 * ranks + seed % 7);
+      for (std::size_t const per_node : {1u, 2u, 3u, 6u}) {
+        INFO("seed " << seed << ", " << ranks << " ranks, " << per_node << " per node");
+        auto const result =
+            placement(given.home, given.parts, given.bytes, {.ranks_per_node = per_node});
+        check_result(given, result, per_node);
+        CHECK(result.proven);
+        CHECK(std::pair(result.moved_bytes_across_nodes, result.moved_bytes) ==
+              least_moved(given, per_node));
+      }
+    }
+  }
+}
+
+TEST_CASE("placement is the optimum of an assignment up to 128 ranks") {
+  for (std::size_t const ranks : {40u, 128u}) {
+    auto const given = random_problem(ranks, ranks, 20 * ranks);
+    auto const result = placement(given.home, given.parts, given.bytes);
+    CHECK(result.proven);
+    CHECK(result.moved_bytes == test::fewest_moved_bytes(given.home, given.parts, given.bytes));
+    check_result(given, result, 1);
+  }
+}
+
+TEST_CASE("placement of many ranks is within 2 % of the optimum and above its bound") {
+  std::size_t const ranks = 160;
+  for (std::uint64_t const seed : {1u, 2u, 4u}) {
+    auto const given = random_problem(seed, ranks, 20 * ranks);
+    auto const result = placement(given.home, given.parts, given.bytes);
+    check_result(given, result, 1);
+    auto const least = test::fewest_moved_bytes(given.home, given.parts, given.bytes);
+    CHECK(result.least_across_nodes <= least);
+    CHECK(static_cast<double>(result.moved_bytes) <= 1.02 * static_cast<double>(least));
+    auto const by_node = placement(given.home, given.parts, given.bytes, {.ranks_per_node = 8});
+    check_result(given, by_node, 8);
+    CHECK(by_node.moved_bytes_across_nodes < result.moved_bytes);
+  }
+}
+
+TEST_CASE("placement finds planted placements on thousands of ranks") {
+  std::size_t const ranks = 2560;
+  for (std::size_t const per_node : {1u, 8u}) {
+    test::random_amounts random(per_node);
+    std::vector<std::size_t> planted(ranks);
+    std::iota(planted.begin(), planted.end(), std::size_t{0});
+    for (std::size_t r = ranks; r > 1; --r) {
+      std::swap(
+          planted[r - 1],
+          planted[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(r) - 1))]);
+    }
+    // Part p has most of its bytes on rank planted[p], and its samples of 1000 bytes anywhere.
+    std::vector<std::size_t> home;
+    std::vector<std::size_t> part;
+    numbers bytes;
+    std::int64_t stray = 0;
+    for (std::size_t p = 0; p != ranks; ++p) {
+      home.push_back(planted[p]);
+      bytes.push_back(40'000);
+      part.push_back(p);
+      for (int i = 0; i != 31; ++i) {
+        home.push_back(
+            static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(ranks) - 1)));
+        bytes.push_back(1000);
+        part.push_back(p);
+        if (home.back() / per_node != planted[p] / per_node) stray += 1000;
+      }
+    }
+    problem const given{groups_of(home, ranks), groups_of(part, ranks), bytes};
+    auto const result =
+        placement(given.home, given.parts, given.bytes, {.ranks_per_node = per_node});
+    check_result(given, result, per_node);
+    CHECK(static_cast<double>(result.moved_bytes_across_nodes) <=
+          1.02 * static_cast<double>(stray));
+  }
+}
+
+TEST_CASE("parts that are at home stay there") {
+  for (std::size_t const ranks : {3u, 300u}) {
+    std::vector<std::size_t> home(4 * ranks);
+    for (std::size_t i = 0; i != home.size(); ++i) home[i] = i / 4;
+    auto const groups = groups_of(home, ranks);
+    numbers const bytes(home.size(), 7);
+    auto const result = placement(groups, groups, bytes, {.ranks_per_node = 2});
+    CHECK(result.moved_bytes == 0);
+    CHECK(result.proven);
+  }
+}
+
+TEST_CASE("placement of samples without bytes, of no samples and of no ranks") {
+  auto const given = random_problem(1, 5, 30);
+  auto const weightless = placement(given.home, given.parts, numbers(30, 0));
+  CHECK(weightless.moved_bytes == 0);
+  CHECK(weightless.proven);
+  auto const none = placement(groups_of({}, 4), groups_of({}, 4), numbers{});
+  CHECK(none.rank_of_part.size() == 4);
+  CHECK(placement(grouping(), grouping(), numbers{}).proven);
+}
+
+TEST_CASE("placement of bytes near the largest integer") {
+  auto given = random_problem(7, 5, 12);
+  for (std::size_t i = 0; i != given.bytes.size(); ++i) {
+    given.bytes[i] =
+        std::numeric_limits<std::int64_t>::max() / 12 - static_cast<std::int64_t>(i % 3);
+  }
+  auto const result = placement(given.home, given.parts, given.bytes, {.ranks_per_node = 2});
+  CHECK(!result.proven);
+  check_result(given, result, 2);
+}
+
+TEST_CASE("wrong arguments of placement are named") {
+  auto const given = random_problem(1, 3, 6);
+  auto const text = [](auto const& call) { return test::error_text<std::invalid_argument>(call); };
+  CHECK(text([&] {
+          static_cast<void>(placement(given.home, given.parts, given.bytes, {.ranks_per_node = 0}));
+        }) == "omnibal::placement: ranks_per_node is 0, must be positive");
+  CHECK(text([&] {
+          static_cast<void>(placement(given.home, groups_of({0, 0, 0, 0, 0, 0}, 2), given.bytes));
+        }) == "omnibal::placement: there are 2 parts, but 3 ranks");
+  CHECK(text([&] {
+          static_cast<void>(placement(given.home, groups_of({0, 1, 2}, 3), given.bytes));
+        }) == "omnibal::placement: the parts have 3 samples, not 6");
+  CHECK(text([&] { static_cast<void>(placement(given.home, given.parts, numbers(5, 1))); }) ==
+        "omnibal::placement: bytes has 5 elements, but there are 6 samples");
+  CHECK_THROWS_AS(
+      placement(given.home, given.parts, numbers(6, std::numeric_limits<std::int64_t>::max() / 2)),
+      std::overflow_error);
+}
