@@ -267,6 +267,12 @@ TEST_CASE("a cost of the largest value means that the stage cannot run") {
   };
   CHECK(partition_layers(6, 3, cost).boundaries == cuts{0, 2, 4, 6});
   CHECK(partition_layers(7, 3, cost).status == partition_status::infeasible);
+  for (std::size_t const batches : {1u, 2u, 100u}) {
+    CHECK(partition_throughput(6, 3, cost, {}, {.micro_batches = batches}).boundaries ==
+          cuts{0, 2, 4, 6});
+    CHECK(partition_throughput(7, 3, cost, {}, {.micro_batches = batches}).status ==
+          partition_status::infeasible);
+  }
 }
 
 TEST_CASE("virtual stages share the memory of their device") {

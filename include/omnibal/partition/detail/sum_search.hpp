@@ -90,7 +90,7 @@ class sum_search {
     C sum = after(s + 1, last);
     if (sum == never<C> || stages_.bound()(s, first, last) >= best - sum) return never<C>;
     C const cost = stages_(s, first, last);
-    if (cost > limit_) return never<C>;
+    if (cost > limit_ || cost == never<C>) return never<C>;
     checked_add(stages_.function(), "the sum over the stages", sum, cost);
     return sum < best && stages_.fits(s, first, last) ? sum : never<C>;
   }
