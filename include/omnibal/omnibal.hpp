@@ -120,6 +120,16 @@
 #include <omnibal/pipeline/stage_time.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
+#include <omnibal/plan/combine_shapes.hpp>
+#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/plan_training.hpp>
+#include <omnibal/plan/recompute_lists.hpp>
+#include <omnibal/plan/simulate_training.hpp>
+#include <omnibal/plan/timed_layers.hpp>
+#include <omnibal/plan/write_megatron_layout.hpp>
+#include <omnibal/plan/write_plan.hpp>
 #include <omnibal/recompute/choice.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/recompute/select_recompute.hpp>

@@ -1,0 +1,27 @@
+#pragma once
+
+/// \file
+/// The command line of plan_vlm.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace examples {
+
+struct vlm_options {
+  std::vector<std::filesystem::path> inputs;
+  std::size_t synthetic_samples = 32'768;
+  std::uint64_t seed = 1024;
+  /// Empty for no files.
+  std::filesystem::path output;
+  bool wants_sensitivity = false;
+};
+
+/// The options of a command line, or nothing where it asked for help, which has been printed then.
+/// Errors: `std::runtime_error`.
+[[nodiscard]] std::optional<vlm_options> parse_vlm(int count, char const* const* words);
+
+}  // namespace examples

@@ -1,0 +1,137 @@
+#include "vlm_training.hpp"
+
+#include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/demand.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/tune_capacity.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+
+namespace examples {
+
+namespace {
+
+constexpr auto images_and_tokens = omnibal::demand_of(&sample::images, &sample::tokens);
+
+/// The complete steps of `wide`, in which each rank takes several neighbouring cells.
+omnibal::steps narrowed(omnibal::steps const& wide, std::size_t ranks, std::size_t micro_batches) {
+  omnibal::steps result(ranks);
+  for (std::size_t step = 0; step != wide.size(); ++step) {
+    if (wide(step, wide.ranks() - 1).empty()) continue;
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      for (std::size_t m = 0; m != micro_batches; ++m) {
+        for (std::uint32_t const group : wide(step, rank * micro_batches + m)) result.push(group);
+      }
+      result.close();
+    }
+  }
+  if (result.empty()) throw std::runtime_error("there are too few samples for one step");
+  return result;
+}
+
+}  // namespace
+
+omnibal::vision_language_model padded(omnibal::vision_language_model model,
+                                      std::int64_t tensor_ranks) {
+  auto& layer = model.vision.layer;
+  std::int64_t const head_size = layer.hidden / layer.heads;
+  std::int64_t const odd = layer.heads % tensor_ranks;
+  if (odd == 0) return model;
+  layer.heads += tensor_ranks - odd;
+  layer.head_size = head_size;
+  return model;
+}
+
+std::vector<omnibal::layer_cost> vlm_cost::operator()(vlm_batch const& batch) const {
+  return omnibal::layer_costs(model, batch.work, degrees);
+}
+
+vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given, std::uint64_t seed) {
+  auto const pack = [](auto const& samples, auto const& demand, auto const& capacity) {
+    return omnibal::best_fit_decreasing(samples, demand, capacity);
+  };
+  auto const tuned = omnibal::tune_capacity(
+      data.samples, images_and_tokens, static_cast<double>(given.batch_samples), pack,
+      omnibal::published_rule<>{.ranks = given.data_ranks, .seed = seed},
+      {.granularity = {1, 16}, .seed = seed});
+  vlm_samples result{{}, tuned.best.capacity, tuned.best.oversized};
+  for (sample const& one : data.samples) {
+    if (images_and_tokens(one).fits(result.capacity)) result.samples.push_back(one);
+  }
+  return result;
+}
+
+vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed,
+                        std::uint64_t seed) {
+  std::vector<std::uint32_t> order(given.samples.size());
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  omnibal::rng::fisher_yates{seed}(std::span(order), 0);
+  vlm_data data;
+  omnibal::steps wide(assumed.data_ranks * assumed.micro_batches);
+  for (std::size_t first = 0; first + assumed.batch_samples <= order.size();
+       first += assumed.batch_samples) {
+    std::int64_t longest = 0;
+    auto& batch = data.batches.emplace_back();
+    for (std::size_t i = 0; i != assumed.batch_samples; ++i) {
+      sample const& one = given.samples[order[first + i]];
+      batch.work.tiles += one.images;
+      longest = std::max(longest, one.tokens);
+    }
+    batch.samples = assumed.batch_samples;
+    batch.work.documents = omnibal::equal_sequences(
+        {.count = static_cast<std::int64_t>(assumed.batch_samples), .length = longest});
+    wide.push(static_cast<std::uint32_t>(data.batches.size() - 1));
+    wide.close();
+  }
+  wide.finish();
+  data.schedule = narrowed(wide, assumed.data_ranks, assumed.micro_batches);
+  return data;
+}
+
+vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,
+                        std::uint64_t seed) {
+  auto const packed =
+      omnibal::best_fit_decreasing(given.samples, images_and_tokens, given.capacity);
+  vlm_data data;
+  for (std::size_t g = 0; g != packed.groups.size(); ++g) {
+    auto& batch = data.batches.emplace_back();
+    std::vector<std::int64_t> lengths;
+    for (std::uint32_t const index : packed.groups[g]) {
+      batch.work.tiles += given.samples[index].images;
+      lengths.push_back(given.samples[index].tokens);
+    }
+    batch.work.documents = omnibal::sequences_of(lengths);
+    batch.samples = lengths.size();
+  }
+  auto const loads = omnibal::group_loads(packed.groups.view(), given.samples, images_and_tokens);
+  auto const wide =
+      omnibal::schedule_steps(loads, assumed.data_ranks * assumed.micro_batches, {.seed = seed});
+  data.schedule = narrowed(wide, assumed.data_ranks, assumed.micro_batches);
+  return data;
+}
+
+std::size_t samples_of(vlm_data const& data) {
+  std::size_t result = 0;
+  for (std::uint32_t const batch : data.schedule.cells().items()) {
+    result += data.batches[batch].samples;
+  }
+  return result;
+}
+
+double flops_of(vlm_data const& data, omnibal::vision_language_model const& model) {
+  double result = 0;
+  for (std::uint32_t const batch : data.schedule.cells().items()) {
+    for (auto const& layer : omnibal::layer_costs(model, data.batches[batch].work)) {
+      result += static_cast<double>(layer.flops());
+    }
+  }
+  return result;
+}
+
+}  // namespace examples

@@ -1,0 +1,69 @@
+#pragma once
+
+/// \file
+/// Micro-batches of a vision-language model, at random with padding and packed without, and what
+/// they cost.
+
+#include "dataset.hpp"
+#include "vlm_assumptions.hpp"
+
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/vision_language_model.hpp>
+#include <omnibal/cost/workload.hpp>
+#include <omnibal/plan/simulate_training.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace examples {
+
+/// A micro-batch: what the model computes, and how many samples it serves.
+struct vlm_batch {
+  omnibal::workload work;
+  std::size_t samples = 0;
+};
+
+using vlm_data = omnibal::training_data<vlm_batch>;
+
+/// The model with the heads of its vision tower padded so that the tensor-parallel ranks divide
+/// them.
+[[nodiscard]] omnibal::vision_language_model padded(omnibal::vision_language_model model,
+                                                    std::int64_t tensor_ranks);
+
+/// A functor from a micro-batch to the costs of all layers.
+struct vlm_cost {
+  omnibal::vision_language_model model;
+  omnibal::parallel_degrees degrees;
+
+  [[nodiscard]] std::vector<omnibal::layer_cost> operator()(vlm_batch const& batch) const;
+};
+
+/// Samples that fit a capacity, and the capacity.
+struct vlm_samples {
+  std::vector<sample> samples;
+  omnibal::resources<2> capacity;
+  std::size_t oversized = 0;
+};
+
+/// Chooses the capacity at which groups have the samples of a random micro-batch in the mean, or up
+/// to one more, and leaves out what exceeds it.
+[[nodiscard]] vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given,
+                                         std::uint64_t seed);
+
+/// Samples in random order, the texts of a micro-batch padded to the longest.
+[[nodiscard]] vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed,
+                                      std::uint64_t seed);
+
+/// Samples packed under the capacity, without padding, groups with similar loads in a step.
+[[nodiscard]] vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,
+                                      std::uint64_t seed);
+
+/// The samples of all steps.
+[[nodiscard]] std::size_t samples_of(vlm_data const& data);
+
+/// FLOPs of all ranks for all steps, without recomputation.
+[[nodiscard]] double flops_of(vlm_data const& data, omnibal::vision_language_model const& model);
+
+}  // namespace examples

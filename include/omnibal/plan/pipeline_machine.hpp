@@ -1,0 +1,64 @@
+#pragma once
+
+/// \file
+/// What a pipeline is planned for, and with which limits.
+
+#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/partition/constraints.hpp>
+#include <omnibal/partition/weight_list.hpp>
+#include <omnibal/recompute/choice.hpp>
+#include <omnibal/resources.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// The devices of a pipeline, one for each stage. Lists of one value hold for every stage.
+struct pipeline_machine {
+  std::size_t stages = 1;
+  weight_list<std::int64_t> memory_bytes{};
+  /// Bytes of the memory that are for something else, such as buffers of a communication library.
+  weight_list<std::int64_t> reserve_bytes{0};
+  /// Makes times of the work of layers that are given as `layer_cost`.
+  accelerator device{};
+};
+
+struct plan_options {
+  /// The number of micro-batches of a step; must be positive.
+  std::size_t micro_batches = 0;
+  /// How many micro-batches keep their activations at once on each stage, or on all. Empty: those
+  /// of 1F1B, the stages from this one to the last, or all micro-batches if there are fewer.
+  weight_list<std::int64_t> in_flight{};
+  /// What must be true of the cuts; without its bytes, capacity and devices.
+  partition_constraints constraints{};
+  /// The most partial solutions that are kept for a run of layers. More of them give a better lower
+  /// bound, in proportionally more time.
+  std::size_t states = 64;
+  /// How often the lower bounds of stages are replaced by solutions of these stages.
+  std::size_t rounds = 16;
+  /// The search ends when the lower bound is below the best step by no more than this share of it.
+  double tolerance = 0.002;
+};
+
+/// A layer to plan: its choices, and what it takes in memory whatever the choice. `state_bytes` are
+/// parameters, gradients and optimizer.
+template <weight Time = std::int64_t>
+struct plan_layer {
+  std::vector<choice<Time>> choices;
+  std::int64_t state_bytes = 0;
+
+  [[nodiscard]] friend bool operator==(plan_layer const&, plan_layer const&) = default;
+};
+
+/// Anything with `choices` and `state_bytes`, as in `plan_layer`.
+template <class Layer>
+concept plannable_layer = requires(Layer const& layer) {
+  { layer.choices } -> choice_range;
+  { layer.state_bytes } -> detail::member_integer;
+};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,208 @@
+#pragma once
+
+/// \file
+/// How long training steps take with a plan.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/pipeline/one_f_one_b.hpp>
+#include <omnibal/pipeline/simulate.hpp>
+#include <omnibal/pipeline/stage_time.hpp>
+#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/timed_layers.hpp>
+#include <omnibal/steps.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// Micro-batches and which data-parallel rank runs which of them in which step.
+template <class MicroBatch>
+struct training_data {
+  std::vector<MicroBatch> batches;
+  steps schedule{1};
+};
+
+/// A functor from a micro-batch to the costs of all layers.
+template <class Function, class MicroBatch>
+concept micro_batch_cost = std::regular_invocable<Function const&, MicroBatch const&> &&
+    layer_cost_range<std::remove_cvref_t<std::invoke_result_t<Function const&, MicroBatch const&>>>;
+
+/// What the steps of a schedule take.
+struct training_estimate {
+  std::size_t steps = 0;
+  /// Of all steps together; a step takes as long as its slowest rank.
+  std::int64_t nanoseconds = 0;
+  /// The share of the time of all stages and ranks in which they wait, for other stages or for the
+  /// slowest rank.
+  double waiting_share = 0;
+  /// The most that each stage takes of its memory in any step, the reserve included.
+  std::vector<std::int64_t> peak_bytes;
+
+  [[nodiscard]] friend bool operator==(training_estimate const&,
+                                       training_estimate const&) = default;
+};
+
+struct simulate_training_fn {
+  /// Simulates every step and rank of a schedule by 1F1B, with the true times and bytes of each
+  /// micro-batch on each stage of the plan. A stage takes the time of `machine.device` for its
+  /// layers forward, then backward with what is recomputed. Transfers take no time.
+  ///
+  /// Complexity: a call of `cost` for each micro-batch and `simulate` for each rank and step.
+  /// Memory: 40 bytes for each micro-batch and stage. Determinism: portable but for the share.
+  /// Errors: `std::invalid_argument` for an infeasible plan, costs of another number of layers than
+  /// the plan has, choices that they do not have and micro-batches that do not exist; those of
+  /// `accelerator` and `simulate`.
+  template <class MicroBatch, micro_batch_cost<MicroBatch> Cost>
+  [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
+                                             training_data<MicroBatch> const& data,
+                                             Cost const& cost,
+                                             pipeline_machine const& machine) const {
+    std::size_t const stages = check_plan(plan, machine);
+    std::vector<measured_stage> measured;
+    measured.reserve(data.batches.size() * stages);
+    for (auto const& batch : data.batches) {
+      measure(plan, std::invoke(cost, batch), machine.device, measured);
+    }
+    training_estimate result{.steps = data.schedule.size(),
+                             .peak_bytes = std::vector<std::int64_t>(stages, 0)};
+    simulation_workspace<std::int64_t> workspace;
+    double busy = 0;
+    for (std::size_t step = 0; step != data.schedule.size(); ++step) {
+      std::int64_t slowest = 0;
+      for (std::size_t rank = 0; rank != data.schedule.ranks(); ++rank) {
+        auto const batches = data.schedule(step, rank);
+        if (batches.empty()) continue;
+        check_batches(batches, data.batches.size());
+        run(batches, measured, stages, workspace);
+        slowest = std::max(slowest, workspace.result.makespan);
+        for (std::int64_t const time : workspace.result.busy) busy += static_cast<double>(time);
+        raise_peaks(batches, measured, workspace.result.peak_bytes, result.peak_bytes);
+      }
+      detail::checked_add(name, "the time of all steps", result.nanoseconds, slowest);
+    }
+    add_reserve(machine, result.peak_bytes);
+    double const all = static_cast<double>(result.nanoseconds) *
+                       static_cast<double>(stages * data.schedule.ranks());
+    result.waiting_share = all > 0 ? 1 - busy / all : 0;
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "simulate_training";
+
+  /// A micro-batch on a stage.
+  struct measured_stage {
+    stage_time<> time;
+    std::int64_t kept_bytes = 0;
+    std::int64_t transient_bytes = 0;
+    std::int64_t state_bytes = 0;
+  };
+
+  [[nodiscard]] static std::size_t check_plan(pipeline_plan<std::int64_t> const& plan,
+                                              pipeline_machine const& machine) {
+    if (plan.boundaries.size() == machine.stages + 1) return machine.stages;
+    detail::throw_invalid(name, "the plan has " + detail::to_text(plan.boundaries.size()) +
+                                    " boundaries, the machine " + detail::to_text(machine.stages) +
+                                    " stages");
+  }
+
+  static void check_batches(std::span<std::uint32_t const> batches, std::size_t count) {
+    for (std::uint32_t const batch : batches) {
+      if (batch < count) continue;
+      detail::throw_invalid(name, "micro-batch " + detail::to_text(batch) + " does not exist, of " +
+                                      detail::to_text(count));
+    }
+  }
+
+  template <class Costs>
+  static void measure(pipeline_plan<std::int64_t> const& plan, Costs const& costs,
+                      accelerator const& device, std::vector<measured_stage>& measured) {
+    if (std::ranges::size(costs) != plan.choices.size()) {
+      detail::throw_invalid(name, "a micro-batch has " + detail::to_text(std::ranges::size(costs)) +
+                                      " layers, the plan has " +
+                                      detail::to_text(plan.choices.size()));
+    }
+    auto layer = std::ranges::begin(costs);
+    std::size_t index = 0;
+    for (std::size_t s = 0; s + 1 < plan.boundaries.size(); ++s) {
+      auto& stage = measured.emplace_back();
+      for (; index != plan.boundaries[s + 1]; ++index, ++layer) {
+        add_layer(*layer, plan.choices[index], device, stage);
+      }
+    }
+  }
+
+  static void add_layer(layer_cost const& layer, std::uint32_t choice, accelerator const& device,
+                        measured_stage& stage) {
+    if (choice >= layer.choices.size()) {
+      detail::throw_invalid(name, "the plan has choice " + detail::to_text(choice) +
+                                      ", layers have " + detail::to_text(layer.choices.size()));
+    }
+    auto const& way = layer.choices[choice];
+    auto const add = [](std::int64_t& sum, std::int64_t value) {
+      detail::checked_add(name, "the sum over a stage", sum, value);
+    };
+    add(stage.time.forward, device(layer.forward));
+    add(stage.time.backward, device(layer.backward));
+    add(stage.time.backward, device(way.extra));
+    add(stage.kept_bytes, way.kept_bytes);
+    add(stage.state_bytes, layer.state_bytes());
+    stage.transient_bytes = std::max(stage.transient_bytes, way.transient_bytes);
+  }
+
+  static void run(std::span<std::uint32_t const> batches,
+                  std::vector<measured_stage> const& measured, std::size_t stages,
+                  simulation_workspace<std::int64_t>& workspace) {
+    auto const time = [&](std::size_t stage, std::size_t batch) {
+      return measured[batches[batch] * stages + stage].time;
+    };
+    auto const bytes = [&](std::size_t stage, std::size_t batch) {
+      return measured[batches[batch] * stages + stage].kept_bytes;
+    };
+    one_f_one_b const schedule{.stages = stages, .micro_batches = batches.size()};
+    simulate(schedule, time, std::int64_t{0}, bytes, {}, workspace);
+  }
+
+  static void raise_peaks(std::span<std::uint32_t const> batches,
+                          std::vector<measured_stage> const& measured,
+                          std::vector<std::int64_t> const& kept, std::vector<std::int64_t>& peaks) {
+    std::size_t const stages = peaks.size();
+    for (std::size_t s = 0; s != stages; ++s) {
+      std::int64_t transient = 0;
+      for (std::uint32_t const batch : batches) {
+        transient = std::max(transient, measured[batch * stages + s].transient_bytes);
+      }
+      std::int64_t peak = kept[s];
+      detail::checked_add(name, "the bytes of a stage", peak, transient);
+      detail::checked_add(name, "the bytes of a stage", peak,
+                          measured[batches[0] * stages + s].state_bytes);
+      peaks[s] = std::max(peaks[s], peak);
+    }
+  }
+
+  static void add_reserve(pipeline_machine const& machine, std::vector<std::int64_t>& peaks) {
+    auto const reserve = machine.reserve_bytes.values();
+    for (std::size_t s = 0; s != peaks.size() && !reserve.empty(); ++s) {
+      detail::checked_add(name, "the bytes of a stage", peaks[s],
+                          reserve[reserve.size() == 1 ? 0 : s]);
+    }
+  }
+};
+
+/// The time of training steps; see `simulate_training_fn`.
+inline constexpr simulate_training_fn simulate_training{};
+
+}  // namespace omnibal::inline v0

@@ -1,0 +1,54 @@
+// Prints a digest of what plans of pipelines give for seeded integers.
+// expected/plan.txt has these lines; where they change on purpose, replace it by the output of
+// this program.
+
+#include "../support/fnv1a.hpp"
+#include "../support/samples.hpp"
+#include "digest.hpp"
+
+#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/plan_pipeline.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace {
+
+using golden::print;
+
+/// Plans of random layers on random machines, feasible or not.
+void print_plan(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  test::fnv1a hash;
+  for (int run = 0; run != 200; ++run) {
+    std::vector<omnibal::plan_layer<>> layers(static_cast<std::size_t>(random.between(4, 40)));
+    for (auto& layer : layers) {
+      std::int64_t const time = random.between(1000, 1100);
+      std::int64_t const bytes = random.between(500, 520);
+      layer.state_bytes = random.heavy_tail(2000);
+      layer.choices = {{3 * time, bytes, bytes / 4},
+                       {3 * time + time / 7, bytes / 2, bytes / 2},
+                       {4 * time, bytes / 16, bytes}};
+    }
+    omnibal::pipeline_machine const machine{
+        .stages = static_cast<std::size_t>(random.between(1, 4)),
+        .memory_bytes = {random.between(1, 30'000)}};
+    auto const plan = omnibal::plan_pipeline(
+        layers, machine, {.micro_batches = static_cast<std::size_t>(random.between(1, 20))});
+    for (std::uint32_t const boundary : plan.boundaries) hash.add(boundary);
+    for (std::uint32_t const choice : plan.choices) hash.add(choice);
+    for (std::int64_t const number : {plan.step_time, plan.lower_bound, plan.missing_bytes}) {
+      hash.add(static_cast<std::uint64_t>(number));
+    }
+    hash.add(plan.stage);
+  }
+  print("plan_pipeline, seed " + std::to_string(seed), hash.value());
+}
+
+}  // namespace
+
+int main() {
+  for (std::uint64_t const seed : {std::uint64_t{1}, std::uint64_t{2}}) print_plan(seed);
+}

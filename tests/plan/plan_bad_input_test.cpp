@@ -1,0 +1,158 @@
+#include "error_text.hpp"
+
+#include <omnibal/plan/combine_shapes.hpp>
+#include <omnibal/plan/plan_pipeline.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using layers_type = std::vector<omnibal::plan_layer<>>;
+using machine_type = omnibal::pipeline_machine;
+using options_type = omnibal::plan_options;
+
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
+layers_type two_layers() { return layers_type(2, {{{10, 100, 3}, {13, 10, 5}}, 20}); }
+
+std::string error_of(layers_type const& layers, machine_type const& machine,
+                     options_type const& options = {.micro_batches = 4}) {
+  return test::error_text<std::invalid_argument>(
+      [&] { static_cast<void>(omnibal::plan_pipeline(layers, machine, options)); });
+}
+
+template <class Layers>
+concept can_be_planned = requires(Layers const& layers) {
+  omnibal::plan_pipeline(layers, machine_type{}, options_type{});
+};
+
+struct no_state {
+  std::vector<omnibal::choice<>> choices;
+};
+
+}  // namespace
+
+static_assert(can_be_planned<layers_type>);
+static_assert(can_be_planned<std::vector<omnibal::plan_layer<double>>>);
+static_assert(can_be_planned<std::vector<omnibal::layer_cost>>);
+static_assert(!can_be_planned<std::vector<no_state>>);
+static_assert(!can_be_planned<std::vector<int>>);
+
+TEST_CASE("plan_pipeline names what it refuses in the machine and the options") {
+  auto const layers = two_layers();
+  machine_type const machine{.stages = 2, .memory_bytes = {1000}};
+  CHECK(error_of(layers, {.stages = 0, .memory_bytes = {1000}}).find("stages") !=
+        std::string::npos);
+  CHECK(error_of(layers, {.stages = 3, .memory_bytes = {1000}}).find("plan_pipeline") !=
+        std::string::npos);
+  CHECK(error_of(layers, {.stages = 2}) ==
+        "omnibal::plan_pipeline: memory_bytes has 0 values, must have 1 or 2");
+  CHECK(error_of(layers, {.stages = 2, .memory_bytes = {1, 2, 3}}) ==
+        "omnibal::plan_pipeline: memory_bytes has 3 values, must have 1 or 2");
+  CHECK(error_of(layers, {.stages = 2, .memory_bytes = {-1}}) ==
+        "omnibal::plan_pipeline: memory_bytes[0] is -1, must be finite and not negative");
+  CHECK(error_of(layers, {.stages = 2, .memory_bytes = {9}, .reserve_bytes = {0, -2}}) ==
+        "omnibal::plan_pipeline: reserve_bytes[1] is -2, must be finite and not negative");
+  CHECK(error_of(layers, machine, {}) ==
+        "omnibal::plan_pipeline: micro_batches is 0, must be positive and below 2^32");
+  CHECK(error_of(layers, machine, {.micro_batches = 4, .in_flight = {1, 0}}) ==
+        "omnibal::plan_pipeline: in_flight[1] is 0, must be at least 1");
+  CHECK(error_of(layers, machine, {.micro_batches = 4, .states = 0}) ==
+        "omnibal::plan_pipeline: states is 0, must be positive and below 2^32");
+  CHECK(error_of(layers, machine, {.micro_batches = 4, .tolerance = -1}) ==
+        "omnibal::plan_pipeline: tolerance is -1, must be from 0 to below 1");
+  CHECK(error_of(layers, machine,
+                 {.micro_batches = 4, .tolerance = std::numeric_limits<double>::quiet_NaN()})
+            .find("tolerance") != std::string::npos);
+  CHECK(error_of(layers, machine, {.micro_batches = 4, .constraints = {.bytes = {1, 1}}})
+            .find("constraints") != std::string::npos);
+  CHECK(error_of(layers, machine, {.micro_batches = 4, .constraints = {.devices = 1}})
+            .find("constraints") != std::string::npos);
+}
+
+TEST_CASE("plan_pipeline names what it refuses in the layers") {
+  machine_type const machine{.stages = 2, .memory_bytes = {1000}};
+  auto layers = two_layers();
+  layers[1].choices.clear();
+  CHECK(error_of(layers, machine) == "omnibal::plan_pipeline: layer 1 has no choices");
+  layers = two_layers();
+  layers[1].state_bytes = -3;
+  CHECK(error_of(layers, machine) ==
+        "omnibal::plan_pipeline: state_bytes[1] is -3, must be finite and not negative");
+  layers = two_layers();
+  layers[0].choices[1].time = -1;
+  CHECK(error_of(layers, machine).find("time of choice 1 of layer 0 is -1") != std::string::npos);
+  layers = two_layers();
+  layers[0].choices[1].transient_bytes = -1;
+  CHECK(error_of(layers, machine).find("transient_bytes of choice 1") != std::string::npos);
+}
+
+TEST_CASE("plan_pipeline throws where sums leave their type") {
+  machine_type const machine{.stages = 2, .memory_bytes = {1000}};
+  auto const plan = [&](layers_type const& layers, machine_type const& given) {
+    static_cast<void>(omnibal::plan_pipeline(layers, given, {.micro_batches = 4}));
+  };
+  auto layers = two_layers();
+  layers[0].choices[0].time = largest;
+  CHECK_THROWS_AS(plan(layers, machine), std::overflow_error);
+  layers = two_layers();
+  layers[0].choices = {{largest / 2, 1, 0}};
+  CHECK_THROWS_AS(plan(layers, machine), std::overflow_error);
+  layers = two_layers();
+  layers[0].state_bytes = largest;
+  CHECK_THROWS_AS(plan(layers, machine), std::overflow_error);
+  layers = two_layers();
+  CHECK_THROWS_AS(plan(layers, {.stages = 2, .memory_bytes = {1}, .reserve_bytes = {largest}}),
+                  std::overflow_error);
+}
+
+TEST_CASE("plan_pipeline plans the largest bytes") {
+  auto layers = two_layers();
+  layers[0].choices = {{1, largest, largest}, {2, 0, 0}};
+  auto const plan = omnibal::plan_pipeline(layers, {.stages = 2, .memory_bytes = {largest}},
+                                           {.micro_batches = 4});
+  CHECK(plan.status == omnibal::plan_status::ok);
+  CHECK(plan.choices[0] == 1);
+  CHECK(plan.proven);
+}
+
+TEST_CASE("combine_shapes takes the mean of times and the largest of bytes") {
+  omnibal::plan_layer<> const small{{{10, 100, 3}, {13, 10, 50}}, 20};
+  omnibal::plan_layer<> const large{{{20, 90, 4}, {30, 15, 40}}, 21};
+  std::vector<omnibal::shape_layers<>> const shapes{{3, {small}}, {1, {large}}};
+  layers_type const expected{{{{13, 100, 4}, {18, 15, 50}}, 21}};
+  CHECK(omnibal::combine_shapes(shapes) == expected);
+
+  std::vector<omnibal::shape_layers<double>> const floating{{1, {{{{1.0, 5, 0}}, 0}}},
+                                                            {3, {{{{2.0, 4, 0}}, 0}}}};
+  CHECK(omnibal::combine_shapes(floating)[0].choices[0].time == 1.75);
+  CHECK(omnibal::combine_shapes(floating)[0].choices[0].bytes == 5);
+}
+
+TEST_CASE("combine_shapes refuses shapes that do not match") {
+  using shapes_type = std::vector<omnibal::shape_layers<>>;
+  auto const error = [](shapes_type const& shapes) {
+    return test::error_text<std::invalid_argument>(
+        [&] { static_cast<void>(omnibal::combine_shapes(shapes)); });
+  };
+  CHECK(error({}) == "omnibal::combine_shapes: there are no shapes");
+  CHECK(error({{0, two_layers()}}) == "omnibal::combine_shapes: all counts are 0");
+  CHECK(error({{-1, two_layers()}}).find("count[0] is -1") != std::string::npos);
+  CHECK(error({{1, two_layers()}, {1, {}}}) ==
+        "omnibal::combine_shapes: shapes[1] has 0 layers, the first has 2");
+  auto fewer = two_layers();
+  fewer[1].choices.pop_back();
+  CHECK(error({{1, two_layers()}, {1, fewer}}) ==
+        "omnibal::combine_shapes: layer 1 has 1 choices, the first has 2");
+  fewer = two_layers();
+  fewer[0].choices[0].time = -4;
+  CHECK(error({{1, fewer}}).find("time[0] is -4") != std::string::npos);
+}

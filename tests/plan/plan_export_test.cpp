@@ -1,0 +1,146 @@
+#include "error_text.hpp"
+
+#include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/recompute_lists.hpp>
+#include <omnibal/plan/write_megatron_layout.hpp>
+#include <omnibal/plan/write_plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using numbers = std::vector<std::uint32_t>;
+
+template <class Time>
+nlohmann::json json_of(omnibal::pipeline_plan<Time> const& plan) {
+  std::string text;
+  omnibal::write_plan(plan, std::back_inserter(text));
+  return nlohmann::json::parse(text);
+}
+
+/// What Megatron-LM makes of a layout: `*` repeats the letter before it.
+std::vector<std::string> parsed_layout(std::string const& layout) {
+  std::vector<std::string> stages(1);
+  for (std::size_t i = 0; i != layout.size(); ++i) {
+    if (layout[i] == '|') {
+      stages.emplace_back();
+    } else if (layout[i] == '*') {
+      std::size_t digits = 0;
+      auto const count = std::stoul(layout.substr(i + 1), &digits);
+      stages.back().append(count - 1, stages.back().back());
+      i += digits;
+    } else {
+      stages.back().push_back(layout[i]);
+    }
+  }
+  return stages;
+}
+
+template <class Letter>
+std::string layout_of(numbers const& boundaries, Letter const& letter) {
+  std::string text;
+  omnibal::write_megatron_layout(boundaries, letter, std::back_inserter(text));
+  return text;
+}
+
+omnibal::pipeline_plan<std::int64_t> small_plan() {
+  omnibal::pipeline_plan<std::int64_t> plan;
+  plan.boundaries = {0, 2, 2, 5};
+  plan.choices = {0, 1, 1, 0, 1};
+  plan.stages = {{30, 400, 3}, {0, 7, 2}, {std::numeric_limits<std::int64_t>::max(), 500, 1}};
+  plan.step_time = 90;
+  plan.lower_bound = 88;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("write_plan writes what a JSON reader reads back") {
+  auto const plan = small_plan();
+  auto const json = json_of(plan);
+  CHECK(json["status"] == "ok");
+  CHECK(json["boundaries"].get<numbers>() == plan.boundaries);
+  CHECK(json["choices"].get<numbers>() == plan.choices);
+  REQUIRE(json["stages"].size() == 3);
+  CHECK(json["stages"][0] == nlohmann::json{{"time", 30}, {"bytes", 400}, {"in_flight", 3}});
+  CHECK(json["stages"][2]["time"].get<std::int64_t>() == std::numeric_limits<std::int64_t>::max());
+  CHECK(json["step_time"] == 90);
+  CHECK(json["lower_bound"] == 88);
+  CHECK(json["proven"] == false);
+
+  omnibal::pipeline_plan<double> floating;
+  floating.boundaries = {0, 1};
+  floating.choices = {0};
+  floating.stages = {{0.1, 5, 1}};
+  floating.proven = true;
+  CHECK(json_of(floating)["stages"][0]["time"].get<double>() == 0.1);
+  CHECK(json_of(floating)["proven"] == true);
+}
+
+TEST_CASE("write_plan writes why there is no plan") {
+  omnibal::pipeline_plan<std::int64_t> plan;
+  plan.status = omnibal::plan_status::infeasible;
+  plan.stage = 2;
+  plan.missing_bytes = 77;
+  CHECK(json_of(plan) ==
+        nlohmann::json{{"status", "infeasible"}, {"stage", 2}, {"missing_bytes", 77}});
+}
+
+TEST_CASE("recompute_lists has the layers of each stage with a choice") {
+  auto const lists = omnibal::recompute_lists(small_plan(), 1);
+  REQUIRE(lists.size() == 3);
+  CHECK(numbers(lists[0].begin(), lists[0].end()) == numbers{1});
+  CHECK(lists[1].empty());
+  CHECK(numbers(lists[2].begin(), lists[2].end()) == numbers{2, 4});
+  CHECK(omnibal::recompute_lists(small_plan(), 2).size() == 3);
+  CHECK(omnibal::recompute_lists(omnibal::pipeline_plan<double>{}, 0).size() == 0);
+}
+
+TEST_CASE("write_megatron_layout writes a letter for each layer") {
+  omnibal::language_model_letters const letters{.layers = 8};
+  CHECK(layout_of({0, 3, 6, 8}, letters) == "Et*2|t*3|tL");
+  CHECK(layout_of({0, 1, 1, 8}, letters) == "E||t*6L");
+  CHECK(layout_of({0, 8}, letters) == "Et*6L");
+  CHECK(layout_of({0}, letters).empty());
+  auto const with_prediction = [](std::uint32_t layer) { return layer < 2 ? 't' : 'm'; };
+  CHECK(layout_of({0, 3, 4}, with_prediction) == "t*2m|m");
+}
+
+TEST_CASE("write_megatron_layout is read back as the stages of the plan") {
+  omnibal::plan_layer<> const layer{{{10, 100, 3}, {13, 10, 5}}, 20};
+  std::vector<omnibal::plan_layer<>> const layers(37, layer);
+  for (std::size_t stages = 1; stages != 38; ++stages) {
+    auto const plan = omnibal::plan_pipeline(layers, {.stages = stages, .memory_bytes = {100'000}},
+                                             {.micro_batches = 8});
+    auto const parsed =
+        parsed_layout(layout_of(plan.boundaries, omnibal::language_model_letters{37}));
+    REQUIRE(parsed.size() == stages);
+    for (std::size_t s = 0; s != stages; ++s) {
+      CHECK(parsed[s].size() == plan.boundaries[s + 1] - plan.boundaries[s]);
+    }
+    CHECK(parsed.front().front() == 'E');
+    CHECK(parsed.back().back() == 'L');
+  }
+}
+
+TEST_CASE("write_megatron_layout refuses boundaries and letters that mean nothing") {
+  omnibal::language_model_letters const letters{.layers = 8};
+  auto const error_of = [&](numbers const& boundaries) {
+    return test::error_text<std::invalid_argument>([&] { layout_of(boundaries, letters); });
+  };
+  CHECK(error_of({}) == "omnibal::write_megatron_layout: there are no boundaries");
+  CHECK(error_of({1, 8}) == "omnibal::write_megatron_layout: boundaries[0] is 1, must be 0");
+  CHECK(error_of({0, 5, 3}) ==
+        "omnibal::write_megatron_layout: boundaries[2] is 3, must be at least 5");
+  auto const vision = [](std::uint32_t) { return 'v'; };
+  CHECK_THROWS_AS(layout_of({0, 1}, vision), std::invalid_argument);
+}
