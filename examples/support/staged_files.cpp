@@ -1,6 +1,7 @@
 #include "staged_files.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
@@ -28,6 +29,8 @@ std::vector<fs::path> missing_directories(fs::path path) {
 }
 
 }  // namespace
+
+staged_files::staged_files() { std::signal(SIGPIPE, SIG_IGN); }
 
 staged_files::~staged_files() {
   std::error_code ignored;

@@ -14,7 +14,9 @@ namespace examples {
 /// committed is removed, with the directories made for these files.
 class staged_files {
  public:
-  staged_files() = default;
+  /// A closed pipe is an error of the stream from now on: as a signal it would end the program
+  /// before these files are removed.
+  staged_files();
   staged_files(staged_files const&) = delete;
   staged_files& operator=(staged_files const&) = delete;
   ~staged_files();

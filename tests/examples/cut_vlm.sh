@@ -95,5 +95,10 @@ refuses_output "picture without a name" '--svg is empty' ''
 [ ! -e left ] || complain "full output: a picture is left"
 grep -qF 'cannot write to the standard output' message || complain "full output: no message"
 
+# A reader that has gone.
+{ sleep 1; "$program" --stages 4 5 --svg left/x.svg 2>message; } | true
+[ ! -e left ] || complain "closed pipe: a picture is left"
+grep -qF 'cannot write to the standard output' message || complain "closed pipe: no message"
+
 [ "$failures" -eq 0 ] && echo "all right"
 exit "$((failures != 0))"
