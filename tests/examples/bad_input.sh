@@ -3,18 +3,8 @@
 # is not zero, and no plan.
 #
 # usage: bad_input.sh PROGRAM
-set -u
-program=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-complain() {
-  echo "FAILED: $1"
-  echo "  the message was: $(cat message)"
-  failures=$((failures + 1))
-}
+# shellcheck source=support.sh
+. "$(dirname "$0")/support.sh"
 
 # refuses NAME "PART|PART|..." ARGUMENT... : the program fails, its message has all parts, and no plan
 # is left

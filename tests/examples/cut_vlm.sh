@@ -3,18 +3,8 @@
 # something is wrong says what, with an exit status that is not zero and no picture.
 #
 # usage: cut_vlm.sh PROGRAM
-set -u
-program=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-complain() {
-  echo "FAILED: $1"
-  echo "  the message was: $(cat message)"
-  failures=$((failures + 1))
-}
+# shellcheck source=support.sh
+. "$(dirname "$0")/support.sh"
 
 "$program" --svg pictures/cuts.svg >output 2>message || complain "default: it fails"
 grep -q '^Picture: pictures/cuts.svg$' output || complain "default: the output names no picture"

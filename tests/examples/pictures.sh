@@ -3,17 +3,8 @@
 # it as XML where there are any.
 #
 # usage: pictures.sh PROGRAM
-set -u
-program=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-complain() {
-  echo "FAILED: $1"
-  failures=$((failures + 1))
-}
+# shellcheck source=support.sh
+. "$(dirname "$0")/support.sh"
 
 check_xml() {
   if command -v xmllint >/dev/null; then

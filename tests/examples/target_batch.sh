@@ -1,18 +1,8 @@
 #!/usr/bin/env bash
 # pack_dataset chooses a capacity for a wanted mean batch, packs under it, and warns of a hopeless one.
 # usage: target_batch.sh PROGRAM
-set -u
-program=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-failures=0
-
-complain() {
-  echo "FAILED: $1"
-  cat output
-  failures=$((failures + 1))
-}
+# shellcheck source=support.sh
+. "$(dirname "$0")/support.sh"
 
 # prints NAME PATTERN ARGUMENT... : the program succeeds, and a line of its output has the pattern
 prints() {

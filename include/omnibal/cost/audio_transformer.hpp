@@ -4,6 +4,7 @@
 /// The layer of an audio tower.
 
 #include <omnibal/cost/detail/sample_cost.hpp>
+#include <omnibal/cost/detail/tower_block.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
@@ -48,25 +49,7 @@ struct audio_transformer {
 
  private:
   [[nodiscard]] detail::transformer_block block() const {
-    detail::transformer_block made{.function = "audio_transformer",
-                                   .hidden = hidden,
-                                   .norm = norm,
-                                   .kernel = kernel,
-                                   .dropout = dropout,
-                                   .training = training};
-    made.self = detail::attention{.hidden = hidden,
-                                  .context_width = hidden,
-                                  .heads = heads,
-                                  .key_value_heads = heads,
-                                  .head_size = head_size,
-                                  .norm = norm,
-                                  .kernel = kernel,
-                                  .input_bias = qkv_bias,
-                                  .output_bias = output_bias,
-                                  .dropout = dropout};
-    made.dense = detail::dense_mlp{
-        .hidden = hidden, .width = mlp, .kind = feed_forward, .has_bias = mlp_bias};
-    return made;
+    return detail::tower_block("audio_transformer", *this);
   }
 };
 

@@ -5,6 +5,7 @@
 
 #include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/sample_cost.hpp>
+#include <omnibal/cost/detail/tower_block.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
@@ -64,26 +65,9 @@ struct vision_transformer {
   static constexpr char const* name = "vision_transformer";
 
   [[nodiscard]] detail::transformer_block block() const {
-    detail::transformer_block made{.function = name,
-                                   .hidden = hidden,
-                                   .norm = norm,
-                                   .kernel = kernel,
-                                   .layer_scale = layer_scale,
-                                   .dropout = dropout,
-                                   .training = training};
-    made.self = detail::attention{.hidden = hidden,
-                                  .context_width = hidden,
-                                  .heads = heads,
-                                  .key_value_heads = heads,
-                                  .head_size = head_size,
-                                  .head_norm = head_norm,
-                                  .norm = norm,
-                                  .kernel = kernel,
-                                  .input_bias = qkv_bias,
-                                  .output_bias = output_bias,
-                                  .dropout = dropout};
-    made.dense = detail::dense_mlp{
-        .hidden = hidden, .width = mlp, .kind = feed_forward, .has_bias = mlp_bias};
+    auto made = detail::tower_block(name, *this);
+    made.layer_scale = layer_scale;
+    made.self->head_norm = head_norm;
     return made;
   }
 };

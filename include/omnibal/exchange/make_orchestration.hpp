@@ -6,12 +6,12 @@
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/comm/detail/check_collective.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
 #include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,7 @@
 
 #include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/sample/detail/epoch_order.hpp>
 #include <omnibal/sample/detail/epoch_progress.hpp>
 #include <omnibal/sample/sample_batch.hpp>

@@ -6,11 +6,11 @@
 #include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/hierarchy/detail/schedule_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
 #include <omnibal/sample/detail/epoch_progress.hpp>
 #include <omnibal/sample/detail/level_turns.hpp>
 #include <omnibal/sample/sampler_state.hpp>

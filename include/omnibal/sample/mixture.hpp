@@ -5,9 +5,9 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
 #include <omnibal/sample/detail/share_tree.hpp>
 #include <omnibal/sample/detail/whole_shares.hpp>
 #include <omnibal/sample/epoch_seed.hpp>

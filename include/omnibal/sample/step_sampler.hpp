@@ -7,8 +7,8 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
 #include <omnibal/sample/detail/epoch_progress.hpp>
 #include <omnibal/sample/detail/group_pool.hpp>
 #include <omnibal/sample/sampler_state.hpp>

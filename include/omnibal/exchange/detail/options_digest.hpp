@@ -3,8 +3,8 @@
 /// \file
 /// A number by which ranks compare their options.
 
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/exchange/exchange_options.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
 
 #include <cstdint>
 

@@ -3,8 +3,8 @@
 /// \file
 /// Making plans.
 
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -8,9 +8,9 @@
 #include <omnibal/comm/detail/agreement.hpp>
 #include <omnibal/comm/detail/byte_buffer.hpp>
 #include <omnibal/comm/ragged.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/exchange/detail/sample_routes.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
-#include <omnibal/sample/detail/data_digest.hpp>
 
 #include <algorithm>
 #include <cstddef>
