@@ -87,6 +87,8 @@ void online_quality(benchmark::State& state, bench::shape from,
   add_times("real_18_6016", bench::real_18_6016);
   add_times("mix_9_large", bench::mix_9_large);
   add_times("mix_9_noise", bench::mix_9_noise);
+  add_times("independent_9_4096", bench::independent_9_4096);
+  add_times("independent_30_8192", bench::independent_30_8192);
 
   auto const add_quality = [](std::string const& name, bench::shape from,
                               omnibal::resources<2> const& capacity) {

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -26,8 +27,13 @@
 
 namespace {
 
-/// Layers of about equal costs, 20 % more or less, at whose cuts up to 20 % of a mean stage is
-/// spent, and one stage with memory for 85 % of the mean number of layers.
+enum class spread {
+  narrow,      ///< about equal costs, 20 % more or less
+  heavy_tail,  ///< powers of two up to 2^19
+};
+
+/// Layers at whose cuts up to 20 % of a mean stage is spent, and one stage with memory for 85 % of
+/// the mean number of layers.
 struct chain {
   std::vector<std::int64_t> costs;
   std::vector<std::int64_t> sums;
@@ -35,7 +41,7 @@ struct chain {
   std::size_t narrow_stage;
   std::size_t most_layers;
 
-  chain(std::size_t layers, std::size_t stages, std::uint64_t seed)
+  chain(std::size_t layers, std::size_t stages, std::uint64_t seed, spread kind = spread::narrow)
       : costs(layers),
         sums(layers + 1, 0),
         cut_costs(layers + 1, 0),
@@ -45,7 +51,9 @@ struct chain {
     auto const draw = [&](std::uint64_t below) {
       return static_cast<std::int64_t>(omnibal::rng::below(random, below));
     };
-    for (std::int64_t& cost : costs) cost = 800'000 + draw(400'001);
+    for (std::int64_t& cost : costs) {
+      cost = kind == spread::narrow ? 800'000 + draw(400'001) : std::int64_t{1} << draw(20);
+    }
     std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
     auto const most_at_cut = static_cast<std::uint64_t>(sums.back()) / (5 * stages);
     for (std::size_t i = 1; i != layers; ++i) cut_costs[i] = draw(most_at_cut + 1);
@@ -69,11 +77,11 @@ struct chain {
 /// again; short ones are timed many at a time.
 class chains {
  public:
-  explicit chains(benchmark::State const& state)
+  explicit chains(benchmark::State const& state, spread kind = spread::narrow)
       : stages_(static_cast<std::size_t>(state.range(1))) {
     std::size_t const layers = bench::size_of(state);
     std::size_t const count = layers > 100'000 ? 1 : 64;
-    for (std::size_t i = 0; i != count; ++i) all_.emplace_back(layers, stages_, i);
+    for (std::size_t i = 0; i != count; ++i) all_.emplace_back(layers, stages_, i, kind);
   }
 
   [[nodiscard]] std::size_t stages() const { return stages_; }
@@ -156,39 +164,42 @@ std::string at(benchmark::State const& state) {
          " stages";
 }
 
-void minimax(benchmark::State& state) {
-  chains const all(state);
-  omnibal::minimax_workspace<> workspace;
+/// Times `minimax` with a workspace for costs of type `T`.
+template <class T, class Cost>
+void compare_minimax(benchmark::State& state, std::string const& name, spread kind,
+                     Cost const& cost) {
+  chains const all(state, kind);
+  omnibal::minimax_workspace<T> workspace;
   bench::compare(
       state, prefix_sums(all),
       [&] {
         return for_each_chain(
             all, [&](chain const& c) -> auto const& {
-              return omnibal::minimax(c.costs, all.stages(), workspace);
+              return omnibal::minimax(c.costs, all.stages(), workspace, cost);
             });
       },
       number_of_chains);
   if (state.range(0) <= 128) {
-    bench::make_promises(state, {{"minimax: ns" + at(state), "ns_per_item", 2000}});
+    bench::make_promises(state, {{name + ": ns" + at(state), "ns_per_item", 2000}});
   } else if (state.range(0) == 1'000'000) {
-    bench::make_promises(state, {{"minimax: ns" + at(state), "ns_per_item", 4e6},
-                                 {"minimax / prefix sum" + at(state), "ratio", 8}});
+    bench::make_promises(state, {{name + ": ns" + at(state), "ns_per_item", 4e6},
+                                 {name + " / prefix sum" + at(state), "ratio", 8}});
   }
 }
 
+constexpr auto in_seconds = [](std::int64_t cost) { return 1e-9 * static_cast<double>(cost); };
+
+void minimax(benchmark::State& state) {
+  compare_minimax<std::int64_t>(state, "minimax", spread::narrow, std::identity{});
+}
+
 void minimax_of_doubles(benchmark::State& state) {
-  chains const all(state);
-  omnibal::minimax_workspace<double> workspace;
-  auto const as_double = [](std::int64_t cost) { return static_cast<double>(cost); };
-  bench::compare(
-      state, prefix_sums(all),
-      [&] {
-        return for_each_chain(
-            all, [&](chain const& c) -> auto const& {
-              return omnibal::minimax(c.costs, all.stages(), workspace, as_double);
-            });
-      },
-      number_of_chains);
+  compare_minimax<double>(state, "minimax of doubles", spread::narrow, in_seconds);
+}
+
+void minimax_of_heavy_tail(benchmark::State& state) {
+  compare_minimax<std::int64_t>(state, "minimax of a heavy tail", spread::heavy_tail,
+                                std::identity{});
 }
 
 void partition_layers(benchmark::State& state) {
@@ -288,6 +299,7 @@ void general_sizes(benchmark::internal::Benchmark* made) {
 
 BENCHMARK(minimax)->Apply(chain_sizes);
 BENCHMARK(minimax_of_doubles)->Apply(chain_sizes);
+BENCHMARK(minimax_of_heavy_tail)->Apply(chain_sizes);
 BENCHMARK(partition_layers)->Apply(general_sizes);
 BENCHMARK(partition_layers_without_base)->Apply(general_sizes);
 BENCHMARK(partition_throughput)->Apply(general_sizes);

@@ -144,6 +144,8 @@ inline constexpr workload real_18_6016{"real 18/6016", shape::real, 18, 6016};
 inline constexpr workload mix_9_large{"mix 9/2^40", shape::mix, 9, 4096, token_unit::large};
 inline constexpr workload mix_9_noise{"mix with noise 9/2^40", shape::mix, 9, 4096,
                                       token_unit::large_with_noise};
+inline constexpr workload independent_9_4096{"independent 9/4096", shape::independent, 9, 4096};
+inline constexpr workload independent_30_8192{"independent 30/8192", shape::independent, 30, 8192};
 /// For one resource, the tokens.
 inline constexpr workload long_131072{"long 131072", shape::long_text, 1, 131072};
 

@@ -15,7 +15,9 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_rounds.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/check.hpp>
@@ -83,6 +85,7 @@
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_fit_options.hpp>
+#include <omnibal/pack/best_fit_rounds.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/improve.hpp>
@@ -102,6 +105,7 @@
 #include <omnibal/partition/cut_score.hpp>
 #include <omnibal/partition/empty_stages.hpp>
 #include <omnibal/partition/greedy_cuts.hpp>
+#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -80,21 +81,23 @@ std::int64_t whole_load(omnibal::grouping_view parts,
 }
 
 template <std::size_t R>
-void check_promises(test::cost_vectors<R> const& costs, named_home const& from, double tolerance) {
+void check_promises(test::cost_vectors<R> const& costs, named_home const& from,
+                    omnibal::keep_home_options const& options) {
   INFO(from.name << ", " << costs.size() << " samples, " << from.home.size() << " ranks, tolerance "
-                 << tolerance);
+                 << options.tolerance << ", " << options.ranks_per_node << " per node");
   bytes_type bytes(costs.size());
   test::random_amounts random(costs.size());
   for (auto& b : bytes) b = random.heavy_tail(4096);
-  auto const parts = keep_home(from.home, costs, bytes, {.tolerance = tolerance});
+  auto const parts = keep_home(from.home, costs, bytes, options);
   CHECK(test::parts_fault(parts, costs.size(), from.home.size()) == "");
   CHECK(test::is_ascending(parts));
-  CHECK(keep_home(from.home, costs, bytes, {.tolerance = tolerance}) == parts);
+  CHECK(keep_home(from.home, costs, bytes, options) == parts);
 
   auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
   auto const order = omnibal::detail::largest_first(whole);
   std::int64_t const bound = omnibal::detail::least_load(whole, std::span(order), from.home.size());
-  auto const limit = bound + static_cast<std::int64_t>(static_cast<double>(bound) * tolerance);
+  auto const limit =
+      bound + static_cast<std::int64_t>(static_cast<double>(bound) * options.tolerance);
   std::int64_t const load = whole_load<R>(parts, whole);
   auto const of_lpt = omnibal::lpt(costs, from.home.size());
   CHECK(load <= std::max(limit, whole_load<R>(of_lpt, whole)));
@@ -114,8 +117,10 @@ TEMPLATE_TEST_CASE("keep_home keeps its promises, whatever the costs and the hom
       for (std::size_t const ranks : {1u, 2u, 7u, 64u}) {
         for (auto const& from : homes(set.samples.size(), ranks)) {
           for (double const tolerance : {0.0, 0.01, 0.3}) {
-            check_promises(set.samples, from, tolerance);
+            check_promises(set.samples, from, {.tolerance = tolerance});
           }
+          if (ranks < 7) continue;
+          check_promises(set.samples, from, {.tolerance = 0.01, .ranks_per_node = 3});
         }
       }
     }
@@ -152,6 +157,52 @@ TEST_CASE("keep_home moves a quarter at most of what lpt moves, at equal imbalan
     auto const loose = keep_home(home, costs, bytes, {.tolerance = 0.05});
     CHECK(test::moved_bytes(home, loose, bytes) < moved);
   }
+}
+
+TEST_CASE("keep_home sends what it can to ranks of the same node") {
+  std::size_t const ranks = 62;
+  std::size_t const per_node = 8;
+  for (std::uint64_t seed = 0; seed != 6; ++seed) {
+    test::random_amounts random(seed);
+    std::vector<std::int64_t> costs(ranks * 64);
+    for (auto& cost : costs) cost = 100 + random.heavy_tail(2000);
+    auto const home = home_of(costs.size(), ranks, [&](std::size_t i) { return i % ranks; });
+    auto const across = [&](grouping const& parts) {
+      std::int64_t bytes = 0;
+      for (std::size_t rank = 0; rank != ranks; ++rank) {
+        for (std::uint32_t const item : parts[rank]) {
+          if (item % ranks / per_node != rank / per_node) bytes += costs[item];
+        }
+      }
+      return bytes;
+    };
+    omnibal::keep_home_options options{.tolerance = 0.005};
+    auto const blind = keep_home(home, costs, costs, options);
+    options.ranks_per_node = per_node;
+    auto const aware = keep_home(home, costs, costs, options);
+    INFO("seed " << seed << ": " << across(aware) << " bytes, " << across(blind));
+    CHECK(2 * across(aware) < across(blind));
+    auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
+    double const mean = static_cast<double>(std::accumulate(costs.begin(), costs.end(), 0ll)) /
+                        static_cast<double>(ranks);
+    CHECK(static_cast<double>(whole_load<1>(aware, whole)) <= 1.005 * (mean + 1));
+    CHECK(2 * test::moved_bytes(home, aware, costs) < 3 * test::moved_bytes(home, blind, costs));
+  }
+}
+
+TEST_CASE("keep_home leaves a node alone whose ranks can even their loads") {
+  // Two nodes of two ranks: 0 and 1 have 4 and 0, 2 and 3 have 2 each.
+  grouping const home({0, 4, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
+  std::vector<int> const ones(8, 1);
+  auto const parts = keep_home(home, ones, ones, {.tolerance = 0.0, .ranks_per_node = 2});
+  CHECK(parts[1].size() == 2);
+  CHECK(std::vector<std::uint32_t>(parts[2].begin(), parts[2].end()) ==
+        std::vector<std::uint32_t>{4, 5});
+  // A node with 6 and one with 2: two samples cross, and come to the ranks that have least.
+  grouping const uneven({0, 5, 6, 8, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
+  auto const evened = keep_home(uneven, ones, ones, {.tolerance = 0.0, .ranks_per_node = 2});
+  for (std::size_t rank = 0; rank != 4; ++rank) CHECK(evened[rank].size() == 2);
+  CHECK(test::moved_bytes(uneven, evened, bytes_type(8, 1)) == 3);
 }
 
 TEST_CASE("keep_home moves what is cheap to move") {
@@ -301,6 +352,7 @@ TEST_CASE("keep_home names what is wrong") {
   for (double const tolerance : {-0.1, not_a_number, infinity}) {
     CHECK(has(error_of(home, good, good, {.tolerance = tolerance}), "tolerance is "));
   }
+  CHECK(has(error_of(home, good, good, {.ranks_per_node = 0}), "ranks_per_node is 0"));
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> const large{most, 1, 1};
   CHECK(has(test::error_text<std::overflow_error>([&] { return keep_home(home, large, good); }),

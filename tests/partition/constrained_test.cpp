@@ -4,6 +4,7 @@
 #include "all_cuts.hpp"
 #include "samples.hpp"
 
+#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 
@@ -23,12 +24,15 @@ using omnibal::partition_constraints;
 using omnibal::partition_status;
 using test::cuts;
 
-/// A chain with costs at its cuts, stages that differ, and a predicate that forbids some stages.
+/// A chain with costs at its cuts, stages that differ, and a predicate that forbids some stages, or
+/// a memory rule.
 struct chain {
   std::vector<std::int64_t> costs;
   std::vector<std::int64_t> cut_costs;
   std::vector<std::int64_t> stage_costs;
   std::uint64_t forbidden = 0;  ///< in how many of 16 cases a stage does not fit
+  std::vector<std::int64_t> kept_bytes;
+  std::vector<std::int64_t> rule_capacity;  ///< of each stage; empty where there is no rule
 
   [[nodiscard]] std::int64_t sum(std::size_t first, std::size_t last) const {
     std::int64_t result = 0;
@@ -38,7 +42,23 @@ struct chain {
   [[nodiscard]] std::int64_t cost(std::size_t stage, std::size_t first, std::size_t last) const {
     return sum(first, last) + cut_costs[first] + cut_costs[last] + stage_costs[stage];
   }
+  /// The first stages keep more of each layer, and all need room for their largest.
+  [[nodiscard]] std::int64_t bytes(std::size_t stage, std::size_t first, std::size_t last) const {
+    std::int64_t sum = 0;
+    std::int64_t most = 0;
+    for (std::size_t l = first; l != last; ++l) {
+      sum += kept_bytes[l];
+      most = std::max(most, kept_bytes[l]);
+    }
+    return sum * static_cast<std::int64_t>(stage_costs.size() - stage) + most;
+  }
+  [[nodiscard]] std::int64_t missing_by_rule(std::size_t stage, std::size_t first,
+                                             std::size_t last) const {
+    if (rule_capacity.empty() || first == last) return 0;
+    return std::max<std::int64_t>(0, bytes(stage, first, last) - rule_capacity[stage]);
+  }
   [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
+    if (!rule_capacity.empty()) return missing_by_rule(stage, first, last) == 0;
     return (stage * 31 + first * 17 + last * 101 + costs.size()) * 0x9e3779b97f4a7c15u >> 60 >=
            forbidden;
   }
@@ -73,6 +93,18 @@ std::vector<std::int64_t> list(test::random_amounts& random, std::size_t count, 
   std::vector<std::int64_t> result(count);
   for (std::int64_t& value : result) value = random.between(low, high);
   return result;
+}
+
+/// Gives some chains a memory rule that is tight for some of them.
+void add_memory_rule(test::random_amounts& random, chain& layers) {
+  std::size_t const stages = layers.stage_costs.size();
+  if (layers.forbidden != 0 || random.between(0, 2) != 0) return;
+  layers.kept_bytes = list(random, layers.costs.size(), 0, 20);
+  auto const share = static_cast<std::int64_t>(10 * layers.costs.size() / stages);
+  for (std::size_t s = 0; s != stages; ++s) {
+    auto const in_flight = static_cast<std::int64_t>(stages - s);
+    layers.rule_capacity.push_back(random.between(share / 2 * in_flight, 2 * share * in_flight));
+  }
 }
 
 partition_constraints random_constraints(test::random_amounts& random, std::size_t count,
@@ -111,6 +143,7 @@ problem random_problem(std::uint64_t seed) {
   auto const count = static_cast<std::size_t>(random.between(random.between(0, 3) == 0 ? 0 : 4, 9));
   chain layers = random_chain(random, count, stages);
   auto constraints = random_constraints(random, count, stages);
+  add_memory_rule(random, layers);
   return {std::move(layers), stages, std::move(constraints)};
 }
 
@@ -152,15 +185,35 @@ test::best_cuts<objective_and_bottleneck> best_of_all(problem const& given,
   return best;
 }
 
+/// What a stage lacks that is alone on its device; negative where it has more than enough.
+std::int64_t missing_on_stage(problem const& given, cuts const& boundaries, std::size_t s) {
+  std::int64_t const by_rule = given.layers.missing_by_rule(s, boundaries[s], boundaries[s + 1]);
+  auto const& constraints = given.constraints;
+  if (constraints.capacity.empty() || constraints.devices != 0) return by_rule;
+  return std::max(by_rule, test::bytes_of(constraints, boundaries[s], boundaries[s + 1]) -
+                               test::value_for(constraints.capacity.values(), s));
+}
+
 /// The least that all capacities lack where only rules and memory count.
-std::int64_t least_missing(problem const& given) {
+void check_missing_memory(problem const& given,
+                          omnibal::partition_result<std::int64_t> const& result) {
   test::best_cuts<std::int64_t> best;
-  test::for_all_cuts(
-      given.layers.costs.size(), given.stages, given.constraints.empty, [&](cuts const& tried) {
-        if (!test::obeys_rules(tried, given.constraints)) return;
-        best.offer(std::max<std::int64_t>(0, test::missing_bytes(tried, given.constraints)), tried);
-      });
-  return best.value;
+  test::for_all_cuts(given.layers.costs.size(), given.stages, given.constraints.empty,
+                     [&](cuts const& tried) {
+                       if (!test::obeys_rules(tried, given.constraints)) return;
+                       std::int64_t missing =
+                           std::max<std::int64_t>(0, test::missing_bytes(tried, given.constraints));
+                       for (std::size_t s = 0; s != given.stages; ++s) {
+                         missing = std::max(missing, missing_on_stage(given, tried, s));
+                       }
+                       best.offer(missing, tried);
+                     });
+  CHECK(result.missing_bytes == best.value);
+  CHECK(result.stage < given.stages);
+  if (best.value == 0 || given.constraints.devices != 0) return;
+  std::size_t stage = 0;
+  while (missing_on_stage(given, best.boundaries, stage) != best.value) ++stage;
+  CHECK(result.stage == stage);
 }
 
 bool can_be_cut(problem const& given) {
@@ -176,19 +229,28 @@ omnibal::partition_result<std::int64_t> solve(problem const& given, std::int64_t
   auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return given.layers.cost(stage, first, last);
   };
-  auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
-    return given.layers.fits(stage, first, last);
-  };
   omnibal::weight_list<std::int64_t> base;
   if (with_base) base = given.layers.costs;
-  if (micro_batches == 0) {
-    return omnibal::partition_layers(given.layers.costs, given.stages, cost, fits,
-                                     {.base = base, .constraints = given.constraints});
+  auto const under = [&](auto const& fits) {
+    if (micro_batches == 0) {
+      return omnibal::partition_layers(given.layers.costs, given.stages, cost, fits,
+                                       {.base = base, .constraints = given.constraints});
+    }
+    return omnibal::partition_throughput(given.layers.costs, given.stages, cost, fits,
+                                         {.micro_batches = static_cast<std::size_t>(micro_batches),
+                                          .base = base,
+                                          .constraints = given.constraints});
+  };
+  if (given.layers.rule_capacity.empty()) {
+    return under([&](std::size_t stage, std::size_t first, std::size_t last) {
+      return given.layers.fits(stage, first, last);
+    });
   }
-  return omnibal::partition_throughput(given.layers.costs, given.stages, cost, fits,
-                                       {.micro_batches = static_cast<std::size_t>(micro_batches),
-                                        .base = base,
-                                        .constraints = given.constraints});
+  return under(
+      omnibal::memory_rule{[&](std::size_t stage, std::size_t first, std::size_t last) {
+                             return given.layers.bytes(stage, first, last);
+                           },
+                           [&](std::size_t stage) { return given.layers.rule_capacity[stage]; }});
 }
 
 void check_against_all(problem const& given, std::int64_t micro_batches, bool with_base) {
@@ -198,8 +260,7 @@ void check_against_all(problem const& given, std::int64_t micro_batches, bool wi
   if (!best.found) {
     CHECK(result.status == partition_status::infeasible);
     CHECK(result.boundaries.empty());
-    CHECK(result.missing_bytes == least_missing(given));
-    CHECK(result.stage < given.stages);
+    check_missing_memory(given, result);
     return;
   }
   CHECK(result.status == partition_status::ok);
@@ -214,6 +275,7 @@ void check_against_all(problem const& given, std::int64_t micro_batches, bool wi
 TEST_CASE("the best of all cuts is found under every constraint, with a base and without") {
   std::size_t contradictions = 0;
   std::size_t solved = 0;
+  std::size_t rules = 0;
   for (std::uint64_t seed = 0; seed != 6000; ++seed) {
     problem const given = random_problem(seed);
     INFO("seed " << seed << ", " << given.layers.costs.size() << " layers, " << given.stages
@@ -230,7 +292,9 @@ TEST_CASE("the best of all cuts is found under every constraint, with a base and
       check_against_all(given, micro_batches, true);
     }
     ++solved;
+    if (!given.layers.rule_capacity.empty()) ++rules;
   }
   CHECK(contradictions > 300);
   CHECK(solved > 3000);
+  CHECK(rules > 1000);
 }

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -291,37 +292,94 @@ TEST_CASE("virtual stages share the memory of their device") {
   CHECK(narrow.missing_bytes == 2);
 }
 
-TEST_CASE("a search that runs out of labels says so") {
-  test::random_amounts random(5);
-  std::vector<std::int64_t> bytes(60);
-  std::vector<std::int64_t> costs(60);
-  std::int64_t sum = 0;
-  for (std::int64_t& size : bytes) sum += size = random.between(1, 1000);
-  for (std::int64_t& c : costs) c = random.between(1, 1000);
-  auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
-    std::int64_t result = 0;
-    for (std::size_t l = first; l != last; ++l) result += costs[l];
-    return result;
-  };
-  auto const solve = [&](std::int64_t capacity, std::size_t labels) {
-    return partition_layers(60, 12, cost, {},
-                            {.base = costs,
-                             .constraints = {.bytes = bytes, .capacity = {capacity}, .devices = 4},
-                             .labels = labels});
-  };
-  std::int64_t const tight = sum / 4 + 150;
-  auto const exact = solve(tight, 100'000'000);
-  REQUIRE(exact.status == partition_status::ok);
-  CHECK(exact.proven);
-  auto const rough = solve(tight, 2000);
-  CHECK_FALSE(rough.proven);
-  if (rough.status == partition_status::ok) {
-    CHECK(rough.bottleneck >= exact.bottleneck);
-    CHECK(rough.lower_bound <= exact.bottleneck);
-  } else {
-    CHECK(rough.status == partition_status::not_found);
+namespace {
+
+/// Layers on 8 virtual stages of 4 devices that have little room.
+struct shared_chain {
+  static constexpr std::size_t stages = 8;
+  static constexpr std::size_t devices = 4;
+  std::vector<std::int64_t> sums{0};
+  std::vector<std::int64_t> bytes;
+  std::int64_t capacity = 0;
+
+  shared_chain(std::uint64_t seed, std::size_t count, std::int64_t slack) {
+    test::random_amounts random(seed);
+    for (std::size_t l = 0; l != count; ++l) {
+      bytes.push_back(random.between(1, 1000));
+      sums.push_back(sums.back() + random.between(1, 1000));
+    }
+    capacity = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}) / 4 + slack;
   }
-  CHECK(solve(sum / 4 + 40, 1).status == partition_status::not_found);
+
+  [[nodiscard]] omnibal::partition_constraints constraints() const {
+    return {.bytes = bytes, .capacity = {capacity}, .devices = devices};
+  }
+  [[nodiscard]] std::int64_t bottleneck_of(cuts const& boundaries) const {
+    std::int64_t result = 0;
+    for (std::size_t s = 0; s != stages; ++s) {
+      result = std::max(result, sums[boundaries[s + 1]] - sums[boundaries[s]]);
+    }
+    return result;
+  }
+  [[nodiscard]] auto solve(std::size_t labels) const {
+    auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
+      return sums[last] - sums[first];
+    };
+    return partition_layers(bytes, stages, cost, {},
+                            {.constraints = constraints(), .labels = labels});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a search that runs out of labels says so, and is right in what it says") {
+  std::size_t unproven = 0;
+  std::size_t unproven_but_found = 0;
+  for (std::uint64_t seed = 0; seed != 12; ++seed) {
+    shared_chain const chain(seed, 20, 100);
+    test::best_cuts<std::int64_t> best;
+    test::for_all_cuts(20, chain.stages, omnibal::empty_stages::forbidden, [&](cuts const& tried) {
+      if (test::missing_bytes(tried, chain.constraints()) > 0) return;
+      best.offer(chain.bottleneck_of(tried), tried);
+    });
+    REQUIRE(best.found);
+    auto const exact = chain.solve(100'000);
+    CHECK(exact.proven);
+    CHECK(exact.bottleneck == best.value);
+    CHECK(exact.boundaries == best.boundaries);
+    for (std::size_t const labels : {1u, 300u, 1000u, 3000u}) {
+      auto const rough = chain.solve(labels);
+      if (rough.proven) {
+        CHECK(rough == exact);
+        continue;
+      }
+      ++unproven;
+      if (rough.status == partition_status::not_found) continue;
+      ++unproven_but_found;
+      REQUIRE(rough.status == partition_status::ok);
+      CHECK(test::missing_bytes(rough.boundaries, chain.constraints()) <= 0);
+      CHECK(rough.bottleneck == chain.bottleneck_of(rough.boundaries));
+      CHECK(rough.bottleneck >= best.value);
+      CHECK(rough.lower_bound <= best.value);
+    }
+    CHECK(chain.solve(1).status == partition_status::not_found);
+  }
+  CHECK(unproven > 12);
+  CHECK(unproven_but_found > 6);
+}
+
+TEST_CASE("devices without enough room in all are infeasible and say how much is missing") {
+  for (std::uint64_t seed = 0; seed != 4; ++seed) {
+    shared_chain const chain(seed, 60, -500);
+    auto const result = chain.solve(100'000);
+    CHECK(result.status == partition_status::infeasible);
+    // What is missing on average is a lower bound, and few layers more are enough.
+    CHECK(result.missing_bytes >= 500);
+    CHECK(result.missing_bytes < 1500);
+    CHECK(result.stage < chain.devices);
+    auto const enough = shared_chain(seed, 60, result.missing_bytes - 500).solve(100'000);
+    CHECK(enough.status == partition_status::ok);
+  }
 }
 
 namespace {

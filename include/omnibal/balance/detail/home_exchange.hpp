@@ -142,23 +142,26 @@ void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, st
 }
 
 /// The best exchange of one of evenly spaced samples of `heavy` against as many of `light` as it
-/// takes.
+/// takes, or `best` where none is better.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_set_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
-                                              std::int64_t target) {
+                                              std::int64_t target, home_exchange best) {
   std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
-  home_exchange best;
   for (std::size_t i = 0; i < heavy.samples.size(); i += candidate_step(heavy)) {
-    resources<R> from = heavy.load - heavy.samples[i].cost;
-    resources<R> to = light.load + heavy.samples[i].cost;
-    std::int64_t bytes = heavy.samples[i].bytes;
+    movable_sample<R> const& leaves = heavy.samples[i];
+    home_exchange found{i, home_exchange::several, before, leaves.bytes};
+    // With one kind only what leaves lowers the excess.
+    if constexpr (R == 1) found.relief = std::min(before, leaves.cost[0]);
+    if (!found.is_better_than(best)) continue;
+    resources<R> from = heavy.load - leaves.cost;
+    resources<R> to = light.load + leaves.cost;
     for_each_in_return(heavy, light, i, target, [&](std::size_t j) {
       from += light.samples[j].cost;
       to -= light.samples[j].cost;
-      bytes += light.samples[j].bytes;
+      found.bytes += light.samples[j].bytes;
     });
-    keep_better(best, {i, home_exchange::several,
-                       before - excess_of(from, target) - excess_of(to, target), bytes});
+    found.relief = before - excess_of(from, target) - excess_of(to, target);
+    keep_better(best, found);
   }
   return best;
 }

@@ -6,16 +6,18 @@
 #include <omnibal/pack/detail/waiting_samples.hpp>
 #include <omnibal/resources.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
 /// Fills one group at a time. The oldest samples come first, as long as they stay within five
 /// eighths of the capacity, the oldest of all in any case. Several fillings of what is left are
-/// compared, and the one that takes the largest weighted share wins: one by the most valuable
-/// sample again and again, and one for each of the next samples that fit, which goes first.
+/// compared, and the one that leaves the least weighted share wins: one by the most valuable sample
+/// again and again, and one for each of the next samples that fit, which goes first.
 template <std::size_t R, class T>
 class group_search {
  public:
@@ -23,9 +25,13 @@ class group_search {
   using amounts_type = resources<R, T>;
   using slot = typename waiting_type::slot;
 
-  group_search(amounts_type const& capacity, std::size_t most) : low_(capacity) {
+  /// `most` is the most samples that wait.
+  group_search(waiting_type const& waiting, amounts_type const& capacity, std::size_t most)
+      : low_(waiting.order().ordered(capacity)) {
     for (T& amount : low_.amounts) amount = amount / 2 + amount / 8;
-    for (auto* const slots : {&base_, &trial_, &best_, &hidden_}) slots->reserve(most);
+    for (auto* const slots : {&base_, &trial_, &best_, &hidden_, &candidates_}) {
+      slots->resize(most);
+    }
   }
 
   /// Calls `leave(slot)` for each sample of the group, in the order in which their demands are
@@ -33,55 +39,41 @@ class group_search {
   template <class Leave>
   amounts_type take(waiting_type& waiting, std::uint64_t candidates, Leave const& leave) {
     auto const& layout = waiting.layout();
-    waiting.weigh();
     auto room = layout.empty_room();
-    slot next = hide_oldest(waiting, room);
-    best_.clear();
-    std::uint64_t best_worth = fill(waiting, room, waiting_type::none);
-    best_.swap(trial_);
-    std::uint64_t looks = looks_per_candidate * candidates;
-    for (std::uint64_t tried = 1; tried < candidates; ++tried) {
-      while (next != waiting_type::none && looks != 0 && !layout.fits(room, waiting[next].demand)) {
-        next = waiting.newer(next);
-        --looks;
-      }
-      if (next == waiting_type::none || looks == 0) break;
-      std::uint64_t const worth = fill(waiting, room, next);
-      if (worth > best_worth) {
-        best_worth = worth;
-        best_.swap(trial_);
-      }
-      next = waiting.newer(next);
+    slot const next = hide_oldest(waiting, room);
+    best_count_ = 0;
+    auto const place = waiting.weigh(room);
+    if (place.cells != 0) compare_fillings(waiting, candidates, room, place, next);
+    for (std::size_t k = 0; k != best_count_; ++k) {
+      layout.take(room, waiting.demand(best_[k]));
+      waiting.hide(best_[k]);
+      base_[base_count_++] = best_[k];
     }
-    for (slot const of : best_) {
-      layout.take(room, waiting[of].demand);
-      waiting.hide(of);
+    for (std::size_t k = 0; k != base_count_; ++k) {
+      leave(base_[k]);
+      waiting.erase(base_[k]);
     }
-    base_.insert(base_.end(), best_.begin(), best_.end());
-    for (slot const of : base_) {
-      leave(of);
-      waiting.erase(of);
-    }
-    return layout.load(room);
+    return waiting.order().restored(layout.load(room));
   }
 
  private:
   using room_type = typename waiting_type::room_type;
 
-  /// How many samples may be passed over for each candidate: few fit where all are large.
-  static constexpr std::uint64_t looks_per_candidate = 8;
+  /// How many samples may be passed over for each candidate. Where few fit, more candidates cost
+  /// much and gain nothing: the old ones among them are those that are hard to place.
+  static constexpr std::uint64_t looks_per_candidate = 2;
 
   /// Puts the oldest samples into `base_` and returns the first that is not among them.
   slot hide_oldest(waiting_type& waiting, room_type& room) {
     auto const& layout = waiting.layout();
-    base_.clear();
+    base_count_ = 0;
     slot next = waiting.oldest();
     do {
-      layout.take(room, waiting[next].demand);
+      layout.take(room, waiting.demand(next));
       waiting.hide(next);
-      base_.push_back(next);
+      base_[base_count_++] = next;
       next = waiting.newer(next);
-    } while (next != waiting_type::none && is_low(layout.load(room), waiting[next].demand));
+    } while (next != waiting_type::none && is_low(layout.load(room), waiting.demand(next)));
     return next;
   }
 
@@ -93,25 +85,70 @@ class group_search {
     return result;
   }
 
-  /// Fills the room with `first`, unless that is `none`, and then with the most valuable samples.
-  /// Puts them into `trial_` and returns what they are worth.
+  /// Puts the filling that leaves the least into `best_`. `next` is the first sample that is not in
+  /// the group.
+  void compare_fillings(waiting_type& waiting, std::uint64_t candidates, room_type const& room,
+                        typename waiting_type::place const& place, slot next) {
+    std::uint64_t least_waste = std::numeric_limits<std::uint64_t>::max();
+    std::size_t count = 0;
+    slot first = waiting.most_valuable(room, place);
+    for (std::size_t k = 0;; ++k) {
+      if (first != waiting_type::none) {
+        std::uint64_t const waste = fill(waiting, room, first);
+        if (waste < least_waste) {
+          least_waste = waste;
+          best_.swap(trial_);
+          best_count_ = trial_count_;
+        }
+        if (waste == 0) return;
+      }
+      if (k == 0) count = find_candidates(waiting, candidates, room, next);
+      if (k == count) return;
+      first = candidates_[k];
+    }
+  }
+
+  /// Puts the next samples that fit into `candidates_` and returns their number.
+  std::size_t find_candidates(waiting_type const& waiting, std::uint64_t candidates,
+                              room_type const& room, slot next) {
+    auto const& layout = waiting.layout();
+    std::uint64_t const most = std::min<std::uint64_t>(candidates, candidates_.size());
+    std::uint64_t looks = looks_per_candidate * most;
+    std::size_t count = 0;
+    while (next != waiting_type::none && count + 1 < most && looks != 0) {
+      // Without branches: whether a sample fits is hard to predict.
+      bool const fits = layout.fits(room, waiting.demand(next));
+      candidates_[count] = next;
+      count += fits ? 1 : 0;
+      looks -= fits ? 0 : 1;
+      next = waiting.newer(next);
+    }
+    return count;
+  }
+
+  /// Fills the room with `first` and then with the most valuable samples. Puts them into `trial_`
+  /// and returns what the room that is left is worth.
   std::uint64_t fill(waiting_type& waiting, room_type room, slot first) {
     auto const& layout = waiting.layout();
-    trial_.clear();
-    std::uint64_t worth = 0;
-    slot added = first != waiting_type::none ? first : waiting.most_valuable(room);
-    for (; added != waiting_type::none; added = waiting.most_valuable(room)) {
-      layout.take(room, waiting[added].demand);
-      worth += waiting.worth(added);
-      trial_.push_back(added);
+    std::size_t count = 0;
+    std::size_t hidden = 0;
+    slot* const trial = trial_.data();
+    slot* const again = hidden_.data();
+    for (slot added = first; added != waiting_type::none;) {
+      layout.take(room, waiting.demand(added));
+      trial[count++] = added;
+      auto const place = waiting.place_of(room);
+      if (place.cells == 0) break;
       // What no longer fits is not found again.
-      if (layout.fits(room, waiting[added].demand)) {
+      if (layout.fits(room, waiting.demand(added))) {
         waiting.hide(added);
-        hidden_.push_back(added);
+        again[hidden++] = added;
       }
+      added = waiting.most_valuable(room, place);
     }
-    for (; !hidden_.empty(); hidden_.pop_back()) waiting.show(hidden_.back());
-    return worth;
+    while (hidden != 0) waiting.show(again[--hidden]);
+    trial_count_ = count;
+    return waiting.worth(room);
   }
 
   /// Five eighths of the capacity.
@@ -120,6 +157,10 @@ class group_search {
   std::vector<slot> trial_;
   std::vector<slot> best_;
   std::vector<slot> hidden_;
+  std::vector<slot> candidates_;
+  std::size_t base_count_ = 0;
+  std::size_t trial_count_ = 0;
+  std::size_t best_count_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -4,9 +4,10 @@
 /// The samples that wait in an online packer.
 
 #include <omnibal/config.hpp>
+#include <omnibal/pack/detail/demand_cells.hpp>
+#include <omnibal/pack/detail/depth_sets.hpp>
 #include <omnibal/pack/detail/layout.hpp>
-#include <omnibal/pack/detail/level_sets.hpp>
-#include <omnibal/pack/detail/room_levels.hpp>
+#include <omnibal/pack/detail/resource_order.hpp>
 #include <omnibal/pack/detail/share_scale.hpp>
 #include <omnibal/pack/online_state.hpp>
 #include <omnibal/resources.hpp>
@@ -24,10 +25,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Samples in the order of their arrival; and in at most 64 cells by all resources but one, the
-/// fine one, and within a cell in levels by that one, so that the largest sample that a room takes
-/// is found by scanning bits. The samples of a level are a ring in the order of their arrival:
-/// every lookup is a function of the waiting samples and their order, not of the past.
+/// Samples in the order of their arrival; and in cells and depths, so that the largest sample that
+/// a room takes is found by scanning bits. The samples of a depth of a cell are a ring in the order
+/// of their arrival: every lookup is a function of the waiting samples and their order, not of the
+/// past.
+///
+/// Inside, resources are in the order of `order()`.
 ///
 /// All memory is allocated at construction and depends on the most samples, not on the capacity.
 template <std::size_t R, class T>
@@ -43,28 +46,32 @@ class waiting_samples {
   static constexpr slot none = std::numeric_limits<slot>::max();
 
   waiting_samples(amounts_type const& capacity, std::size_t most)
-      : layout_(capacity), nodes_(most) {
-    for (std::size_t r = 1; r != R; ++r) fine_ = capacity[r] >= capacity[fine_] ? r : fine_;
-    std::size_t cells = 1;
-    for (std::size_t r = 0; r != R; ++r) {
-      scales_[r] = share_scale<T>(capacity[r]);
-      if (r != fine_) cells *= divide(r, capacity[r], cells);
-    }
-    fine_levels_ =
-        room_levels<T>(capacity[fine_], std::clamp<std::size_t>(std::bit_ceil(4 * most), 64, 4096));
-    levels_ = level_sets(cells, fine_levels_.count());
-    heads_.assign(levels_.bucket_count(), none);
+      : order_(capacity),
+        layout_(order_.ordered(capacity)),
+        cells_(order_.ordered(capacity),
+               std::clamp<std::size_t>(std::bit_ceil(4 * most), 64, 4096)),
+        depths_(cells_.count(), cells_.depth_count()),
+        heads_(depths_.bucket_count(), none),
+        nodes_(most) {
     for (std::size_t k = most; k-- != 0;) {
       nodes_[k].newer = std::exchange(free_, static_cast<slot>(k));
     }
   }
 
+  [[nodiscard]] resource_order<R, T> const& order() const { return order_; }
+  /// Of amounts in that order.
   [[nodiscard]] layout_type const& layout() const { return layout_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] slot oldest() const { return oldest_; }
   /// The sample that came next; `none` after the last.
   [[nodiscard]] slot newer(slot of) const { return nodes_[of].newer; }
-  [[nodiscard]] sample_type const& operator[](slot of) const { return nodes_[of].sample; }
+  [[nodiscard]] std::uint64_t id(slot of) const { return nodes_[of].id; }
+  [[nodiscard]] std::uint64_t push(slot of) const { return nodes_[of].push; }
+  /// In that order.
+  [[nodiscard]] amounts_type const& demand(slot of) const { return nodes_[of].demand; }
+  [[nodiscard]] sample_type sample(slot of) const {
+    return {id(of), push(of), order_.restored(demand(of))};
+  }
 
   /// Precondition: fewer than the most samples wait, none is hidden, and the demand fits the
   /// capacity.
@@ -72,19 +79,21 @@ class waiting_samples {
     slot const made = free_;
     node& added = nodes_[made];
     free_ = added.newer;
-    added.sample = sample;
+    amounts_type const demand = order_.ordered(sample.demand);
+    added.demand = demand;
+    added.id = sample.id;
+    added.push = sample.push;
     added.older = std::exchange(newest_, made);
     added.newer = none;
     (added.older == none ? oldest_ : nodes_[added.older].newer) = made;
-    std::size_t cell = 0;
+    std::size_t const cell = cells_.cell_of(demand);
+    std::size_t const depth = cells_.depth_of(demand[0]);
     for (std::size_t r = 0; r != R; ++r) {
-      T const amount = sample.demand[r];
-      added.shares[r] = scales_[r](amount);
+      added.shares[r] = cells_.share(r, demand[r]);
       totals_[r] += added.shares[r];
-      if (r != fine_) cell += strides_[r] * classes_[r](amount);
     }
-    added.bucket =
-        static_cast<std::uint32_t>(levels_.bucket_of(cell, fine_levels_(sample.demand[fine_])));
+    heights_[cell] = std::max(heights_[cell], static_cast<std::uint32_t>(depth + 1));
+    added.bucket = static_cast<std::uint32_t>(depths_.bucket_of(cell, depth));
     slot const head = heads_[added.bucket];
     added.after = head == none ? made : head;
     added.before = head == none ? made : nodes_[head].before;
@@ -95,6 +104,10 @@ class waiting_samples {
   /// Precondition: the sample is hidden.
   void erase(slot of) {
     node& erased = nodes_[of];
+    std::size_t const cell = depths_.cell_of(erased.bucket);
+    if (heights_[cell] == depths_.depth_of(erased.bucket) + 1) {
+      heights_[cell] = static_cast<std::uint32_t>(depths_.height(cell));
+    }
     for (std::size_t r = 0; r != R; ++r) totals_[r] -= erased.shares[r];
     (erased.older == none ? oldest_ : nodes_[erased.older].newer) = erased.newer;
     (erased.newer == none ? newest_ : nodes_[erased.newer].older) = erased.older;
@@ -107,7 +120,7 @@ class waiting_samples {
     node const& hidden = nodes_[of];
     if (hidden.after == of) {
       heads_[hidden.bucket] = none;
-      levels_.erase(hidden.bucket);
+      depths_.erase(hidden.bucket);
       return;
     }
     nodes_[hidden.before].after = hidden.after;
@@ -121,137 +134,140 @@ class waiting_samples {
     nodes_[shown.before].after = of;
     nodes_[shown.after].before = of;
     slot& head = heads_[shown.bucket];
-    if (head == none) levels_.insert(shown.bucket);
-    if (head == none || shown.sample.push < nodes_[head].sample.push) head = of;
+    if (head == none) depths_.insert(shown.bucket);
+    if (head == none || shown.push < nodes_[head].push) head = of;
   }
 
-  /// Sets the weights of the resources: each in proportion to what of it waits.
-  void weigh() {
+  /// The weighted sum of the shares of the capacity that are left.
+  [[nodiscard]] std::uint64_t worth(room_type const& room) const {
+    amounts_type const left = layout_.left(room);
+    std::uint64_t sum = 0;
+    for (std::size_t r = 0; r != R; ++r) sum += cells_.share(r, left[r]) * weights_[r];
+    return sum;
+  }
+
+  /// Where a sample must lie so that a room takes it.
+  struct place {
+    /// None where certainly no sample fits.
+    std::uint64_t cells;
+    std::uint64_t mixed;
+    /// The least depth.
+    std::size_t depth;
+  };
+
+  /// Prepares lookups for this room and smaller ones: sets the weights of the resources, each in
+  /// proportion to what of it waits. Returns the place of the room.
+  [[nodiscard]] place weigh(room_type const& room) {
+    std::uint64_t const open = depths_.cells() & cells_.within(layout_.left(room)).open;
+    if (open == 0) return {};
     std::uint64_t sum = 0;
     for (std::uint64_t const total : totals_) sum += total;
     int const excess = std::max(48, static_cast<int>(std::bit_width(sum))) - 48;
     sum = std::max<std::uint64_t>(1, sum >> excess);
     for (std::size_t r = 0; r != R; ++r) weights_[r] = 1 + ((totals_[r] >> excess) << 15) / sum;
-    level_worth_ = (share_scale<T>::whole / fine_levels_.count() + 1) * weights_[fine_];
-    for (std::uint64_t cells = levels_.cells(); cells != 0; cells &= cells - 1) {
-      auto const cell = static_cast<std::size_t>(std::countr_zero(cells));
-      cell_worths_[cell] = 1;
-      for (std::size_t r = 0; r != R; ++r) {
-        cell_worths_[cell] += cell_shares_[cell][r] * weights_[r];
-      }
+    std::uint64_t const depth_worth =
+        (share_scale<T>::whole / cells_.depth_count() + 1) * weights_[0];
+    depth_key_ = (depth_worth << depth_sets::bucket_bits) - 1;
+    std::uint32_t reach = 0;
+    for (std::uint64_t left = open; left != 0;) {
+      auto const cell = static_cast<std::size_t>(63 - std::countl_zero(left));
+      left ^= std::uint64_t{1} << cell;
+      std::uint64_t worth = 1 + (cells_.depth_count() - 1) * depth_worth;
+      for (std::size_t r = 1; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
+      keys_[cell] = worth << depth_sets::bucket_bits | depths_.bucket_of(cell, 0);
+      reach = std::max(reach, heights_[cell]);
+      reaches_[cell] = reach;
     }
+    return place_of(room);
   }
 
-  /// The weighted sum of the shares of the capacity that the sample takes.
-  [[nodiscard]] std::uint64_t worth(slot of) const {
-    std::uint64_t sum = 0;
-    for (std::size_t r = 0; r != R; ++r) sum += nodes_[of].shares[r] * weights_[r];
-    return sum;
+  /// Precondition: `weigh` has been called for a room that is not below this one.
+  [[nodiscard]] place place_of(room_type const& room) const {
+    amounts_type const left = layout_.left(room);
+    auto const [open, mixed] = cells_.within(left);
+    place result{depths_.cells() & open, mixed, cells_.depth_of(left[0])};
+    // Rounding may separate the depth of a floating-point sum from those of its terms.
+    constexpr std::size_t slack = std::floating_point<T> ? 1 : 0;
+    bool const may_hold =
+        result.cells != 0 && reaches_[first_of(result.cells)] + slack > result.depth;
+    result.cells = may_hold ? result.cells : 0;
+    return result;
   }
 
   /// The sample with the largest weighted share of those that the room takes, at the resolution of
-  /// cells and levels: of equal ones the oldest of the lowest cell. Where a level or a cell has
-  /// both samples that fit and samples that do not, `probes` are tried, and one may be missed.
-  [[nodiscard]] slot most_valuable(room_type const& room) const {
-    amounts_type const left = layout_.left(room);
-    std::uint64_t cells = levels_.cells();
-    // Rounding may separate the level of a floating-point sum from those of its terms.
-    std::uint64_t mixed = std::floating_point<T> ? ~std::uint64_t{0} : 0;
-    for (std::size_t r = 0; r != R; ++r) {
-      if (r == fine_) continue;
-      std::size_t const k = classes_[r](left[r]);
-      cells &= up_to_class_[r][k];
-      mixed |= mixed_in_class_[r][k];
-    }
-    std::size_t const level = fine_levels_(left[fine_]);
-    std::uint64_t best_worth = 0;
-    std::size_t best = 0;
-    for (; cells != 0; cells &= cells - 1) {
-      auto const cell = static_cast<std::size_t>(std::countr_zero(cells));
-      auto [found, highest] = levels_.up_to(cell, level);
-      if (found && (highest == level || (mixed >> cell & 1) != 0)) [[unlikely]] {
-        slot const sample = find(cell, highest, room);
-        found = sample != none;
-        if (found) highest = levels_.level_of(nodes_[sample].bucket);
+  /// cells and depths: of equal ones the oldest of the last cell. Where a depth or a cell has both
+  /// samples that fit and samples that do not, `probes` are tried, and one may be missed.
+  /// Precondition: `at` is the place of the room.
+  [[nodiscard]] slot most_valuable(room_type const& room, place const& at) const {
+    // A key is the worth of a cell and a depth above the bucket, so that one comparison does.
+    depth_sets::search const depth_in(depths_, at.depth);
+    std::uint64_t const depth_key = depth_key_;
+    std::uint64_t const least_depth_key = at.depth * depth_key;
+    std::uint64_t best = 0;
+    for (std::uint64_t cells = at.cells; cells != 0; cells &= cells - 1) {
+      std::size_t const cell = first_of(cells);
+      std::uint64_t const key = keys_[cell];
+      // Of two resources a later cell is worth less.
+      if (R == 2 && key - least_depth_key <= best) break;
+      if (R > 2 && key - least_depth_key <= best) continue;
+      std::size_t depth = depth_in(cell);
+      if (depth == depth_sets::none) [[unlikely]]
+        continue;
+      if (depth == at.depth || (at.mixed >> cell & 1) != 0) [[unlikely]] {
+        if (R > 2 && key - depth * depth_key <= best) continue;
+        depth = depth_with_fit(cell, depth, room);
+        if (depth == depth_sets::none) continue;
       }
-      std::uint64_t const worth = found ? cell_worths_[cell] + highest * level_worth_ : 0;
-      best = worth > best_worth ? levels_.bucket_of(cell, highest) : best;
-      best_worth = std::max(best_worth, worth);
+      best = std::max(best, key - depth * depth_key);
     }
-    if (best_worth == 0) return none;
-    slot result = heads_[best];
-    while (!layout_.fits(room, nodes_[result].sample.demand)) result = nodes_[result].after;
+    if (best == 0) return none;
+    slot result = heads_[best & ~(~std::uint64_t{0} << depth_sets::bucket_bits)];
+    while (!layout_.fits(room, nodes_[result].demand)) result = nodes_[result].after;
     return result;
   }
 
  private:
-  struct node {
-    sample_type sample;
+  /// Of a size that makes the address of a node cheap.
+  struct alignas(R <= 2 ? 64 : alignof(sample_type)) node {
+    amounts_type demand;
     std::uint32_t shares[R];
     slot older, newer;
     slot before, after;
     std::uint32_t bucket;
+    std::uint64_t id;
+    std::uint64_t push;
   };
 
-  static constexpr std::size_t most_cells = 64;
+  static constexpr std::size_t most_cells = demand_cells<R, T>::most_cells;
   static constexpr std::size_t probes = 4;
 
-  /// The most classes of one resource so that all but the fine one can have as many.
-  [[nodiscard]] static constexpr std::size_t most_classes() {
-    for (std::size_t classes = most_cells; classes > 1; --classes) {
-      std::size_t cells = 1;
-      for (std::size_t r = 1; r != R && cells <= most_cells; ++r) cells *= classes;
-      if (cells <= most_cells) return classes;
-    }
-    return 1;
+  [[nodiscard]] static std::size_t first_of(std::uint64_t cells) {
+    return static_cast<std::size_t>(std::countr_zero(cells));
   }
 
-  /// Divides each of `cells` cells into classes of this resource and returns their number.
-  std::size_t divide(std::size_t kind, T capacity, std::size_t cells) {
-    classes_[kind] = room_levels<T>(capacity, most_classes());
-    strides_[kind] = cells;
-    for (std::size_t cell = 0; cell != most_cells; ++cell) {
-      std::size_t const own = cell / cells % classes_[kind].count();
-      std::uint64_t const bit = std::uint64_t{1} << cell;
-      for (std::size_t k = own; k != most_cells; ++k) up_to_class_[kind][k] |= bit;
-      if (classes_[kind].least(1) != T{1}) mixed_in_class_[kind][own] |= bit;
-      cell_shares_[cell][kind] = scales_[kind](classes_[kind].least(own));
-    }
-    return classes_[kind].count();
-  }
-
-  /// A sample of the cell that fits the room, from `level` on down.
-  [[nodiscard]] slot find(std::size_t cell, std::size_t level, room_type const& room) const {
+  /// The first depth of the cell, from `depth` on, at which a sample fits the room.
+  [[nodiscard]] std::size_t depth_with_fit(std::size_t cell, std::size_t depth,
+                                           room_type const& room) const {
     for (std::size_t k = 0; k != probes; ++k) {
-      auto const [found, highest] = levels_.up_to(cell, level);
-      if (!found) return none;
-      slot const head = heads_[levels_.bucket_of(cell, highest)];
+      slot const head = heads_[depths_.bucket_of(cell, depth)];
       slot tried = head;
       for (std::size_t probe = 0; probe != probes; ++probe) {
-        if (layout_.fits(room, nodes_[tried].sample.demand)) return tried;
+        if (layout_.fits(room, nodes_[tried].demand)) return depth;
         tried = nodes_[tried].after;
         if (tried == head) break;
       }
-      if (highest == 0) return none;
-      level = highest - 1;
+      if (depth + 1 == cells_.depth_count()) return depth_sets::none;
+      depth = depth_sets::search(depths_, depth + 1)(cell);
+      if (depth == depth_sets::none) return depth;
     }
-    return none;
+    return depth_sets::none;
   }
 
+  resource_order<R, T> order_;
   layout_type layout_;
-  std::array<share_scale<T>, R> scales_{};
-  std::size_t fine_ = 0;
-  room_levels<T> fine_levels_;
-  std::array<room_levels<T>, R> classes_{};
-  std::array<std::size_t, R> strides_{};
-  /// The cells whose class of a resource is at most k; those of class k where it has several
-  /// amounts.
-  std::array<std::array<std::uint64_t, most_cells>, R> up_to_class_{};
-  std::array<std::array<std::uint64_t, most_cells>, R> mixed_in_class_{};
-  std::array<std::array<std::uint64_t, R>, most_cells> cell_shares_{};
-
-  level_sets levels_;
-  /// The oldest sample of each level of each cell.
+  demand_cells<R, T> cells_;
+  depth_sets depths_;
+  /// The oldest sample of each bucket.
   std::vector<slot> heads_;
   std::vector<node> nodes_;
   slot free_ = none;
@@ -261,8 +277,12 @@ class waiting_samples {
 
   std::array<std::uint64_t, R> totals_{};
   std::array<std::uint64_t, R> weights_{};
-  std::array<std::uint64_t, most_cells> cell_worths_{};
-  std::uint64_t level_worth_ = 0;
+  std::uint64_t depth_key_ = 0;
+  /// For each cell: its key at depth zero; one more than its greatest depth, of hidden samples too;
+  /// and the largest of these from the cell on.
+  std::array<std::uint64_t, most_cells> keys_{};
+  std::array<std::uint32_t, most_cells> heights_{};
+  std::array<std::uint32_t, most_cells> reaches_{};
 };
 
 }  // namespace omnibal::inline v0::detail

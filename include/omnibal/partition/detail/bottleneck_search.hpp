@@ -103,11 +103,15 @@ class bottleneck_search {
       std::size_t const low = std::max(next_first, first + rules.shortest[s]);
       while (high >= low && stages_.is_over(s, first, high, limit)) --high;
       if (high >= low) {
-        start = std::clamp(start, low, high);
-        while (start != low && stages_.bound()(s, first, start) > least_[start - next_first]) {
-          --start;
+        if (stages_.bound().is_known()) {
+          start = std::clamp(start, low, high);
+          while (start != low && stages_.bound()(s, first, start) > least_[start - next_first]) {
+            --start;
+          }
+          best = try_ends(s, first, low, start, high, best);
+        } else {
+          best = try_all_ends(s, first, low, high, best);
         }
-        best = try_ends(s, first, low, start, high, best);
       }
       if (best <= limit) cell = best;
     }
@@ -132,6 +136,21 @@ class bottleneck_search {
     for (std::size_t last = start; last-- > low;) {
       if (least_[last - next_first] >= best) break;
       try_end(last);
+    }
+    return best;
+  }
+
+  /// The same where nothing is known of the costs of long stages.
+  [[nodiscard]] C try_all_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
+                               C best) const {
+    std::size_t const next_first = windows_.first[s + 1];
+    C const* const next = cells_.data() + windows_.offsets[s + 1];
+    for (std::size_t last = high + 1; last-- > low;) {
+      if (least_[last - next_first] >= best) break;
+      C const cost = stages_.valid_cost(s, first, last);
+      C const rest = next[last - next_first];
+      C const larger = cost < rest ? rest : cost;
+      if (larger < best && stages_.fits(s, first, last)) best = larger;
     }
     return best;
   }

@@ -3,13 +3,16 @@
 /// \file
 /// Stages that share the memory of a device with other stages.
 
+#include <omnibal/config.hpp>
 #include <omnibal/partition/detail/cut_windows.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,11 +20,18 @@
 
 namespace omnibal::inline v0::detail {
 
+/// As many of the labels as a search that is one of many may keep.
+[[nodiscard]] constexpr std::size_t some_of(std::size_t labels) {
+  return std::max<std::size_t>(1, labels / 16);
+}
+
 /// Looks for the stages with the least time such that each device has room for all of its stages.
 ///
 /// Dynamic programming from the last stage to the first with lists of labels: what the stages from
 /// a position on cost, and what they take on each device, as far as it can matter to the stages
-/// before. A label that is nowhere better than another of its list is dropped.
+/// before. A label that is nowhere better than another of its list is dropped, and so is one that
+/// leaves the layers before too little room. Of too many labels some with the least time are kept,
+/// and some that leave the most room.
 template <class C, class Cost, class Fits>
 class device_search {
  public:
@@ -42,11 +52,14 @@ class device_search {
     usage_.clear();
     is_complete_ = true;
     if (!windows_.narrow(stages_, limit)) return false;
-    find_most_before();
     std::size_t const count = stages_.stages();
+    is_complete_ = windows_.offsets[count + 1] <= most_labels_;
+    if (!is_complete_) return false;
+    find_most_before();
     begins_.assign(windows_.offsets[count + 1], 0);
     ends_.assign(windows_.offsets[count + 1], 0);
-    most_of_cell_ = std::max<std::size_t>(1, most_labels_ / begins_.size());
+    most_of_cell_ = most_labels_ / begins_.size();
+    most_of_list_ = std::max<std::size_t>(shortest_list, 2 * most_of_cell_);
     add({least_, C{}}, std::vector<std::int64_t>(devices(), 0));
     ends_.back() = 1;
     for (std::size_t s = count; s-- != 0;) {
@@ -56,19 +69,21 @@ class device_search {
     }
     best_.reset();
     for (std::size_t l = begins_.front(); l != ends_.front(); ++l) {
-      outcome const found{time_(labels_[l].bottleneck, labels_[l].sum), labels_[l].bottleneck};
+      outcome const found = outcome_of(labels_[l]);
       if (!best_ || found < *best_) best_ = found;
     }
     return best_.has_value();
   }
 
+  [[nodiscard]] C limit() const { return limit_; }
   /// False where labels were dropped that might have been needed.
   [[nodiscard]] bool is_complete() const { return is_complete_; }
   [[nodiscard]] wide_weight<C> best_time() const { return best_->time; }
   [[nodiscard]] C best_bottleneck() const { return best_->bottleneck; }
 
-  /// The first boundaries, in lexicographic order, of what `run` has found.
-  void cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
+  /// The first boundaries, in lexicographic order, of what `run` has found, or of better ones that
+  /// it has lost; `best_time` and `best_bottleneck` are theirs then.
+  void cut_leftmost(std::vector<std::uint32_t>& boundaries) {
     boundaries.assign(stages_.stages() + 1, 0);
     std::vector<std::int64_t> used(devices(), 0);
     std::vector<C> costs;
@@ -77,9 +92,13 @@ class device_search {
       first = first_end(s, first, used, costs);
       boundaries[s + 1] = static_cast<std::uint32_t>(first);
     }
+    best_ = outcome_of(with_costs({least_, C{}}, costs));
   }
 
  private:
+  /// A list of labels may become so long while it is made, however few are kept.
+  static constexpr std::size_t shortest_list = 16;
+
   struct label {
     C bottleneck;
     C sum;
@@ -138,7 +157,7 @@ class device_search {
         }
       }
     }
-    keep_best(cell);
+    if (labels_.size() - begins_[cell] > most_of_cell_) keep_best(s, first);
     ends_[cell] = labels_.size();
   }
 
@@ -151,6 +170,7 @@ class device_search {
       used_.assign(usage(l).begin(), usage(l).end());
       if (bytes > memory_.capacity(s) - used_[device(s)]) continue;
       used_[device(s)] += bytes;
+      if (!leaves_room(s, first)) continue;
       for (std::size_t d = 0; d != devices(); ++d) {
         // What always fits together with the stages before need not be told apart.
         if (most_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
@@ -160,8 +180,20 @@ class device_search {
         made.sum = labels_[l].sum;
         checked_add(stages_.function(), "the sum over the stages", made.sum, cost);
       }
-      if (!is_dominated(made, begin)) add(made, used_);
+      if (is_dominated(made, begin)) continue;
+      add(made, used_);
+      if (labels_.size() - begin > most_of_list_) keep_best(s, first);
     }
+  }
+
+  /// Whether the layers up to `first` could fit into what is left beside `used_`.
+  [[nodiscard]] bool leaves_room(std::size_t s, std::size_t first) const {
+    std::int64_t rest = memory_.bytes(0, first);
+    for (std::size_t d = 0; d != devices(); ++d) {
+      std::int64_t const room = memory_.capacity(d) - used_[d];
+      rest -= std::min({rest, room, most_before_[s * devices() + d]});
+    }
+    return rest == 0;
   }
 
   /// Whether `left` is nowhere worse.
@@ -201,25 +233,50 @@ class device_search {
     usage_.resize(count * devices());
   }
 
-  /// Drops the labels with the most time where a cell has too many.
-  void keep_best(std::size_t cell) {
-    std::size_t const begin = begins_[cell];
-    std::size_t const count = labels_.size() - begin;
-    if (count <= most_of_cell_) return;
+  [[nodiscard]] outcome outcome_of(label const& made) const {
+    return {time_(made.bottleneck, made.sum), made.bottleneck};
+  }
+
+  /// How much more than it has left a device needs where the devices share the layers before
+  /// `first` evenly by stages: that which needs most.
+  [[nodiscard]] std::int64_t need_of(std::size_t s, std::size_t first, std::size_t l) const {
+    std::int64_t const bytes = memory_.bytes(0, first);
+    std::int64_t result = std::numeric_limits<std::int64_t>::min();
+    for (std::size_t d = 0; d != devices(); ++d) {
+      std::size_t const before = s / devices() + (d < s % devices() ? 1 : 0);
+      auto const share =
+          static_cast<std::int64_t>(int128{bytes} * static_cast<int128>(before) /
+                                    static_cast<int128>(std::max<std::size_t>(s, 1)));
+      result = std::max(result, share - (memory_.capacity(d) - usage(l)[d]));
+    }
+    return result;
+  }
+
+  /// Drops all but the best labels of the cell that is made: half of those kept have the least
+  /// time, half leave the most room.
+  void keep_best(std::size_t s, std::size_t first) {
     is_complete_ = false;
-    std::vector<std::size_t> order(count);
-    for (std::size_t i = 0; i != count; ++i) order[i] = begin + i;
-    auto const time_of = [&](std::size_t l) {
-      return outcome{time_(labels_[l].bottleneck, labels_[l].sum), labels_[l].bottleneck};
-    };
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      if (time_of(a) < time_of(b)) return true;
-      return !(time_of(b) < time_of(a)) && a < b;
+    std::size_t const begin = begins_[windows_.cell(s, first)];
+    order_.resize(labels_.size() - begin);
+    needs_.resize(order_.size());
+    for (std::size_t i = 0; i != order_.size(); ++i) {
+      order_[i] = i;
+      needs_[i] = need_of(s, first, begin + i);
+    }
+    auto const at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::size_t const quick = most_of_cell_ / 2;
+    std::nth_element(at(0), at(quick), order_.end(), [&](std::size_t a, std::size_t b) {
+      outcome const first_one = outcome_of(labels_[begin + a]);
+      outcome const second_one = outcome_of(labels_[begin + b]);
+      return first_one < second_one || (!(second_one < first_one) && a < b);
     });
-    order.resize(most_of_cell_);
-    std::sort(order.begin(), order.end());
-    for (std::size_t i = 0; i != order.size(); ++i) move_label(order[i], begin + i);
-    resize(begin + order.size());
+    std::nth_element(at(quick), at(most_of_cell_), order_.end(), [&](std::size_t a, std::size_t b) {
+      return needs_[a] < needs_[b] || (needs_[a] == needs_[b] && a < b);
+    });
+    order_.resize(most_of_cell_);
+    std::sort(order_.begin(), order_.end());
+    for (std::size_t i = 0; i != most_of_cell_; ++i) move_label(begin + order_[i], begin + i);
+    resize(begin + most_of_cell_);
   }
 
   [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first,
@@ -254,14 +311,18 @@ class device_search {
         fits = fits && usage(l)[d] <= memory_.capacity(d) - used[d];
       }
       if (!fits) continue;
-      label whole = labels_[l];
-      for (std::size_t i = costs.size(); i-- != 0;) {
-        whole.bottleneck = std::max(whole.bottleneck, costs[i]);
-        if (time_.of_sum != 0) whole.sum = static_cast<C>(whole.sum + costs[i]);
-      }
-      if (!(*best_ < outcome{time_(whole.bottleneck, whole.sum), whole.bottleneck})) return true;
+      if (!(*best_ < outcome_of(with_costs(labels_[l], costs)))) return true;
     }
     return false;
+  }
+
+  /// A label after stages with these costs.
+  [[nodiscard]] label with_costs(label whole, std::span<C const> costs) const {
+    for (std::size_t i = costs.size(); i-- != 0;) {
+      whole.bottleneck = std::max(whole.bottleneck, costs[i]);
+      if (time_.of_sum != 0) whole.sum = static_cast<C>(whole.sum + costs[i]);
+    }
+    return whole;
   }
 
   stage_costs<C, Cost, Fits> const& stages_;
@@ -271,6 +332,7 @@ class device_search {
   C limit_{};
   std::size_t most_labels_;
   std::size_t most_of_cell_ = 0;
+  std::size_t most_of_list_ = 0;
   bool is_complete_ = true;
   cut_windows windows_;
   std::vector<label> labels_;
@@ -279,7 +341,23 @@ class device_search {
   std::vector<std::size_t> ends_;
   std::vector<std::int64_t> most_before_;  ///< of each boundary, device by device
   std::vector<std::int64_t> used_;         ///< of the label that is made
+  std::vector<std::size_t> order_;         ///< of the labels of a cell
+  std::vector<std::int64_t> needs_;        ///< of the labels of a cell
   std::optional<outcome> best_;
 };
+
+/// Runs a search with limits that grow from the least bottleneck on, until it finds stages. False
+/// where it finds none without a limit.
+template <class C, class Search>
+[[nodiscard]] bool run_with_limits(Search& devices, C least) {
+  C gap = static_cast<C>(least / 64 + (std::integral<C> ? 1 : 0));
+  for (C limit = least;; gap = static_cast<C>(8 * gap)) {
+    if (devices.run(limit)) return true;
+    if (limit == never<C>) return false;
+    // Very much is as good as no limit, and far from an overflow.
+    bool const is_much = gap == C{} || gap / 4 > least || gap > never<C> / 16 - least;
+    limit = is_much ? never<C> : static_cast<C>(least + gap);
+  }
+}
 
 }  // namespace omnibal::inline v0::detail

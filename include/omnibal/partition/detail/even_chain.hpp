@@ -142,15 +142,39 @@ class even_chain {
   [[nodiscard]] std::size_t furthest(std::size_t first, T limit, std::size_t low,
                                      std::size_t high) const {
     T const start = sums_[first];
+    T const* const from = sums_.data() + low;
     // Where the next search will begin.
     __builtin_prefetch(sums_.data() + std::min(first + 2 * mean_length_, layers()));
-    if (high - low > wide) {
-      // A search in steps that double, from the mean length of a stage on.
-      std::size_t const guess = std::clamp(first + mean_length_, low, high);
-      if (sums_[guess] - start <= limit) {
+    std::size_t const guess = first + mean_length_ - std::min(first + mean_length_, low);
+    return low + most_steps(high - low, guess,
+                            [=](std::size_t steps) { return from[steps] - start <= limit; });
+  }
+
+  /// The first position in [low, high] from which a stage to `last` stays within the limit.
+  /// Precondition: it does from `high`.
+  [[nodiscard]] std::size_t nearest(std::size_t last, T limit, std::size_t low,
+                                    std::size_t high) const {
+    T const end = sums_[last];
+    T const* const from = sums_.data() + high;
+    __builtin_prefetch(sums_.data() + (last - std::min(last, 2 * mean_length_)));
+    std::size_t const guess = mean_length_ - std::min(mean_length_, last - high);
+    return high - most_steps(high - low, guess,
+                             [=](std::size_t steps) { return end - *(from - steps) <= limit; });
+  }
+
+  /// The largest number up to `most` for which `holds`, as it does for all smaller ones and for
+  /// zero. Looks near `guess` first, in steps that double.
+  template <class Holds>
+  [[nodiscard]] static std::size_t most_steps(std::size_t most, std::size_t guess,
+                                              Holds const& holds) {
+    std::size_t low = 0;
+    std::size_t high = most;
+    if (most > wide) {
+      guess = std::min(guess, most);
+      if (holds(guess)) {
         low = guess;
         for (std::size_t step = wide / 4; step < high - low; step *= 2) {
-          if (sums_[low + step] - start > limit) {
+          if (!holds(low + step)) {
             high = low + step - 1;
             break;
           }
@@ -159,7 +183,7 @@ class even_chain {
       } else {
         high = guess - 1;
         for (std::size_t step = wide / 4; step < high - low; step *= 2) {
-          if (sums_[high - step] - start <= limit) {
+          if (holds(high - step)) {
             low = high - step;
             break;
           }
@@ -167,36 +191,12 @@ class even_chain {
         }
       }
     }
-    T const* found = sums_.data() + low;
     for (std::size_t left = high - low; left != 0;) {
       std::size_t const half = (left + 1) / 2;
-      found += found[half] - start <= limit ? half : 0;
+      low += holds(low + half) ? half : 0;
       left -= half;
     }
-    return static_cast<std::size_t>(found - sums_.data());
-  }
-
-  /// The first position in [low, high] from which a stage to `last` stays within the limit.
-  /// Precondition: it does from `high`.
-  [[nodiscard]] std::size_t nearest(std::size_t last, T limit, std::size_t low,
-                                    std::size_t high) const {
-    T const end = sums_[last];
-    std::size_t step = mean_length_;
-    while (high - low > 4 * step) {
-      if (end - sums_[high - step] <= limit) {
-        high -= step;
-        step *= 2;
-      } else {
-        low = high - step + 1;
-      }
-    }
-    T const* found = sums_.data() + high;
-    for (std::size_t left = high - low; left != 0;) {
-      std::size_t const half = (left + 1) / 2;
-      found -= end - *(found - half) <= limit ? half : 0;
-      left -= half;
-    }
-    return static_cast<std::size_t>(found - sums_.data());
+    return low;
   }
 
   std::span<T const> sums_;

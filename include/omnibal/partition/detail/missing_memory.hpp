@@ -14,29 +14,23 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// What a stage alone on its device lacks in memory.
-struct stage_shortfall {
-  stage_memory const& memory;
-
-  [[nodiscard]] std::int64_t operator()(std::size_t stage, std::size_t first,
-                                        std::size_t last) const {
-    return std::max<std::int64_t>(0, memory.bytes(first, last) - memory.capacity(stage));
-  }
-};
-
-/// Says that a stage lacks memory; false where the stages could all have enough.
+/// Says that a stage lacks memory; false where the stages could all have enough. Precondition: each
+/// stage is alone on its device.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_memory(Stages const& stages, partition_result<C>& result) {
-  if (!stages.memory().is_limited()) return false;
+  if (!stages.knows_memory()) return false;
   auto const function = stages.function();
   stage_memory const unlimited(function, stages.layers(), stages.stages(), {});
   stage_bound<std::int64_t> const unknown(function, stages.layers(), stages.stages(), {}, {});
-  stage_shortfall const shortfall{stages.memory()};
+  auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return std::max<std::int64_t>(0, stages.missing_bytes(stage, first, last));
+  };
   fits_always const always;
   stage_costs const chain(function, stages.rules(), unknown, unlimited, shortfall, always);
   bottleneck_search finder(chain);
@@ -45,7 +39,10 @@ template <class C, class Stages>
   std::vector<std::uint32_t> boundaries;
   finder.cut_leftmost(missing, boundaries);
   std::size_t stage = 0;
-  while (shortfall(stage, boundaries[stage], boundaries[stage + 1]) != missing) ++stage;
+  while (boundaries[stage] == boundaries[stage + 1] ||
+         shortfall(stage, boundaries[stage], boundaries[stage + 1]) != missing) {
+    ++stage;
+  }
   result.stage = static_cast<std::uint32_t>(stage);
   result.missing_bytes = missing;
   return true;
@@ -90,38 +87,90 @@ template <class Stages>
   return result;
 }
 
-/// The same where devices hold more than one stage each; exact as far as the labels suffice.
+/// The stage that lacks most memory, and how much; of a device with several stages the first.
+struct missing_memory {
+  std::size_t stage = 0;
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::min();
+
+  void offer(std::size_t other, std::int64_t missing) {
+    if (missing > bytes) *this = {other, missing};
+  }
+};
+
+template <class Stages>
+[[nodiscard]] missing_memory most_missing(Stages const& stages,
+                                          std::span<std::uint32_t const> boundaries) {
+  missing_memory result;
+  auto const on_devices = shortfalls(stages.memory(), boundaries);
+  for (std::size_t d = 0; d != on_devices.size(); ++d) result.offer(d, on_devices[d]);
+  for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
+    if (boundaries[s] == boundaries[s + 1]) continue;
+    result.offer(s, stages.missing_by_rule(s, boundaries[s], boundaries[s + 1]));
+  }
+  return result;
+}
+
+/// The boundaries whose stages have the most even bytes that the rules allow.
+template <class Stages, class Bytes>
+[[nodiscard]] std::vector<std::uint32_t> most_even_bytes(Stages const& stages,
+                                                         stage_bound<std::int64_t> const& bound,
+                                                         Bytes const& bytes_of) {
+  stage_memory const unlimited(stages.function(), stages.layers(), stages.stages(), {});
+  fits_always const always;
+  stage_costs const chain(stages.function(), stages.rules(), bound, unlimited, bytes_of, always);
+  bottleneck_search finder(chain);
+  std::vector<std::uint32_t> result;
+  finder.cut_leftmost(finder.run(), result);
+  return result;
+}
+
+/// Says that a stage or device lacks memory where devices hold more than one stage each; false
+/// where all could have enough. `proven` says whether the missing bytes are the least.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_on_devices(Stages const& stages, std::size_t labels,
                                              partition_result<C>& result) {
-  auto const free_of_charge = [](std::size_t, std::size_t, std::size_t) { return std::int64_t{0}; };
-  fits_always const always;
-  stage_bound<std::int64_t> const unknown(stages.function(), stages.layers(), stages.stages(), {},
-                                          {});
+  // Stages with about the same bytes are tried first: they leave each boundary a short window.
+  constexpr std::int64_t most = never<std::int64_t>;
+  auto const bytes_of = [&](std::size_t, std::size_t first, std::size_t last) {
+    return std::min(stages.memory().bytes(first, last), most - 1);
+  };
+  std::vector<std::int64_t> bytes(stages.layers());
+  for (std::size_t l = 0; l != bytes.size(); ++l) bytes[l] = bytes_of(0, l, l + 1);
+  stage_bound<std::int64_t> const bound(stages.function(), stages.layers(), stages.stages(), bytes,
+                                        {});
   step_time<std::int64_t> const time;
-  std::vector<std::uint32_t> boundaries;
+  missing_memory enough;
+  bool is_least = true;
   auto const is_enough = [&](std::int64_t more) {
     stage_memory memory = stages.memory();
     memory.enlarge(more);
-    stage_costs const chain(stages.function(), stages.rules(), unknown, memory, free_of_charge,
-                            always);
-    device_search finder(chain, time, std::int64_t{0}, labels);
-    bool const found = finder.run(0);
-    if (found) finder.cut_leftmost(boundaries);
-    return found;
+    auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      return stages.missing_by_rule(stage, first, last) <= more;
+    };
+    stage_costs const chain(stages.function(), stages.rules(), bound, memory, bytes_of, fits);
+    // All bottlenecks are equal here.
+    device_search finder(chain, time, most, some_of(labels));
+    if (!run_with_limits(finder, bound.least_bottleneck())) {
+      is_least = is_least && finder.is_complete();
+      return false;
+    }
+    std::vector<std::uint32_t> boundaries;
+    finder.cut_leftmost(boundaries);
+    enough = most_missing(stages, boundaries);
+    return true;
   };
   if (is_enough(0)) return false;
+  enough = most_missing(stages, most_even_bytes(stages, bound, bytes_of));
+  if (enough.bytes <= 0) return false;
   std::int64_t low = 0;
-  std::int64_t high = stages.memory().bytes(0, stages.layers());
-  while (high - low > 1) {
-    std::int64_t const half = low + (high - low) / 2;
-    (is_enough(half) ? high : low) = half;
+  // Where labels do not suffice the last bits are not worth the time.
+  while (enough.bytes - low > (is_least ? 1 : enough.bytes / 256 + 1)) {
+    std::int64_t const half = low + (enough.bytes - low) / 2;
+    if (!is_enough(half)) low = half;
   }
-  static_cast<void>(is_enough(high));
-  auto const missing = shortfalls(stages.memory(), boundaries);
-  auto const largest = std::max_element(missing.begin(), missing.end());
-  result.stage = static_cast<std::uint32_t>(largest - missing.begin());
-  result.missing_bytes = *largest;
+  result.stage = static_cast<std::uint32_t>(enough.stage);
+  result.missing_bytes = enough.bytes;
+  result.proven = is_least;
   return true;
 }
 

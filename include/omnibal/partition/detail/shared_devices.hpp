@@ -23,41 +23,36 @@ namespace omnibal::inline v0::detail {
   return *std::max_element(missing.begin(), missing.end()) <= 0;
 }
 
-/// Runs a search with limits that grow until its result is known to be the best. False where
-/// nothing is found.
-template <class C, class Search>
-[[nodiscard]] bool run_with_limits(Search& devices, step_time<C> const& time, C least,
-                                   C least_sum) {
-  C limit = static_cast<C>(least + least / 8);
-  for (;;) {
-    if (devices.run(limit)) {
-      C const needed = time.highest_bottleneck(devices.best_time(), least_sum);
-      if (needed <= limit || !devices.is_complete()) return true;
-      limit = needed;
-    } else {
-      if (limit == never<C>) return false;
-      limit = limit == C{} || limit > never<C> / 4 ? never<C> : static_cast<C>(2 * limit);
-    }
-  }
-}
-
 /// Makes `result`, the best stages if every stage had the memory of its device for itself, the best
 /// stages that share the memory.
+///
+/// A search with some of the labels finds stages, and so a limit for one with all of them.
 template <class C, class Stages>
 void share_devices(Stages const& stages, step_time<C> const& time, std::size_t labels,
                    C least_bottleneck, partition_result<C>& result) {
-  device_search devices(stages, time, least_bottleneck, labels);
   C const alone = result.objective;
   result = {};
-  if (run_with_limits(devices, time, least_bottleneck, stages.bound().least_sum())) {
-    devices.cut_leftmost(result.boundaries);
-    result.bottleneck = devices.best_bottleneck();
-    result.objective = checked_time<C>(stages.function(), devices.best_time());
-    result.proven = devices.is_complete();
-    result.lower_bound = result.proven ? result.objective : alone;
-    return;
-  }
-  if (devices.is_complete()) {
+  auto const take = [&](auto& found, bool proven) {
+    found.cut_leftmost(result.boundaries);
+    result.bottleneck = found.best_bottleneck();
+    result.objective = checked_time<C>(stages.function(), found.best_time());
+    result.proven = proven;
+    result.lower_bound = proven ? result.objective : alone;
+  };
+  device_search some(stages, time, least_bottleneck, some_of(labels));
+  bool const is_known = run_with_limits(some, least_bottleneck);
+  if (!is_known && some.is_complete()) return report_infeasible(stages, labels, result);
+  C const limit =
+      is_known ? time.highest_bottleneck(some.best_time(), stages.bound().least_sum()) : never<C>;
+  if (is_known && some.is_complete() && limit <= some.limit()) return take(some, true);
+
+  device_search all(stages, time, least_bottleneck, labels);
+  bool const is_found = all.run(limit);
+  if (is_found && (all.is_complete() || !is_known || all.best_time() <= some.best_time())) {
+    take(all, all.is_complete());
+  } else if (is_known) {
+    take(some, false);
+  } else if (all.is_complete()) {
     report_infeasible(stages, labels, result);
   } else {
     result.status = partition_status::not_found;

@@ -6,6 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
 #include <omnibal/partition/detail/stage_limits.hpp>
+#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -52,9 +53,35 @@ class stage_costs {
     return value;
   }
 
+  /// The same where the bound is not known.
+  [[nodiscard]] C valid_cost(std::size_t stage, std::size_t first, std::size_t last) const {
+    auto const given = cost_(stage, first, last);
+    auto const value = static_cast<C>(given);
+    if (!is_valid_weight(value)) [[unlikely]]
+      throw_bad(stage, first, last, given);
+    return value;
+  }
+
   /// What the user's predicate says.
   [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
     return static_cast<bool>(fits_(stage, first, last));
+  }
+
+  /// Whether memory is a part of what is known of the stages.
+  [[nodiscard]] bool knows_memory() const { return memory_.is_limited() || memory_predicate<Fits>; }
+  /// What the user's memory rule lacks, negative where it has more than enough; the least number
+  /// where there is no such rule.
+  [[nodiscard]] std::int64_t missing_by_rule(std::size_t stage, std::size_t first,
+                                             std::size_t last) const {
+    if constexpr (memory_predicate<Fits>) return fits_.missing_bytes(stage, first, last);
+    return std::numeric_limits<std::int64_t>::min();
+  }
+  /// What a stage alone on its device lacks in memory.
+  [[nodiscard]] std::int64_t missing_bytes(std::size_t stage, std::size_t first,
+                                           std::size_t last) const {
+    std::int64_t const by_rule = missing_by_rule(stage, first, last);
+    if (!memory_.is_limited()) return by_rule;
+    return std::max(by_rule, memory_.bytes(first, last) - memory_.capacity(stage));
   }
 
   /// True where the layers may be that stage at some cost.

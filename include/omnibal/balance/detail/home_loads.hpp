@@ -1,0 +1,69 @@
+#pragma once
+
+/// \file
+/// Samples that lie on ranks, and may be on others, with the loads of all ranks.
+
+#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Keeps its memory.
+template <std::size_t R>
+struct home_loads {
+  whole_costs<R> costs;
+  whole_costs<1> bytes;
+  /// Where each sample was before, and where it is now.
+  std::vector<std::uint32_t> home_of;
+  std::vector<std::uint32_t> rank_of;
+  /// Of each rank.
+  whole_costs<R> loads;
+
+  [[nodiscard]] std::size_t ranks() const { return loads.size(); }
+  [[nodiscard]] bool is_home(std::uint32_t sample) const {
+    return rank_of[sample] == home_of[sample];
+  }
+
+  void start_at_home() {
+    rank_of = home_of;
+    sum_loads();
+  }
+  void sum_loads() {
+    loads.assign(loads.size(), resources<R>{});
+    for (std::size_t i = 0; i != rank_of.size(); ++i) loads[rank_of[i]] += costs[i];
+  }
+  void move(std::uint32_t sample, std::uint32_t rank) {
+    loads[rank_of[sample]] -= costs[sample];
+    loads[rank] += costs[sample];
+    rank_of[sample] = rank;
+  }
+
+  [[nodiscard]] std::int64_t largest_load() const {
+    std::int64_t result = 0;
+    for (resources<R> const& load : loads) result = std::max(result, largest_amount(load));
+    return result;
+  }
+  [[nodiscard]] std::int64_t moved_bytes() const {
+    std::int64_t result = 0;
+    for (std::uint32_t i = 0; i != rank_of.size(); ++i) {
+      if (!is_home(i)) result += bytes[i][0];
+    }
+    return result;
+  }
+
+  /// The order from the largest to the smallest sample, equal ones by index.
+  [[nodiscard]] auto costs_more() const {
+    return [this](std::uint32_t a, std::uint32_t b) {
+      std::int64_t const cost_a = sum_of(costs[a]);
+      std::int64_t const cost_b = sum_of(costs[b]);
+      return cost_a > cost_b || (cost_a == cost_b && a < b);
+    };
+  }
+};
+
+}  // namespace omnibal::inline v0::detail

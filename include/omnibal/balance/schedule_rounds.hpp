@@ -1,0 +1,131 @@
+#pragma once
+
+/// \file
+/// Groups to steps and ranks, by rounds of cuts: even inside a step, random between steps.
+
+#include <omnibal/balance/detail/load_levels.hpp>
+#include <omnibal/balance/detail/schedule_items.hpp>
+#include <omnibal/balance/detail/schedule_pool.hpp>
+#include <omnibal/balance/detail/schedule_rules.hpp>
+#include <omnibal/balance/detail/sorted_cells.hpp>
+#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/steps.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// As `schedule_options`, and the most rounds.
+struct schedule_rounds_options {
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  /// The dist ratio to reach in every resource.
+  double tolerance = 0.005;
+  remainder_policy remainder = remainder_policy::short_step;
+  /// With the usual tolerance about ten rounds are run, with 0 about fifty.
+  std::uint32_t rounds = 32;
+  /// Groups that earlier epochs left out. They run once more than the others, in the first steps.
+  std::span<std::uint32_t const> carried{};
+};
+
+struct schedule_rounds_fn {
+  /// One group for each rank in each step, so that in a step all ranks have nearly the same load in
+  /// every resource, while the groups that meet in a step are others in every epoch. `loads` has
+  /// the load of each group, a weight or resources, such as `group_loads` gives.
+  ///
+  /// All groups are one cell at first. In each round those cells are cut in whose steps ranks wait
+  /// for more than half as long as in the worst, until the dist ratio is within `options.tolerance`
+  /// in every resource; steps are dealt at random out of a cell. What `schedule_steps` does one
+  /// after the other is done here for many cells at once: it is what a GPU does, and this is the
+  /// same on the host. The `step_overlap` of two epochs is about a tenth higher than that of
+  /// `schedule_steps`.
+  ///
+  /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
+  /// says of the last ones, fewer than `ranks`. A short last step has the smallest groups, one that
+  /// repeats groups has some that are alike. Where the tolerance cannot be reached in a resource (a
+  /// giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
+  /// resource gives and a quarter of the tolerance more; several resources at once may miss even
+  /// that, and then cells are cut until the rounds are used up or all are single steps.
+  ///
+  /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
+  /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
+  /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a tolerance that is
+  /// negative or not finite and a carried group that does not exist; `std::length_error` where
+  /// groups, carried groups and ranks exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist
+  /// ratio); the cells are those of a k-d tree, Bentley 1975.
+  template <sample_range Loads>
+    requires demand_function<std::identity, sample_reference<Loads>>
+  [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
+                                 schedule_rounds_options const& options = {}) const {
+    constexpr std::size_t kinds = detail::cost_kinds<Loads, std::identity>;
+    std::size_t const groups = std::ranges::size(loads);
+    detail::check_schedule(name, groups, ranks,
+                           {.tolerance = options.tolerance, .carried = options.carried});
+    auto const levels = detail::measure_levels(name, loads, ranks);
+    detail::schedule_draws const draws(options.seed, options.epoch);
+    auto const shape =
+        detail::shape_of_schedule(groups, options.carried.size(), ranks, options.remainder);
+    auto const pool = detail::draw_pool(levels, shape, draws, options.carried);
+    detail::sorted_cells<kinds> cells(pool);
+    auto const goals = cells.goals(options.tolerance);
+    for (std::uint32_t round = 0; round != options.rounds; ++round) {
+      if (!cells.cut_round(goals, draws, round)) break;
+    }
+    return deal_steps(pool, cells.steps(), draws);
+  }
+
+ private:
+  static constexpr std::string_view name = "schedule_rounds";
+
+  template <std::size_t R>
+  [[nodiscard]] static steps deal_steps(detail::schedule_pool<R> const& pool,
+                                        std::span<std::uint32_t const> items,
+                                        detail::schedule_draws const& draws) {
+    detail::schedule_shape const& shape = pool.shape;
+    auto const items_of = [&](std::uint32_t step) {
+      return items.subspan(std::size_t{step} * shape.ranks, shape.ranks);
+    };
+    auto const order = draws.steps(shape.steps);
+    std::vector<std::uint32_t> sequence(shape.steps);
+    for (std::uint32_t p = 0; p != shape.steps; ++p) {
+      sequence[p] = static_cast<std::uint32_t>(order(p));
+    }
+    if (pool.carried != 0) {
+      std::stable_partition(sequence.begin(), sequence.end(), [&](std::uint32_t step) {
+        auto const of_step = items_of(step);
+        return *std::min_element(of_step.begin(), of_step.end()) < pool.carried;
+      });
+    }
+    steps result(shape.ranks);
+    result.reserve(shape.steps + 1, shape.cells());
+    for (std::uint32_t const step : sequence) {
+      for (std::uint32_t const item : items_of(step)) {
+        result.push(pool.groups[item]);
+        result.close();
+      }
+    }
+    for (std::size_t k = 0; k != pool.last.size(); ++k) {
+      result.push(pool.last[k]);
+      if (k < shape.extra) {
+        result.close();
+      } else {
+        result.close_repeat();
+      }
+    }
+    result.finish();
+    return result;
+  }
+};
+
+/// Groups to steps and ranks, by rounds of cuts; see `schedule_rounds_fn`.
+inline constexpr schedule_rounds_fn schedule_rounds{};
+
+}  // namespace omnibal::inline v0

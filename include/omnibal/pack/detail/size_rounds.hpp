@@ -1,0 +1,177 @@
+#pragma once
+
+/// \file
+/// Best fit of sizes in rounds: in each round every group takes the samples that fit it best.
+
+#include <omnibal/config.hpp>
+#include <omnibal/pack/detail/round_window.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Sizes in descending order, which are packed; groups are numbered in the order in which they are
+/// opened.
+class size_rounds {
+ public:
+  /// Precondition: `sizes` descends, and no size is above the capacity, which is positive.
+  size_rounds(std::vector<std::uint64_t> sizes, std::uint64_t capacity)
+      : sizes_(std::move(sizes)), capacity_(capacity), group_of_(sizes_.size()) {
+    while (positive_ != sizes_.size() && sizes_[positive_] != 0) ++positive_;
+    waiting_.resize(positive_);
+    for (std::size_t k = 0; k != positive_; ++k) waiting_[k] = static_cast<std::uint32_t>(k);
+    while (first_ != positive_) run_round();
+    if (positive_ == sizes_.size()) return;
+    // Samples that take nothing are in good hands anywhere.
+    ++rounds_;
+    item_rounds_ += sizes_.size() - positive_;
+    if (rooms_.empty()) rooms_.push_back(capacity_);
+  }
+
+  [[nodiscard]] std::size_t group_count() const { return rooms_.size(); }
+  /// The group of each size.
+  [[nodiscard]] std::vector<std::uint32_t> const& group_of() const { return group_of_; }
+  [[nodiscard]] std::size_t rounds() const { return rounds_; }
+  /// The sizes of the windows, summed.
+  [[nodiscard]] std::uint64_t item_rounds() const { return item_rounds_; }
+
+ private:
+  [[nodiscard]] std::uint64_t size_at(std::size_t k) const { return sizes_[waiting_[k]]; }
+
+  /// The first waiting sample in [first_, last) that is below `size`.
+  [[nodiscard]] std::size_t first_below(std::uint64_t size, std::size_t last) const {
+    auto const begin = waiting_.begin();
+    auto const found = std::lower_bound(
+        begin + static_cast<std::ptrdiff_t>(first_), begin + static_cast<std::ptrdiff_t>(last),
+        size,
+        [this](std::uint32_t position, std::uint64_t limit) { return sizes_[position] >= limit; });
+    return static_cast<std::size_t>(found - begin);
+  }
+
+  void run_round() {
+    std::uint64_t const largest = size_at(first_);
+    std::size_t const end = first_below(round_window::low(largest, capacity_), positive_);
+    round_window const window{largest, size_at(end - 1)};
+    ++rounds_;
+    item_rounds_ += end - first_;
+    open_groups(window, end);
+    match(window, end);
+    sort_groups();
+  }
+
+  void open_groups(round_window const& window, std::size_t end) {
+    std::uint64_t const most_room = order_.empty() ? 0 : rooms_[order_.front()];
+    std::size_t const too_large = first_below(most_room + 1, end);
+    std::size_t const large = first_below(capacity_ / 2 + 1, too_large) - first_;
+    uint128 too_large_sum = 0;
+    for (std::size_t k = first_; k != too_large; ++k) too_large_sum += size_at(k);
+    uint128 sum = too_large_sum;
+    for (std::size_t k = too_large; k != end; ++k) sum += size_at(k);
+    uint128 rooms = 0;
+    for (std::uint32_t const group : order_) {
+      if (rooms_[group] >= window.least) rooms += rooms_[group];
+    }
+    auto const opened = static_cast<std::size_t>(
+        window.groups_to_open(capacity_, large, too_large_sum, sum, rooms));
+    auto const before = static_cast<std::uint32_t>(rooms_.size());
+    rooms_.resize(rooms_.size() + opened, capacity_);
+    took_.resize(rooms_.size(), 0);
+    spare_.clear();
+    for (std::size_t k = 0; k != opened; ++k) {
+      spare_.push_back(before + static_cast<std::uint32_t>(k));
+    }
+    order_.insert(order_.begin(), spare_.begin(), spare_.end());
+  }
+
+  /// Every sample of the window, from the largest to the smallest, takes the group with the least
+  /// room that holds it, of those that hold one; else a place in the group with the least room that
+  /// holds two or more; else it waits on.
+  void match(round_window const& window, std::size_t end) {
+    std::size_t many = 0;
+    while (many != order_.size() && window.holds_two(rooms_[order_[many]])) ++many;
+    std::size_t next_single = many;
+    std::uint64_t places = 0;
+    singles_.clear();
+    spare_.clear();
+    for (std::size_t k = first_; k != end; ++k) {
+      std::uint32_t const position = waiting_[k];
+      std::uint64_t const size = sizes_[position];
+      while (next_single != order_.size() && rooms_[order_[next_single]] >= size) {
+        singles_.push_back(order_[next_single++]);
+      }
+      if (!singles_.empty()) {
+        put(position, singles_.back());
+        singles_.pop_back();
+        continue;
+      }
+      if (places == 0 && many != 0) places = rooms_[order_[--many]] / window.largest;
+      if (places == 0) {
+        spare_.push_back(position);
+        continue;
+      }
+      put(position, order_[many]);
+      --places;
+    }
+    std::copy_backward(spare_.begin(), spare_.end(),
+                       waiting_.begin() + static_cast<std::ptrdiff_t>(end));
+    first_ = end - spare_.size();
+  }
+
+  void put(std::uint32_t position, std::uint32_t group) {
+    group_of_[position] = group;
+    rooms_[group] -= sizes_[position];
+    took_[group] = 1;
+  }
+
+  /// Drops the groups that hold no waiting sample, and sorts the others by descending room, groups
+  /// with equal rooms by ascending number.
+  void sort_groups() {
+    if (first_ == positive_) return;
+    std::uint64_t const smallest = size_at(positive_ - 1);
+    auto const precedes = [this](std::uint32_t left, std::uint32_t right) {
+      return rooms_[left] > rooms_[right] || (rooms_[left] == rooms_[right] && left < right);
+    };
+    // Those that took nothing are still in order.
+    spare_.clear();
+    std::size_t kept = 0;
+    for (std::uint32_t const group : order_) {
+      bool const took = std::exchange(took_[group], std::uint8_t{0}) != 0;
+      if (rooms_[group] < smallest) continue;
+      if (took) {
+        spare_.push_back(group);
+      } else {
+        order_[kept++] = group;
+      }
+    }
+    order_.resize(kept);
+    std::sort(spare_.begin(), spare_.end(), precedes);
+    merged_.resize(kept + spare_.size());
+    std::merge(order_.begin(), order_.end(), spare_.begin(), spare_.end(), merged_.begin(),
+               precedes);
+    order_.swap(merged_);
+  }
+
+  std::vector<std::uint64_t> sizes_;
+  std::uint64_t capacity_;
+  std::vector<std::uint32_t> group_of_;
+  /// Positions of sizes that wait, descending, from `first_` on.
+  std::vector<std::uint32_t> waiting_;
+  std::size_t first_ = 0;
+  std::size_t positive_ = 0;
+  std::vector<std::uint64_t> rooms_;
+  /// The groups with room, by descending room.
+  std::vector<std::uint32_t> order_;
+  /// Whether a group took a sample in this round.
+  std::vector<std::uint8_t> took_;
+  std::vector<std::uint32_t> singles_;
+  std::vector<std::uint32_t> spare_;
+  std::vector<std::uint32_t> merged_;
+  std::size_t rounds_ = 0;
+  std::uint64_t item_rounds_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
