@@ -3,32 +3,22 @@
 /// `plan_vlm --help`. Its assumptions are in support/vlm_assumptions.hpp.
 
 #include "support/dataset.hpp"
-#include "support/pipeline_picture.hpp"
 #include "support/progress.hpp"
 #include "support/read_lengths.hpp"
-#include "support/staged_files.hpp"
 #include "support/synthetic.hpp"
 #include "support/table.hpp"
-#include "support/vlm_assumptions.hpp"
+#include "support/vlm_exports.hpp"
 #include "support/vlm_options.hpp"
-#include "support/vlm_training.hpp"
+#include "support/vlm_scenarios.hpp"
 
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/training_time.hpp>
-#include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
-#include <omnibal/pipeline/write_trace.hpp>
-#include <omnibal/plan/plan_training.hpp>
-#include <omnibal/plan/recompute_lists.hpp>
-#include <omnibal/plan/write_plan.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <iostream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -75,17 +65,6 @@ std::string gigabytes(std::vector<std::int64_t> const& bytes) {
   return result;
 }
 
-using plan_type = omnibal::training_plan<vlm_batch>;
-
-vlm_cost cost_of(published const& one, vlm_assumptions const& assumed) {
-  return {padded(one.model, assumed.tensor_ranks), assumed.degrees()};
-}
-
-/// The samples whose time the estimate of a lever is.
-double samples_of(plan_type const& plan, std::size_t lever) {
-  return static_cast<double>(samples_of(lever == 0 ? plan.first_data : plan.balanced_data));
-}
-
 /// Tokens of the language model per sample, padding included.
 double tokens_per_sample(vlm_data const& data) {
   double tokens = 0;
@@ -95,34 +74,29 @@ double tokens_per_sample(vlm_data const& data) {
   return tokens / static_cast<double>(samples_of(data));
 }
 
-/// Per sample, or zero where no plan fits the memory.
-double gpu_seconds(plan_type const& plan, std::size_t lever, vlm_assumptions const& assumed) {
-  auto const& estimate = plan.levers[lever].estimate;
-  return static_cast<double>(estimate.nanoseconds) * 1e-9 * assumed.gpus() /
-         samples_of(plan, lever);
-}
-
-void print_table(published const& one, plan_type const& plan, vlm_assumptions const& assumed) {
-  double const flops_per_sample = flops_of(plan.balanced_data, one.model) / samples_of(plan, 1);
+void print_table(published const& one, planned_scenario const& planned) {
+  auto const& assumed = planned.assumed;
+  double const flops_per_sample =
+      flops_of(planned.plan.balanced_data, one.model) / planned.samples_of_lever(1);
   constexpr std::array names{"random, by parameters", "+ data", "+ model", "+ memory"};
   table rows({one.name, "s/step", "MFU", "waiting", "GPU s/sample", "GPU days", "speed-up", "paper",
               "earlier model", "GB per stage"});
-  double const first = gpu_seconds(plan, 0, assumed);
+  double const first = planned.gpu_seconds(0);
   for (std::size_t lever = 0; lever != names.size(); ++lever) {
-    auto const& result = plan.levers[lever];
+    auto const& result = planned.plan.levers[lever];
     if (result.plan.status != omnibal::plan_status::ok) {
       rows.add({names[lever], "stage " + std::to_string(result.plan.stage) + " lacks " +
                                   gigabytes({result.plan.missing_bytes}) + " GB"});
       continue;
     }
-    double const samples = samples_of(plan, lever);
     double const seconds = static_cast<double>(result.estimate.nanoseconds) * 1e-9;
-    double const per_sample = gpu_seconds(plan, lever, assumed);
+    double const per_sample = planned.gpu_seconds(lever);
     rows.add({names[lever], fixed(seconds / static_cast<double>(result.estimate.steps), 2),
-              percent(omnibal::flops_utilisation({.flops = flops_per_sample * samples,
-                                                  .seconds = seconds,
-                                                  .gpus = assumed.gpus(),
-                                                  .peak_flops_per_gpu_second = assumed.peak_flops}),
+              percent(omnibal::flops_utilisation(
+                          {.flops = flops_per_sample * planned.samples_of_lever(lever),
+                           .seconds = seconds,
+                           .gpus = assumed.gpus(),
+                           .peak_flops_per_gpu_second = assumed.peak_flops}),
                       1),
               percent(result.estimate.waiting_share, 1), fixed(per_sample, 2),
               fixed(per_sample * assumed.training_samples / 86400, 1),
@@ -134,7 +108,7 @@ void print_table(published const& one, plan_type const& plan, vlm_assumptions co
   rows.print(std::cout);
 }
 
-void print_stages(plan_type const& plan) {
+void print_stages(vlm_plan const& plan) {
   double const padding =
       1 - tokens_per_sample(plan.balanced_data) / tokens_per_sample(plan.first_data);
   std::cout << "\nPadding of the random micro-batches: " << percent(padding, 1)
@@ -152,111 +126,29 @@ void print_stages(plan_type const& plan) {
   }
   double const step = static_cast<double>(best.step_time);
   std::cout << "; gap " << percent((step - static_cast<double>(best.lower_bound)) / step, 3)
-            << "\n\n";
+            << '\n';
 }
 
-/// The first step of the first rank, as it runs under the plan.
-omnibal::simulation<std::int64_t> first_step(plan_type const& plan, vlm_cost const& cost,
-                                             vlm_assumptions const& assumed) {
-  auto const& best = plan[omnibal::training_lever::memory].plan;
-  auto const batches = plan.balanced_data.schedule(0, 0);
-  std::vector<std::vector<omnibal::stage_time<>>> times(assumed.stages);
-  for (std::uint32_t const batch : batches) {
-    auto const layers = cost(plan.balanced_data.batches[batch]);
-    for (std::size_t s = 0; s != assumed.stages; ++s) {
-      auto& time = times[s].emplace_back();
-      for (std::size_t l = best.boundaries[s]; l != best.boundaries[s + 1]; ++l) {
-        auto const& extra = layers[l].choices[best.choices[l]].extra;
-        time.forward += assumed.device(layers[l].forward);
-        time.backward += assumed.device(layers[l].backward) + assumed.device(extra);
-      }
-    }
-  }
-  omnibal::one_f_one_b const schedule{.stages = assumed.stages, .micro_batches = batches.size()};
-  return omnibal::simulate(schedule, times, std::int64_t{0}, std::int64_t{0},
-                           {.timeline = omnibal::timeline_policy::recorded});
+void print_layout(megatron_export const& megatron) {
+  std::cout << "Megatron layout: " << megatron.remark << '\n';
+  if (!megatron.layout.empty()) std::cout << "  " << megatron.layout << '\n';
+  std::cout << '\n';
 }
 
-void write_files(published const& one, plan_type const& plan, vlm_cost const& cost,
-                 vlm_assumptions const& assumed, std::filesystem::path const& directory) {
-  auto const& best = plan[omnibal::training_lever::memory].plan;
-  if (best.status != omnibal::plan_status::ok) return;
-  auto const timeline = first_step(plan, cost, assumed).timeline;
-  staged_files files;
-  auto const path = [&](std::string const& suffix) { return directory / (one.name + suffix); };
-  files.write(path(".trace.json"), [&](std::ostream& out) {
-    omnibal::write_trace(timeline, std::ostreambuf_iterator<char>(out), {.process = one.name});
-  });
-  files.write(path(".svg"), [&](std::ostream& out) {
-    write_pipeline_picture(scaled(timeline, 1e-9),
-                           {"InternVL-Chat " + one.name + ", one step of a rank", "s"}, out);
-  });
-  files.write(path(".recompute.txt"), [&](std::ostream& out) {
-    auto const full = static_cast<std::uint32_t>(omnibal::recompute_choice::full);
-    auto const lists = omnibal::recompute_lists(best, full);
-    for (std::size_t s = 0; s != lists.size(); ++s) {
-      out << "stage " << s << ':';
-      for (std::uint32_t const layer : lists[s]) out << ' ' << layer;
-      out << '\n';
-    }
-  });
-  files.write(path(".plan.json"), [&](std::ostream& out) {
-    omnibal::write_plan(best, std::ostreambuf_iterator<char>(out));
-  });
-  files.commit();
-}
+std::string seconds_or_dash(double seconds) { return seconds > 0 ? fixed(seconds, 2) : "-"; }
 
-plan_type plan_model(published const& one, vlm_samples const& samples,
-                     vlm_assumptions const& assumed, std::uint64_t seed) {
-  omnibal::pipeline_machine const machine{.stages = assumed.stages,
-                                          .memory_bytes = {assumed.memory_bytes},
-                                          .reserve_bytes = {assumed.reserve_bytes},
-                                          .device = assumed.device};
-  auto const first = [&](vlm_samples const& from) { return random_batches(from, assumed, seed); };
-  auto const balanced = [&](vlm_samples const& from) {
-    return packed_batches(from, assumed, seed);
-  };
-  return omnibal::plan_training(samples, machine, {.micro_batches = assumed.micro_batches}, first,
-                                balanced, cost_of(one, assumed));
-}
-
-/// Speed-ups of the three levers together and one by one where one assumption is another.
-void print_sensitivity(dataset const& data, vlm_options const& given) {
-  struct change {
-    std::string name;
-    void (*apply)(vlm_assumptions&);
-  };
-  std::vector<change> const changes{
-      {"as assumed", [](vlm_assumptions&) {}},
-      {"4 micro-batches", [](vlm_assumptions& a) { a.micro_batches = 4; }},
-      {"8 micro-batches", [](vlm_assumptions& a) { a.micro_batches = 8; }},
-      {"32 micro-batches", [](vlm_assumptions& a) { a.micro_batches = 32; }},
-      {"64 GB", [](vlm_assumptions& a) { a.memory_bytes = 64'000'000'000; }},
-      {"96 GB", [](vlm_assumptions& a) { a.memory_bytes = 96'000'000'000; }},
-      {"groups of 2 samples", [](vlm_assumptions& a) { a.batch_samples = 2; }},
-      {"groups of 3 samples", [](vlm_assumptions& a) { a.batch_samples = 3; }},
-      {"40 % of the peak",
-       [](vlm_assumptions& a) { a.device.flops_per_second = 124'800'000'000'000; }},
-      {"1.5 TB/s for other work",
-       [](vlm_assumptions& a) { a.device.bytes_per_second = 1'500'000'000'000; }},
-      {"8 stages", [](vlm_assumptions& a) {
-         a.stages = 8;
-         a.data_ranks = 4;
-       }}};
+/// What the levers give one by one and together where one assumption is another.
+void print_sensitivity(dataset const& data, std::uint64_t seed) {
   for (published const& one : models()) {
-    table rows({one.name + ", speed-up", "data", "model", "memory", "all"});
-    for (change const& changed : changes) {
-      vlm_assumptions assumed;
-      changed.apply(assumed);
-      auto const samples = choose_samples(data, assumed, given.seed);
-      auto const plan = plan_model(one, samples, assumed, given.seed);
-      std::vector<std::string> row{changed.name};
-      for (std::size_t lever = 1; lever != plan.levers.size(); ++lever) {
-        row.push_back(times_or_dash(gpu_seconds(plan, lever - 1, assumed),
-                                    gpu_seconds(plan, lever, assumed)));
-      }
-      row.push_back(times_or_dash(gpu_seconds(plan, 0, assumed), gpu_seconds(plan, 3, assumed)));
-      rows.add(row);
+    table rows({one.name, "random, GPU s/sample", "all levers", "data", "model", "memory", "all"});
+    for (vlm_scenario const& scenario : vlm_scenarios()) {
+      auto const planned = plan_scenario(data, scenario, one.model, seed);
+      auto const gain = [&](std::size_t from, std::size_t to) {
+        return times_or_dash(planned.gpu_seconds(from), planned.gpu_seconds(to));
+      };
+      rows.add({scenario.name, seconds_or_dash(planned.gpu_seconds(0)),
+                seconds_or_dash(planned.gpu_seconds(3)), gain(0, 1), gain(1, 2), gain(2, 3),
+                gain(0, 3)});
     }
     rows.print(std::cout);
     std::cout << '\n';
@@ -264,21 +156,23 @@ void print_sensitivity(dataset const& data, vlm_options const& given) {
 }
 
 void run(vlm_options const& given) {
-  vlm_assumptions const assumed;
   dataset const data = load(given);
-  vlm_samples const samples = choose_samples(data, assumed, given.seed);
-  std::cout << counted(samples.samples.size()) << " samples under " << samples.capacity[0]
-            << " images and " << samples.capacity[1] << " tokens, " << counted(samples.oversized)
-            << " larger ones left out\n\n";
+  bool is_first = true;
   for (published const& one : models()) {
-    auto const plan = plan_model(one, samples, assumed, given.seed);
-    print_table(one, plan, assumed);
-    print_stages(plan);
-    if (!given.output.empty()) {
-      write_files(one, plan, cost_of(one, assumed), assumed, given.output);
+    auto const planned = plan_scenario(data, {"as assumed"}, one.model, given.seed);
+    if (is_first) {
+      std::cout << counted(planned.samples.samples.size()) << " samples under "
+                << planned.samples.capacity[0] << " images and " << planned.samples.capacity[1]
+                << " tokens, " << counted(planned.samples.oversized) << " larger ones left out\n\n";
     }
+    is_first = false;
+    print_table(one, planned);
+    print_stages(planned.plan);
+    auto const megatron = export_to_megatron(planned);
+    print_layout(megatron);
+    if (!given.output.empty()) write_plan_files(one.name, planned, megatron, given.output);
   }
-  if (given.wants_sensitivity) print_sensitivity(data, given);
+  if (given.wants_sensitivity) print_sensitivity(data, given.seed);
 }
 
 }  // namespace

@@ -60,15 +60,20 @@ vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given, st
       data.samples, images_and_tokens, static_cast<double>(given.batch_samples), pack,
       omnibal::published_rule<>{.ranks = given.data_ranks, .seed = seed},
       {.granularity = {1, 16}, .seed = seed});
-  vlm_samples result{{}, tuned.best.capacity, tuned.best.oversized};
+  return fitting_samples(data, tuned.best.capacity);
+}
+
+vlm_samples fitting_samples(dataset const& data, omnibal::resources<2> const& capacity) {
+  vlm_samples result{{}, capacity, 0};
   for (sample const& one : data.samples) {
-    if (images_and_tokens(one).fits(result.capacity)) result.samples.push_back(one);
+    if (images_and_tokens(one).fits(capacity)) result.samples.push_back(one);
   }
+  result.oversized = data.samples.size() - result.samples.size();
   return result;
 }
 
 vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed,
-                        std::uint64_t seed) {
+                        text_padding padding, std::uint64_t seed) {
   std::vector<std::uint32_t> order(given.samples.size());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   omnibal::rng::fisher_yates{seed}(std::span(order), 0);
@@ -76,16 +81,18 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
   omnibal::steps wide(assumed.data_ranks * assumed.micro_batches);
   for (std::size_t first = 0; first + assumed.batch_samples <= order.size();
        first += assumed.batch_samples) {
-    std::int64_t longest = 0;
+    std::vector<std::int64_t> lengths;
     auto& batch = data.batches.emplace_back();
     for (std::size_t i = 0; i != assumed.batch_samples; ++i) {
       sample const& one = given.samples[order[first + i]];
       batch.work.tiles += one.images;
-      longest = std::max(longest, one.tokens);
+      lengths.push_back(one.tokens);
     }
     batch.samples = assumed.batch_samples;
-    batch.work.documents = omnibal::equal_sequences(
-        {.count = static_cast<std::int64_t>(assumed.batch_samples), .length = longest});
+    if (padding == text_padding::to_longest) {
+      std::ranges::fill(lengths, *std::ranges::max_element(lengths));
+    }
+    batch.work.documents = omnibal::sequences_of(lengths);
     wide.push(static_cast<std::uint32_t>(data.batches.size() - 1));
     wide.close();
   }

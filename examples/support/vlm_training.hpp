@@ -52,9 +52,18 @@ struct vlm_samples {
 [[nodiscard]] vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given,
                                          std::uint64_t seed);
 
-/// Samples in random order, the texts of a micro-batch padded to the longest.
+/// The samples that fit a given capacity.
+[[nodiscard]] vlm_samples fitting_samples(dataset const& data,
+                                          omnibal::resources<2> const& capacity);
+
+enum class text_padding {
+  to_longest,  ///< of the micro-batch
+  none         ///< each text has its own length
+};
+
+/// Samples in random order.
 [[nodiscard]] vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed,
-                                      std::uint64_t seed);
+                                      text_padding padding, std::uint64_t seed);
 
 /// Samples packed under the capacity, without padding, groups with similar loads in a step.
 [[nodiscard]] vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,

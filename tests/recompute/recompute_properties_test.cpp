@@ -1,4 +1,5 @@
 #include "every_plan.hpp"
+#include "noisy_layers.hpp"
 
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -23,6 +24,8 @@ using omnibal::recompute_status;
 using omnibal::select_recompute;
 using test::layer_choices;
 using test::layers_type;
+using test::noisy_layers;
+using test::share_of_all_bytes;
 using test::uniform;
 
 /// A few layers with one to four choices. The smaller `range`, the more ties, zeros and beaten
@@ -51,39 +54,6 @@ std::int64_t random_budget(omnibal::rng::engine& random, layers_type const& laye
     for (auto const& way : layer) most += options.in_flight * way.bytes + way.transient_bytes;
   }
   return uniform(random, 0, most);
-}
-
-/// Layers with three choices, as many kinds as asked for, each number off by a share of `noise`.
-layers_type noisy_layers(std::uint64_t seed, std::size_t count, std::size_t kinds, double noise) {
-  constexpr double times[4][3]{{0, 1300, 3980}, {0, 900, 3247}, {0, 1500, 4630}, {0, 500, 894}};
-  constexpr double bytes[4][3]{{1968, 1181, 98}, {721, 487, 50}, {872, 587, 58}, {291, 200, 98}};
-  omnibal::rng::engine random(seed);
-  auto const noisy = [&](double value) {
-    double const off = static_cast<double>(uniform(random, -1'000'000, 1'000'000)) * 1e-6;
-    return static_cast<std::int64_t>(1e6 * value * (1 + noise * off));
-  };
-  layers_type layers(count);
-  for (std::size_t i = 0; i != count; ++i) {
-    std::size_t const kind = i * kinds / count;
-    for (std::size_t j = 0; j != 3; ++j) {
-      layers[i].push_back({noisy(times[kind][j]), noisy(bytes[kind][j])});
-    }
-  }
-  return layers;
-}
-
-std::int64_t share_of_all_bytes(layers_type const& layers, double share) {
-  double least = 0;
-  double most = 0;
-  for (auto const& layer : layers) {
-    least += static_cast<double>(layer[2].bytes);
-    most += static_cast<double>(layer[0].bytes);
-  }
-  return static_cast<std::int64_t>(least + share * (most - least));
-}
-
-double gap_of(omnibal::recompute_result<std::int64_t> const& result) {
-  return static_cast<double>(result.time - result.lower_bound) / static_cast<double>(result.time);
 }
 
 }  // namespace
@@ -118,7 +88,6 @@ TEST_CASE("select_recompute finds the best of all plans") {
 
 TEST_CASE("select_recompute with few states stays within the budget and above its bound") {
   omnibal::rng::engine random(2);
-  std::size_t unproven = 0;
   for (int round = 0; round != 3000; ++round) {
     recompute_options options{.in_flight = uniform(random, 1, 3)};
     auto const count = static_cast<std::size_t>(uniform(random, 4, 7));
@@ -134,10 +103,8 @@ TEST_CASE("select_recompute with few states stays within the budget and above it
       CHECK(test::plan_fault(layers, result, budget, options) == "");
       CHECK(result.lower_bound <= best.least_time);
       CHECK(result.time >= best.least_time);
-      if (!result.proven) ++unproven;
     }
   }
-  CHECK(unproven > 50);
 }
 
 TEST_CASE("select_recompute of floating-point times agrees with that of integers") {
@@ -218,45 +185,6 @@ TEST_CASE("select_recompute needs the same time whatever the order of the layers
     CHECK(given.time == other.time);
     CHECK(given.lower_bound == other.lower_bound);
     CHECK(given.status == other.status);
-  }
-}
-
-TEST_CASE("select_recompute proves the best for up to four kinds of layers") {
-  omnibal::rng::engine random(7);
-  for (std::size_t kinds = 1; kinds <= 4; ++kinds) {
-    for (int percent = 1; percent < 100; percent += 3) {
-      auto const layers = noisy_layers(0, 93, kinds, 0.0);
-      std::int64_t const budget =
-          share_of_all_bytes(layers, 0.01 * percent) + uniform(random, 0, 999'999);
-      auto const result = select_recompute(layers, budget);
-      INFO(kinds << " kinds, " << percent << " %");
-      CHECK(result.proven);
-      CHECK(test::plan_fault(layers, result, budget, {}) == "");
-    }
-  }
-}
-
-TEST_CASE("select_recompute bounds nearly equal layers closely") {
-  for (double const noise : {1e-6, 1e-3, 1e-2, 5e-2}) {
-    double sum = 0;
-    double most = 0;
-    int count = 0;
-    for (int percent = 2; percent < 90; percent += 4) {
-      auto const layers = noisy_layers(static_cast<std::uint64_t>(percent), 93, 2, noise);
-      std::int64_t const budget = share_of_all_bytes(layers, 0.01 * percent);
-      auto const result = select_recompute(layers, budget);
-      CHECK(test::plan_fault(layers, result, budget, {}) == "");
-      // More states may only find what the bound allows.
-      auto const more = select_recompute(layers, budget, {.states = 2048});
-      CHECK(more.time <= result.time);
-      CHECK(more.time >= result.lower_bound);
-      sum += gap_of(result);
-      most = std::max(most, gap_of(result));
-      ++count;
-    }
-    INFO("noise " << noise << ", mean gap " << sum / count << ", largest " << most);
-    CHECK(sum / count < 0.0003);
-    CHECK(most < 0.004);
   }
 }
 

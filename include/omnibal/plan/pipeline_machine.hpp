@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <ranges>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct pipeline_machine {
   weight_list<std::int64_t> reserve_bytes{0};
   /// Makes times of the work of layers that are given as `layer_cost`.
   accelerator device{};
+  /// Between neighbouring stages; counted by `simulate_training`. The default leaves transfers out.
+  std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 
 struct plan_options {
@@ -35,13 +38,12 @@ struct plan_options {
   weight_list<std::int64_t> in_flight{};
   /// What must be true of the cuts; without its bytes, capacity and devices.
   partition_constraints constraints{};
-  /// The most partial solutions that are kept for a run of layers. More of them give a better lower
-  /// bound, in proportionally more time.
-  std::size_t states = 64;
+  /// The most partial solutions that are kept when a stage is solved; see `recompute_options`.
+  std::size_t states = 256;
   /// How often the lower bounds of stages are replaced by solutions of these stages.
   std::size_t rounds = 16;
   /// The search ends when the lower bound is below the best step by no more than this share of it.
-  double tolerance = 0.002;
+  double tolerance = 0.0001;
 };
 
 /// A layer to plan: its choices, and what it takes in memory whatever the choice. `state_bytes` are

@@ -58,10 +58,11 @@ struct training_estimate {
 struct simulate_training_fn {
   /// Simulates every step and rank of a schedule by 1F1B, with the true times and bytes of each
   /// micro-batch on each stage of the plan. A stage takes the time of `machine.device` for its
-  /// layers forward, then backward with what is recomputed. Transfers take no time.
+  /// layers forward, then backward with what is recomputed. Between two stages the bytes at the cut
+  /// take the time of `machine.link_bytes_per_second` in both directions, beside the work of stages.
   ///
   /// Complexity: a call of `cost` for each micro-batch and `simulate` for each rank and step.
-  /// Memory: 40 bytes for each micro-batch and stage. Determinism: portable but for the share.
+  /// Memory: 48 bytes for each micro-batch and stage. Determinism: portable but for the share.
   /// Errors: `std::invalid_argument` for an infeasible plan, costs of another number of layers than
   /// the plan has, choices that they do not have and micro-batches that do not exist; those of
   /// `accelerator` and `simulate`.
@@ -74,7 +75,7 @@ struct simulate_training_fn {
     std::vector<measured_stage> measured;
     measured.reserve(data.batches.size() * stages);
     for (auto const& batch : data.batches) {
-      measure(plan, std::invoke(cost, batch), machine.device, measured);
+      measure(plan, std::invoke(cost, batch), machine, measured);
     }
     training_estimate result{.steps = data.schedule.size(),
                              .peak_bytes = std::vector<std::int64_t>(stages, 0)};
@@ -106,6 +107,8 @@ struct simulate_training_fn {
   /// A micro-batch on a stage.
   struct measured_stage {
     stage_time<> time;
+    /// To the next stage.
+    std::int64_t transfer_time = 0;
     std::int64_t kept_bytes = 0;
     std::int64_t transient_bytes = 0;
     std::int64_t state_bytes = 0;
@@ -129,19 +132,24 @@ struct simulate_training_fn {
 
   template <class Costs>
   static void measure(pipeline_plan<std::int64_t> const& plan, Costs const& costs,
-                      accelerator const& device, std::vector<measured_stage>& measured) {
+                      pipeline_machine const& machine, std::vector<measured_stage>& measured) {
     if (std::ranges::size(costs) != plan.choices.size()) {
       detail::throw_invalid(name, "a micro-batch has " + detail::to_text(std::ranges::size(costs)) +
                                       " layers, the plan has " +
                                       detail::to_text(plan.choices.size()));
     }
+    accelerator const link{.flops_per_second = 1,
+                           .bytes_per_second = machine.link_bytes_per_second};
     auto layer = std::ranges::begin(costs);
     std::size_t index = 0;
+    std::int64_t cut_bytes = 0;
     for (std::size_t s = 0; s + 1 < plan.boundaries.size(); ++s) {
       auto& stage = measured.emplace_back();
       for (; index != plan.boundaries[s + 1]; ++index, ++layer) {
-        add_layer(*layer, plan.choices[index], device, stage);
+        add_layer(*layer, plan.choices[index], machine.device, stage);
+        cut_bytes = (*layer).cut_bytes;
       }
+      stage.transfer_time = link({.moved_bytes = cut_bytes});
     }
   }
 
@@ -169,11 +177,14 @@ struct simulate_training_fn {
     auto const time = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].time;
     };
+    auto const transfer = [&](std::size_t cut, std::size_t batch) {
+      return measured[batches[batch] * stages + cut].transfer_time;
+    };
     auto const bytes = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].kept_bytes;
     };
     one_f_one_b const schedule{.stages = stages, .micro_batches = batches.size()};
-    simulate(schedule, time, std::int64_t{0}, bytes, {}, workspace);
+    simulate(schedule, time, transfer, bytes, {}, workspace);
   }
 
   static void raise_peaks(std::span<std::uint32_t const> batches,

@@ -20,6 +20,9 @@ struct recompute_options {
   /// The most partial solutions that the search keeps for each number of layers. More of them give
   /// a smaller gap between time and lower bound, in proportionally more time.
   std::size_t states = 256;
+  /// Where a proof would need more than that, the search ends as soon as the lower bound is below
+  /// the time by no more than this share of it.
+  double tolerance = 0.0005;
 };
 
 enum class recompute_status {

@@ -3,7 +3,8 @@
 /// \file
 /// A time for every stage that a good plan can have, none of which is too large.
 
-#include <omnibal/plan/detail/floor_lists.hpp>
+#include <omnibal/partition/empty_stages.hpp>
+#include <omnibal/plan/detail/priced_runs.hpp>
 #include <omnibal/plan/detail/stage_rooms.hpp>
 #include <omnibal/plan/detail/stage_windows.hpp>
 #include <omnibal/plan/detail/whole_layers.hpp>
@@ -22,45 +23,33 @@ struct stage_range {
   std::size_t last;
 };
 
-/// A time that is `no_time` for stages that do not fit the memory or take longer than the
-/// limit. Each time may be raised.
+/// The least time of each stage, which is `no_time` where it does not fit the memory or takes longer
+/// than a limit. Each time may be raised.
 class floor_table {
  public:
-  floor_table(whole_layers const& layers, stage_rooms const& rooms, transient_levels const& levels)
-      : layers_(layers), rooms_(rooms), levels_(levels) {}
+  floor_table(whole_layers const& layers, stage_rooms const& rooms)
+      : layers_(layers), rooms_(rooms), runs_(layers) {}
 
-  /// Computes all times. Lists grow to the right from the first layer of a stage, for the last stage
-  /// to the left from the last layer of all. Precondition: `windows.is_possible()`.
-  void fill(stage_windows const& windows, std::int64_t limit, std::size_t states) {
-    first_ = windows.first;
-    last_ = windows.last;
-    rows_.assign(1, 0);
-    std::size_t const stages = rooms_.memory.size();
-    for (std::size_t s = 0; s != stages; ++s) {
-      rows_.push_back(rows_.back() + (last_[s] - first_[s] + 1) * width(s));
-    }
-    times_.assign(rows_.back(), no_time);
-
-    floor_lists lists(layers_, levels_, states);
-    std::int64_t const most_bytes = most_kept_bytes();
-    for (std::size_t first = 0; first != layers_.size(); ++first) {
-      std::size_t begin = 0;
-      while (begin + 1 != stages && last_[begin] < first) ++begin;
-      std::size_t end = begin;
-      while (end + 1 != stages && first_[end] <= first) ++end;
-      if (begin == end) continue;
-      lists.begin(most_bytes, limit);
-      for (std::size_t last = first + 1; last <= last_[end]; ++last) {
-        lists.push(last - 1);
-        if (!lists.has_points()) break;
-        for (std::size_t s = begin; s != end; ++s) set({s, first, last}, lists);
+  /// Computes all times. False where no plan is within the limit.
+  [[nodiscard]] bool fill(empty_stages empty, std::int64_t limit) {
+    auto const time = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      std::int64_t const least =
+          runs_.least_time(first, last, room({stage, first, last}), in_flight(stage));
+      return least <= limit ? least : no_time;
+    };
+    stage_windows const windows(layers_.size(), stages(), empty, limit, time);
+    if (!windows.is_possible()) return false;
+    set_windows(windows);
+    for (std::size_t s = 0; s != stages(); ++s) {
+      for (std::size_t first = first_[s]; first <= last_[s]; ++first) {
+        for (std::size_t last = std::max(first, first_[s + 1]); last <= last_[s + 1]; ++last) {
+          std::int64_t const least = time(s, first, last);
+          if (least == no_time) break;
+          times_[cell({s, first, last})] = least;
+        }
       }
     }
-    lists.begin(most_bytes, limit);
-    for (std::size_t first = layers_.size(); first-- > first_[stages - 1];) {
-      lists.push(first);
-      set({stages - 1, first, layers_.size()}, lists);
-    }
+    return true;
   }
 
   [[nodiscard]] std::int64_t operator()(std::size_t stage, std::size_t first,
@@ -76,6 +65,11 @@ class floor_table {
     known = std::max(known, time);
   }
 
+  /// True only if a stage fits its memory.
+  [[nodiscard]] bool fits(stage_range const& range) const {
+    return runs_.fits(range.first, range.last, room(range), in_flight(range.stage));
+  }
+
   /// What is left of the memory of a stage for activations.
   [[nodiscard]] std::int64_t room(stage_range const& range) const {
     return rooms_.memory[range.stage] - rooms_.reserve[range.stage] -
@@ -83,11 +77,17 @@ class floor_table {
   }
 
  private:
-  void set(stage_range const& range, floor_lists const& lists) {
-    if (!contains(range)) return;
-    times_[cell(range)] = lists.least_time(room(range), in_flight(range.stage));
+  void set_windows(stage_windows const& windows) {
+    first_ = windows.first;
+    last_ = windows.last;
+    rows_.assign(1, 0);
+    for (std::size_t s = 0; s != stages(); ++s) {
+      rows_.push_back(rows_.back() + (last_[s] - first_[s] + 1) * width(s));
+    }
+    times_.assign(rows_.back(), no_time);
   }
 
+  [[nodiscard]] std::size_t stages() const { return rooms_.memory.size(); }
   [[nodiscard]] std::int64_t in_flight(std::size_t stage) const { return rooms_.in_flight[stage]; }
   [[nodiscard]] std::size_t width(std::size_t stage) const {
     return last_[stage + 1] - first_[stage + 1] + 1;
@@ -101,18 +101,9 @@ class floor_table {
            range.last - first_[range.stage + 1];
   }
 
-  /// What a micro-batch keeps on any stage at most.
-  [[nodiscard]] std::int64_t most_kept_bytes() const {
-    std::int64_t result = 0;
-    for (std::size_t s = 0; s != rooms_.memory.size(); ++s) {
-      result = std::max(result, (rooms_.memory[s] - rooms_.reserve[s]) / in_flight(s));
-    }
-    return result;
-  }
-
   whole_layers const& layers_;
   stage_rooms const& rooms_;
-  transient_levels const& levels_;
+  priced_runs runs_;
   std::vector<std::size_t> first_;
   std::vector<std::size_t> last_;
   std::vector<std::size_t> rows_;

@@ -8,7 +8,6 @@
 #include <omnibal/partition/partition_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/plan/detail/floor_lists.hpp>
 #include <omnibal/plan/detail/floor_table.hpp>
 #include <omnibal/plan/detail/stage_rooms.hpp>
 #include <omnibal/plan/detail/stage_windows.hpp>
@@ -39,13 +38,16 @@ class joint_search {
         layers_(layers),
         rooms_(rooms),
         options_(options),
-        levels_(layers),
-        table_(layers, rooms, levels_) {}
+        table_(layers, rooms) {}
 
   void run() {
     start_from_least_memory();
-    if (!is_decided() && options_.states > few_states) refine(few_states, few_rounds);
-    if (!is_decided()) refine(options_.states, options_.rounds);
+    if (is_decided()) return;
+    if (table_.fill(options_.constraints.empty, longest_stage())) {
+      refine();
+    } else {
+      bound_ = value_;
+    }
   }
 
   /// False where no plan fits the memory.
@@ -61,9 +63,6 @@ class joint_search {
   }
 
  private:
-  static constexpr std::size_t few_states = 8;
-  static constexpr std::size_t few_rounds = 2;
-
   /// No other plan is better by more than the tolerance; without a plan there is none.
   [[nodiscard]] bool is_decided() const {
     auto const gap = static_cast<double>(value_ - std::min(bound_, value_));
@@ -73,46 +72,31 @@ class joint_search {
   [[nodiscard]] recompute_result<std::int64_t> solve(stage_range const& range) const {
     std::vector<std::span<whole_choice const>> stage;
     for (std::size_t l = range.first; l != range.last; ++l) stage.push_back(layers_.by_index(l));
-    return select_recompute(
-        stage, table_.room(range),
-        {.in_flight = rooms_.in_flight[range.stage], .states = options_.states});
+    return select_recompute(stage, table_.room(range),
+                            {.in_flight = rooms_.in_flight[range.stage],
+                             .states = options_.states,
+                             .tolerance = options_.tolerance});
   }
 
   /// Balances the layers with the choices that keep the fewest bytes, and solves these stages.
   void start_from_least_memory() {
-    std::vector<std::int64_t> time{0};
-    std::vector<std::int64_t> bytes{0};
-    std::int64_t transient_bytes = 0;
+    std::vector<std::int64_t> before{0};
+    std::vector<std::int64_t> times;
     for (std::size_t l = 0; l != layers_.size(); ++l) {
-      auto const& smallest = layers_[l].front();
-      time.push_back(time.back() + smallest.time);
-      std::int64_t sum = 0;
-      if (__builtin_add_overflow(bytes.back(), smallest.bytes, &sum)) return;
-      bytes.push_back(sum);
-      transient_bytes = std::max(transient_bytes, smallest.transient_bytes);
+      times.push_back(layers_[l].front().time);
+      before.push_back(before.back() + times.back());
     }
     auto const cost = [&](std::size_t, std::size_t first, std::size_t last) {
-      return time[last] - time[first];
+      return before[last] - before[first];
     };
     auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
-      std::int64_t const room = table_.room({stage, first, last});
-      return room >= transient_bytes &&
-             bytes[last] - bytes[first] <= (room - transient_bytes) / rooms_.in_flight[stage];
+      return table_.fits({stage, first, last});
     };
-    std::vector<std::int64_t> least;
-    for (std::size_t l = 0; l != layers_.size(); ++l) least.push_back(time[l + 1] - time[l]);
-    auto const cuts = cut(cost, fits, least);
+    auto const cuts = cut(cost, fits, times);
     if (cuts.status == partition_status::ok) try_cuts(cuts.boundaries);
   }
 
-  void refine(std::size_t states, std::size_t rounds) {
-    std::int64_t const limit = longest_stage();
-    stage_windows const windows(layers_, stages(), options_.constraints.empty, limit);
-    if (!windows.is_possible()) {
-      bound_ = value_;
-      return;
-    }
-    table_.fill(windows, limit, states);
+  void refine() {
     for (auto const& [key, result] : solved_) {
       raise({std::get<0>(key), std::get<1>(key), std::get<2>(key)}, result);
     }
@@ -125,12 +109,15 @@ class joint_search {
       std::int64_t const time = table_(stage, first, last);
       return time != no_time ? time : layers_.least_time(first, last);
     };
-    for (std::size_t round = 0; round < rounds || !has_plan(); ++round) {
+    for (std::size_t round = 0; round < options_.rounds || !has_plan(); ++round) {
       auto const cuts = cut(cost, fits, least);
       bool const is_possible = cuts.status == partition_status::ok;
       bound_ = std::max(bound_, is_possible ? std::min(cuts.objective, value_) : value_);
       if (is_decided()) return;
+      std::size_t const known = solved_.size();
       try_cuts(cuts.boundaries);
+      // What is known of these stages does not let the bound rise.
+      if (solved_.size() == known) return;
     }
   }
 
@@ -186,7 +173,6 @@ class joint_search {
   whole_layers const& layers_;
   stage_rooms const& rooms_;
   plan_options const& options_;
-  transient_levels levels_;
   floor_table table_;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, recompute_result<std::int64_t>>
       solved_;

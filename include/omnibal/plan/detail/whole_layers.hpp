@@ -67,6 +67,8 @@ class whole_layers {
   [[nodiscard]] std::int64_t state_bytes(std::size_t first, std::size_t last) const {
     return state_before_[last] - state_before_[first];
   }
+  /// The sum of the largest times.
+  [[nodiscard]] std::int64_t most_time() const { return most_time_; }
   /// The sum of the least times.
   [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last) const {
     return least_before_[last] - least_before_[first];
@@ -84,14 +86,17 @@ class whole_layers {
 
   void close(std::string_view function, std::int64_t state_bytes) {
     std::int64_t least = choices_.back().time;
+    std::int64_t most = least;
     for (std::size_t c = offsets_.back(); c != choices_.size(); ++c) {
       least = std::min(least, choices_[c].time);
+      most = std::max(most, choices_[c].time);
     }
     auto const first = static_cast<std::ptrdiff_t>(offsets_.back());
     by_index_.insert(by_index_.end(), choices_.begin() + first, choices_.end());
     std::ranges::sort(by_index_.begin() + first, by_index_.end(), {}, &whole_choice::index);
     offsets_.push_back(choices_.size());
     least_before_.push_back(least_before_.back() + least);
+    most_time_ += most;
     state_before_.push_back(state_before_.back());
     checked_add(function, "the sum of the state bytes", state_before_.back(), state_bytes);
   }
@@ -102,6 +107,7 @@ class whole_layers {
   std::vector<whole_choice> by_index_;
   std::vector<std::int64_t> least_before_{0};
   std::vector<std::int64_t> state_before_{0};
+  std::int64_t most_time_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail

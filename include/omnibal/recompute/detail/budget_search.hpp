@@ -5,8 +5,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/recompute/detail/byte_prices.hpp>
 #include <omnibal/recompute/detail/choice_table.hpp>
 #include <omnibal/recompute/detail/gain_search.hpp>
+#include <omnibal/recompute/detail/hull_relaxation.hpp>
+#include <omnibal/recompute/detail/transient_limits.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 
 #include <algorithm>
@@ -20,7 +23,9 @@
 namespace omnibal::inline v0::detail {
 
 /// The largest transient bytes count once, whichever layer has them. For each number that they may
-/// be there is a problem without them: fewer choices and a smaller budget.
+/// be there is a problem without them: fewer choices and a smaller budget. Many such numbers are
+/// nearly equal, so that ranges of them are bounded at once, with the choices of the largest one and
+/// the budget of the smallest one.
 template <class Time>
 class budget_search {
  public:
@@ -33,62 +38,176 @@ class budget_search {
         order_(table.ordered_layers()) {}
 
   [[nodiscard]] recompute_result<Time> run() {
-    relax_all();
+    find_problems();
     if (problems_.empty()) return infeasible();
-
-    std::vector<std::uint32_t> choices;
-    std::int64_t best = 0;
-    std::int64_t bound = 0;
-    for (std::size_t p = 0; p != problems_.size(); ++p) {
-      problem const& one = problems_[p];
-      bool const is_first = p == 0;
-      if (!is_first && one.least_time >= best) break;
-      static_cast<void>(limit(one.transient_bytes));
-      std::int64_t const known = is_first ? -1 : limited_.time - best;
-      search_.run(limited_.fronts, one.room, options_.states, known);
-      std::int64_t const least_time = limited_.time - search_.bound();
-      bound = is_first ? least_time : std::min(bound, least_time);
-      std::int64_t const time = limited_.time - search_.gain();
-      if (!is_first && time >= best) continue;
-      best = time;
-      choices = choices_of_solution();
-    }
-    return feasible(std::move(choices), best - std::min(best, bound));
+    auto const first = std::ranges::min_element(problems_, {}, &limited_problem::least_time);
+    solve(static_cast<std::size_t>(first - problems_.begin()));
+    search_all();
+    return feasible();
   }
 
  private:
-  /// The layers with the choices whose transient bytes are at most these.
-  struct problem {
-    std::int64_t transient_bytes;
-    /// For the bytes of one micro-batch beyond the fewest.
-    std::int64_t room;
-    std::int64_t least_time;
+  /// Problems with neighbouring numbers of transient bytes.
+  struct range {
+    std::size_t first;
+    std::size_t last;
+
+    [[nodiscard]] std::size_t size() const { return last - first; }
   };
 
-  [[nodiscard]] bool limit(std::int64_t transient_bytes) {
-    return limit_fronts(function_, table_, order_, transient_bytes, limited_);
+  /// The least time of a problem that needs no more work.
+  static constexpr std::int64_t solved = std::numeric_limits<std::int64_t>::max();
+  /// A proof is always looked for within this product of layers and problems.
+  static constexpr std::size_t little_work = 512;
+
+  /// Finds the problems that can be solved.
+  void find_problems() {
+    transient_limits limits(function_, table_, budget_, options_);
+    least_bytes_ = limits.least_bytes() + options_.reserve_bytes;
+    if (limits.problems().empty()) return;
+    limited_problem const last = limits.problems().back();
+    std::int64_t const room = limit(last.transient_bytes, last.kept_bytes);
+    hull_relaxation const& relaxed = search_.relax(limited_.fronts, room);
+    if (relaxed.gain() == limited_.most_gain) {
+      // Every layer takes its least time.
+      problems_.assign(1, last);
+      return;
+    }
+    byte_prices prices;
+    if (limits.problems().size() != 1 && !relaxed.takes_all_steps() &&
+        prices.set(relaxed.broken(), table_.size(), last.kept_bytes,
+                   table_.to_whole(table_.total_time()))) {
+      limits.price(prices);
+    }
+    problems_ = limits.problems();
   }
 
-  /// Finds the problems that can be solved, those with the best relaxation first.
-  void relax_all() {
-    std::vector<std::int64_t> limits;
-    for (auto const& way : table_.all()) limits.push_back(way.transient_bytes);
-    if (limits.empty()) limits.push_back(0);
-    std::sort(limits.begin(), limits.end());
-    limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
-    for (std::int64_t const transient_bytes : limits) {
-      if (!limit(transient_bytes)) continue;
-      int128 const needed = taken(limited_.bytes, transient_bytes);
-      least_bytes_ = std::min(least_bytes_, needed);
-      if (needed > budget_) continue;
-      auto const room = static_cast<std::int64_t>((budget_ - needed) / options_.in_flight);
-      search_.relax(limited_.fronts, room);
-      problems_.push_back({transient_bytes, room, limited_.time - search_.bound()});
+  /// Admits the choices up to a number of transient bytes. The result is the room for the bytes of
+  /// one micro-batch beyond the fewest.
+  std::int64_t limit(std::int64_t transient_bytes, std::int64_t kept_bytes) {
+    limit_fronts(table_, order_, transient_bytes, limited_);
+    std::int64_t const room = kept_bytes - limited_.bytes;
+    limited_.fronts.drop_above(room);
+    return room;
+  }
+
+  /// What a solution must gain to be better than the best one, less one.
+  [[nodiscard]] std::int64_t known_gain() const {
+    return choices_.empty() ? -1 : limited_.time - time_;
+  }
+
+  /// Solves a problem and keeps its solution if that is the best so far.
+  void solve(std::size_t index) {
+    limited_problem& one = problems_[index];
+    std::int64_t const room = limit(one.transient_bytes, one.kept_bytes);
+    std::int64_t const known = known_gain();
+    search_.run(limited_.fronts, limited_.time, room, {options_.states, options_.tolerance}, known);
+    work_ += table_.size();
+    bound_ = std::min(bound_, limited_.time - search_.bound());
+    one.least_time = solved;
+    if (search_.gain() <= known) return;
+    time_ = limited_.time - search_.gain();
+    choices_ = choices_of_solution();
+  }
+
+  /// Solves or bounds the problems that may have better solutions.
+  void search_all() {
+    std::vector<range> left{{0, problems_.size()}};
+    while (!left.empty()) {
+      range one = left.back();
+      left.pop_back();
+      trim(one);
+      if (one.size() == 0 || is_good_enough(least_time(one))) continue;
+      if (one.size() == 1) {
+        solve(one.first);
+        continue;
+      }
+      if (!is_wide(one) && !may_be_better(one)) continue;
+      std::size_t const middle = split(one);
+      range const low{one.first, middle};
+      range const high{middle, one.last};
+      bool const is_low_better = least_time(low) <= least_time(high);
+      left.push_back(is_low_better ? high : low);
+      left.push_back(is_low_better ? low : high);
     }
-    std::sort(problems_.begin(), problems_.end(), [](problem const& left, problem const& right) {
-      return left.least_time != right.least_time ? left.least_time < right.least_time
-                                                 : left.transient_bytes < right.transient_bytes;
-    });
+  }
+
+  /// Drops the problems at both ends that have no better solution.
+  void trim(range& given) const {
+    auto const is_done = [&](std::size_t index) { return problems_[index].least_time >= time_; };
+    while (given.size() != 0 && is_done(given.first)) ++given.first;
+    while (given.size() != 0 && is_done(given.last - 1)) --given.last;
+  }
+
+  /// True where most problems have no better solution: the others are too different.
+  [[nodiscard]] bool is_wide(range const& given) const {
+    std::size_t better = 0;
+    for (std::size_t i = given.first; i != given.last; ++i) {
+      if (problems_[i].least_time < time_) ++better;
+    }
+    return 2 * better < given.size();
+  }
+
+  /// False where no problem of the range has a better solution, or one that is not better by more
+  /// than what is tolerated. Solves the problem whose solution is most like that of all together.
+  [[nodiscard]] bool may_be_better(range const& given) {
+    std::int64_t const room =
+        limit(problems_[given.last - 1].transient_bytes, problems_[given.first].kept_bytes);
+    std::int64_t const known = known_gain();
+    search_.bound(limited_.fronts, room, options_.states, known);
+    work_ += table_.size();
+    std::int64_t const least = limited_.time - search_.bound();
+    if (search_.gain() > known) {
+      std::int64_t const transient_bytes = largest_transient(choices_of_solution());
+      auto const like = std::ranges::lower_bound(problems_, transient_bytes, {},
+                                                 &limited_problem::transient_bytes);
+      if (like->least_time < time_) solve(static_cast<std::size_t>(like - problems_.begin()));
+    }
+    return least < time_ && !is_good_enough(least);
+  }
+
+  /// True where no proof is wanted for problems with this least time, which then is the bound.
+  [[nodiscard]] bool is_good_enough(std::int64_t least_time) {
+    if (work_ < little_work ||
+        static_cast<double>(time_ - least_time) > options_.tolerance * static_cast<double>(time_)) {
+      return false;
+    }
+    bound_ = std::min(bound_, least_time);
+    return true;
+  }
+
+  /// At the widest gap between transient bytes if that is half of all, else in the middle.
+  [[nodiscard]] std::size_t split(range const& given) const {
+    std::size_t widest = given.first + 1;
+    auto const gap = [&](std::size_t i) {
+      return problems_[i].transient_bytes - problems_[i - 1].transient_bytes;
+    };
+    for (std::size_t i = given.first + 1; i != given.last; ++i) {
+      if (gap(i) > gap(widest)) widest = i;
+    }
+    std::int64_t const all =
+        problems_[given.last - 1].transient_bytes - problems_[given.first].transient_bytes;
+    return gap(widest) >= all - gap(widest) ? widest : given.first + given.size() / 2;
+  }
+
+  [[nodiscard]] std::int64_t least_time(range const& given) const {
+    std::int64_t result = solved;
+    for (std::size_t i = given.first; i != given.last; ++i) {
+      result = std::min(result, problems_[i].least_time);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::int64_t largest_transient(std::vector<std::uint32_t> const& choices) const {
+    std::int64_t result = 0;
+    for (std::size_t layer = 0; layer != choices.size(); ++layer) {
+      result = std::max(result, way_of(layer, choices[layer]).transient_bytes);
+    }
+    return result;
+  }
+
+  [[nodiscard]] numbered_choice<Time> const& way_of(std::size_t layer, std::uint32_t index) const {
+    return *std::ranges::find(table_[layer], index, &numbered_choice<Time>::index);
   }
 
   /// What choices take of the budget.
@@ -125,20 +244,17 @@ class budget_search {
     return result;
   }
 
-  [[nodiscard]] recompute_result<Time> feasible(std::vector<std::uint32_t> choices,
-                                                std::int64_t gap) const {
+  [[nodiscard]] recompute_result<Time> feasible() {
     recompute_result<Time> result;
+    std::int64_t const gap = time_ - std::min(time_, bound_);
     std::int64_t kept_bytes = 0;
-    std::int64_t transient_bytes = 0;
-    for (std::size_t layer = 0; layer != choices.size(); ++layer) {
-      auto const& way =
-          *std::ranges::find(table_[layer], choices[layer], &numbered_choice<Time>::index);
+    for (std::size_t layer = 0; layer != choices_.size(); ++layer) {
+      auto const& way = way_of(layer, choices_[layer]);
       result.time += way.time;
       kept_bytes += way.bytes;
-      transient_bytes = std::max(transient_bytes, way.transient_bytes);
     }
-    result.choices = std::move(choices);
-    result.bytes = to_bytes(taken(kept_bytes, transient_bytes));
+    result.bytes = to_bytes(taken(kept_bytes, largest_transient(choices_)));
+    result.choices = std::move(choices_);
     result.proven = gap == 0;
     result.lower_bound = std::max(Time{}, result.time - table_.from_whole(gap));
     return result;
@@ -160,8 +276,13 @@ class budget_search {
   std::vector<std::uint32_t> order_;
   limited_fronts limited_;
   gain_search search_;
-  std::vector<problem> problems_;
-  int128 least_bytes_ = static_cast<int128>(1) << 126;
+  /// By ascending transient bytes.
+  std::vector<limited_problem> problems_;
+  int128 least_bytes_ = 0;
+  std::vector<std::uint32_t> choices_;
+  std::int64_t time_ = solved;
+  std::int64_t bound_ = solved;
+  std::size_t work_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail

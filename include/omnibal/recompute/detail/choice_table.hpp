@@ -86,6 +86,9 @@ class choice_table {
     return order;
   }
 
+  /// The sum of the largest times of the layers.
+  [[nodiscard]] Time total_time() const { return total_time_; }
+
   /// A time as a whole number; the largest times of all layers add up to 2^63 - 1 at most.
   [[nodiscard]] std::int64_t to_whole(Time time) const {
     if constexpr (std::floating_point<Time>) {
@@ -124,23 +127,25 @@ class choice_table {
   Time total_time_{};
 };
 
-/// The fronts of layers under a limit, and what the choices with the fewest bytes take.
+/// The fronts of layers under a limit.
 struct limited_fronts {
   layer_fronts fronts;
   /// Of the first points together.
   std::int64_t bytes = 0;
   std::int64_t time = 0;
+  /// Of the last points together.
+  std::int64_t most_gain = 0;
 };
 
-/// Fills `result` with the fronts of the choices whose transient bytes are at most
-/// `most_transient`. False where a layer has no such choice.
+/// Fills `result` with the fronts of the choices whose transient bytes are at most `most_transient`.
+/// Preconditions: each layer has one, and the fewest bytes add up to 2^63 - 1 at most.
 template <class Time>
-[[nodiscard]] bool limit_fronts(std::string_view function, choice_table<Time> const& table,
-                                std::span<std::uint32_t const> order, std::int64_t most_transient,
-                                limited_fronts& result) {
+void limit_fronts(choice_table<Time> const& table, std::span<std::uint32_t const> order,
+                  std::int64_t most_transient, limited_fronts& result) {
   result.fronts.clear();
   result.bytes = 0;
   result.time = 0;
+  result.most_gain = 0;
   for (std::uint32_t const layer : order) {
     std::int64_t first_bytes = 0;
     std::int64_t first_time = -1;
@@ -157,12 +162,11 @@ template <class Time>
       last_time = time;
       result.fronts.push({way.bytes - first_bytes, first_time - time, way.index});
     }
-    if (first_time < 0) return false;
     result.fronts.close();
+    result.most_gain += first_time - last_time;
     result.time += first_time;
-    checked_add(function, "the sum of the fewest bytes", result.bytes, first_bytes);
+    result.bytes += first_bytes;
   }
-  return true;
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -3,48 +3,64 @@
 /// \file
 /// The largest gain for a budget of bytes where each layer takes one point of its front.
 
-#include <omnibal/config.hpp>
+#include <omnibal/recompute/detail/count_search.hpp>
+#include <omnibal/recompute/detail/hull_relaxation.hpp>
 #include <omnibal/recompute/detail/layer_fronts.hpp>
+#include <omnibal/recompute/detail/list_search.hpp>
 #include <omnibal/recompute/detail/point_exchange.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// The multiple-choice knapsack problem by a list of partial solutions.
-///
-/// A state is what some points of the first layers take and gain together. States that take more
-/// and gain less than another one are gone, and so are those whose linear relaxation over the other
-/// layers is no better than the best solution. That solution grows greedily from every state.
-///
-/// Where more states are left than wanted, neighbours merge into the one with the fewest bytes,
-/// which remembers the largest gain among them as its ceiling. As the others took more bytes, no
-/// completion of them gains more than one that starts from the ceiling: ceilings make the bound.
-/// In the end exchanges of points better the best solution.
+/// How long to look for a better solution and a better bound.
+struct gain_limits {
+  std::size_t states;
+  /// A gap between bound and gain of this share of the time is small enough.
+  double tolerance;
+};
+
+/// The multiple-choice knapsack problem: the linear relaxation, then the numbers of layers that take
+/// each point, then lists of partial solutions. Each begins with the best solution and bound of the
+/// one before, and is left out where these have met.
 class gain_search {
  public:
   /// Looks for a solution that gains more than `known`; without one `gain` is no more than that and
-  /// there are no points. Precondition: `budget >= 0`, `max_states > 0`.
-  void run(layer_fronts const& fronts, std::int64_t budget, std::size_t max_states,
-           std::int64_t known) {
-    begin(fronts, budget);
-    if (best_.gain > known) points_ = points_of_best();
-    best_.gain = std::max(best_.gain, known);
-    // Few states often suffice, and else what they find helps to drop others.
-    std::size_t const few = max_states / 4;
-    if (few != 0) decide_all(few);
-    if (few == 0 || best_.gain < bound_) decide_all(max_states - few);
+  /// there are no points. `time` is that of a solution without gain. Precondition: `budget >= 0`.
+  void run(layer_fronts const& fronts, std::int64_t time, std::int64_t budget,
+           gain_limits const& limits, std::int64_t known) {
+    bound(fronts, budget, limits.states, known);
+    if (gain_ < bound_) search_lists(time, limits);
   }
 
-  /// Only the bound of the linear relaxation.
-  void relax(layer_fronts const& fronts, std::int64_t budget) { begin(fronts, budget); }
+  /// The same in less time, without lists of partial solutions.
+  void bound(layer_fronts const& fronts, std::int64_t budget, std::size_t states,
+             std::int64_t known) {
+    fronts_ = &fronts;
+    budget_ = budget;
+    gain_ = known;
+    points_.clear();
+    relaxed_.solve(fronts, budget);
+    bound_ = std::max(known, relaxed_.bound());
+    if (relaxed_.gain() > known) {
+      relaxed_.write_points(fronts.size(), points_);
+      gain_ = relaxed_.gain();
+      if (gain_ < bound_) gain_ += exchange_.run(fronts, room_of(points_), points_);
+    }
+    if (gain_ < bound_) search_counts(states);
+  }
 
-  [[nodiscard]] std::int64_t gain() const { return best_.gain; }
+  /// The linear relaxation alone.
+  [[nodiscard]] hull_relaxation const& relax(layer_fronts const& fronts, std::int64_t budget) {
+    relaxed_.solve(fronts, budget);
+    return relaxed_;
+  }
+
+  [[nodiscard]] std::int64_t gain() const { return gain_; }
   /// No solution gains more.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
 
@@ -52,221 +68,54 @@ class gain_search {
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
-  struct state {
-    std::int64_t bytes;
-    std::int64_t gain;
-    std::int64_t ceiling;
-    /// The index of the state that it extends, shifted by 32 bits, and the point of the last layer.
-    std::uint64_t origin;
-  };
-
-  /// The points of the first `layers`, then the first `steps` steps of the others.
-  struct solution {
-    std::int64_t gain;
-    std::uint64_t origin;
-    std::size_t layers;
-    std::size_t steps;
-  };
-
-  /// A hull step of the layers that follow, and the sums over the steps before it.
-  struct rest_step {
-    std::int64_t bytes_before;
-    std::int64_t gain_before;
-    std::int64_t bytes;
-    std::int64_t gain;
-  };
-
-  /// The root of the search: nothing is decided yet.
-  void begin(layer_fronts const& fronts, std::int64_t budget) {
-    fronts_ = &fronts;
-    budget_ = budget;
-    points_.clear();
-    find_hull_steps(fronts, budget, steps_);
-    find_rest(0);
-    std::size_t step = rest_.size() - 1;
-    while (rest_[step].bytes_before > budget) --step;
-    rest_step const& broken = rest_[step];
-    best_ = {broken.gain_before, 0, 0, step};
-    bound_ = broken.gain_before +
-             static_cast<std::int64_t>(static_cast<int128>(broken.gain) *
-                                       (budget - broken.bytes_before) / broken.bytes);
-  }
-
-  /// Decides about one layer after the other, and betters the best solution and the bound.
-  void decide_all(std::size_t max_states) {
-    std::int64_t const gain_before = best_.gain;
-    tolerance_ = 0;
-    states_.assign(1, {0, 0, 0, 0});
-    origins_.assign(1, 0);
-    starts_.assign(1, 0);
-    for (std::uint32_t layer = 0; layer != fronts_->size() && !states_.empty(); ++layer) {
-      find_rest(layer + 1);
-      extend(layer);
-      if (extended_.size() > max_states) merge_neighbours(max_states);
-      states_.swap(extended_);
-      starts_.push_back(origins_.size());
-      for (state const& one : states_) origins_.push_back(one.origin);
-    }
-    std::int64_t ceiling = best_.gain;
-    for (state const& one : states_) ceiling = std::max(ceiling, one.ceiling);
-    bound_ = std::min(bound_, ceiling);
-    if (best_.gain > gain_before) points_ = points_of_best();
-    if (best_.gain < bound_ && !points_.empty()) {
-      best_.gain += exchange_.run(*fronts_, room_of_points(), points_);
-    }
-  }
-
-  /// The steps of the layers from `first` on, as far as they fit into the whole budget. The last
-  /// one is either the first that does not fit or a step that gains nothing.
-  void find_rest(std::uint32_t first) {
-    rest_.clear();
-    std::int64_t bytes = 0;
-    std::int64_t gain = 0;
-    for (hull_step const& step : steps_) {
-      if (step.layer < first) continue;
-      rest_.push_back({bytes, gain, step.bytes, step.gain});
-      if (step.bytes > budget_ - bytes) return;
-      bytes += step.bytes;
-      gain += step.gain;
-    }
-    rest_.push_back({bytes, gain, 1, 0});
-  }
-
-  /// The next state to which a point is added, and their bytes together.
-  struct head {
-    std::uint64_t bytes;
-    std::size_t index;
-  };
-
-  /// Every point of the layer added to every state, in the order of their bytes.
-  void extend(std::uint32_t layer) {
-    auto const front = (*fronts_)[layer];
-    auto const bytes_of = [&](std::size_t index, front_point const& point) {
-      return static_cast<std::uint64_t>(states_[index].bytes) +
-             static_cast<std::uint64_t>(point.bytes);
+  void search_counts(std::size_t states) {
+    auto const offer = [&](std::vector<std::uint32_t>& points) {
+      std::int64_t gain = 0;
+      for (std::size_t l = 0; l != points.size(); ++l) gain += (*fronts_)[l][points[l]].gain;
+      gain += exchange_.run(*fronts_, room_of(points), points);
+      keep(gain, points);
+      return gain_;
     };
-    extended_.clear();
-    heads_.clear();
-    for (front_point const& point : front) heads_.push_back({bytes_of(0, point), 0});
-    std::size_t step = rest_.size() - 1;
-    while (true) {
-      // A minimum without branches, as no processor can guess whose turn it is.
-      std::size_t least = 0;
-      std::uint64_t bytes = heads_[0].bytes;
-      for (std::size_t p = 1; p != heads_.size(); ++p) {
-        bool const is_less = heads_[p].bytes < bytes;
-        least = is_less ? p : least;
-        bytes = is_less ? heads_[p].bytes : bytes;
-      }
-      if (bytes > static_cast<std::uint64_t>(budget_)) return;
-      head& taken = heads_[least];
-      state const& from = states_[taken.index];
-      state const next{static_cast<std::int64_t>(bytes), from.gain + front[least].gain,
-                       from.ceiling + front[least].gain, taken.index << 32 | least};
-      ++taken.index;
-      taken.bytes = taken.index == states_.size() ? std::numeric_limits<std::uint64_t>::max()
-                                                  : bytes_of(taken.index, front[least]);
-      while (rest_[step].bytes_before > budget_ - next.bytes) --step;
-      offer(next, layer, step);
-    }
+    bound_ = std::min(bound_,
+                      counts_.run(*fronts_, budget_, relaxed_.broken(), gain_, 4 * states, offer));
   }
 
-  /// Keeps `next` unless it cannot lead to a better solution than the best or than the last state.
-  void offer(state const& next, std::uint32_t layer, std::size_t step) {
-    rest_step const& broken = rest_[step];
-    if (next.gain + broken.gain_before > best_.gain) {
-      best_ = {next.gain + broken.gain_before, next.origin, layer + std::size_t{1}, step};
-    }
-    std::int64_t const missing = best_.gain - (next.ceiling + broken.gain_before);
-    std::int64_t const room = budget_ - next.bytes - broken.bytes_before;
-    if (missing >= 0 && static_cast<int128>(broken.gain) * room <
-                            (static_cast<int128>(missing) + 1) * broken.bytes) {
-      return;
-    }
-    if (!extended_.empty() && next.gain <= extended_.back().gain) {
-      extended_.back().ceiling = std::max(extended_.back().ceiling, next.ceiling);
-    } else {
-      extended_.push_back(next);
-    }
-  }
-
-  /// Calls `visit(state, whether it begins a run)`. A run ends before a ceiling that is more than
-  /// `tolerance` above the gain of its first state.
-  template <class Visit>
-  static void for_runs(std::vector<state> const& states, std::int64_t tolerance,
-                       Visit const& visit) {
-    std::int64_t first_gain = 0;
-    for (state const& one : states) {
-      bool const begins = &one == states.data() || one.ceiling - first_gain > tolerance;
-      if (begins) first_gain = one.gain;
-      visit(one, begins);
-    }
-  }
-
-  /// Merges runs of states, as short ones as leave at most `max_states`.
-  void merge_neighbours(std::size_t max_states) {
-    auto const runs = [&] {
-      std::size_t count = 0;
-      for_runs(extended_, tolerance_, [&](state const&, bool begins) { count += begins ? 1 : 0; });
-      return count;
+  void search_lists(std::int64_t time, gain_limits const& limits) {
+    auto const is_enough = [&](std::int64_t gain) {
+      return static_cast<double>(bound_ - gain) <=
+             limits.tolerance * static_cast<double>(time - gain);
     };
-    std::int64_t const highest = std::ranges::max_element(extended_, {}, &state::ceiling)->ceiling;
-    std::int64_t const range = highest - extended_.front().gain;
-    // The list changes little from layer to layer, and so does the tolerance it needs.
-    if (tolerance_ == 0) tolerance_ = range / 64 / static_cast<std::int64_t>(extended_.size());
-    tolerance_ = std::min(tolerance_ - tolerance_ / 16, range);
-    while (runs() > max_states) tolerance_ += std::min(range - tolerance_, tolerance_ / 4 + 1);
-
-    std::size_t kept = 0;
-    for_runs(extended_, tolerance_, [&](state const& one, bool begins) {
-      if (begins) {
-        extended_[kept++] = one;
-      } else {
-        extended_[kept - 1].ceiling = std::max(extended_[kept - 1].ceiling, one.ceiling);
-      }
-    });
-    extended_.resize(kept);
+    lists_.run(*fronts_, budget_, relaxed_, limits.states, gain_, is_enough);
+    bound_ = std::min(bound_, lists_.bound());
+    if (lists_.points().empty()) return;
+    auto const points = lists_.points();
+    points_.assign(points.begin(), points.end());
+    gain_ = lists_.gain();
+    if (gain_ < bound_) gain_ += exchange_.run(*fronts_, room_of(points_), points_);
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> points_of_best() const {
-    std::vector<std::uint32_t> result(fronts_->size(), 0);
-    std::uint64_t origin = best_.origin;
-    for (std::size_t layer = best_.layers; layer != 0; --layer) {
-      result[layer - 1] = static_cast<std::uint32_t>(origin);
-      origin = origins_[starts_[layer - 1] + (origin >> 32)];
-    }
-    std::size_t left = best_.steps;
-    for (std::size_t s = 0; left != 0; ++s) {
-      if (steps_[s].layer < best_.layers) continue;
-      result[steps_[s].layer] = steps_[s].point;
-      --left;
-    }
-    return result;
+  void keep(std::int64_t gain, std::span<std::uint32_t const> points) {
+    if (gain <= gain_) return;
+    gain_ = gain;
+    points_.assign(points.begin(), points.end());
   }
 
-  [[nodiscard]] std::int64_t room_of_points() const {
+  /// What points leave of the budget.
+  [[nodiscard]] std::int64_t room_of(std::span<std::uint32_t const> points) const {
     std::int64_t room = budget_;
-    for (std::size_t layer = 0; layer != points_.size(); ++layer) {
-      room -= (*fronts_)[layer][points_[layer]].bytes;
-    }
+    for (std::size_t l = 0; l != points.size(); ++l) room -= (*fronts_)[l][points[l]].bytes;
     return room;
   }
 
   layer_fronts const* fronts_ = nullptr;
   std::int64_t budget_ = 0;
-  std::int64_t tolerance_ = 0;
+  std::int64_t gain_ = 0;
   std::int64_t bound_ = 0;
-  solution best_{};
-  std::vector<hull_step> steps_;
-  std::vector<rest_step> rest_;
-  std::vector<state> states_;
-  std::vector<state> extended_;
-  std::vector<head> heads_;
-  /// The origins of the states after each number of layers, and where those begin.
-  std::vector<std::uint64_t> origins_;
-  std::vector<std::size_t> starts_;
   std::vector<std::uint32_t> points_;
+  hull_relaxation relaxed_;
   point_exchange exchange_;
+  count_search counts_;
+  list_search lists_;
 };
 
 }  // namespace omnibal::inline v0::detail

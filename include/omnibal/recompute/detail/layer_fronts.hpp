@@ -22,12 +22,30 @@ struct front_point {
 };
 
 /// A front for each layer. Its points ascend strictly in bytes and in gain; the first is zero in
-/// both. The sum over the layers of the largest gains is a 64-bit integer.
+/// both.
 class layer_fronts {
  public:
   [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }
   [[nodiscard]] std::span<front_point const> operator[](std::size_t layer) const {
     return std::span(points_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
+  }
+  /// The sum over the layers of the largest gains.
+  [[nodiscard]] std::int64_t most_gain() const {
+    std::int64_t sum = 0;
+    for (std::size_t layer = 0; layer != size(); ++layer) sum += (*this)[layer].back().gain;
+    return sum;
+  }
+
+  /// Drops the points with more than `most_bytes`; the first ones stay.
+  void drop_above(std::int64_t most_bytes) {
+    std::size_t kept = 0;
+    for (std::size_t layer = 0, next = 0; layer != size(); ++layer) {
+      for (; next != offsets_[layer + 1]; ++next) {
+        if (points_[next].bytes <= most_bytes) points_[kept++] = points_[next];
+      }
+      offsets_[layer + 1] = kept;
+    }
+    points_.resize(kept);
   }
 
   void push(front_point const& point) { points_.push_back(point); }
@@ -57,15 +75,13 @@ struct hull_step {
          static_cast<int128>(right.gain) * left.bytes;
 }
 
-/// The steps of the hulls of all fronts without the points that exceed the budget, the steepest
-/// first, equal ones by layer and point.
-inline void find_hull_steps(layer_fronts const& fronts, std::int64_t budget,
-                            std::vector<hull_step>& steps) {
+/// The steps of the hulls of all fronts, the steepest first, equal ones by layer and point.
+inline void find_hull_steps(layer_fronts const& fronts, std::vector<hull_step>& steps) {
   steps.clear();
   for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
     auto const front = fronts[layer];
     std::size_t const first = steps.size();
-    for (std::uint32_t point = 1; point < front.size() && front[point].bytes <= budget; ++point) {
+    for (std::uint32_t point = 1; point != front.size(); ++point) {
       auto const step_from = [&](front_point const& corner) {
         return hull_step{front[point].bytes - corner.bytes, front[point].gain - corner.gain, layer,
                          point};

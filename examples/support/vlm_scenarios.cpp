@@ -1,0 +1,120 @@
+#include "vlm_scenarios.hpp"
+
+#include <omnibal/demand.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace examples {
+
+namespace {
+
+constexpr std::int64_t tokens_of_tile = 256;
+
+dataset with_tiles(dataset data, tile_mix tiles) {
+  if (tiles == tile_mix::no_text_alone) {
+    std::erase_if(data.samples, [](sample const& one) { return one.images == 0; });
+    return data;
+  }
+  for (sample& one : data.samples) {
+    std::int64_t const before = one.images;
+    if (tiles == tile_mix::at_most_one) one.images = std::min<std::int64_t>(before, 1);
+    if (tiles == tile_mix::halved) one.images = (before + 1) / 2;
+    if (tiles == tile_mix::doubled) one.images = 2 * before;
+    one.tokens = std::max<std::int64_t>(1, one.tokens + tokens_of_tile * (one.images - before));
+  }
+  return data;
+}
+
+/// Also makes random micro-batches as large as the groups where the capacity is given.
+vlm_samples samples_of(dataset const& data, vlm_scenario const& scenario, vlm_assumptions& assumed,
+                       std::uint64_t seed) {
+  if (scenario.capacity == omnibal::resources<2>{}) return choose_samples(data, assumed, seed);
+  vlm_samples result = fitting_samples(data, scenario.capacity);
+  auto const packed = omnibal::best_fit_decreasing(
+      result.samples, omnibal::demand_of(&sample::images, &sample::tokens), scenario.capacity);
+  std::size_t const groups = std::max<std::size_t>(packed.groups.size(), 1);
+  assumed.batch_samples = std::max<std::size_t>((result.samples.size() + groups / 2) / groups, 1);
+  return result;
+}
+
+template <class Change>
+vlm_scenario changed(std::string name, Change const& change) {
+  vlm_scenario result{std::move(name)};
+  change(result);
+  return result;
+}
+
+}  // namespace
+
+std::vector<vlm_scenario> vlm_scenarios() {
+  using given = vlm_scenario;
+  std::vector<vlm_scenario> result{{"as assumed"}};
+  auto const add = [&](std::string name, auto const& change) {
+    result.push_back(changed(std::move(name), change));
+  };
+  add("tiles: at most one", [](given& s) { s.tiles = tile_mix::at_most_one; });
+  add("tiles: halved", [](given& s) { s.tiles = tile_mix::halved; });
+  add("tiles: doubled", [](given& s) { s.tiles = tile_mix::doubled; });
+  add("tiles: no text alone", [](given& s) { s.tiles = tile_mix::no_text_alone; });
+  add("capacity: 9 images, 4096 tokens", [](given& s) { s.capacity = {9, 4096}; });
+  add("capacity: 12 images, 4096 tokens", [](given& s) { s.capacity = {12, 4096}; });
+  add("capacity: 24 images, 8192 tokens", [](given& s) { s.capacity = {24, 8192}; });
+  add("capacity: for 2 samples", [](given& s) { s.assumed.batch_samples = 2; });
+  add("capacity: for 3 samples", [](given& s) { s.assumed.batch_samples = 3; });
+  add("MFU: 40 % of the peak",
+      [](given& s) { s.assumed.device.flops_per_second = 124'800'000'000'000; });
+  add("MFU: 60 % of the peak",
+      [](given& s) { s.assumed.device.flops_per_second = 187'200'000'000'000; });
+  add("MFU: 1.5 TB/s for other work",
+      [](given& s) { s.assumed.device.bytes_per_second = 1'500'000'000'000; });
+  add("micro-batches: 4", [](given& s) { s.assumed.micro_batches = 4; });
+  add("micro-batches: 8", [](given& s) { s.assumed.micro_batches = 8; });
+  add("micro-batches: 32", [](given& s) { s.assumed.micro_batches = 32; });
+  add("memory: 64 GB", [](given& s) { s.assumed.memory_bytes = 64'000'000'000; });
+  add("memory: 96 GB", [](given& s) { s.assumed.memory_bytes = 96'000'000'000; });
+  add("links: 25 GB/s between stages", [](given& s) { s.link_bytes_per_second = 25'000'000'000; });
+  add("padding: none in random batches", [](given& s) { s.padding = text_padding::none; });
+  add("stages: 8", [](given& s) {
+    s.assumed.stages = 8;
+    s.assumed.data_ranks = 4;
+  });
+  return result;
+}
+
+double planned_scenario::samples_of_lever(std::size_t lever) const {
+  return static_cast<double>(
+      examples::samples_of(lever == 0 ? plan.first_data : plan.balanced_data));
+}
+
+double planned_scenario::gpu_seconds(std::size_t lever) const {
+  auto const nanoseconds = static_cast<double>(plan.levers[lever].estimate.nanoseconds);
+  return nanoseconds * 1e-9 * assumed.gpus() / samples_of_lever(lever);
+}
+
+planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
+                               omnibal::vision_language_model const& model, std::uint64_t seed) {
+  planned_scenario result;
+  vlm_assumptions& assumed = result.assumed;
+  assumed = scenario.assumed;
+  result.samples = samples_of(with_tiles(data, scenario.tiles), scenario, assumed, seed);
+  result.cost = {padded(model, assumed.tensor_ranks), assumed.degrees()};
+  result.machine = {.stages = assumed.stages,
+                    .memory_bytes = {assumed.memory_bytes},
+                    .reserve_bytes = {assumed.reserve_bytes},
+                    .device = assumed.device,
+                    .link_bytes_per_second = scenario.link_bytes_per_second};
+  auto const first = [&](vlm_samples const& from) {
+    return random_batches(from, assumed, scenario.padding, seed);
+  };
+  auto const balanced = [&](vlm_samples const& from) {
+    return packed_batches(from, assumed, seed);
+  };
+  result.plan = omnibal::plan_training(result.samples, result.machine,
+                                       {.micro_batches = assumed.micro_batches}, first, balanced,
+                                       result.cost);
+  return result;
+}
+
+}  // namespace examples

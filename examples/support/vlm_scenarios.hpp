@@ -1,0 +1,61 @@
+#pragma once
+
+/// \file
+/// What plan_vlm plans for: its assumptions, and others, one changed at a time.
+
+#include "dataset.hpp"
+#include "vlm_assumptions.hpp"
+#include "vlm_training.hpp"
+
+#include <omnibal/cost/vision_language_model.hpp>
+#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/plan_training.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace examples {
+
+/// How many tiles the samples have.
+enum class tile_mix { as_given, at_most_one, halved, doubled, no_text_alone };
+
+struct vlm_scenario {
+  std::string name;
+  vlm_assumptions assumed{};
+  tile_mix tiles = tile_mix::as_given;
+  /// Images and tokens of a group. Zero: chosen for the samples of a random micro-batch; else a
+  /// random micro-batch has the mean number of samples of a group.
+  omnibal::resources<2> capacity{};
+  text_padding padding = text_padding::to_longest;
+  /// Between neighbouring stages; the default takes no time.
+  std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
+};
+
+/// The assumptions alone, then each with one of them changed.
+[[nodiscard]] std::vector<vlm_scenario> vlm_scenarios();
+
+using vlm_plan = omnibal::training_plan<vlm_batch>;
+
+/// What the levers give for a model.
+struct planned_scenario {
+  vlm_assumptions assumed;
+  vlm_samples samples;
+  vlm_cost cost;
+  omnibal::pipeline_machine machine;
+  vlm_plan plan;
+
+  /// GPU seconds for a sample, or zero where no plan fits the memory.
+  [[nodiscard]] double gpu_seconds(std::size_t lever) const;
+  /// The samples of all steps that the estimate of a lever is for.
+  [[nodiscard]] double samples_of_lever(std::size_t lever) const;
+};
+
+[[nodiscard]] planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
+                                             omnibal::vision_language_model const& model,
+                                             std::uint64_t seed);
+
+}  // namespace examples

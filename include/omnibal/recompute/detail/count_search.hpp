@@ -1,0 +1,186 @@
+#pragma once
+
+/// \file
+/// The largest gain for a budget, by how many layers of a kind take each point.
+
+#include <omnibal/config.hpp>
+#include <omnibal/recompute/detail/byte_prices.hpp>
+#include <omnibal/recompute/detail/counted_solution.hpp>
+#include <omnibal/recompute/detail/kind_counts.hpp>
+#include <omnibal/recompute/detail/layer_fronts.hpp>
+#include <omnibal/recompute/detail/layer_kinds.hpp>
+#include <omnibal/recompute/detail/loss_table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The linear relaxation takes parts of layers; of many layers that are nearly equal that is nearly
+/// all that separates it from the best solution. So the numbers of layers of each kind that take
+/// each point are decided first. Few of them can lead to a better solution than a known one, and
+/// for each of these the best price of a byte gives a bound and a solution close to it.
+class count_search {
+ public:
+  /// Looks for solutions that gain more than `known`. `broken` is the step of the linear relaxation
+  /// that is taken in part. `offer(points)` gets solutions within the budget and returns the gain of
+  /// the best one so far. The result is a gain that no solution exceeds, or the largest number where
+  /// there are too many counts.
+  template <class Offer>
+  [[nodiscard]] std::int64_t run(layer_fronts const& fronts, std::int64_t budget,
+                                 hull_step const& broken, std::int64_t known,
+                                 std::size_t most_counts, Offer const& offer) {
+    constexpr std::int64_t nothing = std::numeric_limits<std::int64_t>::max();
+    if (!prices_.set(broken, fronts.size(), budget, fronts.most_gain())) return nothing;
+    if (!table_.fill(fronts, budget, prices_, known)) return known;
+    if (!kinds_.find(fronts, table_.free_layers(), most_counts)) return nothing;
+    if (!combine_kinds(most_counts)) return nothing;
+    fronts_ = &fronts;
+    budget_ = budget;
+    rank_combinations();
+    return price_combinations(known, offer);
+  }
+
+ private:
+  /// Counts for some kinds: those for all but the last, and those for the last.
+  struct combination {
+    price_losses losses;
+    std::uint32_t before;
+    std::uint32_t counts;
+  };
+
+  /// Of all kinds.
+  struct candidate {
+    std::int64_t unused_slack;
+    std::uint32_t combination;
+    /// The price at which least slack is unused.
+    std::uint32_t price;
+  };
+
+  static constexpr std::size_t most_priced = 8;
+  static constexpr int most_rounds = 10;
+
+  [[nodiscard]] bool combine_kinds(std::size_t most_counts) {
+    counts_.resize(std::max(counts_.size(), kinds_.size()));
+    levels_.resize(std::max(levels_.size(), kinds_.size() + 1));
+    levels_[0].assign(1, {{}, 0, 0});
+    for (std::size_t k = 0; k != kinds_.size(); ++k) {
+      if (!counts_[k].list(table_, kinds_[k], most_counts)) return false;
+      auto const counts = counts_[k].counts();
+      auto const& before = levels_[k];
+      auto& made = levels_[k + 1];
+      made.clear();
+      for (std::uint32_t b = 0; b != before.size(); ++b) {
+        for (std::uint32_t c = 0; c != counts.size(); ++c) {
+          combination next{before[b].losses, b, c};
+          add_losses(next.losses, counts[c].losses);
+          if (exceeds(next.losses, table_.slack())) continue;
+          if (made.size() == most_counts) return false;
+          made.push_back(next);
+        }
+      }
+    }
+    return true;
+  }
+
+  /// The most promising ones first.
+  void rank_combinations() {
+    candidates_.clear();
+    auto const& all = levels_[kinds_.size()];
+    for (std::uint32_t i = 0; i != all.size(); ++i) {
+      candidate made{std::numeric_limits<std::int64_t>::max(), i, 0};
+      for (std::uint32_t m = 0; m != byte_prices::count; ++m) {
+        std::int64_t const unused = table_.slack()[m] - all[i].losses[m];
+        if (unused >= made.unused_slack) continue;
+        made.unused_slack = unused;
+        made.price = m;
+      }
+      candidates_.push_back(made);
+    }
+    std::sort(
+        candidates_.begin(), candidates_.end(), [](candidate const& left, candidate const& right) {
+          return left.unused_slack != right.unused_slack ? left.unused_slack > right.unused_slack
+                                                         : left.combination < right.combination;
+        });
+  }
+
+  template <class Offer>
+  [[nodiscard]] std::int64_t price_combinations(std::int64_t known, Offer const& offer) {
+    std::int64_t best = known;
+    std::int64_t bound = known;
+    for (std::size_t i = 0; i != candidates_.size(); ++i) {
+      candidate const& one = candidates_[i];
+      int128 least = prices_.scaled(known) + prices_.scaled(1) + table_.gain_of(one.unused_slack);
+      std::int64_t const unpriced = prices_.whole_gain(least);
+      if (unpriced <= std::max(best, bound)) break;
+      if (i == most_priced) {
+        bound = unpriced;
+        break;
+      }
+      if (find_price(one, best, least)) best = std::max(best, offer(points_));
+      bound = std::max(bound, prices_.whole_gain(least));
+    }
+    return std::max(best, bound);
+  }
+
+  /// Lowers `least` to what no solution with these counts exceeds, by bisection over the price.
+  /// False where no solution within the budget was met on the way, else `points_` is the last one.
+  [[nodiscard]] bool find_price(candidate const& one, std::int64_t best, int128& least) {
+    bool is_found = false;
+    auto const fits_at = [&](int128 price) {
+      solve(one.combination, price);
+      least = std::min(least, solution_.bound());
+      if (solution_.bytes() > budget_) return false;
+      auto const points = solution_.points();
+      points_.assign(points.begin(), points.end());
+      is_found = true;
+      return true;
+    };
+    auto const is_done = [&] { return prices_.whole_gain(least) <= best; };
+
+    std::size_t const last = byte_prices::count - 1;
+    int128 low = prices_[one.price];
+    int128 high = low;
+    if (fits_at(high)) {
+      low = prices_[std::max<std::size_t>(one.price, 1) - 1];
+      if (one.price <= 1 && !is_done() && fits_at(low)) high = low;
+    } else {
+      high = one.price != last ? prices_[one.price + 1] : prices_.extreme();
+      if (one.price == last && !is_done()) static_cast<void>(fits_at(high));
+    }
+    for (int round = 0; round != most_rounds && high - low > 1 && !is_done(); ++round) {
+      int128 const middle = low + (high - low) / 2;
+      (fits_at(middle) ? high : low) = middle;
+    }
+    return is_found;
+  }
+
+  void solve(std::uint32_t combined, int128 price) {
+    solution_.begin(*fronts_, prices_, price, budget_);
+    for (auto const& fixed : table_.fixed_layers()) solution_.take(fixed.layer, fixed.point);
+    for (std::size_t k = kinds_.size(); k-- != 0;) {
+      combination const& one = levels_[k + 1][combined];
+      kind_counts const& counts = counts_[k];
+      solution_.take_counted(kinds_[k], counts.ranked_points(),
+                             counts.numbers(counts.counts()[one.counts]));
+      combined = one.before;
+    }
+  }
+
+  layer_fronts const* fronts_ = nullptr;
+  std::int64_t budget_ = 0;
+  byte_prices prices_;
+  loss_table table_;
+  layer_kinds kinds_;
+  std::vector<kind_counts> counts_;
+  std::vector<std::vector<combination>> levels_;
+  std::vector<candidate> candidates_;
+  counted_solution solution_;
+  std::vector<std::uint32_t> points_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,219 @@
+#pragma once
+
+/// \file
+/// How many layers of a kind take each point.
+
+#include <omnibal/config.hpp>
+#include <omnibal/recompute/detail/loss_table.hpp>
+#include <omnibal/recompute/detail/smallest_sums.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Numbers of layers for each point, with no more than what these lose together at each price.
+struct layer_counts {
+  price_losses losses;
+  /// The place of the first number in `kind_counts::numbers`.
+  std::size_t first;
+};
+
+/// All counts that lose no more than a slack.
+///
+/// Two points compete for most layers: the main one and the second one, those that lose least in
+/// all. With `c` layers at the second point and the others at the main one, the least loss is known
+/// from the sorted differences of the two. The other points are rare: the loss of a layer there, as
+/// if one more or one less layer at the second point cost the difference at place `c`, is a bound
+/// for any number of them.
+class kind_counts {
+ public:
+  /// False where there are more than `most`.
+  [[nodiscard]] bool list(loss_table const& table, std::span<std::uint32_t const> layers,
+                          std::size_t most) {
+    size_ = layers.size();
+    load(table, layers);
+    rank_points();
+    counts_.clear();
+    numbers_.clear();
+    range const seconds = find_seconds(table.slack());
+    for (std::size_t c = seconds.first; c < seconds.last; ++c) {
+      std::size_t const begin = counts_.size();
+      push_seconds(c);
+      price_losses left = table.slack();
+      for (std::size_t r = 2; r < ranked_.size(); ++r) find_extra(r, c, left);
+      for (std::size_t r = 2; r < ranked_.size(); ++r) {
+        if (!push_rare(r, begin, left, most)) return false;
+      }
+      auto const first = counts_.begin() + static_cast<std::ptrdiff_t>(begin);
+      auto const is_out = [&](layer_counts const& one) {
+        return exceeds(one.losses, table.slack());
+      };
+      counts_.erase(std::remove_if(first, counts_.end(), is_out), counts_.end());
+      if (counts_.size() > most) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::span<layer_counts const> counts() const { return counts_; }
+  /// One for each point.
+  [[nodiscard]] std::span<std::uint32_t const> numbers(layer_counts const& one) const {
+    return std::span(numbers_).subspan(one.first, ranked_.size());
+  }
+  /// The points: main, second, the rare ones.
+  [[nodiscard]] std::span<std::uint32_t const> ranked_points() const { return ranked_; }
+
+ private:
+  static constexpr std::size_t prices = byte_prices::count;
+
+  struct range {
+    std::size_t first;
+    std::size_t last;
+  };
+
+  [[nodiscard]] std::span<std::int64_t> losses(std::size_t price, std::size_t point) {
+    return std::span(losses_).subspan((price * ranked_.size() + point) * size_, size_);
+  }
+
+  void load(loss_table const& table, std::span<std::uint32_t const> layers) {
+    ranked_.resize(table[layers[0]].size());
+    losses_.resize(prices * ranked_.size() * size_);
+    for (std::size_t i = 0; i != size_; ++i) {
+      auto const points = table[layers[i]];
+      for (std::size_t p = 0; p != points.size(); ++p) {
+        for (std::size_t m = 0; m != prices; ++m) losses(m, p)[i] = points[p][m];
+      }
+    }
+  }
+
+  void rank_points() {
+    std::iota(ranked_.begin(), ranked_.end(), 0u);
+    totals_.clear();
+    for (std::uint32_t const point : ranked_) {
+      auto const all = losses(byte_prices::middle, point);
+      totals_.push_back(std::accumulate(all.begin(), all.end(), std::int64_t{0}));
+    }
+    std::sort(ranked_.begin(), ranked_.end(), [&](std::uint32_t left, std::uint32_t right) {
+      return totals_[left] != totals_[right] ? totals_[left] < totals_[right] : left < right;
+    });
+  }
+
+  /// The numbers of layers at the second point that are within the slack, whatever the others do.
+  /// Leaves the sorted differences between the second and the main point, and their sums.
+  [[nodiscard]] range find_seconds(price_losses const& slack) {
+    range result{0, size_ + 1};
+    for (std::size_t m = 0; m != prices; ++m) {
+      auto const main = losses(m, ranked_[0]);
+      auto const second = losses(m, ranked_[1]);
+      others_.assign(main.begin(), main.end());
+      sort_differences(second, others_, differences_[m], sums_[m]);
+      if (ranked_.size() == 2) {
+        shrink(sums_[m], slack[m], result);
+        continue;
+      }
+      for (std::size_t r = 2; r != ranked_.size(); ++r) {
+        auto const rare = losses(m, ranked_[r]);
+        for (std::size_t i = 0; i != size_; ++i) others_[i] = std::min(others_[i], rare[i]);
+      }
+      sort_differences(second, others_, scratch_, scratch_sums_);
+      shrink(scratch_sums_, slack[m], result);
+    }
+    return result;
+  }
+
+  /// `sums[c]` is the least loss with `c` layers on the left side and the others on the right one.
+  static void sort_differences(std::span<std::int64_t const> left,
+                               std::span<std::int64_t const> right,
+                               std::vector<std::int64_t>& differences,
+                               std::vector<std::int64_t>& sums) {
+    differences.clear();
+    for (std::size_t i = 0; i != left.size(); ++i) differences.push_back(left[i] - right[i]);
+    std::sort(differences.begin(), differences.end());
+    sums.assign(1, std::accumulate(right.begin(), right.end(), std::int64_t{0}));
+    for (std::int64_t const one : differences) sums.push_back(sums.back() + one);
+  }
+
+  /// The sums are convex: those within the slack are neighbours.
+  static void shrink(std::vector<std::int64_t> const& sums, std::int64_t slack, range& result) {
+    while (result.first < result.last && sums[result.first] > slack) ++result.first;
+    while (result.first < result.last && sums[result.last - 1] > slack) --result.last;
+  }
+
+  void push_seconds(std::size_t seconds) {
+    layer_counts made{{}, numbers_.size()};
+    for (std::size_t m = 0; m != prices; ++m) made.losses[m] = sums_[m][seconds];
+    numbers_.resize(numbers_.size() + ranked_.size(), 0);
+    numbers_[made.first + ranked_[0]] = static_cast<std::uint32_t>(size_ - seconds);
+    numbers_[made.first + ranked_[1]] = static_cast<std::uint32_t>(seconds);
+    counts_.push_back(made);
+  }
+
+  /// Finds what each layer loses more at a rare point, and adds to `left` what this can save at most.
+  void find_extra(std::size_t rank, std::size_t seconds, price_losses& left) {
+    extra_.resize(std::max(extra_.size(), rank + 1));
+    for (std::size_t m = 0; m != prices; ++m) {
+      smallest_sums& extra = extra_[rank][m];
+      std::int64_t const place = differences_[m][std::min(seconds, size_ - 1)];
+      auto const main = losses(m, ranked_[0]);
+      auto const second = losses(m, ranked_[1]);
+      auto const rare = losses(m, ranked_[rank]);
+      extra.clear();
+      for (std::size_t i = 0; i != size_; ++i) {
+        extra.push(rare[i] - std::min(main[i], second[i] - place));
+      }
+      left[m] -= extra.least();
+    }
+  }
+
+  /// Adds to each of the counts from `begin` on those with layers at a rare point instead of the
+  /// main one. `left` is the slack with what this and the following rare points can save.
+  [[nodiscard]] bool push_rare(std::size_t rank, std::size_t begin, price_losses& left,
+                               std::size_t most) {
+    auto& extra = extra_[rank];
+    for (std::size_t m = 0; m != prices; ++m) left[m] += extra[m].least();
+    std::uint32_t const point = ranked_[rank];
+    std::size_t const end = counts_.size();
+    for (std::size_t from = begin; from != end; ++from) {
+      std::uint32_t const mains = numbers_[counts_[from].first + ranked_[0]];
+      for (std::uint32_t number = 1; number <= mains; ++number) {
+        layer_counts made = counts_[from];
+        bool is_last = false;
+        for (std::size_t m = 0; m != prices; ++m) {
+          made.losses[m] += extra[m].sum(number);
+          is_last |= made.losses[m] > left[m] && extra[m].sum(number) >= extra[m].sum(number - 1);
+        }
+        if (is_last) break;
+        if (counts_.size() > 2 * most) return false;
+        made.first = numbers_.size();
+        for (std::size_t p = 0; p != ranked_.size(); ++p) {
+          numbers_.push_back(numbers_[counts_[from].first + p]);
+        }
+        numbers_[made.first + point] = number;
+        numbers_[made.first + ranked_[0]] -= number;
+        counts_.push_back(made);
+      }
+    }
+    return true;
+  }
+
+  std::size_t size_ = 0;
+  std::vector<std::uint32_t> ranked_;
+  std::vector<std::int64_t> losses_;
+  std::vector<std::int64_t> totals_;
+  std::vector<std::int64_t> others_;
+  std::array<std::vector<std::int64_t>, prices> differences_;
+  std::array<std::vector<std::int64_t>, prices> sums_;
+  std::vector<std::int64_t> scratch_;
+  std::vector<std::int64_t> scratch_sums_;
+  /// By rank and price.
+  std::vector<std::array<smallest_sums, prices>> extra_;
+  std::vector<layer_counts> counts_;
+  std::vector<std::uint32_t> numbers_;
+};
+
+}  // namespace omnibal::inline v0::detail
