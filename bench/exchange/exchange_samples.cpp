@@ -11,7 +11,9 @@
 #include <omnibal/exchange/exchange_samples.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/rng/permutation.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -88,30 +90,63 @@ void all_to_all_v(benchmark::State& state) {
                "ratio", 1 / 0.7}});
 }
 
-/// Samples of 64 KiB, all of which change their rank.
-void exchange_samples(benchmark::State& state) {
-  std::size_t const bytes = bench::size_of(state);
-  std::size_t const row = 65'536;
-  auto const samples = static_cast<std::uint32_t>((bytes + row - 1) / row);
+/// Both ranks get the samples of the other one, in a random order.
+omnibal::exchange_plan swapping_plan(std::uint32_t samples_of_rank) {
   auto const all_leave = [](auto const& costs, std::size_t, auto const&) {
-    omnibal::grouping parts;
     auto const half = static_cast<std::uint32_t>(costs.size() / 2);
-    for (std::uint32_t i = half; i != 2 * half; ++i) parts.push(i);
+    omnibal::rng::permutation const order(half, 1);
+    omnibal::grouping parts;
+    for (std::uint32_t i = 0; i != half; ++i) {
+      parts.push(half + static_cast<std::uint32_t>(order(i)));
+    }
     parts.close();
-    for (std::uint32_t i = 0; i != half; ++i) parts.push(i);
+    for (std::uint32_t i = 0; i != half; ++i) parts.push(static_cast<std::uint32_t>(order(i)));
     parts.close();
     return parts;
   };
-  std::vector<int> const nothing(2 * samples, 0);
+  std::vector<int> const nothing(2 * samples_of_rank, 0);
   // Without bytes the placement leaves the parts where they are.
-  auto const plan = omnibal::make_plan(std::vector<std::uint32_t>{0, samples, 2 * samples}, nothing,
-                                       nothing, {}, all_leave);
-  compare_with_copies(state, samples * row, [&](thread_communicator& comm) {
+  return omnibal::make_plan(std::vector<std::uint32_t>{0, samples_of_rank, 2 * samples_of_rank},
+                            nothing, nothing, {}, all_leave);
+}
+
+/// Samples of 32 to 96 KiB, all of which change their rank, into memory that is kept.
+void exchange_samples(benchmark::State& state) {
+  std::size_t const bytes = bench::size_of(state);
+  constexpr std::size_t mean_row = 65'536;
+  auto const samples = static_cast<std::uint32_t>(std::max<std::size_t>(bytes / mean_row, 1));
+  auto const plan = swapping_plan(samples);
+  std::size_t const even_row = bytes / samples;
+  compare_with_copies(state, samples * even_row, [&](thread_communicator& comm) {
     omnibal::ragged<std::byte> local;
     for (std::uint32_t i = 0; i != samples; ++i) {
+      // Pairs of a shorter and a longer one, of which the last may lack the longer one.
+      std::size_t const change = i == samples - 1 && i % 2 == 0 ? 0 : even_row / 64 * (i % 32);
+      std::size_t const row =
+          i % 2 == 0 ? even_row - change : even_row + even_row / 64 * ((i - 1) % 32);
       local.push(std::vector<std::byte>(row, std::byte{1}));
     }
     return [&comm, &plan, local = std::move(local), out = omnibal::ragged<std::byte>(),
+            workspace = omnibal::exchange_workspace()]() mutable {
+      omnibal::exchange_samples(comm, plan, local, out, workspace);
+    };
+  });
+  if (bytes < std::size_t{64} << 20) return;
+  bench::make_promises(state, {{"exchange_samples of two threads / two copies, " +
+                                    std::to_string(bytes) + " bytes each",
+                                "ratio", 1 / 0.7}});
+}
+
+/// Samples of one size, known to the compiler.
+template <std::size_t Bytes>
+void exchange_blocks(benchmark::State& state) {
+  struct block {
+    std::byte bytes[Bytes];
+  };
+  auto const samples = static_cast<std::uint32_t>((bench::size_of(state) + Bytes - 1) / Bytes);
+  auto const plan = swapping_plan(samples);
+  compare_with_copies(state, samples * Bytes, [&](thread_communicator& comm) {
+    return [&comm, &plan, local = std::vector<block>(samples), out = std::vector<block>(),
             workspace = omnibal::exchange_workspace()]() mutable {
       omnibal::exchange_samples(comm, plan, local, out, workspace);
     };
@@ -125,5 +160,7 @@ void byte_sizes(benchmark::internal::Benchmark* made) {
 
 BENCHMARK(all_to_all_v)->Apply(byte_sizes);
 BENCHMARK(exchange_samples)->Apply(byte_sizes);
+BENCHMARK(exchange_blocks<16>)->Apply(byte_sizes);
+BENCHMARK(exchange_blocks<4096>)->Apply(byte_sizes);
 
 }  // namespace

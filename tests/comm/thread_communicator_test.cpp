@@ -139,6 +139,22 @@ TEST_CASE("different collectives and sizes that do not match are an error on all
       std::vector<std::byte> out(comm.size());
       comm.all_to_all_v(in, counts, out, counts);
     }));
+    // Pieces with other bytes than are wanted, and more counts of pieces than there are.
+    CHECK(all_fail(ranks, [](thread_communicator& comm) {
+      std::vector<std::byte> bytes(comm.size() + 1);
+      std::span<std::byte> const all(bytes);
+      std::vector<omnibal::sent_piece> sent(comm.size(), all.first(1));
+      if (comm.rank() == 0) sent.back() = all.first(2);
+      std::vector<omnibal::received_piece> received;
+      for (std::size_t r = 0; r != comm.size(); ++r) received.push_back(all.subspan(r, 1));
+      std::vector<std::uint64_t> const counts(comm.size(), 1);
+      comm.all_to_all_pieces(sent, counts, received, counts);
+    }));
+    CHECK(all_fail(ranks, [](thread_communicator& comm) {
+      std::vector<std::uint64_t> counts(comm.size(), 0);
+      if (comm.rank() == 1) counts[0] = 1;
+      comm.all_to_all_pieces({}, counts, {}, counts);
+    }));
     // Different collectives.
     CHECK(all_fail(ranks, [](thread_communicator& comm) {
       std::vector<std::byte> in(comm.size());

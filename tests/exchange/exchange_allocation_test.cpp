@@ -6,6 +6,7 @@
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>
 #include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/exchange/orchestrate.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include <catch.hpp>
@@ -76,6 +78,40 @@ TEST_CASE("a training loop allocates nothing once it has seen the largest step")
   CHECK(lengths.lengths().values().size() == 400);
 }
 
+TEST_CASE("the phases of a training loop allocate nothing once they have seen the largest step") {
+  struct sample {
+    std::int64_t text;
+    std::vector<std::int64_t> images;
+  };
+  std::vector<sample> samples(150);
+  for (std::size_t i = 0; i != samples.size(); ++i) {
+    samples[i] = {static_cast<std::int64_t>(i * 37 % 101),
+                  std::vector<std::int64_t>(i % 4, static_cast<std::int64_t>(i * 13 % 29))};
+  }
+  auto const length = [](std::int64_t value) { return value; };
+  auto const images = [](sample const& s) -> std::vector<std::int64_t> const& { return s.images; };
+  auto const as_double = [](std::int64_t value) { return 0.5 * static_cast<double>(value); };
+  omnibal::language_phase const language{&sample::text, &sample::text};
+  std::tuple const encoders{omnibal::encoder_phase{images, length, length, length},
+                            omnibal::encoder_phase{images, as_double, length, length}};
+  mirrored_rank const comm;
+  omnibal::orchestrate_workspace<2> workspace;
+  std::uint64_t digest = 0;
+  auto const step = [&] {
+    digest = omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2},
+                                  omnibal::keep_home, workspace)
+                 .digest();
+  };
+  step();
+  CHECK(test::allocations_of(step) == 0);
+  CHECK(digest ==
+        omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2}).digest());
+  CHECK(workspace.plans().encoders[1].inputs.sample_count() != 0);
+  // Fewer samples take no more memory.
+  samples.resize(100);
+  CHECK(test::allocations_of(step) == 0);
+}
+
 TEST_CASE("a simulation allocates nothing once it has seen the largest batch") {
   std::vector<std::uint32_t> offsets;
   for (std::uint32_t r = 0; r <= 100; ++r) offsets.push_back(20 * r);
@@ -84,11 +120,11 @@ TEST_CASE("a simulation allocates nothing once it has seen the largest batch") {
   omnibal::plan_workspace<1> workspace;
   std::int64_t moved = 0;
   auto const step = [&] {
-    moved +=
-        omnibal::make_plan(offsets, cost, cost, {.tolerance = 0.02}, omnibal::keep_home, workspace)
-            .moved_bytes();
+    moved += omnibal::make_plan(offsets, cost, cost, {.ranks_per_node = 8, .tolerance = 0.02},
+                                omnibal::keep_home, workspace)
+                 .moved_bytes();
   };
-  step();
+  for (; turn != 5; ++turn) step();
   CHECK(test::allocations_of(step) == 0);
   CHECK(moved != 0);
 }

@@ -2,6 +2,7 @@
 
 #include "watchdog.hpp"
 
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
@@ -12,6 +13,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -32,16 +34,60 @@ TEST_CASE("exchanges do what they promise on one rank and on threads") {
   });
 }
 
+namespace {
+
+/// Ranks that exchange what was collected, not pieces of memory.
+class collecting_ranks {
+ public:
+  explicit collecting_ranks(omnibal::thread_communicator& comm) : comm_(&comm) {}
+  std::size_t rank() const { return comm_->rank(); }
+  std::size_t size() const { return comm_->size(); }
+  void all_gather(std::span<std::byte const> in, std::span<std::byte> out) const {
+    comm_->all_gather(in, out);
+  }
+  void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
+                    std::span<std::byte> out, std::span<std::uint64_t const> receive_counts) const {
+    comm_->all_to_all_v(in, send_counts, out, receive_counts);
+  }
+
+ private:
+  omnibal::thread_communicator* comm_;
+};
+static_assert(omnibal::exchanging_communicator<collecting_ranks>);
+static_assert(!omnibal::piecewise_communicator<collecting_ranks>);
+static_assert(omnibal::piecewise_communicator<omnibal::thread_communicator>);
+
+}  // namespace
+
+TEST_CASE("exchanges do the same where the communicator takes no pieces") {
+  test::watchdog const limit;
+  test::for_each_exchange_body([](std::string const& name, auto const& body) {
+    INFO(name);
+    for (std::size_t const ranks : {1u, 2u, 5u}) {
+      INFO(ranks << " ranks");
+      CHECK_NOTHROW(
+          omnibal::thread_communicator::run(ranks, [&](omnibal::thread_communicator& comm) {
+            collecting_ranks plain(comm);
+            body(plain);
+          }));
+    }
+  });
+}
+
 TEST_CASE("a thousand rounds of exchanges and their inverses are the identity") {
   test::watchdog const limit;
+  omnibal::self_communicator self;
+  CHECK_NOTHROW(test::exchange_many_rounds(self, 1000));
   CHECK_NOTHROW(omnibal::thread_communicator::run(
       4, [](omnibal::thread_communicator& comm) { test::exchange_many_rounds(comm, 1000); }));
 }
 
 TEST_CASE("payloads of 64 MiB") {
   test::watchdog const limit;
+  omnibal::self_communicator self;
+  CHECK_NOTHROW(test::exchange_payloads_of(self, std::size_t{64} << 20));
   CHECK_NOTHROW(omnibal::thread_communicator::run(2, [](omnibal::thread_communicator& comm) {
-    test::exchange_large_payloads(comm, std::size_t{64} << 20);
+    test::exchange_payloads_of(comm, std::size_t{64} << 20);
   }));
 }
 

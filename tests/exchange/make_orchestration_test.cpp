@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -71,7 +72,25 @@ TEST_CASE("every phase has its own even arrangement, and outputs travel once") {
   omnibal::exchange_options const options{.ranks_per_node = 4};
 
   auto const plans = make_orchestration(offsets, {text, text}, measures, options);
-  CHECK(plans.samples == omnibal::make_plan(offsets, text, text, options));
+  // The outputs of a sample's pieces move with it.
+  numbers travelling = text;
+  for (auto const& e : encoders) {
+    std::size_t piece = 0;
+    for (std::size_t s = 0; s != samples; ++s) {
+      for (std::uint32_t k = 0; k != e.counts[s]; ++k) travelling[s] += e.output_bytes[piece++];
+    }
+  }
+  CHECK(plans.samples == omnibal::make_plan(offsets, text, travelling, options));
+  std::int64_t moved_text = 0;
+  std::int64_t moved_across = 0;
+  for (std::uint32_t s = 0; s != samples; ++s) {
+    std::size_t const from = plans.samples.home_of(s);
+    std::size_t const to = plans.samples.destination_of(s);
+    if (from != to) moved_text += text[s];
+    if (from / 4 != to / 4) moved_across += text[s];
+  }
+  CHECK(plans.samples.moved_bytes() == moved_text);
+  CHECK(plans.samples.moved_bytes_across_nodes() == moved_across);
   REQUIRE(plans.encoders.size() == 2);
   for (std::size_t e = 0; e != 2; ++e) {
     auto const& routes = plans.encoders[e];
@@ -82,6 +101,22 @@ TEST_CASE("every phase has its own even arrangement, and outputs travel once") {
     double const bound = std::max(
         mean, static_cast<double>(*std::max_element(measured.costs.begin(), measured.costs.end())));
     CHECK(static_cast<double>(largest_load(routes.inputs, measured.costs)) <= 1.02 * bound);
+
+    numbers both = measured.bytes;
+    for (std::size_t p = 0; p != both.size(); ++p) both[p] += measured.output_bytes[p];
+    std::vector<std::uint32_t> piece_offsets{0};
+    for (std::uint32_t s = 0, r = 0, pieces = 0; r != ranks; ++r) {
+      for (; s != offsets[r + 1]; ++s) pieces += measured.counts[s];
+      piece_offsets.push_back(pieces);
+    }
+    CHECK(routes.inputs == omnibal::make_plan(piece_offsets, measured.costs, both, options));
+    std::int64_t moved_inputs = 0;
+    for (std::uint32_t p = 0; p != both.size(); ++p) {
+      if (routes.inputs.home_of(p) != routes.inputs.destination_of(p)) {
+        moved_inputs += measured.bytes[p];
+      }
+    }
+    CHECK(routes.inputs.moved_bytes() == moved_inputs);
 
     // What moves, piece by piece.
     std::vector<std::uint32_t> sample_of;
@@ -159,6 +194,24 @@ TEST_CASE("wrong measures of an encoder are named") {
   CHECK(text_of({0, 2}, one, two, two) == name + "costs is 1, must be 2");
   CHECK(text_of({0, 2}, two, one, two) == name + "bytes is 1, must be 2");
   CHECK(text_of({0, 2}, two, two, one) == name + "output bytes is 1, must be 2");
+  CHECK(text_of({0, 2}, two, {1, -1}, two) ==
+        "omnibal::make_orchestration: bytes of an encoder[1] is -1, must be finite and not "
+        "negative");
+  CHECK(text_of({0, 2}, two, two, {-2, 1}).find("output_bytes[0] is -2") != std::string::npos);
+  numbers const negative{3, -4};
+  auto const of_language = [&](numbers const& bytes) {
+    return test::error_text<std::invalid_argument>([&] {
+      static_cast<void>(make_orchestration(offsets, {text, bytes}, {}));
+    });
+  };
+  CHECK(of_language(negative).find("bytes of the language model[1] is -4") != std::string::npos);
+  CHECK(of_language({1, 1, 1}) == name + "bytes of the language model is 3, must be 2");
+  CHECK(of_language({1, 1}) == "no error");
+  std::int64_t const most = std::numeric_limits<std::int64_t>::max();
+  numbers const huge{most, 0};
+  std::vector<std::uint32_t> const two_counts{1, 1};
+  std::vector<omnibal::encoder_measures> const one_encoder{{two_counts, two, two, two}};
+  CHECK_THROWS_AS(make_orchestration(offsets, {text, huge}, one_encoder), std::overflow_error);
   std::uint32_t const many = 1u << 31;
   std::vector<std::uint32_t> const counts{many, many};
   std::vector<omnibal::encoder_measures> const measures{{counts, two, two, two}};

@@ -138,6 +138,10 @@ void run_all(mpi::communicator& comm) {
   };
   test::for_each_comm_body(run);
   test::for_each_exchange_body(run);
+  run("exchange_many_rounds, 1000",
+      [](mpi::communicator& all) { test::exchange_many_rounds(all, 1000); });
+  run("exchange_payloads_of 64 MiB",
+      [](mpi::communicator& all) { test::exchange_payloads_of(all, std::size_t{64} << 20); });
   run("send_blocks_of_any_size", send_blocks_of_any_size);
   run("report_errors", report_errors);
   run("derive_communicators", derive_communicators);
@@ -148,7 +152,7 @@ void run_all(mpi::communicator& comm) {
 int main(int argc, char** argv) {
   // Four processes take 30 GiB, two 13 GiB.
   bool const is_huge = argc > 1 && std::string(argv[1]) == "--huge";
-  test::watchdog const limit(std::chrono::seconds(is_huge ? 900 : 120));
+  test::watchdog const limit(std::chrono::seconds(is_huge ? 900 : 240));
   mpi::environment const environment(argc, argv);
   try {
     mpi::communicator comm;

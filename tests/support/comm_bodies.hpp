@@ -90,6 +90,51 @@ void exchange_values(Comm& comm) {
   }
 }
 
+/// What is sent in pieces arrives in others, whatever their sizes.
+template <class Comm>
+void exchange_pieces(Comm& comm) {
+  std::size_t const rank = static_cast<std::size_t>(comm.rank());
+  std::size_t const ranks = static_cast<std::size_t>(comm.size());
+  for (std::uint64_t seed = 0; seed != 50; ++seed) {
+    random_amounts random(seed);
+    std::vector<std::size_t> counts(ranks * ranks);
+    for (auto& count : counts) count = static_cast<std::size_t>(random.heavy_tail(3000));
+    random_amounts own(seed * 100 + rank);
+    // Cuts a message into random pieces, some of them empty.
+    auto const cut = [&](auto message, auto& pieces) {
+      std::uint64_t made = 0;
+      while (!message.empty()) {
+        auto const most = static_cast<std::int64_t>(message.size());
+        auto const size = static_cast<std::size_t>(own.heavy_tail(most));
+        pieces.push_back(message.first(size));
+        message = message.subspan(size);
+        ++made;
+      }
+      return made;
+    };
+    std::vector<std::vector<std::uint32_t>> sent;
+    std::vector<std::vector<std::uint32_t>> received;
+    for (std::size_t other = 0; other != ranks; ++other) {
+      sent.push_back(values_from(rank, other, counts[rank * ranks + other]));
+      received.emplace_back(counts[other * ranks + rank]);
+    }
+    std::vector<omnibal::sent_piece> sent_pieces;
+    std::vector<omnibal::received_piece> received_pieces;
+    std::vector<std::uint64_t> send_counts;
+    std::vector<std::uint64_t> receive_counts;
+    for (std::size_t other = 0; other != ranks; ++other) {
+      send_counts.push_back(cut(std::as_bytes(std::span(sent[other])), sent_pieces));
+      receive_counts.push_back(
+          cut(std::as_writable_bytes(std::span(received[other])), received_pieces));
+    }
+    comm.all_to_all_pieces(sent_pieces, send_counts, received_pieces, receive_counts);
+    for (std::size_t from = 0; from != ranks; ++from) {
+      require(received[from] == values_from(from, rank, counts[from * ranks + rank]),
+              "what a rank has sent in pieces");
+    }
+  }
+}
+
 template <class Comm>
 void compare_values(Comm& comm) {
   auto const rank = static_cast<std::uint64_t>(comm.rank());
@@ -175,6 +220,9 @@ template <class Run>
 void for_each_comm_body(Run const& run) {
   run("gather_values", [](auto& comm) { gather_values(comm); });
   run("exchange_values", [](auto& comm) { exchange_values(comm); });
+  run("exchange_pieces", [](auto& comm) {
+    if constexpr (omnibal::piecewise_communicator<decltype(comm)>) exchange_pieces(comm);
+  });
   run("compare_values", [](auto& comm) { compare_values(comm); });
   run("gather_all_lengths", [](auto& comm) { gather_all_lengths(comm); });
   run("agree_on_bad_lengths", [](auto& comm) { agree_on_bad_lengths(comm); });

@@ -22,8 +22,10 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -105,6 +107,51 @@ void check_exchange(Comm& comm, omnibal::exchange_plan const& plan,
   require(omnibal::exchange_samples(comm, inverse, moved) == payloads, "the payloads again");
 }
 
+/// A range whose elements are made when they are asked for.
+template <class Sample>
+class made_on_the_way {
+ public:
+  explicit made_on_the_way(std::vector<Sample> const& samples) : samples_(&samples) {}
+
+  class iterator {
+   public:
+    using iterator_concept = std::random_access_iterator_tag;
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Sample;
+    using difference_type = std::ptrdiff_t;
+    using reference = Sample;
+    using pointer = void;
+
+    iterator() = default;
+    explicit iterator(Sample const* at) : at_(at) {}
+    Sample operator*() const { return *at_; }
+    Sample operator[](std::ptrdiff_t step) const { return at_[step]; }
+    iterator& operator+=(std::ptrdiff_t steps) {
+      at_ += steps;
+      return *this;
+    }
+    iterator& operator-=(std::ptrdiff_t steps) { return *this += -steps; }
+    iterator& operator++() { return *this += 1; }
+    iterator& operator--() { return *this += -1; }
+    iterator operator++(int) { return iterator(at_++); }
+    iterator operator--(int) { return iterator(at_--); }
+    friend iterator operator+(iterator at, std::ptrdiff_t steps) { return at += steps; }
+    friend iterator operator+(std::ptrdiff_t steps, iterator at) { return at += steps; }
+    friend iterator operator-(iterator at, std::ptrdiff_t steps) { return at -= steps; }
+    friend std::ptrdiff_t operator-(iterator left, iterator right) { return left.at_ - right.at_; }
+    friend auto operator<=>(iterator left, iterator right) = default;
+
+   private:
+    Sample const* at_ = nullptr;
+  };
+
+  iterator begin() const { return iterator(samples_->data()); }
+  iterator end() const { return iterator(samples_->data() + samples_->size()); }
+
+ private:
+  std::vector<Sample> const* samples_;
+};
+
 template <std::size_t Bytes, class Comm>
 void check_blocks(Comm& comm, omnibal::exchange_plan const& plan,
                   std::vector<text_sample> const& local) {
@@ -122,6 +169,8 @@ void check_blocks(Comm& comm, omnibal::exchange_plan const& plan,
   for (std::size_t k = 0; k != mine.size(); ++k) {
     require(mine[k] == block_of(samples[k]), "payloads of odd sizes");
   }
+  require(omnibal::exchange_samples(comm, plan, made_on_the_way(blocks)) == mine,
+          "payloads that are made on the way");
 }
 
 template <class Comm>
@@ -183,9 +232,9 @@ void exchange_other_payloads(Comm& comm) {
   require(omnibal::exchange_samples(comm, plan.inverse(), of_views) == rows, "the rows again");
 }
 
-/// One sample of many bytes on each rank, every one of which leaves.
+/// One sample of so many bytes on each rank, and a few more, every one of which leaves.
 template <class Comm>
-void exchange_large_payloads(Comm& comm, std::size_t bytes) {
+void exchange_payloads_of(Comm& comm, std::size_t bytes) {
   auto const rank = static_cast<std::size_t>(comm.rank());
   auto const ranks = static_cast<std::size_t>(comm.size());
   auto const next_rank = [&](auto const&, std::size_t parts, auto const&) {
@@ -200,15 +249,16 @@ void exchange_large_payloads(Comm& comm, std::size_t bytes) {
   auto const nothing = [](int) { return 0; };
   auto const plan = omnibal::plan_exchange(comm, std::vector<int>(1), one, nothing, {}, next_rank);
   std::vector<std::vector<unsigned char>> local(1);
-  local[0].assign(bytes + rank, static_cast<unsigned char>(rank + 1));
+  std::size_t const more = bytes < 2 ? 0 : 1;
+  local[0].assign(bytes + more * rank, static_cast<unsigned char>(rank + 1));
   auto const mine = omnibal::exchange_samples(comm, plan, local);
   std::size_t const from = (rank + 1) % ranks;
-  require(mine.size() == 1 && mine[0].size() == bytes + from, "a large payload");
+  require(mine.size() == 1 && mine[0].size() == bytes + more * from, "the size of a payload");
   require(std::all_of(
               mine[0].begin(), mine[0].end(),
               [&](unsigned char value) { return value == static_cast<unsigned char>(from + 1); }),
-          "the values of a large payload");
-  require(omnibal::exchange_samples(comm, plan.inverse(), mine) == local, "large payloads again");
+          "the values of a payload");
+  require(omnibal::exchange_samples(comm, plan.inverse(), mine) == local, "payloads again");
 }
 
 /// Floating-point costs and costs of two phases.
@@ -478,7 +528,11 @@ template <class Run>
 void for_each_exchange_body(Run const& run) {
   run("exchange_many_rounds", [](auto& comm) { exchange_many_rounds(comm, 28); });
   run("exchange_other_payloads", [](auto& comm) { exchange_other_payloads(comm); });
-  run("exchange_large_payloads", [](auto& comm) { exchange_large_payloads(comm, 1'000'003); });
+  run("exchange_payloads_of", [](auto& comm) {
+    for (std::size_t const bytes : {0u, 1u, 2u, 63u, 4096u, 1'000'003u}) {
+      exchange_payloads_of(comm, bytes);
+    }
+  });
   run("plan_for_other_costs", [](auto& comm) { plan_for_other_costs(comm); });
   run("agree_on_errors", [](auto& comm) { agree_on_errors(comm); });
   run("refuse_differences", [](auto& comm) { refuse_differences(comm); });

@@ -38,6 +38,23 @@ concept exchanging_communicator = communicator<Comm> &&
   comm.all_to_all_v(in, counts, out, counts);
 };
 
+/// Bytes that are sent, or received, from where or to where they belong.
+using sent_piece = std::span<std::byte const>;
+using received_piece = std::span<std::byte>;
+
+/// Ranks that exchange bytes which lie in pieces, so that nothing has to be collected before and
+/// nothing put into its place afterwards. `all_to_all_pieces(sent, send_counts, received,
+/// receive_counts)` sends the bytes of the first `send_counts[0]` pieces, one after the other, to
+/// rank 0 and so on, and writes what comes from rank 0 into the first `receive_counts[0]` pieces
+/// and so on. Both sides give as many bytes, but may divide them differently. Sent and received
+/// pieces do not overlap. A communicator need not have it.
+template <class Comm>
+concept piecewise_communicator = exchanging_communicator<Comm> &&
+    requires(Comm& comm, std::span<sent_piece const> sent, std::span<received_piece const> received,
+             std::span<std::uint64_t const> counts) {
+  comm.all_to_all_pieces(sent, counts, received, counts);
+};
+
 /// A value that travels as its bytes. Not `bool`, of which a vector has no array.
 template <class T>
 concept wire_value =

@@ -4,6 +4,7 @@
 /// Ranks that are threads of one process.
 
 #include <omnibal/check.hpp>
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/detail/thread_group.hpp>
 
 #include <concepts>
@@ -17,7 +18,7 @@
 namespace omnibal::inline v0 {
 
 /// A rank among threads, for tests, simulations and one process with several devices. Models
-/// `exchanging_communicator`. Each rank copies what it gets straight from the memory of the sender.
+/// `piecewise_communicator`. Each rank copies what it gets straight from the memory of the sender.
 ///
 /// Copies are handles to the same rank, for one thread at a time. Collectives allocate nothing.
 /// Determinism: portable. Errors on all ranks: `std::invalid_argument` where they called different
@@ -71,6 +72,13 @@ class thread_communicator {
   void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
                     std::span<std::byte> out, std::span<std::uint64_t const> receive_counts) const {
     group_->all_to_all_v(rank_, in, send_counts, out, receive_counts);
+  }
+
+  void all_to_all_pieces(std::span<sent_piece const> sent,
+                         std::span<std::uint64_t const> send_counts,
+                         std::span<received_piece const> received,
+                         std::span<std::uint64_t const> receive_counts) const {
+    group_->all_to_all_pieces(rank_, sent, send_counts, received, receive_counts);
   }
 
  private:

@@ -4,7 +4,7 @@
 /// Options of plans.
 
 #include <omnibal/balance/detail/tolerance.hpp>
-#include <omnibal/check.hpp>
+#include <omnibal/detail/node_layout.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -13,7 +13,8 @@ namespace omnibal::inline v0 {
 
 struct exchange_options {
   /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
-  /// Parts are given to ranks so that few bytes leave a node.
+  /// Samples stay on their node where they fit, and parts are given to ranks so that few bytes leave
+  /// a node.
   std::size_t ranks_per_node = 1;
   /// By which share of a lower bound the largest load may exceed it; see `keep_home`. Other
   /// balancers do not see it.
@@ -28,10 +29,6 @@ struct placement_options {
 }  // namespace omnibal::inline v0
 
 namespace omnibal::inline v0::detail {
-
-inline void check_ranks_per_node(std::string_view function, std::size_t ranks_per_node) {
-  if (ranks_per_node == 0) throw_invalid(function, "ranks_per_node is 0, must be positive");
-}
 
 inline void check_exchange_options(std::string_view function, exchange_options const& options) {
   check_ranks_per_node(function, options.ranks_per_node);

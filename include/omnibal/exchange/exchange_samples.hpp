@@ -86,12 +86,14 @@ struct exchange_samples_fn {
   /// Samples are trivially copyable, or arrays of trivially copyable values that may have different
   /// sizes, also none: vectors, strings, spans, the rows of a `ragged`. The result is a
   /// `std::vector` of what `local` has, for views such as spans a `ragged`. What stays on its rank
-  /// is copied once; what leaves is collected, sent and put into its place.
+  /// is copied once. So is what leaves where the communicator takes pieces of memory, as threads do
+  /// for samples of 64 bytes or more; elsewhere it is collected, sent and put into its place.
   ///
   /// A collective call: one collective by which all ranks agree to go on, one for the samples and,
-  /// where these have different sizes, one for the sizes. Complexity: linear in the bytes, and
-  /// n log n in the samples of this rank. Memory: the result, the bytes that leave and come, and 40
-  /// bytes per sample of this rank and 56 per rank. Determinism: portable among equal ranks. Errors
+  /// where these have different sizes, one for the sizes. Complexity: linear in the bytes and, but
+  /// for a logarithm of the ranks, in the samples of this rank. Memory: the result, the bytes that
+  /// leave and come where they are collected, and 60 bytes per sample of this rank and 72 per rank.
+  /// Determinism: portable among equal ranks. Errors
   /// on all ranks: `std::invalid_argument` where plans differ; where on one rank the plan is for
   /// another number of ranks or of samples, `std::invalid_argument` there and `communication_error`
   /// elsewhere; those of the communicator.

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -78,6 +79,25 @@ struct orchestration {
   }
 };
 
+/// Memory of `make_orchestration`, and its last result. To be kept from step to step.
+class orchestration_workspace {
+ public:
+  /// The result of the last call.
+  [[nodiscard]] orchestration const& plans() const { return plans_; }
+
+ private:
+  friend struct make_orchestration_fn;
+
+  plan_workspace<1> planner_;
+  compose_workspace composer_;
+  std::vector<std::uint32_t> first_piece_;
+  std::vector<std::uint32_t> offsets_;
+  std::vector<std::int64_t> travelling_;
+  exchange_plan back_;
+  exchange_plan with_samples_;
+  orchestration plans_;
+};
+
 struct make_orchestration_fn {
   /// Gives each phase of a multimodal model its own even arrangement: the samples for the language
   /// model, and for each encoder its pieces, whatever sample they belong to. The outputs of an
@@ -86,7 +106,9 @@ struct make_orchestration_fn {
   /// finds each of them. A sum of gradients over samples does not depend on where each is computed.
   ///
   /// Samples lie as in `make_plan`, and `options` and `balance` are used for each phase as there.
-  /// Any number of encoders, also none.
+  /// A sample that moves takes the outputs of its pieces along, and the output of a piece that
+  /// moves comes back to its sample; so the balancer sees the bytes of both as those of the sample
+  /// and of the piece. The plans count their own bytes only. Any number of encoders, also none.
   ///
   /// Complexity and memory: those of `make_plan` for each phase and of `compose` for each encoder.
   /// Determinism: portable. Errors: those of `make_plan` for each phase; `std::invalid_argument`
@@ -99,37 +121,61 @@ struct make_orchestration_fn {
                                          std::span<encoder_measures const> encoders,
                                          exchange_options const& options = {},
                                          Balance const& balance = keep_home) const {
-    orchestration result;
-    result.samples = make_plan(home_offsets, language.costs, language.bytes, options, balance);
-    result.encoders.reserve(encoders.size());
-    for (encoder_measures const& encoder : encoders) {
-      result.encoders.push_back(routes_of(result.samples, encoder, options, balance));
+    orchestration_workspace workspace;
+    (*this)(home_offsets, language, encoders, options, balance, workspace);
+    return std::move(workspace.plans_);
+  }
+
+  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
+  /// where it needs more than all calls before it. The result lies in the workspace.
+  template <offset_range Offsets, plan_balancer<std::span<std::int64_t const>> Balance>
+  orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
+                                  std::span<encoder_measures const> encoders,
+                                  exchange_options const& options, Balance const& balance,
+                                  orchestration_workspace& workspace) const {
+    orchestration& plans = workspace.plans_;
+    for (encoder_measures const& encoder : encoders) check_sizes(encoder, language.costs.size());
+    add_outputs(language, encoders, workspace.travelling_);
+    plans.samples = make_plan(home_offsets, language.costs, workspace.travelling_, options, balance,
+                              workspace.planner_);
+    detail::plan_writer{plans.samples}.count_moved_bytes(
+        options.ranks_per_node, [&](std::uint32_t sample) { return language.bytes[sample]; });
+    plans.encoders.resize(encoders.size());
+    for (std::size_t e = 0; e != encoders.size(); ++e) {
+      find_routes(encoders[e], options, balance, workspace, plans.encoders[e]);
     }
-    return result;
+    return plans;
   }
 
  private:
   static constexpr std::string_view name = "make_orchestration";
 
   template <class Balance>
-  [[nodiscard]] static encoder_routes routes_of(exchange_plan const& samples,
-                                                encoder_measures const& encoder,
-                                                exchange_options const& options,
-                                                Balance const& balance) {
-    check_sizes(encoder, samples.sample_count());
-    std::vector<std::uint32_t> const first_piece = first_pieces(encoder);
-    std::vector<std::uint32_t> offsets;
+  static void find_routes(encoder_measures const& encoder, exchange_options const& options,
+                          Balance const& balance, orchestration_workspace& workspace,
+                          encoder_routes& routes) {
+    exchange_plan const& samples = workspace.plans_.samples;
+    count_pieces(encoder, workspace.first_piece_);
+    workspace.offsets_.clear();
     for (std::uint32_t const offset : samples.home_offsets()) {
-      offsets.push_back(first_piece[offset]);
+      workspace.offsets_.push_back(workspace.first_piece_[offset]);
     }
-    encoder_routes routes;
-    routes.inputs = make_plan(offsets, encoder.costs, encoder.bytes, options, balance);
-    exchange_plan const arranged = pieces_with_samples(samples, offsets, first_piece);
+    copy_bytes("bytes of an encoder", encoder.bytes, workspace.travelling_);
+    for (std::size_t p = 0; p != encoder.bytes.size(); ++p) {
+      add_output(encoder, p, workspace.travelling_[p]);
+    }
+    routes.inputs = make_plan(workspace.offsets_, encoder.costs, workspace.travelling_, options,
+                              balance, workspace.planner_);
+    detail::plan_writer{routes.inputs}.count_moved_bytes(
+        options.ranks_per_node, [&](std::uint32_t piece) { return encoder.bytes[piece]; });
+    send_with_samples(samples, workspace);
     auto const output_bytes = [&](std::uint32_t slot) {
       return encoder.output_bytes[routes.inputs.arrivals().item(slot)];
     };
-    routes.outputs = compose(routes.inputs.inverse(), arranged, output_bytes,
-                             {.ranks_per_node = options.ranks_per_node});
+    routes.inputs.inverse_into(workspace.back_);
+    routes.outputs = compose(workspace.back_, workspace.with_samples_, output_bytes,
+                             {.ranks_per_node = options.ranks_per_node}, workspace.composer_);
+    routes.piece_offsets.clear();
     for (std::size_t rank = 0; rank != samples.ranks(); ++rank) {
       std::uint32_t pieces = 0;
       routes.piece_offsets.push_back(pieces);
@@ -137,7 +183,33 @@ struct make_orchestration_fn {
         routes.piece_offsets.push_back(pieces += encoder.piece_counts[sample]);
       }
     }
-    return routes;
+  }
+
+  /// The bytes of each sample and of what the encoders make of its pieces, which follow it.
+  static void add_outputs(language_measures const& language,
+                          std::span<encoder_measures const> encoders,
+                          std::vector<std::int64_t>& result) {
+    detail::check_size(name, "the number of bytes of the language model", language.bytes.size(),
+                       language.costs.size());
+    copy_bytes("bytes of the language model", language.bytes, result);
+    for (encoder_measures const& encoder : encoders) {
+      std::size_t piece = 0;
+      for (std::size_t sample = 0; sample != result.size(); ++sample) {
+        for (std::uint32_t left = encoder.piece_counts[sample]; left != 0; --left) {
+          add_output(encoder, piece++, result[sample]);
+        }
+      }
+    }
+  }
+  static void copy_bytes(std::string_view what, std::span<std::int64_t const> bytes,
+                         std::vector<std::int64_t>& result) {
+    for (std::size_t i = 0; i != bytes.size(); ++i) detail::check_weight(name, what, i, bytes[i]);
+    result.assign(bytes.begin(), bytes.end());
+  }
+  static void add_output(encoder_measures const& encoder, std::size_t piece, std::int64_t& sum) {
+    detail::check_weight(name, "output_bytes", piece, encoder.output_bytes[piece]);
+    detail::checked_add(name, "the sum of bytes and output bytes", sum,
+                        encoder.output_bytes[piece]);
   }
 
   static void check_sizes(encoder_measures const& encoder, std::size_t samples) {
@@ -151,8 +223,8 @@ struct make_orchestration_fn {
   }
 
   /// The first piece of each sample, and the number of all pieces.
-  [[nodiscard]] static std::vector<std::uint32_t> first_pieces(encoder_measures const& encoder) {
-    std::vector<std::uint32_t> result;
+  static void count_pieces(encoder_measures const& encoder, std::vector<std::uint32_t>& result) {
+    result.clear();
     result.reserve(encoder.piece_counts.size() + 1);
     std::uint32_t next = 0;
     for (std::uint32_t const count : encoder.piece_counts) {
@@ -160,16 +232,13 @@ struct make_orchestration_fn {
       next += count;
     }
     result.push_back(next);
-    return result;
   }
 
   /// The plan by which pieces would go where their samples go.
-  [[nodiscard]] static exchange_plan pieces_with_samples(
-      exchange_plan const& samples, std::vector<std::uint32_t> const& offsets,
-      std::vector<std::uint32_t> const& first_piece) {
-    exchange_plan result;
-    detail::plan_writer const writer{result};
-    writer.start(offsets);
+  static void send_with_samples(exchange_plan const& samples, orchestration_workspace& workspace) {
+    std::vector<std::uint32_t> const& first_piece = workspace.first_piece_;
+    detail::plan_writer const writer{workspace.with_samples_};
+    writer.start(workspace.offsets_);
     for (std::size_t rank = 0; rank != samples.ranks(); ++rank) {
       for (std::uint32_t const sample : samples.arrivals(rank)) {
         for (std::uint32_t p = first_piece[sample]; p != first_piece[sample + 1]; ++p) {
@@ -179,7 +248,6 @@ struct make_orchestration_fn {
       writer.close();
     }
     writer.finish(1, [](std::uint32_t) { return std::int64_t{0}; });
-    return result;
   }
 };
 

@@ -102,9 +102,8 @@ struct make_plan_fn {
     return std::move(workspace.plan_);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home`, once the workspace has
-  /// seen the largest number of samples and ranks, nothing is allocated. The result lies in the
-  /// workspace.
+  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
+  /// where it needs more than all calls before it. The result lies in the workspace.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance>
   exchange_plan const& operator()(
@@ -118,8 +117,8 @@ struct make_plan_fn {
     grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
     if constexpr (std::same_as<Balance, keep_home_fn>) {
       auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
-      place(balance(home, costs, bytes_of, {.tolerance = options.tolerance}, workspace.keeper_),
-            home, options, workspace);
+      place(balance(home, costs, bytes_of, keep_home_options_of(options), workspace.keeper_), home,
+            options, workspace);
     } else {
       place(make_parts(home, costs, options, balance, workspace.bytes_), home, options, workspace);
     }
@@ -131,6 +130,10 @@ struct make_plan_fn {
 
   template <class Cost>
   static constexpr std::size_t kinds = detail::kinds_of<detail::index_amount<Cost>>;
+
+  [[nodiscard]] static keep_home_options keep_home_options_of(exchange_options const& options) {
+    return {.tolerance = options.tolerance, .ranks_per_node = options.ranks_per_node};
+  }
 
   template <class Offsets>
   static void copy_offsets(Offsets const& home_offsets, std::vector<std::uint32_t>& result) {
@@ -175,7 +178,7 @@ struct make_plan_fn {
       std::vector<std::int64_t> numbers;
       numbers.reserve(count);
       for (auto const& number : bytes) numbers.push_back(number[0]);
-      return balance(home, amounts, numbers, keep_home_options{.tolerance = options.tolerance});
+      return balance(home, amounts, numbers, keep_home_options_of(options));
     } else {
       return balance(amounts, home.size(), std::identity{});
     }

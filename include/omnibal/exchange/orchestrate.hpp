@@ -4,9 +4,10 @@
 /// Arrangements of several phases that all ranks agree on.
 
 #include <omnibal/balance/keep_home.hpp>
-#include <omnibal/comm/all_gather_v.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/detail/agreement.hpp>
+#include <omnibal/comm/detail/padded_gather.hpp>
+#include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/options_digest.hpp>
@@ -26,6 +27,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -74,6 +76,40 @@ concept encoder_of = requires(Phase const& phase) {
 
 }  // namespace detail
 
+/// Memory of `orchestrate` for a language model and `Encoders` encoders, and its last result. To be
+/// kept from step to step.
+template <std::size_t Encoders>
+class orchestrate_workspace {
+ public:
+  /// The result of the last call.
+  [[nodiscard]] orchestration const& plans() const { return planner_.plans(); }
+
+ private:
+  friend struct orchestrate_fn;
+
+  static constexpr std::size_t phases = 1 + Encoders;
+
+  /// What a rank says of its samples before it sends their measures.
+  struct local_facts {
+    std::uint64_t samples = 0;
+    std::uint64_t words = 0;
+    /// The largest cost of each phase, where costs are floating-point numbers.
+    std::array<double, phases> largest{};
+  };
+
+  std::array<detail::phase_columns, phases> own_;
+  std::array<detail::phase_columns, phases> all_;
+  std::vector<std::int64_t> words_;
+  std::vector<std::uint64_t> counts_;
+  ragged<std::int64_t> rows_;
+  std::vector<std::uint64_t> offsets_;
+  std::array<std::vector<std::uint32_t>, Encoders> piece_counts_;
+  detail::agreement<local_facts> on_arguments_;
+  detail::agreement<std::uint64_t> on_plans_;
+  detail::padded_gather gather_;
+  orchestration_workspace planner_;
+};
+
 struct orchestrate_fn {
   /// The arrangements of `make_orchestration` for the samples of all ranks, of which `local` are
   /// those of this one; equal on all ranks. `language` is a `language_phase`, `encoders` a tuple of
@@ -81,10 +117,11 @@ struct orchestrate_fn {
   /// Costs are integers, or floating-point numbers that the owner maps to integers as in
   /// `plan_exchange`, each phase by itself; bytes are integers.
   ///
-  /// A collective call of four collectives: whether all ranks can go on and with the same options,
-  /// two for the measures, and whether all have the same plans. Complexity and memory: those of
-  /// `make_orchestration`, and 16 bytes per sample and 24 per piece, twice. Determinism: portable.
-  /// Errors on all ranks where there is one on any, as in `plan_exchange`.
+  /// A collective call of three collectives: whether all ranks can go on and with the same options,
+  /// the measures in blocks padded to the rank with the most, and whether all have the same plans.
+  /// Complexity and memory: those of `make_orchestration`, and 24 bytes per sample and 40 per piece
+  /// of all ranks. Determinism: portable. Errors on all ranks where there is one on any, as in
+  /// `plan_exchange`.
   template <communicator Comm, sample_range Samples,
             detail::language_of<sample_reference<Samples>> Language,
             detail::encoder_of<sample_reference<Samples>>... Encoders,
@@ -94,41 +131,47 @@ struct orchestrate_fn {
                                          std::tuple<Encoders...> const& encoders,
                                          exchange_options const& options = {},
                                          Balance const& balance = keep_home) const {
-    constexpr std::size_t phases = 1 + sizeof...(Encoders);
-    std::array<detail::phase_columns, phases> own;
-    detail::agreement<local_facts<phases>> on_arguments;
-    auto const reports = on_arguments.run({name, "options"}, comm, [&](auto& report) {
+    orchestrate_workspace<sizeof...(Encoders)> workspace;
+    return (*this)(comm, local, language, encoders, options, balance, workspace);
+  }
+
+  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
+  /// where it needs more than all calls before it. The result lies in the workspace.
+  template <communicator Comm, sample_range Samples,
+            detail::language_of<sample_reference<Samples>> Language,
+            detail::encoder_of<sample_reference<Samples>>... Encoders,
+            plan_balancer<std::span<std::int64_t const>> Balance>
+  orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
+                                  std::tuple<Encoders...> const& encoders,
+                                  exchange_options const& options, Balance const& balance,
+                                  orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
+    auto const reports = workspace.on_arguments_.run({name, "options"}, comm, [&](auto& report) {
       detail::check_exchange_options(name, options);
-      measure_language(local, language, own[0]);
+      for (detail::phase_columns& columns : workspace.own_) columns.clear();
+      measure_language(local, language, workspace.own_[0]);
       std::size_t next = 1;
       std::apply(
-          [&](auto const&... encoder) { (measure_encoder(local, encoder, own[next++]), ...); },
+          [&](auto const&... encoder) {
+            (measure_encoder(local, encoder, workspace.own_[next++]), ...);
+          },
           encoders);
-      report.digest = detail::digest_of_options(options, phases);
+      report.digest = detail::digest_of_options(options, workspace.own_.size());
       report.facts.samples = std::ranges::size(local);
-      for (std::size_t p = 0; p != phases; ++p) {
-        report.facts.largest[p] = own[p].largest_floating_cost();
+      for (std::size_t p = 0; p != workspace.own_.size(); ++p) {
+        report.facts.words += workspace.own_[p].word_count();
+        report.facts.largest[p] = workspace.own_[p].largest_floating_cost();
       }
     });
-    quantise(reports, own);
-    auto const all = gather(comm, reports, own);
-    orchestration result;
-    detail::agreement<std::uint64_t>().run({name, "plans"}, comm, [&](auto& report) {
-      result = arrange(reports, all, options, balance);
-      report.digest = result.digest();
+    quantise(reports, workspace.own_);
+    gather(comm, reports, workspace);
+    workspace.on_plans_.run({name, "plans"}, comm, [&](auto& report) {
+      report.digest = arrange(reports, options, balance, workspace).digest();
     });
-    return result;
+    return workspace.plans();
   }
 
  private:
   static constexpr std::string_view name = "orchestrate";
-
-  template <std::size_t Phases>
-  struct local_facts {
-    std::uint64_t samples = 0;
-    /// The largest cost of each phase, where costs are floating-point numbers.
-    std::array<double, Phases> largest{};
-  };
 
   template <class Samples, class Language>
   static void measure_language(Samples const& local, Language const& language,
@@ -162,38 +205,46 @@ struct orchestrate_fn {
   }
 
   /// The measures of all samples.
-  template <class Comm, class Reports, std::size_t Phases>
-  [[nodiscard]] static std::array<detail::phase_columns, Phases> gather(
-      Comm& comm, Reports const& reports, std::array<detail::phase_columns, Phases> const& own) {
-    std::vector<std::int64_t> words;
-    for (detail::phase_columns const& columns : own) columns.write(words);
-    auto const rows = all_gather_v(comm, words);
-    std::array<detail::phase_columns, Phases> all;
-    for (std::size_t rank = 0; rank != rows.size(); ++rank) {
-      std::span<std::int64_t const> row = rows[rank];
+  template <class Comm, class Reports, class Workspace>
+  static void gather(Comm& comm, Reports const& reports, Workspace& workspace) {
+    workspace.words_.clear();
+    for (detail::phase_columns const& columns : workspace.own_) columns.write(workspace.words_);
+    workspace.counts_.clear();
+    for (auto const& report : reports) workspace.counts_.push_back(report.facts.words);
+    workspace.gather_.run(comm, std::span<std::int64_t const>(workspace.words_), workspace.counts_,
+                          workspace.rows_);
+    for (detail::phase_columns& columns : workspace.all_) columns.clear();
+    for (std::size_t rank = 0; rank != reports.size(); ++rank) {
+      std::span<std::int64_t const> row = std::as_const(workspace.rows_)[rank];
       std::size_t const samples = reports[rank].facts.samples;
-      all[0].read_language(row, samples);
-      for (std::size_t p = 1; p != Phases; ++p) all[p].read_encoder(row, samples);
+      workspace.all_[0].read_language(row, samples);
+      for (std::size_t p = 1; p != workspace.all_.size(); ++p) {
+        workspace.all_[p].read_encoder(row, samples);
+      }
     }
-    return all;
   }
 
-  template <class Reports, std::size_t Phases, class Balance>
-  [[nodiscard]] static orchestration arrange(Reports const& reports,
-                                             std::array<detail::phase_columns, Phases> const& all,
-                                             exchange_options const& options,
-                                             Balance const& balance) {
-    std::vector<std::uint64_t> offsets{0};
-    for (auto const& report : reports) offsets.push_back(offsets.back() + report.facts.samples);
-    std::array<std::vector<std::uint32_t>, Phases> piece_counts;
-    std::vector<encoder_measures> encoders;
-    for (std::size_t p = 1; p != Phases; ++p) {
-      for (std::int64_t const count : all[p].piece_counts) {
-        piece_counts[p].push_back(static_cast<std::uint32_t>(count));
-      }
-      encoders.push_back({piece_counts[p], all[p].costs, all[p].bytes, all[p].output_bytes});
+  template <class Reports, class Balance, std::size_t Encoders>
+  static orchestration const& arrange(Reports const& reports, exchange_options const& options,
+                                      Balance const& balance,
+                                      orchestrate_workspace<Encoders>& workspace) {
+    workspace.offsets_.assign(1, 0);
+    for (auto const& report : reports) {
+      workspace.offsets_.push_back(workspace.offsets_.back() + report.facts.samples);
     }
-    return make_orchestration(offsets, {all[0].costs, all[0].bytes}, encoders, options, balance);
+    std::array<encoder_measures, Encoders> encoders;
+    for (std::size_t e = 0; e != Encoders; ++e) {
+      detail::phase_columns const& columns = workspace.all_[e + 1];
+      std::vector<std::uint32_t>& counts = workspace.piece_counts_[e];
+      counts.clear();
+      for (std::int64_t const count : columns.piece_counts) {
+        counts.push_back(static_cast<std::uint32_t>(count));
+      }
+      encoders[e] = {counts, columns.costs, columns.bytes, columns.output_bytes};
+    }
+    detail::phase_columns const& language = workspace.all_[0];
+    return make_orchestration(workspace.offsets_, {language.costs, language.bytes}, encoders,
+                              options, balance, workspace.planner_);
   }
 };
 

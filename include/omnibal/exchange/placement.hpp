@@ -36,19 +36,20 @@ struct placement_fn {
   /// `parts` as many parts of the same samples; `bytes` is a functor of the index of a sample, or a
   /// range with an element for each.
   ///
-  /// Up to 128 ranks and 2^61 bytes the result is the best, and proven. Above, and where parts are
-  /// not all where they have most bytes, the pair of a part and a node with the most bytes goes
-  /// first, then in each node the pair of a part and a rank, and then two parts change places while
-  /// that helps, for at most 16 passes. A `home` that is as good as the pairs keeps its places.
+  /// The result is the best, and proven, where finding it takes at most 2^25 steps, some 0.1
+  /// seconds, and all bytes are less than 2^61: always up to 128 ranks, and for thousands of ranks
+  /// where each part has bytes on tens of them. Beyond, each further part is given the best place
+  /// that a search among 64 parts finds, and `least_across_nodes` stays a bound; on random parts the
+  /// result was within 0.7 % of it. A `home` that is as good as the best keeps its places.
   ///
-  /// Complexity: linear and a sort of the ranks on which each part has bytes; the best placement
-  /// takes at most ranks^3 where parts are not all where they have most. Memory: 16 bytes per
-  /// sample, 48 per pair of a part and a rank where it has bytes, and 16 ranks^2 for the best
-  /// placement. Determinism: portable. Errors: `std::invalid_argument` for bytes that are negative
-  /// or above 2^63 - 1, another number of parts than of ranks, no ranks in a node, and a `home` or
-  /// `parts` that name an index twice or leave one out; `std::overflow_error` where the sum of the
-  /// bytes leaves its type. Source: the assignment of batches to nodes is that of OrchMLLM
-  /// (arXiv 2503.23830, 2025).
+  /// Complexity: linear in the pairs of a part and a rank where it has bytes, where most parts find
+  /// room where they have most; at most 64 such rows per rank beyond the steps above. Memory: 56
+  /// bytes per sample and 200 per rank. Determinism: portable. Errors: `std::invalid_argument` for
+  /// bytes that are negative or above 2^63 - 1, another number of parts than of ranks, no ranks in a
+  /// node, and a `home` or `parts` that name an index twice or leave one out;
+  /// `std::overflow_error` where the sum of the bytes leaves its type. Source: the assignment of
+  /// batches to nodes is that of OrchMLLM (arXiv 2503.23830, 2025); shortest augmenting paths are
+  /// those of Jonker and Volgenant (Computing 38, 1987).
   template <detail::index_bytes Bytes>
   [[nodiscard]] placement_result operator()(grouping_view home, grouping_view parts,
                                             Bytes const& bytes,

@@ -103,8 +103,8 @@ struct plan_exchange_fn {
     return (*this)(comm, local, cost, bytes, options, balance, workspace);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home`, once the workspace has
-  /// seen the largest number of samples, nothing is allocated. The result lies in the workspace.
+  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
+  /// where it needs more than all calls before it. The result lies in the workspace.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes,
             detail::sample_planner<Samples, Cost, Bytes> Balance>
   exchange_plan const& operator()(

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communication_error.hpp>
+#include <omnibal/comm/communicator.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -30,7 +32,7 @@ class thread_group {
   [[nodiscard]] std::size_t size() const { return posts_.size(); }
 
   void all_gather(std::size_t rank, std::span<std::byte const> in, std::span<std::byte> out) {
-    posts_[rank] = {operation::all_gather, out.size() == in.size() * size(), in, {}};
+    posts_[rank] = {operation::all_gather, out.size() == in.size() * size(), in, {}, {}};
     meet_before();
     if (all_posted(operation::all_gather) && same_sizes()) {
       for (std::size_t from = 0; from != size(); ++from) {
@@ -46,13 +48,37 @@ class thread_group {
                     std::span<std::uint64_t const> send_counts, std::span<std::byte> out,
                     std::span<std::uint64_t const> receive_counts) {
     bool const is_sound = add_up(send_counts, in.size()) && add_up(receive_counts, out.size());
-    posts_[rank] = {operation::all_to_all_v, is_sound, in, send_counts};
+    posts_[rank] = {operation::all_to_all_v, is_sound, in, send_counts, {}};
     meet_before();
     if (all_posted(operation::all_to_all_v) && counts_match(rank, receive_counts)) {
       std::size_t position = 0;
       for (std::size_t from = 0; from != size(); ++from) {
-        copy(block_for(rank, posts_[from]), out.subspan(position, receive_counts[from]));
+        post const& other = posts_[from];
+        copy(block_for(rank, other.in, other.send_counts),
+             out.subspan(position, receive_counts[from]));
         position += receive_counts[from];
+      }
+    } else {
+      report_mismatch();
+    }
+    meet_after();
+  }
+
+  void all_to_all_pieces(std::size_t rank, std::span<sent_piece const> sent,
+                         std::span<std::uint64_t const> send_counts,
+                         std::span<received_piece const> received,
+                         std::span<std::uint64_t const> receive_counts) {
+    bool const is_sound =
+        add_up(send_counts, sent.size()) && add_up(receive_counts, received.size());
+    posts_[rank] = {operation::all_to_all_pieces, is_sound, {}, send_counts, sent};
+    meet_before();
+    if (all_posted(operation::all_to_all_pieces)) {
+      std::size_t position = 0;
+      for (std::size_t from = 0; from != size(); ++from) {
+        std::size_t const count = receive_counts[from];
+        auto const pieces = block_for(rank, posts_[from].pieces, posts_[from].send_counts);
+        if (!copy_pieces(pieces, received.subspan(position, count))) report_mismatch();
+        position += count;
       }
     } else {
       report_mismatch();
@@ -86,7 +112,7 @@ class thread_group {
   }
 
  private:
-  enum class operation { none, all_gather, all_to_all_v };
+  enum class operation { none, all_gather, all_to_all_v, all_to_all_pieces };
   enum class state { whole, mismatch, left, failed };
 
   struct post {
@@ -94,6 +120,7 @@ class thread_group {
     bool is_sound = false;
     std::span<std::byte const> in;
     std::span<std::uint64_t const> send_counts;
+    std::span<sent_piece const> pieces;
   };
 
   [[nodiscard]] static bool is_own(std::exception_ptr const& error) {
@@ -108,6 +135,28 @@ class thread_group {
 
   static void copy(std::span<std::byte const> from, std::span<std::byte> to) {
     std::copy(from.begin(), from.end(), to.begin());
+  }
+
+  /// False, before anything is copied, where both do not have as many bytes.
+  [[nodiscard]] static bool copy_pieces(std::span<sent_piece const> from,
+                                        std::span<received_piece const> to) {
+    auto const bytes = [](std::size_t sum, auto const& piece) { return sum + piece.size(); };
+    if (std::accumulate(from.begin(), from.end(), std::size_t{0}, bytes) !=
+        std::accumulate(to.begin(), to.end(), std::size_t{0}, bytes)) {
+      return false;
+    }
+    auto next = from.begin();
+    sent_piece rest;
+    for (received_piece place : to) {
+      while (!place.empty()) {
+        while (rest.empty()) rest = *next++;
+        std::size_t const size = std::min(rest.size(), place.size());
+        copy(rest.first(size), place.first(size));
+        rest = rest.subspan(size);
+        place = place.subspan(size);
+      }
+    }
+    return true;
   }
 
   /// Waits until all ranks have posted what they call.
@@ -171,10 +220,13 @@ class thread_group {
     }
     return true;
   }
-  [[nodiscard]] static std::span<std::byte const> block_for(std::size_t rank, post const& from) {
+  /// What is for a rank: bytes or pieces.
+  template <class T>
+  [[nodiscard]] static std::span<T const> block_for(std::size_t rank, std::span<T const> sent,
+                                                    std::span<std::uint64_t const> counts) {
     std::size_t position = 0;
-    for (std::size_t to = 0; to != rank; ++to) position += from.send_counts[to];
-    return from.in.subspan(position, from.send_counts[rank]);
+    for (std::size_t to = 0; to != rank; ++to) position += counts[to];
+    return sent.subspan(position, counts[rank]);
   }
 
   static constexpr std::string_view name = "thread_communicator";

@@ -26,6 +26,12 @@ struct phase_columns {
   /// Costs that wait for the largest of all ranks.
   std::vector<double> floating_costs;
 
+  /// Removes all and keeps the memory.
+  void clear() {
+    for (auto* const column : {&piece_counts, &costs, &bytes, &output_bytes}) column->clear();
+    floating_costs.clear();
+  }
+
   template <class Cost, class Bytes>
   void push(std::string_view function, Cost cost, Bytes bytes_of_piece) {
     using working = working_weight<Cost>;
@@ -54,6 +60,11 @@ struct phase_columns {
     floating_costs.clear();
   }
 
+  /// The number of values to be sent. Floating-point costs count as they will.
+  [[nodiscard]] std::size_t word_count() const {
+    return piece_counts.size() + costs.size() + floating_costs.size() + bytes.size() +
+           output_bytes.size();
+  }
   /// Appends the columns to what is sent.
   void write(std::vector<std::int64_t>& words) const {
     for (auto const* const column : {&piece_counts, &costs, &bytes, &output_bytes}) {

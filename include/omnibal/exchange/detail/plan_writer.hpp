@@ -39,7 +39,26 @@ struct plan_writer {
     }
     plan.digest_ = digest_of(plan.home_offsets_, plan.arrival_offsets_, plan.item_at_);
     plan.inverse_digest_ = digest_of(plan.arrival_offsets_, plan.home_offsets_, plan.slot_of_);
-    sum_moved_bytes(ranks_per_node, bytes_of);
+    count_moved_bytes(ranks_per_node, bytes_of);
+  }
+
+  /// Counts again, for other bytes.
+  template <class BytesOf>
+  void count_moved_bytes(std::size_t ranks_per_node, BytesOf const& bytes_of) const {
+    plan.moved_bytes_ = 0;
+    plan.moved_bytes_across_nodes_ = 0;
+    for (std::size_t rank = 0; rank != plan.ranks(); ++rank) {
+      std::uint32_t const first = plan.home_offsets_[rank];
+      std::uint32_t const last = plan.home_offsets_[rank + 1];
+      for (std::uint32_t const sample : plan.arrivals(rank)) {
+        if (sample >= first && sample < last) continue;
+        std::int64_t const bytes = bytes_of(sample);
+        plan.moved_bytes_ += bytes;
+        if (plan.home_of(sample) / ranks_per_node != rank / ranks_per_node) {
+          plan.moved_bytes_across_nodes_ += bytes;
+        }
+      }
+    }
   }
 
  private:
@@ -58,24 +77,6 @@ struct plan_writer {
       digest.add(second << 32 | items[i]);
     }
     return digest.value();
-  }
-
-  template <class BytesOf>
-  void sum_moved_bytes(std::size_t ranks_per_node, BytesOf const& bytes_of) const {
-    plan.moved_bytes_ = 0;
-    plan.moved_bytes_across_nodes_ = 0;
-    for (std::size_t rank = 0; rank != plan.ranks(); ++rank) {
-      std::uint32_t const first = plan.home_offsets_[rank];
-      std::uint32_t const last = plan.home_offsets_[rank + 1];
-      for (std::uint32_t const sample : plan.arrivals(rank)) {
-        if (sample >= first && sample < last) continue;
-        std::int64_t const bytes = bytes_of(sample);
-        plan.moved_bytes_ += bytes;
-        if (plan.home_of(sample) / ranks_per_node != rank / ranks_per_node) {
-          plan.moved_bytes_across_nodes_ += bytes;
-        }
-      }
-    }
   }
 };
 

@@ -9,6 +9,7 @@
 #include <omnibal/comm/detail/byte_buffer.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/detail/data_digest.hpp>
+#include <omnibal/exchange/detail/piece_list.hpp>
 #include <omnibal/exchange/detail/sample_routes.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 
@@ -18,34 +19,57 @@
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// Sends what leaves and copies what stays. Keeps its memory.
+/// Sends what leaves and copies what stays. Where the communicator takes pieces, what leaves is not
+/// collected and what comes is not put into its place afterwards. Keeps its memory.
 class sample_mover {
  public:
   /// `local(i)` gives the i-th of `count` samples of a trivially copyable type.
   template <class T, class Comm, class Local>
   void move_fixed(Comm& comm, exchange_plan const& plan, std::size_t count, Local const& local,
                   std::vector<T>& out) {
+    // A sample that is made on the way is collected.
+    constexpr bool is_made = !std::is_reference_v<decltype(local(0u))>;
+    constexpr bool in_pieces = piecewise_communicator<Comm> && sizeof(T) >= least_piece_bytes;
     std::span<std::byte> sent;
     std::span<std::byte> received;
     agree(comm, plan, count, 2 * sizeof(T), [&] {
       out.resize(plan.arrivals(own_rank(comm)).size());
-      sent = sent_.take(routes_.leaving_count() * sizeof(T));
-      received = received_.take(routes_.coming_count() * sizeof(T));
+      if (is_made || !in_pieces) sent = sent_.take(routes_.leaving_count() * sizeof(T));
+      if (!in_pieces) received = received_.take(routes_.coming_count() * sizeof(T));
+      if (in_pieces) reserve_pieces();
     });
     for (auto const& sample : routes_.staying()) out[sample.to] = local(sample.from);
-    for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
-      T const& sample = local(routes_.leaving(k));
-      std::memcpy(sent.data() + k * sizeof(T), &sample, sizeof(T));
+    if constexpr (is_made || !in_pieces) {
+      for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
+        T const& sample = local(routes_.leaving(k));
+        std::memcpy(sent.data() + k * sizeof(T), &sample, sizeof(T));
+      }
     }
-    scale(routes_.send_counts(), sizeof(T), send_bytes_);
-    scale(routes_.receive_counts(), sizeof(T), receive_bytes_);
-    exchange(comm, sent, received);
-    for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
-      std::memcpy(&out[routes_.coming(k)], received.data() + k * sizeof(T), sizeof(T));
+    if constexpr (in_pieces) {
+      exchange_pieces(
+          comm,
+          [&](std::size_t k) {
+            if constexpr (is_made) {
+              return std::span<std::byte const>(sent).subspan(k * sizeof(T), sizeof(T));
+            } else {
+              return std::as_bytes(std::span<T const>(&local(routes_.leaving(k)), 1));
+            }
+          },
+          [&](std::size_t k) {
+            return std::as_writable_bytes(std::span<T>(&out[routes_.coming(k)], 1));
+          });
+    } else {
+      scale(routes_.send_counts(), sizeof(T), send_bytes_);
+      scale(routes_.receive_counts(), sizeof(T), receive_bytes_);
+      exchange(comm, sent, received);
+      for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
+        std::memcpy(&out[routes_.coming(k)], received.data() + k * sizeof(T), sizeof(T));
+      }
     }
   }
 
@@ -57,6 +81,7 @@ class sample_mover {
       leaving_sizes_.resize(routes_.leaving_count());
       coming_sizes_.resize(routes_.coming_count());
       lengths_.resize(plan.arrivals(own_rank(comm)).size());
+      if (piecewise_communicator<Comm>) reserve_pieces();
     });
     exchange_sizes(comm, local);
     for (auto const& sample : routes_.staying()) lengths_[sample.to] = local(sample.from).size();
@@ -67,27 +92,21 @@ class sample_mover {
     for (auto const& sample : routes_.staying()) {
       copy(std::as_bytes(local(sample.from)), std::as_writable_bytes(out[sample.to]).data());
     }
-
-    auto const sent =
-        sent_.take(sum_sizes(routes_.send_counts(), leaving_sizes_, send_bytes_, sizeof(T)));
-    auto const received = received_.take(
-        sum_sizes(routes_.receive_counts(), coming_sizes_, receive_bytes_, sizeof(T)));
-    std::byte* next = sent.data();
-    for (std::size_t k = 0; k != leaving_sizes_.size(); ++k) {
-      auto const bytes = std::as_bytes(local(routes_.leaving(k)));
-      next = copy(bytes, next);
-    }
-    exchange(comm, sent, received);
-    std::byte const* from = received.data();
-    for (std::size_t k = 0; k != coming_sizes_.size(); ++k) {
-      auto const row = std::as_writable_bytes(out[routes_.coming(k)]);
-      copy({from, row.size()}, row.data());
-      from += row.size();
+    auto const leaves = [&](std::size_t k) { return std::as_bytes(local(routes_.leaving(k))); };
+    auto const comes = [&](std::size_t k) {
+      return std::as_writable_bytes(out[routes_.coming(k)]);
+    };
+    if constexpr (piecewise_communicator<Comm>) {
+      exchange_pieces(comm, leaves, comes);
+    } else {
+      exchange_collected(comm, sizeof(T), leaves, comes);
     }
   }
 
  private:
   static constexpr std::string_view name = "exchange_samples";
+  /// Smaller samples are collected sooner than their places are listed.
+  static constexpr std::size_t least_piece_bytes = 64;
 
   /// Finds the routes of this rank and allocates, and makes sure that all ranks could and have the
   /// same plan. `shape` is the size of the type that travels and whether sizes differ.
@@ -124,6 +143,47 @@ class sample_mover {
     scale(routes_.receive_counts(), sizeof(std::uint64_t), receive_bytes_);
     exchange(comm, std::as_bytes(std::span(leaving_sizes_)),
              std::as_writable_bytes(std::span(coming_sizes_)));
+  }
+
+  void reserve_pieces() {
+    sent_pieces_.clear(send_bytes_.size(), routes_.leaving_count());
+    received_pieces_.clear(send_bytes_.size(), routes_.coming_count());
+  }
+  /// `leaves(k)` and `comes(k)` give the bytes of the k-th sample that leaves or comes.
+  template <class Comm, class Leaves, class Comes>
+  void exchange_pieces(Comm& comm, Leaves const& leaves, Comes const& comes) {
+    std::size_t sent = 0;
+    std::size_t received = 0;
+    for (std::size_t rank = 0; rank != send_bytes_.size(); ++rank) {
+      for (auto left = routes_.send_counts()[rank]; left != 0; --left) {
+        sent_pieces_.push(leaves(sent++));
+      }
+      for (auto left = routes_.receive_counts()[rank]; left != 0; --left) {
+        received_pieces_.push(comes(received++));
+      }
+      sent_pieces_.close();
+      received_pieces_.close();
+    }
+    comm.all_to_all_pieces(sent_pieces_.pieces(), sent_pieces_.counts(), received_pieces_.pieces(),
+                           received_pieces_.counts());
+  }
+
+  template <class Comm, class Leaves, class Comes>
+  void exchange_collected(Comm& comm, std::size_t value_bytes, Leaves const& leaves,
+                          Comes const& comes) {
+    auto const sent =
+        sent_.take(sum_sizes(routes_.send_counts(), leaving_sizes_, send_bytes_, value_bytes));
+    auto const received = received_.take(
+        sum_sizes(routes_.receive_counts(), coming_sizes_, receive_bytes_, value_bytes));
+    std::byte* next = sent.data();
+    for (std::size_t k = 0; k != leaving_sizes_.size(); ++k) next = copy(leaves(k), next);
+    exchange(comm, sent, received);
+    std::byte const* from = received.data();
+    for (std::size_t k = 0; k != coming_sizes_.size(); ++k) {
+      auto const row = comes(k);
+      copy({from, row.size()}, row.data());
+      from += row.size();
+    }
   }
 
   template <class Comm>
@@ -164,6 +224,8 @@ class sample_mover {
   sample_routes routes_;
   byte_buffer sent_;
   byte_buffer received_;
+  piece_list<std::byte const> sent_pieces_;
+  piece_list<std::byte> received_pieces_;
   std::vector<std::uint64_t> send_bytes_;
   std::vector<std::uint64_t> receive_bytes_;
   std::vector<std::uint64_t> leaving_sizes_;

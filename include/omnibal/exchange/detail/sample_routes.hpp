@@ -3,9 +3,11 @@
 /// \file
 /// What one rank sends and gets.
 
+#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -33,6 +35,9 @@ class sample_routes {
     std::uint32_t const first_slot = plan.arrivals().offset(rank);
     auto const departures = plan.departures()[rank];
     auto const arrivals = plan.arrivals(rank);
+    leaving_.reserve(departures.size());
+    coming_.reserve(arrivals.size());
+    staying_.reserve(std::min(departures.size(), arrivals.size()));
     for (std::uint32_t i = 0; i != departures.size(); ++i) {
       std::uint32_t const position = departures[i] - first_slot;
       if (departures[i] >= first_slot && position < arrivals.size()) {
@@ -48,8 +53,8 @@ class sample_routes {
       coming_.push_back(std::uint64_t{source} << 32 | i);
       ++receive_counts_[source];
     }
-    std::sort(leaving_.begin(), leaving_.end());
-    std::sort(coming_.begin(), coming_.end());
+    sort_by_high_bits(leaving_, bits_of(plan.sample_count()));
+    sort_by_high_bits(coming_, bits_of(plan.ranks()));
   }
 
   [[nodiscard]] std::span<stay const> staying() const { return staying_; }
@@ -70,9 +75,24 @@ class sample_routes {
   }
 
  private:
+  [[nodiscard]] static unsigned bits_of(std::size_t largest) {
+    return static_cast<unsigned>(std::bit_width(largest));
+  }
+
+  /// By the bits above the lowest 32, of which so many are used. Positions ascend already.
+  void sort_by_high_bits(std::vector<std::uint64_t>& words, unsigned bits) {
+    constexpr std::size_t few = 1024;
+    if (words.size() <= few) {
+      std::sort(words.begin(), words.end());
+    } else {
+      radix_sort(words, spare_, 32, bits);
+    }
+  }
+
   // A position in the low bits, by the slot or the rank in the high ones.
   std::vector<std::uint64_t> leaving_;
   std::vector<std::uint64_t> coming_;
+  std::vector<std::uint64_t> spare_;
   std::vector<stay> staying_;
   std::vector<std::uint64_t> send_counts_;
   std::vector<std::uint64_t> receive_counts_;

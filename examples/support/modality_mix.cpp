@@ -1,0 +1,135 @@
+#include "modality_mix.hpp"
+
+#include <omnibal/cost/audio_transformer.hpp>
+#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/sample_cost.hpp>
+#include <omnibal/rng/below.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+
+namespace examples {
+
+namespace {
+
+using omnibal::rng::below;
+using omnibal::rng::engine;
+
+constexpr std::int64_t tokens_per_tile = 256;
+/// Of the audio encoder for one of the language model.
+constexpr std::int64_t sound_tokens_per_token = 2;
+constexpr std::int64_t language_width = 8192;
+
+/// In [least, least * 2^octaves), as many in each octave as in all larger ones.
+std::int64_t with_tail(engine& random, std::int64_t least, std::uint64_t octaves) {
+  std::uint64_t octave = 0;
+  while (octave + 1 < octaves && below(random, 2) == 0) ++octave;
+  auto const first = static_cast<std::uint64_t>(least) << octave;
+  return static_cast<std::int64_t>(first + below(random, first));
+}
+
+void add_images(engine& random, multimodal_sample& sample) {
+  for (std::uint64_t left = 1 + below(random, 4); left != 0; --left) {
+    // A tile and a thumbnail, up to twelve tiles and a thumbnail.
+    auto const tiles = static_cast<std::int64_t>(below(random, 13));
+    sample.pieces.push_back({modality::image, tiles < 2 ? 1 : tiles + 1});
+  }
+}
+
+void add_sounds(engine& random, multimodal_sample& sample) {
+  for (std::uint64_t left = 1 + below(random, 3); left != 0; --left) {
+    // Two seconds to a minute.
+    sample.pieces.push_back({modality::sound, with_tail(random, 100, 5)});
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> multimodal_sample::sizes_of(modality kind) const {
+  std::vector<std::int64_t> result;
+  for (media_piece const& piece : pieces) {
+    if (piece.kind == kind) result.push_back(piece.size);
+  }
+  return result;
+}
+
+std::vector<multimodal_sample> draw_samples(draw const& which) {
+  std::vector<multimodal_sample> samples;
+  samples.reserve(which.samples);
+  engine random(which.seed, which.step << 32 | which.rank);
+  for (std::size_t i = 0; i != which.samples; ++i) {
+    auto& sample = samples.emplace_back(multimodal_sample{which.rank * which.samples + i, 0, {}});
+    // Of twenty samples six are text alone, seven have images, four sound and three both.
+    std::uint64_t const kind = below(random, 20);
+    bool const has_images = kind >= 10;
+    bool const has_sounds = kind >= 6 && kind < 13;
+    sample.text_tokens = with_tail(random, has_images || has_sounds ? 32 : 128, 7);
+    if (has_images) add_images(random, sample);
+    if (has_sounds) add_sounds(random, sample);
+    if (has_images && has_sounds) {
+      for (std::size_t k = sample.pieces.size(); k > 1; --k) {
+        std::swap(sample.pieces[k - 1], sample.pieces[below(random, k)]);
+      }
+    }
+  }
+  return samples;
+}
+
+modality_costs::modality_costs()
+    : tile_(omnibal::tile_cost(omnibal::internvit_6b)),
+      clip_(32 *
+            omnibal::audio_transformer{.hidden = 1280, .heads = 20, .mlp = 5120}.sample_cost()),
+      document_(omnibal::document_cost(omnibal::llama3_70b)) {}
+
+std::int64_t modality_costs::language_tokens(multimodal_sample const& sample) {
+  std::int64_t tokens = sample.text_tokens;
+  for (media_piece const& piece : sample.pieces) {
+    tokens += output_bytes(piece.kind, piece.size) / (2 * language_width);
+  }
+  return tokens;
+}
+
+std::int64_t modality_costs::input_bytes(modality kind, std::int64_t size) {
+  constexpr std::int64_t bytes_of_tile = 3 * 448 * 448;
+  // Two spectra of 128 bands for a token.
+  constexpr std::int64_t bytes_of_token = 2 * 128 * 2;
+  return size * (kind == modality::image ? bytes_of_tile : bytes_of_token);
+}
+
+std::int64_t modality_costs::output_bytes(modality kind, std::int64_t size) {
+  std::int64_t const tokens = kind == modality::image
+                                  ? size * tokens_per_tile
+                                  : (size + sound_tokens_per_token - 1) / sound_tokens_per_token;
+  return 2 * language_width * tokens;
+}
+
+void batch_measures::add_rank(std::vector<multimodal_sample> const& samples,
+                              modality_costs const& costs) {
+  for (multimodal_sample const& sample : samples) {
+    times.push_back(costs.language_time(sample));
+    bytes.push_back(modality_costs::text_bytes(sample));
+    for (std::size_t m = 0; m != modality_count; ++m) {
+      auto const kind = static_cast<modality>(m);
+      encoder& of_kind = encoders[m];
+      auto const sizes = sample.sizes_of(kind);
+      of_kind.piece_counts.push_back(static_cast<std::uint32_t>(sizes.size()));
+      for (std::int64_t const size : sizes) {
+        of_kind.times.push_back(costs.encoder_time(kind, size));
+        of_kind.bytes.push_back(modality_costs::input_bytes(kind, size));
+        of_kind.output_bytes.push_back(modality_costs::output_bytes(kind, size));
+      }
+    }
+  }
+  offsets.push_back(static_cast<std::uint32_t>(offsets.back() + samples.size()));
+}
+
+std::array<omnibal::encoder_measures, modality_count> batch_measures::of_encoders() const {
+  std::array<omnibal::encoder_measures, modality_count> result;
+  for (std::size_t m = 0; m != modality_count; ++m) {
+    encoder const& one = encoders[m];
+    result[m] = {one.piece_counts, one.times, one.bytes, one.output_bytes};
+  }
+  return result;
+}
+
+}  // namespace examples

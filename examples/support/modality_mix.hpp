@@ -1,0 +1,105 @@
+#pragma once
+
+/// \file
+/// Samples of text, images and sound, and what they take in each phase of a multimodal model.
+
+#include <omnibal/cost/quadratic_cost.hpp>
+#include <omnibal/exchange/make_orchestration.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace examples {
+
+/// The kinds of pieces that have an encoder.
+enum class modality : std::uint8_t { image, sound };
+inline constexpr std::size_t modality_count = 2;
+inline constexpr std::array<std::string_view, modality_count> encoder_names{"vision encoder",
+                                                                            "audio encoder"};
+
+/// A piece of a sample: its tiles, or its tokens in the audio encoder, 50 for each second.
+struct media_piece {
+  modality kind;
+  std::int64_t size;
+
+  [[nodiscard]] friend bool operator==(media_piece const&, media_piece const&) = default;
+};
+
+struct multimodal_sample {
+  /// Where it was drawn, unique in a batch.
+  std::uint64_t number;
+  std::int64_t text_tokens;
+  /// In the order in which they stand in the text. Many samples have none.
+  std::vector<media_piece> pieces;
+
+  /// The sizes of its pieces of one kind, in order.
+  [[nodiscard]] std::vector<std::int64_t> sizes_of(modality kind) const;
+};
+
+/// The samples that a rank draws for a step: conversations with images, with sound, with both and
+/// with neither, whose lengths have heavy tails. The same for equal numbers everywhere.
+struct draw {
+  std::uint64_t seed = 1024;
+  std::uint64_t step = 0;
+  std::size_t rank = 0;
+  std::size_t samples = 16;
+};
+[[nodiscard]] std::vector<multimodal_sample> draw_samples(draw const& which);
+
+/// The nanoseconds that a device takes forward and backward, and bytes. InternViT-6B on tiles of
+/// 448 pixels, the encoder of Whisper large on as much sound as there is, Llama 3 70B; devices at
+/// 400 TFLOP/s. A tile becomes 256 tokens of the language model, a second of sound 25.
+class modality_costs {
+ public:
+  modality_costs();
+
+  [[nodiscard]] std::int64_t encoder_time(modality kind, std::int64_t size) const {
+    return (kind == modality::image ? tile_ : clip_)(size) / flops_per_nanosecond;
+  }
+  [[nodiscard]] std::int64_t language_time(multimodal_sample const& sample) const {
+    return document_(language_tokens(sample)) / flops_per_nanosecond;
+  }
+  [[nodiscard]] static std::int64_t language_tokens(multimodal_sample const& sample);
+
+  /// Pixels of a byte, or Mel spectra in two bytes.
+  [[nodiscard]] static std::int64_t input_bytes(modality kind, std::int64_t size);
+  /// What the encoder makes, in the width of the language model and two bytes.
+  [[nodiscard]] static std::int64_t output_bytes(modality kind, std::int64_t size);
+  /// Tokens and labels.
+  [[nodiscard]] static std::int64_t text_bytes(multimodal_sample const& sample) {
+    return 8 * sample.text_tokens;
+  }
+
+ private:
+  static constexpr std::int64_t flops_per_nanosecond = 400'000;
+
+  omnibal::quadratic_cost tile_;
+  omnibal::quadratic_cost clip_;
+  omnibal::quadratic_cost document_;
+};
+
+/// What `make_orchestration` takes, for the samples of all ranks.
+struct batch_measures {
+  struct encoder {
+    std::vector<std::uint32_t> piece_counts;
+    std::vector<std::int64_t> times;
+    std::vector<std::int64_t> bytes;
+    std::vector<std::int64_t> output_bytes;
+  };
+
+  std::vector<std::uint32_t> offsets{0};
+  std::vector<std::int64_t> times;
+  std::vector<std::int64_t> bytes;
+  std::array<encoder, modality_count> encoders;
+
+  /// Adds the samples of the next rank.
+  void add_rank(std::vector<multimodal_sample> const& samples, modality_costs const& costs);
+
+  [[nodiscard]] omnibal::language_measures language() const { return {times, bytes}; }
+  [[nodiscard]] std::array<omnibal::encoder_measures, modality_count> of_encoders() const;
+};
+
+}  // namespace examples

@@ -1,0 +1,90 @@
+#include "post_balance_options.hpp"
+
+#include "option_checks.hpp"
+
+#include <cstdlib>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+namespace examples {
+
+namespace {
+
+/// Whether a launcher of MPI has started this process; each sets one of these.
+bool is_started_by_mpi() {
+  for (char const* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"}) {
+    if (std::getenv(name) != nullptr) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<post_balance_options> parse_post_balance(int count, char const* const* words) {
+  post_balance_options options;
+  std::size_t simulated = 0;
+  bool wants_mpi = false;
+  CLI::App app(
+      "Draws global batches of text, images and sound on several ranks, balances each phase of a\n"
+      "multimodal model after the draw, and shows that a toy model's gradients stay the same.",
+      "post_balance");
+  auto const number = [&](CLI::Option* option, std::size_t most) {
+    return option->type_name("COUNT")->check(integer_between(std::size_t{1}, most));
+  };
+  auto* const threads = number(app.add_option("--threads", options.ranks,
+                                              "Ranks that are threads of this program; the default "
+                                              "is 4, and the\nranks of MPI under mpirun"),
+                               1024);
+  auto* const mpi = app.add_flag("--mpi", wants_mpi, "Ranks are the processes that mpirun started")
+                        ->excludes(threads);
+  auto* const simulate =
+      number(app.add_option("--simulate", simulated,
+                            "Only make the plans for so many ranks, on one thread"),
+             std::size_t{1} << 20)
+          ->excludes(threads)
+          ->excludes(mpi);
+  auto* const per_node =
+      number(app.add_option("--per-node", options.ranks_per_node,
+                            "Ranks on a node; the default is 2, and 8 with --simulate"),
+             std::size_t{1} << 20);
+  auto* const samples =
+      number(app.add_option("--samples", options.samples_per_rank,
+                            "Samples that a rank draws for a step; the default is 16, and 32 with\n"
+                            "--simulate"),
+             65'536);
+  auto* const steps = number(
+      app.add_option("--steps", options.steps, "Steps; the default is 8, and 3 with --simulate"),
+      1'000'000);
+  app.add_option("--seed", options.seed, "Seed of everything random")
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  std::map<std::string, plan_rule> const rules{{"keep_home", plan_rule::keep_home},
+                                               {"lpt", plan_rule::lpt}};
+  app.add_option("--balance", options.rule, "keep_home, which moves few bytes, or lpt")
+      ->type_name("NAME")
+      ->transform(CLI::CheckedTransformer(rules).description(""))
+      ->default_str("keep_home");
+  try {
+    app.parse(count, words);
+  } catch (CLI::Success const& asked) {
+    app.exit(asked);
+    return std::nullopt;
+  } catch (CLI::ParseError const& error) {
+    throw std::runtime_error(error.what());
+  }
+  if (simulate->count() != 0) {
+    options.engine = rank_engine::simulated;
+    options.ranks = simulated;
+    if (per_node->count() == 0) options.ranks_per_node = 8;
+    if (samples->count() == 0) options.samples_per_rank = 32;
+    if (steps->count() == 0) options.steps = 3;
+  } else if (wants_mpi || (threads->count() == 0 && is_started_by_mpi())) {
+    options.engine = rank_engine::mpi;
+  }
+  return options;
+}
+
+}  // namespace examples

@@ -1,0 +1,33 @@
+#pragma once
+
+/// \file
+/// The command line of post_balance.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace examples {
+
+/// What the ranks are. `simulated` ones do not exist: their plans are made by one thread.
+enum class rank_engine { threads, mpi, simulated };
+enum class plan_rule { keep_home, lpt };
+
+struct post_balance_options {
+  rank_engine engine = rank_engine::threads;
+  /// Of threads and simulated ones.
+  std::size_t ranks = 4;
+  std::size_t ranks_per_node = 2;
+  std::size_t samples_per_rank = 16;
+  std::size_t steps = 8;
+  std::uint64_t seed = 1024;
+  plan_rule rule = plan_rule::keep_home;
+};
+
+/// The options of a command line, or nothing where it asked for help, which has been printed then.
+/// Under mpirun ranks are those of MPI unless it says otherwise. Errors: `std::runtime_error` that
+/// names the option and the value.
+[[nodiscard]] std::optional<post_balance_options> parse_post_balance(int count,
+                                                                     char const* const* words);
+
+}  // namespace examples

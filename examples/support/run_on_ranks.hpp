@@ -1,0 +1,49 @@
+#pragma once
+
+/// \file
+/// Ranks that exist. For programs that are linked to what their ranks need.
+
+#include "post_balance_options.hpp"
+
+#include <omnibal/comm/thread_communicator.hpp>
+
+#include <stdexcept>
+
+#if defined(OMNIBAL_EXAMPLE_HAS_MPI)
+#include <omnibal/comm/mpi.hpp>
+
+#include <cstdio>
+#include <exception>
+#endif
+
+namespace examples {
+
+/// Calls `body(comm)` on the ranks that MPI started. A failure of one rank ends all.
+template <class Body>
+void run_on_mpi([[maybe_unused]] Body const& body) {
+#if defined(OMNIBAL_EXAMPLE_HAS_MPI)
+  int count = 0;
+  char** words = nullptr;
+  omnibal::mpi::environment const environment(count, words);
+  try {
+    omnibal::mpi::communicator comm;
+    body(comm);
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+#else
+  throw std::runtime_error("--mpi: this program was built without MPI");
+#endif
+}
+
+template <class Body>
+void run_on_ranks(post_balance_options const& options, Body const& body) {
+  switch (options.engine) {
+    case rank_engine::threads: omnibal::thread_communicator::run(options.ranks, body); return;
+    case rank_engine::mpi: run_on_mpi(body); return;
+    case rank_engine::simulated: throw std::logic_error("simulated ranks run nothing");
+  }
+}
+
+}  // namespace examples
