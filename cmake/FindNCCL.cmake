@@ -1,0 +1,30 @@
+# Finds NCCL, NVIDIA's library of collectives: the target NCCL::nccl, and NCCL_VERSION from its header.
+# NCCL_ROOT, or CUDAToolkit_ROOT, names the folder of an installation.
+
+include(FindPackageHandleStandardArgs)
+
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${NCCL_HOME} ${CUDAToolkit_INCLUDE_DIRS}
+                                  PATHS /usr/local/cuda/include /usr/local/include)
+find_library(NCCL_LIBRARY nccl HINTS ${NCCL_HOME} ${CUDAToolkit_LIBRARY_DIR}
+                               PATHS /usr/local/cuda/lib64 /usr/local/cuda/lib
+                               PATH_SUFFIXES lib lib64)
+mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)
+
+unset(NCCL_VERSION)
+if(NCCL_INCLUDE_DIR)
+  file(STRINGS "${NCCL_INCLUDE_DIR}/nccl.h" nccl_lines
+       REGEX "^#define NCCL_(MAJOR|MINOR|PATCH) +[0-9]+")
+  string(REGEX MATCHALL "[0-9]+" nccl_numbers "${nccl_lines}")
+  list(JOIN nccl_numbers "." NCCL_VERSION)
+endif()
+
+find_package_handle_standard_args(
+  NCCL
+  REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE_DIR
+  VERSION_VAR NCCL_VERSION)
+
+if(NCCL_FOUND AND NOT TARGET NCCL::nccl)
+  add_library(NCCL::nccl UNKNOWN IMPORTED GLOBAL)
+  set_target_properties(NCCL::nccl PROPERTIES IMPORTED_LOCATION "${NCCL_LIBRARY}"
+                                              INTERFACE_INCLUDE_DIRECTORIES "${NCCL_INCLUDE_DIR}")
+endif()

@@ -1,0 +1,67 @@
+#pragma once
+
+/// \file
+/// Best-fit packing of one resource in rounds, on a stream.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/concepts.hpp>
+#include <omnibal/cuda/detail/best_fit_rounds.hpp>
+#include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/detail/grid_kernel.cuh>
+#include <omnibal/cuda/detail/packing_arguments.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/packing_span.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace omnibal::inline v0::gpu {
+
+struct best_fit_rounds_fn {
+  /// `omnibal::best_fit_rounds`: the same groups in the same order, and the same oversized samples.
+  ///
+  /// `demands` are integers, or resources of one, in device memory. The report is that of the host
+  /// but for the lower bound, which counts the volume and the samples above half of the capacity
+  /// only. Complexity: two radix sorts, and one launch for all rounds, whose blocks all run at once
+  /// (a cooperative launch): how many rounds there are the device finds out. Memory: 80 bytes of
+  /// scratch per sample. Determinism: portable. Errors on the host: `std::invalid_argument` for a
+  /// capacity that is not positive and an output that is too small for every packing,
+  /// `std::length_error` above 2^32 - 2 samples; `error`. Faults on the device: `invalid_amount` for
+  /// a demand that is negative or above 2^63 - 1; `no_room` for more groups or oversized samples
+  /// than the outputs have room for.
+  template <device_resource Resource, device_demands Demands, integral_amount Capacity>
+    requires(omnibal::detail::kinds_of<device_element_of<Demands>> == 1 &&
+             omnibal::detail::kinds_of<Capacity> == 1)
+  void operator()(execution<Resource> const& exec, Demands const& demands, Capacity const& capacity,
+                  packing_span const& out) const {
+    auto const limits = detail::checked_packing(name, demands.size(), capacity, out);
+    // One number stands for no group.
+    omnibal::detail::check_index_count(name, "demands", demands.size() + 1);
+    detail::run_on_device(exec, [&](auto& backend) {
+      detail::best_fit_rounds(backend, demands.data(), demands.size(),
+                              static_cast<std::uint64_t>(limits[0]), out);
+    });
+  }
+
+  /// The scratch that a call takes for so many samples and this capacity, in bytes.
+  template <integral_amount Capacity>
+    requires(omnibal::detail::kinds_of<Capacity> == 1)
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const& capacity) {
+    auto const limits = omnibal::detail::to_resources<std::int64_t>(capacity);
+    omnibal::detail::check_capacity(name, limits);
+    return detail::device_scratch_bytes([&](auto& backend) {
+      detail::best_fit_rounds(backend, static_cast<std::int64_t const*>(nullptr), samples,
+                              static_cast<std::uint64_t>(limits[0]), {});
+    });
+  }
+
+ private:
+  static constexpr std::string_view name = "gpu::best_fit_rounds";
+};
+
+/// Best-fit packing of one resource in rounds on a stream; see `best_fit_rounds_fn`.
+inline constexpr best_fit_rounds_fn best_fit_rounds{};
+
+}  // namespace omnibal::inline v0::gpu

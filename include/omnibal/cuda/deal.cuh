@@ -1,0 +1,57 @@
+#pragma once
+
+/// \file
+/// Dealing sorted samples forth and back, on the device.
+
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/detail/balance_arguments.hpp>
+#include <omnibal/cuda/detail/deal.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/part_span.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace omnibal::inline v0::gpu {
+
+struct deal_fn {
+  /// The parts of `omnibal::deal` for the costs of each step, bit for bit: the samples from the
+  /// largest cost to the smallest go to the parts 0, 1, ... and back. Part p of step s is group
+  /// s * parts + p of `out.groups`; its items are indices into all costs.
+  ///
+  /// Steps that fit the shared memory of a block (12 bytes for each sample of the largest step, 96
+  /// KiB in all) take one launch with a block for each; else all samples are sorted by radix sorts.
+  ///
+  /// Complexity: the sorts. Memory: none where it fits; else 16 bytes per sample and what the sorts
+  /// take. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument` for no
+  /// parts and arrays of `out` of another size; `std::length_error` above 2^32 - 1 costs or parts
+  /// of all steps; `gpu::error`. Faults on the device: `invalid_amount` for a negative cost;
+  /// `overflow` for a sum of a step above 2^63 - 1; `unknown_index` for offsets that decrease, do
+  /// not start with zero or exceed the costs; `no_room` for a step above `largest_step`.
+  template <device_resource Resource>
+  void operator()(execution<Resource> const& exec, cost_steps const& steps, std::size_t parts,
+                  part_span const& out) const {
+    detail::check_steps(name, steps, parts);
+    detail::check_out(name, steps, parts, out);
+    detail::run_on_device(exec, [&](auto& backend) { detail::deal(backend, steps, parts, out); });
+  }
+
+  /// The scratch that a call with such arguments takes, in bytes; of the arrays only the sizes
+  /// matter. Errors: those of the call.
+  [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t parts) const {
+    detail::check_steps(name, steps, parts);
+    return detail::device_scratch_bytes(
+        [&](auto& backend) { detail::deal(backend, steps, parts, part_span{}); });
+  }
+
+ private:
+  static constexpr std::string_view name = "deal";
+};
+
+/// Dealing forth and back, on the device; see `deal_fn`.
+inline constexpr deal_fn deal{};
+
+}  // namespace omnibal::inline v0::gpu

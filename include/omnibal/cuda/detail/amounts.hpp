@@ -1,0 +1,99 @@
+#pragma once
+
+/// \file
+/// Demands and loads in device code: the conversions of resources.hpp, with faults for exceptions.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/resources.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace omnibal::inline v0::gpu::detail {
+
+template <class Amount>
+using working_weight_of =
+    omnibal::detail::working_weight<typename omnibal::detail::weight_of<Amount>::type>;
+
+/// What the sums of these amounts are: resources of `std::int64_t` or `double`.
+template <class Amount>
+using load_of = resources<omnibal::detail::kinds_of<Amount>, working_weight_of<Amount>>;
+
+/// Sums of amounts that are not negative, in which the largest value stands for all above it: they
+/// do not depend on the order in which they are taken.
+template <std::size_t R>
+struct saturating_load {
+  std::uint64_t amounts[R];
+};
+
+template <std::size_t R>
+struct add_loads {
+  OMNIBAL_HOST_DEVICE saturating_load<R> operator()(saturating_load<R> left,
+                                                    saturating_load<R> const& right) const {
+    for (std::size_t r = 0; r != R; ++r) {
+      left.amounts[r] = saturating_sum(left.amounts[r], right.amounts[r]);
+    }
+    return left;
+  }
+};
+
+/// The largest value of the type in which integers are summed.
+inline constexpr std::uint64_t largest_sum = 0x7fffffffffffffffu;
+
+/// One weight as a sum is made of it; zero and a fault where it is negative, not finite or too large.
+template <class Working, weight T>
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline Working checked_weight(T value, fault* faults) {
+  bool valid = true;
+  if constexpr (std::floating_point<T>) {
+    // The largest value of `double`; a NaN compares false.
+    valid = value >= T{0} && static_cast<double>(value) <= 0x1.fffffffffffffp+1023;
+  } else if constexpr (std::signed_integral<T>) {
+    valid = value >= T{0};
+  } else {
+    valid = static_cast<std::uint64_t>(value) <= largest_sum;
+  }
+  if (!valid) {
+    raise(faults, fault::invalid_amount);
+    return Working{0};
+  }
+  return static_cast<Working>(value);
+}
+
+/// The weight of one kind of a weight or of resources.
+template <class Amount>
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline auto weight_at(Amount const& amount,
+                                                        [[maybe_unused]] std::size_t kind) {
+  if constexpr (weight<Amount>) {
+    return amount;
+  } else {
+    return amount[kind];
+  }
+}
+
+/// All weights of an integral amount, as `checked_weight`.
+template <class Amount>
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline auto checked_load(Amount const& amount, fault* faults) {
+  saturating_load<omnibal::detail::kinds_of<Amount>> result;
+  for (std::size_t r = 0; r != omnibal::detail::kinds_of<Amount>; ++r) {
+    result.amounts[r] =
+        static_cast<std::uint64_t>(checked_weight<std::int64_t>(weight_at(amount, r), faults));
+  }
+  return result;
+}
+
+/// A sum as a signed integer; the largest one and a fault where it exceeds that.
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline std::int64_t checked_sum(std::uint64_t sum,
+                                                                  fault* faults) {
+  if (sum > largest_sum) {
+    raise(faults, fault::overflow);
+    sum = largest_sum;
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

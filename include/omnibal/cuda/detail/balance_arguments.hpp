@@ -1,0 +1,60 @@
+#pragma once
+
+/// \file
+/// What the host can check of the arguments of a balancer on the device.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/part_span.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// Throws unless so many parts of each step have numbers. `function` is the name without `gpu::`.
+inline void check_steps(std::string_view function, cost_steps const& steps, std::size_t parts) {
+  auto const name = std::string("gpu::").append(function);
+  if (parts == 0) omnibal::detail::throw_invalid(name, "parts is 0, must be positive");
+  omnibal::detail::check_index_count(name, "costs", steps.costs.size());
+  omnibal::detail::check_index_count(name, "the result", parts);
+  omnibal::detail::check_index_count(name, "the steps", steps.step_count);
+  omnibal::detail::check_index_count(name, "the result", steps.step_count * parts);
+}
+
+/// The parts of each step where there are `groups` in all. Throws unless each step has as many.
+[[nodiscard]] inline std::size_t checked_parts_of_steps(std::string_view function,
+                                                        cost_steps const& steps,
+                                                        std::size_t groups) {
+  std::size_t const count = steps.step_count == 0 ? 1 : groups / steps.step_count;
+  check_steps(function, steps, count);
+  if (count * steps.step_count != groups) {
+    omnibal::detail::throw_invalid(std::string("gpu::").append(function),
+                                   omnibal::detail::to_text(groups) + " groups are not parts of " +
+                                       omnibal::detail::to_text(steps.step_count) + " steps");
+  }
+  return count;
+}
+
+/// Throws unless the arrays have room for the parts of all steps.
+inline void check_out(std::string_view function, cost_steps const& steps, std::size_t parts,
+                      part_span const& out) {
+  auto const name = std::string("gpu::").append(function);
+  auto const text = [](std::size_t number) { return omnibal::detail::to_text(number); };
+  std::size_t const groups = steps.step_count * parts;
+  if (out.groups.offsets.size() != groups + 1) {
+    omnibal::detail::throw_invalid(name, "offsets has " + text(out.groups.offsets.size()) +
+                                             " elements, must have " + text(groups + 1));
+  }
+  if (out.groups.items.size() < steps.costs.size()) {
+    omnibal::detail::throw_invalid(name, "items has " + text(out.groups.items.size()) +
+                                             " elements, must have " + text(steps.costs.size()));
+  }
+  if (!out.part_of.empty() && out.part_of.size() < steps.costs.size()) {
+    omnibal::detail::throw_invalid(name, "part_of has " + text(out.part_of.size()) +
+                                             " elements, must have " + text(steps.costs.size()));
+  }
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

@@ -1,0 +1,70 @@
+#pragma once
+
+/// \file
+/// From the part of each sample to the samples of each part, by ascending index.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/detail/costs_in_order.hpp>
+#include <omnibal/cuda/detail/part_writer.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// Writes where the parts of a step begin. `counts` has the number of samples of each part, and is
+/// not the same afterwards.
+template <class Block>
+OMNIBAL_HOST_DEVICE void write_part_offsets(Block& block, part_writer const& out, std::size_t step,
+                                            step_range const& range, std::uint32_t* counts) {
+  static_cast<void>(block.exclusive_sum(counts, out.parts));
+  block.for_each(out.parts,
+                 [&](std::size_t part) { out.begin(step, part, range.first + counts[part]); });
+  block.once([&] { out.end(step, range); });
+}
+
+/// Writes the samples of the parts of a step, which are sorted for that: `parts[i]` is the part of
+/// sample `samples[i]` of the step.
+template <class Block, class Part>
+OMNIBAL_HOST_DEVICE void write_parts_in_block(Block& block, part_writer const& out,
+                                              step_range const& range, Part* parts,
+                                              std::uint32_t* samples) {
+  block.sort_pairs(parts, samples, range.size);
+  block.for_each(range.size, [&](std::size_t i) {
+    out.put(range.first + i, range.first + samples[i], static_cast<std::uint32_t>(parts[i]));
+  });
+}
+
+/// Says for each sample which part of which step it is in.
+struct name_parts {
+  step_table table;
+  part_writer out;
+  std::uint32_t const* samples;
+  std::uint32_t const* part_of_place;
+  std::uint32_t* groups;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t place) const {
+    std::uint32_t const sample = samples[place];
+    std::uint32_t const step = table.step_of(sample);
+    bool const is_in_step = step != table.steps() && table[step].size != 0;
+    if (is_in_step) out.name_part(sample, part_of_place[place]);
+    groups[sample] =
+        is_in_step ? step * out.parts + part_of_place[place] : table.steps() * out.parts;
+    out.items[sample] = sample;
+  }
+};
+
+/// The same for all steps by a sort of all samples. `samples[place]` is an index into all costs;
+/// the offsets of the parts are written elsewhere.
+template <class Backend>
+void write_parts_of_places(Backend& backend, cost_steps const& steps, step_table const& table,
+                           part_writer const& out, std::uint32_t const* samples,
+                           std::uint32_t const* part_of_place) {
+  std::size_t const count = steps.costs.size();
+  auto* const groups = backend.template scratch<std::uint32_t>(count);
+  backend.for_each(count, name_parts{table, out, samples, part_of_place, groups});
+  backend.sort_pairs(groups, out.items, count, 0, bits_up_to(std::size_t{out.steps} * out.parts));
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

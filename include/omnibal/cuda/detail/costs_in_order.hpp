@@ -1,0 +1,119 @@
+#pragma once
+
+/// \file
+/// The samples of steps from the largest to the smallest cost.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/amounts.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
+#include <omnibal/cuda/fault.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// The largest cost has the least key.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t descending(std::uint64_t cost) {
+  return largest_sum - cost;
+}
+
+/// Lets a block write the costs of one step to `costs`, from the largest to the smallest, and the
+/// number of the sample within the step beside each, equal costs by this number. Where the sum of
+/// the costs is above the largest integer, which is a fault, all costs are zero. Returns the number
+/// of costs that are not.
+template <class Block>
+[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t write_in_order(Block& block,
+                                                               step_table const& table,
+                                                               step_range const& range,
+                                                               std::uint64_t* costs,
+                                                               std::uint32_t* samples) {
+  std::uint64_t const sum = block.reduce(
+      range.size,
+      [&](std::size_t i) {
+        std::uint64_t const cost = table.cost(range.first + i);
+        costs[i] = descending(cost);
+        samples[i] = static_cast<std::uint32_t>(i);
+        return cost;
+      },
+      add_saturating{}, std::uint64_t{0});
+  if (sum > largest_sum) {
+    raise(table.faults(), fault::overflow);
+    block.for_each(range.size, [&](std::size_t i) { costs[i] = descending(0); });
+  }
+  block.sort_pairs(costs, samples, range.size);
+  return block.reduce(
+      range.size,
+      [&](std::size_t i) {
+        costs[i] = descending(costs[i]);
+        return costs[i] != 0 ? std::uint32_t{1} : std::uint32_t{0};
+      },
+      add{}, std::uint32_t{0});
+}
+
+/// The samples of all steps in this order.
+struct ordered_samples {
+  std::uint64_t* costs;
+  /// Indices into the costs of all steps.
+  std::uint32_t* samples;
+};
+
+struct write_cost_keys {
+  step_table table;
+  ordered_samples out;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    bool const is_in_step = table.step_of(i) != table.steps();
+    out.costs[i] = descending(is_in_step ? table.cost(i) : 0);
+    out.samples[i] = static_cast<std::uint32_t>(i);
+  }
+};
+
+struct write_step_keys {
+  step_table table;
+  std::uint32_t const* samples;
+  std::uint32_t* keys;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t place) const {
+    keys[place] = table.step_of(samples[place]);
+  }
+};
+
+struct restore_costs {
+  step_table table;
+  ordered_samples out;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t place) const {
+    std::uint32_t const sample = out.samples[place];
+    bool const is_in_step = table.step_of(sample) != table.steps();
+    out.costs[place] = is_in_step ? table.cost(sample) : 0;
+  }
+};
+
+/// The bits of an unsigned number that is at most `largest`.
+[[nodiscard]] constexpr int bits_up_to(std::size_t largest) {
+  int bits = 0;
+  while (bits < 64 && (largest >> bits) != 0) ++bits;
+  return bits;
+}
+
+/// The samples of all steps by sorts of all of them at once: those of step s are in the places
+/// [offsets[s], offsets[s + 1]). Their sums are not looked at.
+template <class Backend>
+[[nodiscard]] ordered_samples sort_all_costs(Backend& backend, cost_steps const& steps,
+                                             step_table const& table) {
+  constexpr int cost_bits = 63;
+  std::size_t const count = steps.costs.size();
+  ordered_samples const result{backend.template scratch<std::uint64_t>(count),
+                               backend.template scratch<std::uint32_t>(count)};
+  backend.for_each(count, write_cost_keys{table, result});
+  backend.sort_pairs(result.costs, result.samples, count, 0, cost_bits);
+  if (!steps.offsets.empty()) {
+    auto* const keys = backend.template scratch<std::uint32_t>(count);
+    backend.for_each(count, write_step_keys{table, result.samples, keys});
+    backend.sort_pairs(keys, result.samples, count, 0, bits_up_to(steps.step_count));
+  }
+  backend.for_each(count, restore_costs{table, result});
+  return result;
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

@@ -1,0 +1,144 @@
+#pragma once
+
+/// \file
+/// Dealing sorted samples forth and back, by a block for each step or by sorts of all steps.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/costs_in_order.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/part_writer.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/part_span.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// Where each sample of a step comes when its samples are dealt: arithmetic, no search.
+class dealing {
+ public:
+  OMNIBAL_HOST_DEVICE dealing(std::uint32_t samples, std::uint32_t parts)
+      : parts_(parts), rounds_(samples / parts), rest_(samples % parts) {}
+
+  /// The part of the sample at a place of the order.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t part(std::uint32_t place) const {
+    std::uint32_t const turn = place % parts_;
+    return place / parts_ % 2 == 0 ? turn : parts_ - 1 - turn;
+  }
+
+  /// The samples in the parts before this one; for `part == parts` those in all.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t offset(std::uint32_t part) const {
+    std::uint32_t const others = parts_ - rest_;
+    std::uint32_t const more = rounds_ % 2 == 0 ? smaller_of(part, rest_)
+                               : part > others  ? part - others
+                                                : 0;
+    return part * rounds_ + more;
+  }
+
+  /// The position of that sample among those of all parts.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t position(std::uint32_t place) const {
+    return offset(part(place)) + place / parts_;
+  }
+
+ private:
+  std::uint32_t parts_;
+  std::uint32_t rounds_;
+  std::uint32_t rest_;
+};
+
+inline constexpr int deal_threads = 512;
+
+/// Deals one step in shared memory.
+struct deal_in_block {
+  step_table table;
+  part_writer out;
+
+  template <class Arena>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static ordered_samples take(Arena&& arena,
+                                                                std::size_t samples) {
+    auto* const costs = arena.template take<std::uint64_t>(samples);
+    return {costs, arena.template take<std::uint32_t>(samples)};
+  }
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
+    auto const order = take(shared_arena(block), table.largest());
+    step_range const range = table[step];
+    static_cast<void>(write_in_order(block, table, range, order.costs, order.samples));
+    dealing const turns(range.size, out.parts);
+    block.for_each(range.size, [&](std::size_t i) {
+      auto const place = static_cast<std::uint32_t>(i);
+      std::uint32_t const sample = range.first + order.samples[place];
+      out.put(range.first + turns.position(place), sample, turns.part(place));
+    });
+    block.for_each(out.parts, [&](std::size_t part) {
+      out.begin(step, part, range.first + turns.offset(static_cast<std::uint32_t>(part)));
+    });
+    block.once([&] { out.end(step, range); });
+  }
+};
+
+/// Deals the sample at a place of the order of all steps.
+struct deal_place {
+  step_table table;
+  part_writer out;
+  std::uint32_t const* samples;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    std::uint32_t const sample = samples[i];
+    std::uint32_t const step = table.step_of(sample);
+    if (step == table.steps()) return;
+    step_range const range = table[step];
+    auto const place = static_cast<std::uint32_t>(i) - range.first;
+    if (place >= range.size) return;
+    dealing const turns(range.size, out.parts);
+    out.put(range.first + turns.position(place), sample, turns.part(place));
+  }
+};
+
+/// Writes where the parts of a step begin, and looks at the sum of its costs.
+struct deal_offsets {
+  step_table table;
+  part_writer out;
+  std::uint64_t const* costs;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
+    step_range const range = table[step];
+    std::uint64_t const sum = block.reduce(
+        range.size, [&](std::size_t i) { return costs[range.first + i]; }, add_saturating{},
+        std::uint64_t{0});
+    if (sum > largest_sum) raise(table.faults(), fault::overflow);
+    dealing const turns(range.size, out.parts);
+    block.for_each(out.parts, [&](std::size_t part) {
+      out.begin(step, part, range.first + turns.offset(static_cast<std::uint32_t>(part)));
+    });
+    block.once([&] { out.end(step, range); });
+  }
+};
+
+/// `gpu::deal` on any backend.
+template <class Backend>
+void deal(Backend& backend, cost_steps const& steps, std::size_t parts, part_span const& out) {
+  step_table const table(steps, out.faults.data());
+  part_writer const writer(steps, parts, out);
+  if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
+  std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
+    static_cast<void>(deal_in_block::take(arena, steps.largest_step));
+  });
+  if (bytes <= most_shared_bytes) {
+    backend.template for_each_block<deal_threads>(steps.step_count, bytes,
+                                                  deal_in_block{table, writer});
+    return;
+  }
+  ordered_samples const order = sort_all_costs(backend, steps, table);
+  backend.for_each(steps.costs.size(), deal_place{table, writer, order.samples});
+  backend.template for_each_block<deal_threads>(steps.step_count, 0,
+                                                deal_offsets{table, writer, order.costs});
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

@@ -1,0 +1,310 @@
+#pragma once
+
+/// \file
+/// Runs the algorithms of cuda/ on a stream; `serial_backend` is the twin that says what the members
+/// do.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/detail/generated.cuh>
+#include <omnibal/cuda/detail/grid_exchange.hpp>
+#include <omnibal/cuda/detail/kernels.cuh>
+#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/error.hpp>
+#include <omnibal/cuda/execution.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <cuda_runtime_api.h>
+
+namespace omnibal::inline v0::gpu::detail {
+
+// Defined in the headers of these names: an algorithm includes those whose steps it uses, since each
+// takes seconds to compile.
+template <class F, class T>
+struct device_scan;
+template <class F, class T>
+struct device_reduce;
+template <class F, class Keep, class T>
+struct device_select;
+template <class Key, class Value>
+struct device_sort;
+template <int Threads, class F>
+struct grid_launch;
+
+/// A count as CUB takes it.
+[[nodiscard]] inline std::uint32_t step_size(std::size_t n) {
+  omnibal::detail::check_index_count("gpu", "a step", n);
+  return static_cast<std::uint32_t>(n);
+}
+
+/// Adds up the scratch that an algorithm takes on the device, the temporary memory of CUB included.
+/// The temporary memory of one step is used again by the next.
+class device_meter : public scratch_meter {
+ public:
+  template <class T>
+  void exclusive_sum(T const* in, T* out, std::size_t n) {
+    exclusive_sum_of(n, element_of<T>{in}, out);
+  }
+  template <class F, class T>
+  void exclusive_sum_of(std::size_t n, F const& f, T* out) {
+    if (n == 0) return;
+    need([&](std::size_t& bytes) {
+      return device_scan<F, T>::exclusive_sum(nullptr, bytes, step_size(n), f, out, nullptr);
+    });
+  }
+
+  template <class T, class Op>
+  void inclusive_scan(T const* in, T* out, std::size_t n, Op const& op) {
+    inclusive_scan_of(n, element_of<T>{in}, out, op);
+  }
+  template <class F, class T, class Op>
+  void inclusive_scan_of(std::size_t n, F const& f, T* out, Op const& op) {
+    if (n == 0) return;
+    need([&](std::size_t& bytes) {
+      return device_scan<F, T>::inclusive(nullptr, bytes, step_size(n), f, out, op, nullptr);
+    });
+  }
+
+  template <class T, class Op>
+  void reduce(T const* in, T* out, std::size_t n, Op const& op, T init) {
+    reduce_of(n, element_of<T>{in}, out, op, init);
+  }
+  template <class F, class T, class Op>
+  void reduce_of(std::size_t n, F const& f, T* out, Op const& op, T init) {
+    need([&](std::size_t& bytes) {
+      return device_reduce<F, T>::reduce(nullptr, bytes, step_size(n), f, out, op, init, nullptr);
+    });
+  }
+
+  template <class Key, class Value>
+  void sort_pairs(Key* keys, Value* values, std::size_t n, int begin_bit = 0,
+                  int end_bit = static_cast<int>(8 * sizeof(Key))) {
+    if (n == 0) return;
+    need(
+        [&](std::size_t& bytes) {
+          bool in_place = true;
+          return device_sort<Key, Value>::pairs(nullptr, bytes, step_size(n), keys, keys, values,
+                                                values, begin_bit, end_bit, nullptr, in_place);
+        },
+        padded(n * sizeof(Key)) + padded(n * sizeof(Value)));
+  }
+  template <class Key>
+  void sort_keys(Key* keys, std::size_t n, int begin_bit = 0,
+                 int end_bit = static_cast<int>(8 * sizeof(Key))) {
+    if (n == 0) return;
+    need(
+        [&](std::size_t& bytes) {
+          bool in_place = true;
+          return device_sort<Key, void>::keys(nullptr, bytes, step_size(n), keys, keys, begin_bit,
+                                              end_bit, nullptr, in_place);
+        },
+        padded(n * sizeof(Key)));
+  }
+
+  template <class T>
+  void select(T const* in, std::uint8_t const* flags, T* out, std::uint32_t* count, std::size_t n) {
+    select_of(n, element_of<T>{in}, element_of<std::uint8_t>{flags}, out, count);
+  }
+  template <class F, class Keep, class T>
+  void select_of(std::size_t n, F const& f, Keep const& keep, T* out, std::uint32_t* count) {
+    if (n == 0) return;
+    need([&](std::size_t& bytes) {
+      return device_select<F, Keep, T>::select(nullptr, bytes, step_size(n), f, keep, out, count,
+                                               nullptr);
+    });
+  }
+
+  /// The temporary memory of the step that needs most.
+  [[nodiscard]] std::size_t temporary_bytes() const { return temporary_bytes_; }
+  /// Temporary memory and scratch.
+  [[nodiscard]] std::size_t total_bytes() const { return temporary_bytes_ + scratch_bytes(); }
+
+  [[nodiscard]] static constexpr std::size_t padded(std::size_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+  }
+
+ private:
+  template <class Query>
+  void need(Query const& query, std::size_t buffers = 0) {
+    std::size_t bytes = 0;
+    cudaError_t const status = query(bytes);
+    if (status != cudaSuccess) {
+      // CUB calls a missing driver an invalid device.
+      int devices = 0;
+      check(cudaGetDeviceCount(&devices));
+      check(status);
+    }
+    temporary_bytes_ = std::max(temporary_bytes_, buffers + padded(bytes));
+  }
+
+  std::size_t temporary_bytes_ = 0;
+};
+
+/// Submits the steps to a stream. The memory given holds the temporary memory of a step first and
+/// the scratch behind it, as `device_meter` counts them. Nothing synchronises.
+class device_backend {
+ public:
+  device_backend(cudaStream_t stream, std::byte* memory, std::size_t temporary_bytes)
+      : stream_(stream),
+        temporary_(memory),
+        temporary_bytes_(temporary_bytes),
+        scratch_(memory + temporary_bytes) {}
+
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] T* scratch(std::size_t count) {
+    T* const result = reinterpret_cast<T*>(scratch_);
+    scratch_ += device_meter::padded(count * sizeof(T));
+    return result;
+  }
+
+  template <class F>
+  void for_each(std::size_t n, F const& f) {
+    launch_for_each(stream_, n, f);
+  }
+  template <int Threads, class F>
+  void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const& f) {
+    launch_for_each_block<Threads>(stream_, blocks, shared_bytes, f);
+  }
+  template <int Threads, class F>
+  void for_grid(std::size_t items, std::size_t shared_bytes, F const& f) {
+    grid_launch<Threads, F>::run(stream_, items, shared_bytes, f,
+                                 scratch<unsigned char>(grid_exchange_bytes));
+  }
+
+  template <class T>
+  void exclusive_sum(T const* in, T* out, std::size_t n) {
+    exclusive_sum_of(n, element_of<T>{in}, out);
+  }
+  template <class F, class T>
+  void exclusive_sum_of(std::size_t n, F const& f, T* out) {
+    if (n == 0) return;
+    std::size_t bytes = temporary_bytes_;
+    check(device_scan<F, T>::exclusive_sum(temporary_, bytes, step_size(n), f, out, stream_));
+  }
+
+  template <class T, class Op>
+  void inclusive_scan(T const* in, T* out, std::size_t n, Op const& op) {
+    inclusive_scan_of(n, element_of<T>{in}, out, op);
+  }
+  template <class F, class T, class Op>
+  void inclusive_scan_of(std::size_t n, F const& f, T* out, Op const& op) {
+    if (n == 0) return;
+    std::size_t bytes = temporary_bytes_;
+    check(device_scan<F, T>::inclusive(temporary_, bytes, step_size(n), f, out, op, stream_));
+  }
+
+  template <class T, class Op>
+  void reduce(T const* in, T* out, std::size_t n, Op const& op, T init) {
+    reduce_of(n, element_of<T>{in}, out, op, init);
+  }
+  template <class F, class T, class Op>
+  void reduce_of(std::size_t n, F const& f, T* out, Op const& op, T init) {
+    std::size_t bytes = temporary_bytes_;
+    check(device_reduce<F, T>::reduce(temporary_, bytes, step_size(n), f, out, op, init, stream_));
+  }
+
+  template <class Key, class Value>
+  void sort_pairs(Key* keys, Value* values, std::size_t n, int begin_bit = 0,
+                  int end_bit = static_cast<int>(8 * sizeof(Key))) {
+    if (n == 0) return;
+    std::size_t const key_bytes = device_meter::padded(n * sizeof(Key));
+    std::size_t const buffers = key_bytes + device_meter::padded(n * sizeof(Value));
+    auto* const spare_keys = reinterpret_cast<Key*>(temporary_);
+    auto* const spare_values = reinterpret_cast<Value*>(temporary_ + key_bytes);
+    std::size_t bytes = temporary_bytes_ - buffers;
+    bool in_place = true;
+    check(device_sort<Key, Value>::pairs(temporary_ + buffers, bytes, step_size(n), keys,
+                                         spare_keys, values, spare_values, begin_bit, end_bit,
+                                         stream_, in_place));
+    if (in_place) return;
+    copy(keys, spare_keys, n);
+    copy(values, spare_values, n);
+  }
+  template <class Key>
+  void sort_keys(Key* keys, std::size_t n, int begin_bit = 0,
+                 int end_bit = static_cast<int>(8 * sizeof(Key))) {
+    if (n == 0) return;
+    std::size_t const buffers = device_meter::padded(n * sizeof(Key));
+    auto* const spare_keys = reinterpret_cast<Key*>(temporary_);
+    std::size_t bytes = temporary_bytes_ - buffers;
+    bool in_place = true;
+    check(device_sort<Key, void>::keys(temporary_ + buffers, bytes, step_size(n), keys, spare_keys,
+                                       begin_bit, end_bit, stream_, in_place));
+    if (!in_place) copy(keys, spare_keys, n);
+  }
+
+  template <class T>
+  void select(T const* in, std::uint8_t const* flags, T* out, std::uint32_t* count, std::size_t n) {
+    select_of(n, element_of<T>{in}, element_of<std::uint8_t>{flags}, out, count);
+  }
+  template <class F, class Keep, class T>
+  void select_of(std::size_t n, F const& f, Keep const& keep, T* out, std::uint32_t* count) {
+    if (n == 0) {
+      fill_zero(count, 1);
+      return;
+    }
+    std::size_t bytes = temporary_bytes_;
+    check(device_select<F, Keep, T>::select(temporary_, bytes, step_size(n), f, keep, out, count,
+                                            stream_));
+  }
+
+  template <class T>
+  void copy(T* to, T const* from, std::size_t n) {
+    if (n == 0) return;
+    check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
+  }
+  template <class T>
+  void fill_zero(T* to, std::size_t n) {
+    if (n == 0) return;
+    check(cudaMemsetAsync(to, 0, n * sizeof(T), stream_));
+  }
+
+ private:
+  cudaStream_t stream_;
+  std::byte* temporary_;
+  std::size_t temporary_bytes_;
+  std::byte* scratch_;
+};
+
+/// The bytes that `run_on_device` takes from the resource: `algorithm(backend)` is called with a
+/// backend that runs nothing.
+template <class Algorithm>
+[[nodiscard]] std::size_t device_scratch_bytes(Algorithm const& algorithm) {
+  device_meter meter;
+  algorithm(meter);
+  return meter.total_bytes();
+}
+
+/// Calls `algorithm(backend)` with a backend that submits to the stream of `exec`. All scratch is
+/// one piece of memory of the resource, given back in the order of the stream, also where a step
+/// throws. `algorithm` is called twice: first with a backend that only measures.
+template <device_resource Resource, class Algorithm>
+void run_on_device(execution<Resource> const& exec, Algorithm const& algorithm) {
+  device_meter meter;
+  algorithm(meter);
+
+  struct arena {
+    execution<Resource> const& exec;
+    std::size_t bytes;
+    void* memory;
+    ~arena() {
+      if (bytes != 0) {
+        exec.resource().deallocate(memory, bytes, scratch_alignment, exec.stream());
+      }
+    }
+  };
+  std::size_t const bytes = meter.total_bytes();
+  arena const scratch{
+      exec, bytes,
+      bytes == 0 ? nullptr : exec.resource().allocate(bytes, scratch_alignment, exec.stream())};
+
+  device_backend backend(exec.stream(), static_cast<std::byte*>(scratch.memory),
+                         meter.temporary_bytes());
+  algorithm(backend);
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

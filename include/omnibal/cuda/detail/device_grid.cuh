@@ -1,0 +1,173 @@
+#pragma once
+
+/// \file
+/// A grid of blocks on the device that all run at once and work in phases; `serial_grid` is its twin.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/device_block.cuh>
+#include <omnibal/cuda/detail/grid_exchange.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+
+#if defined(__CUDACC__)
+#include <cooperative_groups.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// Host code may name the members, only device code may call them. What they take and give is said
+/// in `serial_grid`.
+template <int Threads>
+class device_grid {
+ public:
+  OMNIBAL_HOST_DEVICE device_grid(unsigned char* shared, unsigned char* exchange)
+      : shared_(shared), exchange_(exchange) {}
+
+  template <class F>
+  OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
+#if defined(__CUDA_ARCH__)
+    for (std::size_t i = std::size_t{blockIdx.x} * Threads + threadIdx.x; i < n;
+         i += std::size_t{gridDim.x} * Threads) {
+      f(i);
+    }
+    barrier();
+#endif
+  }
+
+  template <class F>
+  OMNIBAL_HOST_DEVICE void for_each_block([[maybe_unused]] std::size_t n,
+                                          [[maybe_unused]] F const& f) {
+#if defined(__CUDA_ARCH__)
+    for (std::size_t i = blockIdx.x; i < n; i += gridDim.x) {
+      device_block<Threads> block(shared_);
+      f(block, i);
+      __syncthreads();
+    }
+    barrier();
+#endif
+  }
+
+  template <class F, class Op, class T>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
+                                             [[maybe_unused]] F const& f,
+                                             [[maybe_unused]] Op const& op, T init) {
+#if defined(__CUDA_ARCH__)
+    device_block<Threads> block(shared_);
+    part const mine = part_of(n);
+    T* const of_blocks = next_exchange<T>();
+    if (mine.first < mine.last) {
+      T const first = f(mine.first);
+      T const value = block.reduce(
+          mine.last - mine.first - 1, [&](std::size_t i) { return f(mine.first + 1 + i); }, op,
+          first);
+      if (threadIdx.x == 0) of_blocks[blockIdx.x] = value;
+    }
+    barrier();
+    return block.reduce(
+        mine.used, [&](std::size_t b) { return of_blocks[b]; }, op, init);
+#else
+    return init;
+#endif
+  }
+
+  template <class T, class Op>
+  OMNIBAL_HOST_DEVICE T inclusive_scan([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n,
+                                       [[maybe_unused]] Op const& op,
+                                       std::type_identity_t<T> neutral) {
+#if defined(__CUDA_ARCH__)
+    device_block<Threads> block(shared_);
+    part const mine = part_of(n);
+    T* const of_blocks = next_exchange<T>();
+    std::size_t const size = mine.first < mine.last ? mine.last - mine.first : 0;
+    T const sum = block.reduce(
+        size, [&](std::size_t i) { return data[mine.first + i]; }, op, neutral);
+    if (threadIdx.x == 0) of_blocks[blockIdx.x] = sum;
+    barrier();
+    auto const of_block = [&](std::size_t b) { return of_blocks[b]; };
+    T const before =
+        block.reduce(smaller_of<std::size_t>(blockIdx.x, mine.used), of_block, op, neutral);
+    T const all = block.reduce(mine.used, of_block, op, neutral);
+    if (size != 0) block.inclusive_scan(data + mine.first, size, op, neutral, before);
+    barrier();
+    return all;
+#else
+    return neutral;
+#endif
+  }
+
+  template <class Predicate>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t partition_point(
+      [[maybe_unused]] std::size_t n, [[maybe_unused]] Predicate const& holds) {
+    std::size_t first = 0;
+#if defined(__CUDA_ARCH__)
+    // Each turn every thread looks at one index, and the answer is between two of them.
+    device_block<Threads> block(shared_);
+    while (n != 0) {
+      std::size_t const step = (n + Threads - 1) / Threads;
+      std::size_t const probes = (n - 1) / step;
+      std::size_t const true_probes = block.reduce(
+          probes,
+          [&](std::size_t k) { return std::size_t{holds(first + (k + 1) * step - 1) ? 1u : 0u}; },
+          add{}, std::size_t{0});
+      first += true_probes * step;
+      n = true_probes == probes ? n - probes * step : step - 1;
+      if (step == 1) {
+        // All but the last of these indices were probes.
+        if (true_probes != probes) return first;
+        return first + (holds(first) ? 1 : 0);
+      }
+    }
+#endif
+    return first;
+  }
+
+  template <class F>
+  OMNIBAL_HOST_DEVICE void once([[maybe_unused]] F const& f) {
+#if defined(__CUDA_ARCH__)
+    if (blockIdx.x == 0 && threadIdx.x == 0) f();
+    barrier();
+#endif
+  }
+
+ private:
+#if defined(__CUDA_ARCH__)
+  /// The indices of which a block takes care, and the number of blocks that have some.
+  struct part {
+    std::size_t first;
+    std::size_t last;
+    std::size_t used;
+  };
+
+  [[nodiscard]] __device__ static part part_of(std::size_t n) {
+    // Whole tiles, so that neighbouring threads read neighbouring elements.
+    std::size_t const tiles = parts_of(n, Threads);
+    std::size_t const size = parts_of(tiles, gridDim.x) * Threads;
+    std::size_t const first = blockIdx.x * size;
+    return {smaller_of(first, n), smaller_of(first + size, n), n == 0 ? 0 : parts_of(n, size)};
+  }
+
+  template <class T>
+  [[nodiscard]] __device__ T* next_exchange() {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32);
+    turn_ = 1 - turn_;
+    return reinterpret_cast<T*>(exchange_ + turn_ * (grid_exchange_bytes / 2));
+  }
+
+  __device__ static void barrier() {
+    if (gridDim.x == 1) {
+      __syncthreads();
+    } else {
+      cooperative_groups::this_grid().sync();
+    }
+  }
+#endif
+
+  unsigned char* shared_;
+  unsigned char* exchange_;
+  unsigned turn_ = 0;
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

@@ -1,0 +1,38 @@
+#pragma once
+
+/// \file
+/// Prefix sums on the device, by CUB.
+
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/generated.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cub/device/device_scan.cuh>
+
+namespace omnibal::inline v0::gpu::detail {
+
+template <class T>
+struct device_plus {
+  OMNIBAL_HOST_DEVICE T operator()(T const& left, T const& right) const {
+    return static_cast<T>(left + right);
+  }
+};
+
+template <class F, class T>
+struct device_scan {
+  static cudaError_t exclusive_sum(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
+                                   T* out, cudaStream_t stream) {
+    return cub::DeviceScan::ExclusiveScan(temporary, bytes, input_of<T>(f), out, device_plus<T>{},
+                                          T{}, n, stream);
+  }
+
+  template <class Op>
+  static cudaError_t inclusive(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
+                               T* out, Op const& op, cudaStream_t stream) {
+    return cub::DeviceScan::InclusiveScan(temporary, bytes, input_of<T>(f), out, op, n, stream);
+  }
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

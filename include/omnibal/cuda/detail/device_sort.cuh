@@ -1,0 +1,44 @@
+#pragma once
+
+/// \file
+/// Radix sorts on the device, by CUB.
+
+#include <omnibal/cuda/detail/device_backend.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cub/device/device_radix_sort.cuh>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// Sorts from one of two buffers to the other and back; `in_place` says whether the result came
+/// back.
+template <class Key, class Value>
+struct device_sort {
+  static cudaError_t pairs(void* temporary, std::size_t& bytes, std::uint32_t n, Key* keys,
+                           Key* spare_keys, Value* values, Value* spare_values, int begin_bit,
+                           int end_bit, cudaStream_t stream, bool& in_place) {
+    cub::DoubleBuffer<Key> key_buffers(keys, spare_keys);
+    cub::DoubleBuffer<Value> value_buffers(values, spare_values);
+    cudaError_t const status = cub::DeviceRadixSort::SortPairs(
+        temporary, bytes, key_buffers, value_buffers, n, begin_bit, end_bit, stream);
+    in_place = key_buffers.selector == 0;
+    return status;
+  }
+};
+
+template <class Key>
+struct device_sort<Key, void> {
+  static cudaError_t keys(void* temporary, std::size_t& bytes, std::uint32_t n, Key* keys,
+                          Key* spare_keys, int begin_bit, int end_bit, cudaStream_t stream,
+                          bool& in_place) {
+    cub::DoubleBuffer<Key> key_buffers(keys, spare_keys);
+    cudaError_t const status = cub::DeviceRadixSort::SortKeys(temporary, bytes, key_buffers, n,
+                                                              begin_bit, end_bit, stream);
+    in_place = key_buffers.selector == 0;
+    return status;
+  }
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

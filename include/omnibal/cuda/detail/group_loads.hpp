@@ -1,0 +1,157 @@
+#pragma once
+
+/// \file
+/// The sum of the demands of each group.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/amounts.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// The demands that the items of groups name.
+template <class Demand>
+struct demands_of_items {
+  static constexpr std::size_t kinds = omnibal::detail::kinds_of<Demand>;
+  using sum = saturating_load<kinds>;
+
+  grouping_view groups;
+  Demand const* demands;
+  std::size_t count;
+  fault* faults;
+
+  /// The demand of the item at a position of the items.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE sum operator()(std::size_t position) const {
+    std::uint32_t const item = groups.item(position);
+    if (item < count) return checked_load(demands[item], faults);
+    raise(faults, fault::unknown_index);
+    return sum{};
+  }
+};
+
+/// Groups of floating-point demands: one thread adds those of a group in their order, as the host.
+template <class Demand>
+struct sum_in_order {
+  demands_of_items<Demand> of;
+  load_of<Demand>* loads;
+
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t g) const {
+    constexpr std::size_t kinds = demands_of_items<Demand>::kinds;
+    load_of<Demand> load{};
+    for (std::size_t k = of.groups.offset(g); k != of.groups.offset(g + 1); ++k) {
+      std::uint32_t const item = of.groups.item(k);
+      if (item >= of.count) {
+        raise(of.faults, fault::unknown_index);
+        continue;
+      }
+      for (std::size_t r = 0; r != kinds; ++r) {
+        load[r] += checked_weight<double>(weight_at(of.demands[item], r), of.faults);
+      }
+    }
+    for (std::size_t r = 0; r != kinds; ++r) {
+      if (!(load[r] <= 0x1.fffffffffffffp+1023)) raise(of.faults, fault::overflow);
+    }
+    loads[g] = load;
+  }
+};
+
+/// Groups of integral demands: a block takes several groups, and a thread, a warp or the whole block
+/// one of them, by its size.
+template <class Demand>
+struct sum_by_blocks {
+  using sum = typename demands_of_items<Demand>::sum;
+  static constexpr std::size_t kinds = demands_of_items<Demand>::kinds;
+
+  /// Above these sizes a warp, and the block, share a group.
+  static constexpr std::size_t thread_limit = 32;
+  static constexpr std::size_t warp_limit = 4096;
+
+  demands_of_items<Demand> of;
+  load_of<Demand>* loads;
+  std::size_t groups_per_block;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    std::size_t const first = index * groups_per_block;
+    std::size_t const here = smaller_of(groups_per_block, of.groups.size() - first);
+    auto const size = [&](std::size_t k) { return std::size_t{of.groups.group_size(first + k)}; };
+
+    block.for_each(here, [&](std::size_t k) {
+      if (size(k) > thread_limit) return;
+      sum load{};
+      for (std::size_t p = of.groups.offset(first + k); p != of.groups.offset(first + k + 1); ++p) {
+        load = add_loads<kinds>{}(load, of(p));
+      }
+      write(first + k, load);
+    });
+    std::size_t const largest = block.reduce(here, size, take_larger{}, std::size_t{0});
+    if (largest <= thread_limit) return;
+
+    block.for_each_warp(here, [&](auto& warp, std::size_t k) {
+      if (size(k) <= thread_limit || size(k) > warp_limit) return;
+      std::size_t const begin = of.groups.offset(first + k);
+      sum const load = warp.reduce(
+          size(k), [&](std::size_t p) { return of(begin + p); }, add_loads<kinds>{}, sum{});
+      warp.once([&] { write(first + k, load); });
+    });
+    if (largest <= warp_limit) return;
+
+    for (std::size_t k = 0; k != here; ++k) {
+      if (size(k) <= warp_limit) continue;
+      sum const load = sum_of_block(block, of.groups.offset(first + k), size(k));
+      block.once([&] { write(first + k, load); });
+    }
+  }
+
+ private:
+  template <class Block>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE sum sum_of_block(Block& block, std::size_t begin,
+                                                     std::size_t size) const {
+    sum result{};
+    for (std::size_t r = 0; r != kinds; ++r) {
+      result.amounts[r] = block.reduce(
+          size, [&](std::size_t p) { return of(begin + p).amounts[r]; }, add_saturating{},
+          std::uint64_t{0});
+    }
+    return result;
+  }
+
+  OMNIBAL_HOST_DEVICE void write(std::size_t g, sum const& load) const {
+    for (std::size_t r = 0; r != kinds; ++r) {
+      loads[g][r] = static_cast<working_weight_of<Demand>>(checked_sum(load.amounts[r], of.faults));
+    }
+  }
+};
+
+/// The threads of a block that sums groups.
+inline constexpr int sum_threads = 256;
+
+/// How many groups a block takes, so that it has work for its threads and not for many more.
+[[nodiscard]] inline std::size_t groups_per_block(std::size_t items, std::size_t groups) {
+  std::size_t const mean = groups == 0 ? 0 : items / groups;
+  std::size_t const fitting = 8 * sum_threads / larger_of<std::size_t>(mean, 1);
+  return smaller_of<std::size_t>(larger_of<std::size_t>(fitting, 1), sum_threads);
+}
+
+template <class Backend, class Demand>
+void group_loads(Backend& backend, grouping_view groups, Demand const* demands, std::size_t count,
+                 load_of<Demand>* loads, fault* faults) {
+  demands_of_items<Demand> const of{groups, demands, count, faults};
+  if constexpr (std::floating_point<working_weight_of<Demand>>) {
+    backend.for_each(groups.size(), sum_in_order<Demand>{of, loads});
+  } else {
+    std::size_t const per_block = groups_per_block(count, groups.size());
+    backend.template for_each_block<sum_threads>(parts_of(groups.size(), per_block), 0,
+                                                 sum_by_blocks<Demand>{of, loads, per_block});
+  }
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

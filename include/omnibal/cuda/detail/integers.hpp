@@ -1,0 +1,66 @@
+#pragma once
+
+/// \file
+/// What device code cannot take from the standard library.
+
+#include <omnibal/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+template <class T>
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T smaller_of(T left, T right) {
+  return right < left ? right : left;
+}
+template <class T>
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T larger_of(T left, T right) {
+  return left < right ? right : left;
+}
+
+/// The number of parts of `size` that cover `count`.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t parts_of(std::size_t count,
+                                                                 std::size_t size) {
+  return (count + size - 1) / size;
+}
+
+/// The number of bits that are set.
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t count_bits(std::uint32_t word) {
+  return static_cast<std::uint32_t>(__builtin_popcount(word));
+}
+
+/// The sum, or the largest value where that is above it: a sum that may be taken in any order.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t saturating_sum(std::uint64_t left,
+                                                                         std::uint64_t right) {
+  std::uint64_t const sum = left + right;
+  return sum < left ? ~std::uint64_t{0} : sum;
+}
+
+/// Operations for reductions and scans.
+struct add_saturating {
+  OMNIBAL_HOST_DEVICE constexpr std::uint64_t operator()(std::uint64_t left,
+                                                         std::uint64_t right) const {
+    return saturating_sum(left, right);
+  }
+};
+struct add {
+  template <class T>
+  OMNIBAL_HOST_DEVICE constexpr T operator()(T left, T right) const {
+    return static_cast<T>(left + right);
+  }
+};
+struct take_larger {
+  template <class T>
+  OMNIBAL_HOST_DEVICE constexpr T operator()(T left, T right) const {
+    return larger_of(left, right);
+  }
+};
+struct take_smaller {
+  template <class T>
+  OMNIBAL_HOST_DEVICE constexpr T operator()(T left, T right) const {
+    return smaller_of(left, right);
+  }
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

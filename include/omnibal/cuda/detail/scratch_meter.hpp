@@ -1,0 +1,74 @@
+#pragma once
+
+/// \file
+/// A backend that runs nothing and adds up the scratch that an algorithm takes.
+
+#include <omnibal/cuda/detail/grid_exchange.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// Has the members of a backend and does nothing in them: an algorithm that is run with it says how
+/// much scratch it needs, so that the size and the use cannot disagree. The pointers that it gives
+/// are not null and must not be looked at.
+class scratch_meter {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] T* scratch(std::size_t count) {
+    auto* const result = reinterpret_cast<T*>(alignment + bytes_);
+    bytes_ += (count * sizeof(T) + alignment - 1) / alignment * alignment;
+    return result;
+  }
+
+  template <class F>
+  void for_each(std::size_t, F const&) {}
+  template <int Threads, class F>
+  void for_each_block(std::size_t, std::size_t, F const&) {}
+  template <int Threads, class F>
+  void for_grid(std::size_t, std::size_t, F const&) {
+    static_cast<void>(scratch<unsigned char>(grid_exchange_bytes));
+  }
+
+  template <class T>
+  void exclusive_sum(T const*, T*, std::size_t) {}
+  template <class F, class T>
+  void exclusive_sum_of(std::size_t, F const&, T*) {}
+  template <class T, class Op>
+  void inclusive_scan(T const*, T*, std::size_t, Op const&) {}
+  template <class F, class T, class Op>
+  void inclusive_scan_of(std::size_t, F const&, T*, Op const&) {}
+  template <class T, class Op>
+  void reduce(T const*, T*, std::size_t, Op const&, T) {}
+  template <class F, class T, class Op>
+  void reduce_of(std::size_t, F const&, T*, Op const&, T) {}
+
+  template <class Key, class Value>
+  void sort_pairs(Key*, Value*, std::size_t, int = 0, int = static_cast<int>(8 * sizeof(Key))) {}
+  template <class Key>
+  void sort_keys(Key*, std::size_t, int = 0, int = static_cast<int>(8 * sizeof(Key))) {}
+
+  template <class T>
+  void select(T const*, std::uint8_t const*, T*, std::uint32_t*, std::size_t) {}
+  template <class F, class Keep, class T>
+  void select_of(std::size_t, F const&, Keep const&, T*, std::uint32_t*) {}
+
+  template <class T>
+  void copy(T*, T const*, std::size_t) {}
+  template <class T>
+  void fill_zero(T*, std::size_t) {}
+
+  /// The scratch taken so far, each array rounded up to the alignment.
+  [[nodiscard]] std::size_t scratch_bytes() const { return bytes_; }
+
+  /// The alignment of each array of scratch, in bytes.
+  static constexpr std::size_t alignment = 256;
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

@@ -1,0 +1,139 @@
+#pragma once
+
+/// \file
+/// The twin of a block of threads on one host thread.
+
+#include <omnibal/cuda/detail/visit_order.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// One warp of a block of threads: as `serial_block`, with 32 threads and no memory of its own.
+class serial_warp {
+ public:
+  serial_warp(visit_order order, std::uint64_t seed) : order_(order), seed_(seed) {}
+
+  [[nodiscard]] static constexpr unsigned threads() { return 32; }
+
+  template <class F>
+  void for_each(std::size_t n, F const& f) {
+    visit(n, order_, seed_++, f);
+  }
+
+  template <class F, class Op, class T>
+  [[nodiscard]] T reduce(std::size_t n, F const& f, Op const& op, T init) {
+    visit(n, order_, seed_++, [&](std::size_t i) { init = op(init, f(i)); });
+    return init;
+  }
+
+  template <class F>
+  void once(F const& f) {
+    f();
+  }
+
+ private:
+  visit_order order_;
+  std::uint64_t seed_;
+};
+
+/// A block of threads that works in phases: every call ends with a barrier, and what is not inside
+/// a call every thread computes for itself. Here each phase visits its indices in the order of the
+/// backend and completes before the next one.
+class serial_block {
+ public:
+  serial_block(unsigned threads, std::size_t shared_bytes, visit_order order, std::uint64_t seed)
+      : threads_(threads), shared_(shared_bytes + alignment, 0xcd), order_(order), seed_(seed) {}
+
+  [[nodiscard]] unsigned threads() const { return threads_; }
+
+  /// `f(i)` for all `i < n`, in any order, at once.
+  template <class F>
+  void for_each(std::size_t n, F const& f) {
+    visit(n, order_, seed_++, f);
+  }
+
+  /// `f(warp, i)` for all `i < n`, in any order, at once; a warp as a whole runs each.
+  template <class F>
+  void for_each_warp(std::size_t n, F const& f) {
+    visit(n, order_, seed_++, [&](std::size_t i) {
+      serial_warp warp(order_, seed_ + i);
+      f(warp, i);
+    });
+  }
+
+  /// `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
+  template <class F, class Op, class T>
+  [[nodiscard]] T reduce(std::size_t n, F const& f, Op const& op, T init) {
+    visit(n, order_, seed_++, [&](std::size_t i) { init = op(init, f(i)); });
+    return init;
+  }
+
+  /// Replaces each element by the sum of those before it; returns the sum of all.
+  template <class T>
+  T exclusive_sum(T* data, std::size_t n) {
+    T sum{};
+    for (std::size_t i = 0; i != n; ++i) sum += std::exchange(data[i], sum);
+    return sum;
+  }
+
+  /// Replaces each element by `op` over `carry` and the elements up to it; returns the last. `op` is
+  /// associative, `neutral` its neutral element.
+  template <class T, class Op>
+  T inclusive_scan(T* data, std::size_t n, Op const& op, std::type_identity_t<T> /*neutral*/,
+                   std::type_identity_t<T> carry) {
+    for (std::size_t i = 0; i != n; ++i) data[i] = carry = op(carry, data[i]);
+    return carry;
+  }
+
+  /// One thread calls `f()`.
+  template <class F>
+  void once(F const& f) {
+    f();
+  }
+
+  /// The next `count` elements of the shared memory of the block, not initialised.
+  template <class T>
+  [[nodiscard]] T* shared(std::size_t count) {
+    std::size_t const bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
+    if (used_ + bytes + alignment > shared_.size()) {
+      throw std::length_error("serial_block: the shared memory of the block is too small");
+    }
+    auto const base = reinterpret_cast<std::uintptr_t>(shared_.data());
+    std::size_t const padding = static_cast<std::size_t>(0 - base) & (alignment - 1);
+    T* const result = reinterpret_cast<T*>(shared_.data() + padding + used_);
+    used_ += bytes;
+    return result;
+  }
+
+  /// Sorts distinct pairs, ascending by key and then by value, in place.
+  template <class Key, class Value>
+  void sort_pairs(Key* keys, Value* values, std::size_t n) {
+    std::vector<std::pair<Key, Value>> pairs(n);
+    for (std::size_t i = 0; i != n; ++i) pairs[i] = {keys[i], values[i]};
+    std::sort(pairs.begin(), pairs.end());
+    for (std::size_t i = 0; i != n; ++i) {
+      keys[i] = pairs[i].first;
+      values[i] = pairs[i].second;
+    }
+  }
+
+  /// The alignment of each array in the shared memory, in bytes.
+  static constexpr std::size_t alignment = 16;
+
+ private:
+  unsigned threads_;
+  std::vector<unsigned char> shared_;
+  std::size_t used_ = 0;
+  visit_order order_;
+  std::uint64_t seed_;
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

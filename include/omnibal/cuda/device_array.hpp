@@ -1,0 +1,118 @@
+#pragma once
+
+/// \file
+/// An array in device memory and its way to the host and back.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/execution.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <limits>
+#include <new>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace omnibal::inline v0::gpu {
+
+/// What may be copied between host and device byte by byte.
+template <class T>
+concept device_element = std::is_trivially_copyable_v<T> && !std::is_const_v<T>;
+
+/// Owner of an array in device memory, taken from and given back to the resource of an execution in
+/// the order of its stream: whoever uses the array on another stream orders the two by an event.
+/// The elements are not initialised. Movable, not copyable. Errors: `error`, and `std::length_error`
+/// for more bytes than there are addresses.
+template <device_element T, device_resource Resource = stream_pool>
+class device_array {
+ public:
+  device_array(execution<Resource> const& exec, std::size_t size) : exec_(exec), size_(size) {
+    if (size > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+      omnibal::detail::throw_length("gpu::device_array", "size", size);
+    }
+    if (size == 0) return;
+    data_ = static_cast<T*>(
+        exec.resource().allocate(size * sizeof(T), scratch_alignment, exec.stream()));
+  }
+  device_array(device_array&& other) noexcept
+      : exec_(other.exec_),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  device_array& operator=(device_array&& other) noexcept {
+    std::swap(exec_, other.exec_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~device_array() {
+    if (size_ == 0) return;
+    exec_.resource().deallocate(data_, size_ * sizeof(T), scratch_alignment, exec_.stream());
+  }
+
+  [[nodiscard]] T* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] device_span<T> span() const noexcept { return {data_, size_}; }
+
+  operator device_span<T>() const noexcept { return span(); }
+  operator device_span<T const>() const noexcept { return span(); }
+
+ private:
+  execution<Resource> exec_;
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A contiguous range of elements that can be copied to a device.
+template <class Range>
+concept host_array =
+    std::ranges::contiguous_range<Range const> && std::ranges::sized_range<Range const> &&
+    device_element<std::remove_cv_t<std::ranges::range_value_t<Range const>>>;
+
+/// Copies an array to the device, in the order of the stream. `values` may be changed after the call
+/// where it lies in ordinary memory; in pinned memory it must stay until the stream has run so far.
+/// Errors: `error`.
+template <device_resource Resource, host_array Range>
+[[nodiscard]] auto upload(execution<Resource> const& exec, Range const& values,
+                          location where = location::here()) {
+  using value_type = std::remove_cv_t<std::ranges::range_value_t<Range const>>;
+  std::size_t const size = std::ranges::size(values);
+  device_array<value_type, Resource> result(exec, size);
+  if (size != 0) {
+    check(cudaMemcpyAsync(result.data(), std::ranges::data(values), size * sizeof(value_type),
+                          cudaMemcpyHostToDevice, exec.stream()),
+          where);
+  }
+  return result;
+}
+
+/// Copies an array of the device to the host and *synchronises* the stream. Errors: `error`.
+template <device_resource Resource, class T>
+[[nodiscard]] std::vector<std::remove_const_t<T>> download(execution<Resource> const& exec,
+                                                           device_span<T> values,
+                                                           location where = location::here()) {
+  std::vector<std::remove_const_t<T>> result(values.size());
+  if (!values.empty()) {
+    check(cudaMemcpyAsync(result.data(), values.data(), values.size_bytes(), cudaMemcpyDeviceToHost,
+                          exec.stream()),
+          where);
+  }
+  exec.synchronise(where);
+  return result;
+}
+
+/// The same for an owner.
+template <device_resource Resource, class T>
+[[nodiscard]] std::vector<T> download(execution<Resource> const& exec,
+                                      device_array<T, Resource> const& values,
+                                      location where = location::here()) {
+  return download(exec, values.span(), where);
+}
+
+}  // namespace omnibal::inline v0::gpu

@@ -1,0 +1,65 @@
+#pragma once
+
+/// \file
+/// Errors of the CUDA runtime as exceptions.
+
+#include <omnibal/config.hpp>
+
+#include <stdexcept>
+#include <string>
+
+#include <cuda_runtime_api.h>
+
+namespace omnibal::inline v0::gpu {
+
+/// A place in the source. A default argument `location::here()` is the place of the call.
+struct location {
+  char const* file = "";
+  unsigned line = 0;
+
+  [[nodiscard]] static constexpr location here(char const* file = __builtin_FILE(),
+                                               unsigned line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+/// A call of the CUDA runtime that failed. The text has the name and the description of the code,
+/// the file and the line; where no driver or no device is found it says what is missing.
+class error : public std::runtime_error {
+ public:
+  explicit error(cudaError_t code, location where = location::here())
+      : std::runtime_error(text(code, where)), code_(code), where_(where) {}
+
+  [[nodiscard]] cudaError_t code() const noexcept { return code_; }
+  [[nodiscard]] char const* file() const noexcept { return where_.file; }
+  [[nodiscard]] unsigned line() const noexcept { return where_.line; }
+
+ private:
+  [[nodiscard]] static std::string text(cudaError_t code, location where) {
+    std::string result = "CUDA: ";
+    result.append(cudaGetErrorName(code)).append(": ").append(cudaGetErrorString(code));
+    if (code == cudaErrorInsufficientDriver) {
+      result += " (or there is no NVIDIA driver on this machine)";
+    } else if (code == cudaErrorNoDevice) {
+      result += " (the driver shows no device to this program)";
+    } else if (code == cudaErrorNoKernelImageForDevice) {
+      result += " (compile for the architecture of this device)";
+    }
+    return result.append(" [").append(where.file).append(":") + std::to_string(where.line) + "]";
+  }
+
+  cudaError_t code_;
+  location where_;
+};
+
+/// Throws `error` unless `code` is `cudaSuccess`. An error that does not stick to the device is
+/// cleared, so that the next call does not report it again.
+inline void check(cudaError_t code, location where = location::here()) {
+  if (code == cudaSuccess) [[likely]] {
+    return;
+  }
+  static_cast<void>(cudaGetLastError());
+  throw error(code, where);
+}
+
+}  // namespace omnibal::inline v0::gpu

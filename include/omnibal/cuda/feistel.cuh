@@ -1,0 +1,60 @@
+#pragma once
+
+/// \file
+/// The Feistel shuffler on a stream.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/feistel.hpp>
+#include <omnibal/cuda/device_array.hpp>
+#include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/rng/feistel.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace omnibal::inline v0::gpu {
+
+struct feistel_fn {
+  /// Writes the order in which `shuffle` permutes `out.size()` elements in this round: `out[i]` is
+  /// the position before the shuffle of the element that comes to position i.
+  ///
+  /// Complexity: constant work for each element, one launch. Takes no scratch. Determinism:
+  /// portable, equal to `shuffle.order(n, round)` on the host. Errors: `std::length_error` above
+  /// 2^32 - 1 elements; `error`.
+  template <device_resource Resource>
+  void operator()(execution<Resource> const& exec, rng::feistel const& shuffle, std::uint64_t round,
+                  device_span<std::uint32_t> out) const {
+    omnibal::detail::check_index_count("gpu::feistel", "out", out.size());
+    detail::run_on_device(exec, [&](auto& backend) {
+      detail::write_feistel_order(backend, shuffle, round, out.data(), out.size());
+    });
+  }
+
+  /// Shuffles the elements of `in` into `out`, which must not overlap: equal to `shuffle(in, round)`
+  /// on the host. Cost and errors as above, and `std::invalid_argument` for different sizes.
+  template <device_resource Resource, device_element T>
+  void operator()(execution<Resource> const& exec, rng::feistel const& shuffle, std::uint64_t round,
+                  device_span<std::type_identity_t<T> const> in, device_span<T> out) const {
+    omnibal::detail::check_index_count("gpu::feistel", "out", out.size());
+    if (in.size() != out.size()) {
+      omnibal::detail::throw_invalid(
+          "gpu::feistel", "in has " + omnibal::detail::to_text(in.size()) +
+                              " elements, but out has " + omnibal::detail::to_text(out.size()));
+    }
+    detail::run_on_device(exec, [&](auto& backend) {
+      detail::feistel_shuffle(backend, shuffle, round, in.data(), out.data(), out.size());
+    });
+  }
+
+  /// The bytes of scratch that a call takes: none.
+  [[nodiscard]] static constexpr std::size_t scratch_bytes(std::size_t /*size*/) { return 0; }
+};
+
+/// Writes or applies the order of `rng::feistel` on a stream; see `feistel_fn`.
+inline constexpr feistel_fn feistel{};
+
+}  // namespace omnibal::inline v0::gpu

@@ -1,0 +1,90 @@
+#pragma once
+
+/// \file
+/// Iterative sampling and filtering on the device.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/concepts.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/packing_arguments.hpp>
+#include <omnibal/cuda/detail/run_isf.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/packing_span.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/feistel.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+namespace omnibal::inline v0::gpu {
+
+struct isf_fn {
+  /// `omnibal::isf` with the shuffler `rng::feistel`: the same groups in the same order, and the
+  /// same oversized samples. All rounds are submitted at once. The device decides when to stop, and
+  /// what was submitted beyond that does nothing.
+  ///
+  /// `demands` are resources of integers, or integers, in device memory; `keep(load)` is called in
+  /// device code with `resources<R, std::int64_t>`. The report is that of the host but for the lower
+  /// bound, which counts volumes and samples above half of the capacity only.
+  ///
+  /// Complexity: linear in `report.item_rounds`; 7 launches for each round of the options and 4
+  /// more. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable. Errors on the host:
+  /// those of `omnibal::isf` for capacity, options, keep rule and number of samples, and
+  /// `std::invalid_argument` for an output that is too small for every packing. Faults on the
+  /// device: `invalid_amount` for a demand that is negative or above 2^63 - 1 and `overflow` where
+  /// the demands in one resource add up to more than that, each with an empty result; `no_room` for
+  /// more groups or oversized samples than the outputs have room for. Source: Yao et al., OmniBal,
+  /// ICML 2025.
+  template <device_resource Resource, device_demands Demands, amount Capacity,
+            device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
+    requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
+  void operator()(execution<Resource> const& exec, Demands const& demands, Capacity const& capacity,
+                  isf_options const& options, Keep const& keep, rng::feistel const& shuffle,
+                  packing_span const& out) const {
+    auto const limits = detail::checked_packing(name, demands.size(), capacity, out);
+    if (options.rounds == 0) {
+      omnibal::detail::throw_invalid(name, "options.rounds is 0, must be positive");
+    }
+    if (!(options.min_gain >= 0.0 && options.min_gain <= 1.0)) {
+      omnibal::detail::throw_invalid(name, "options.min_gain is " +
+                                               omnibal::detail::to_text(options.min_gain) +
+                                               ", must be in [0, 1]");
+    }
+    if constexpr (checked_keep_rule<Keep, std::remove_const_t<decltype(limits)>>) {
+      keep.check(name, limits);
+    }
+    detail::isf_input<device_element_of<Demands>, limits.size()> const input{
+        demands.data(), demands.size(), limits};
+    auto const target = detail::isf_output_of(out);
+    detail::run_on_device(exec, [&](auto& backend) {
+      detail::run_isf(backend, input, options, keep, shuffle, target);
+    });
+  }
+
+  /// The same with `rng::feistel{0}`.
+  template <device_resource Resource, device_demands Demands, amount Capacity,
+            device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
+    requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
+  void operator()(execution<Resource> const& exec, Demands const& demands, Capacity const& capacity,
+                  isf_options const& options, Keep const& keep, packing_span const& out) const {
+    (*this)(exec, demands, capacity, options, keep, rng::feistel{}, out);
+  }
+
+  /// The scratch that a call takes for so many samples, in bytes. Of the capacity only the number of
+  /// its resources matters.
+  template <amount Capacity>
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const&) {
+    return detail::isf_scratch_bytes<omnibal::detail::kinds_of<Capacity>>(samples);
+  }
+
+ private:
+  static constexpr std::string_view name = "gpu::isf";
+};
+
+/// Iterative sampling and filtering on the device; see `isf_fn`.
+inline constexpr isf_fn isf{};
+
+}  // namespace omnibal::inline v0::gpu

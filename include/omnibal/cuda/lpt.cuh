@@ -1,0 +1,79 @@
+#pragma once
+
+/// \file
+/// Longest processing time first, on the device.
+
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/detail/balance_arguments.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/detail/lpt.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/part_span.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace omnibal::inline v0::gpu {
+
+struct lpt_fn {
+  /// The parts of `omnibal::lpt` for the costs of each step, bit for bit: samples from the largest
+  /// cost to the smallest, each to the part with the least load. Part p of step s is group
+  /// s * parts + p of `out.groups`; its items are indices into all costs, ascending.
+  ///
+  /// A block of threads places a step, many samples at a time. Steps that fit the shared memory of
+  /// a block (12 bytes for each sample of the largest step and 28 for each part, 96 KiB in all)
+  /// take one launch, whatever their number; else all samples are sorted by radix sorts before and
+  /// after.
+  ///
+  /// Complexity: a sort in the block; then about as many rounds as the largest part has samples,
+  /// each a ranking of the parts. Where only a few parts get samples, as long as others have
+  /// giants, a sample is placed at a time. Memory: none where it fits; else 24 bytes per sample,
+  /// what the sorts take, and 28 for each part of each step above 3500 parts. Determinism:
+  /// portable. Synchronises nothing. Errors: `std::invalid_argument` for no parts, arrays of `out`
+  /// of another size, and equal counts where the host sees that the parts do not divide the
+  /// samples; `std::length_error` above 2^32 - 1 costs or parts of all steps; `gpu::error`. Faults
+  /// on the device: `invalid_amount` for a negative cost; `overflow` for a sum of a step above 2^63
+  /// - 1; `uneven_counts` where the device sees that the parts do not divide the samples;
+  /// `unknown_index` for offsets that decrease, do not start with zero or exceed the costs;
+  /// `no_room` for a step above `largest_step`. Source: Graham, "Bounds on multiprocessing timing
+  /// anomalies", 1969.
+  template <device_resource Resource>
+  void operator()(execution<Resource> const& exec, cost_steps const& steps, std::size_t parts,
+                  lpt_options const& options, part_span const& out) const {
+    check(steps, parts, options);
+    detail::check_out(name, steps, parts, out);
+    detail::run_on_device(
+        exec, [&](auto& backend) { detail::lpt(backend, steps, parts, options.count, out); });
+  }
+
+  /// The scratch that a call with such arguments takes, in bytes; of the arrays only the sizes
+  /// matter. Errors: those of the call.
+  [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t parts,
+                                          lpt_options const& options = {}) const {
+    check(steps, parts, options);
+    return detail::device_scratch_bytes(
+        [&](auto& backend) { detail::lpt(backend, steps, parts, options.count, part_span{}); });
+  }
+
+ private:
+  static constexpr std::string_view name = "lpt";
+
+  static void check(cost_steps const& steps, std::size_t parts, lpt_options const& options) {
+    detail::check_steps(name, steps, parts);
+    bool const is_known = steps.offsets.empty();
+    if (options.count != count_policy::equal || !is_known || steps.costs.size() % parts == 0)
+      return;
+    omnibal::detail::throw_invalid(
+        "gpu::lpt", omnibal::detail::to_text(steps.costs.size()) + " samples do not give " +
+                        omnibal::detail::to_text(parts) + " parts with equal counts");
+  }
+};
+
+/// Longest processing time first, on the device; see `lpt_fn`.
+inline constexpr lpt_fn lpt{};
+
+}  // namespace omnibal::inline v0::gpu

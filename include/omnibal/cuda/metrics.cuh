@@ -1,0 +1,224 @@
+#pragma once
+
+/// \file
+/// How even and how full, on a stream: pad ratio, dist ratio, imbalance, utilisation.
+
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/detail/check_size.hpp>
+#include <omnibal/cuda/detail/device_reduce.cuh>
+#include <omnibal/cuda/detail/metrics.hpp>
+#include <omnibal/cuda/detail/spread.hpp>
+#include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace omnibal::inline v0::gpu {
+
+namespace detail {
+
+/// Integers in device memory that can be measured.
+template <class Amount>
+concept device_amount = integral_amount<std::remove_const_t<Amount>>;
+
+template <class Amount>
+inline constexpr std::size_t kinds_on_device =
+    omnibal::detail::kinds_of<std::remove_const_t<Amount>>;
+
+/// The scratch of `ratios_of`.
+template <class Amount>
+[[nodiscard]] std::size_t ratio_scratch_bytes(std::size_t size) {
+  using value_type = std::remove_const_t<Amount>;
+  return device_scratch_bytes([&](auto& backend) {
+    ratios_of(backend, static_cast<value_type const*>(nullptr), element_count{size, nullptr},
+              idle_share{}, nullptr, nullptr);
+  });
+}
+
+/// Checks the arguments that all ratios have in common and writes the ratios.
+template <class Resource, class Amount, class Ratio>
+void write_ratios_of(std::string_view function, execution<Resource> const& exec,
+                     device_span<Amount> amounts, Ratio const& ratio, device_span<double> out,
+                     device_span<std::uint32_t const> count, device_span<fault> faults) {
+  omnibal::detail::check_index_count(function, "the amounts", amounts.size());
+  check_room(function, "out", out.size(), kinds_on_device<Amount>);
+  run_on_device(exec, [&](auto& backend) {
+    ratios_of(backend, amounts.data(), element_count{amounts.size(), count.data()}, ratio,
+              out.data(), faults.data());
+  });
+}
+
+}  // namespace detail
+
+struct pad_ratio_fn {
+  /// Writes the share of a padded batch that is padding to `out[0]`.
+  ///
+  /// `count`, where it is given, is one number on the device: only so many of the lengths count.
+  /// Complexity: linear, two launches. Determinism: portable, equal to `omnibal::pad_ratio` to the
+  /// last bit. Errors on the host: `std::invalid_argument` for an `out` without room,
+  /// `std::length_error` above 2^32 - 1 lengths; `error`. Faults on the device: `invalid_amount`,
+  /// `overflow`. Source: Yao et al., OmniBal, ICML 2025.
+  template <device_resource Resource, detail::device_amount Length>
+    requires weight<std::remove_const_t<Length>>
+  void operator()(execution<Resource> const& exec, device_span<Length> lengths,
+                  device_span<double> out, device_span<std::uint32_t const> count = {},
+                  device_span<fault> faults = {}) const {
+    detail::write_ratios_of("gpu::pad_ratio", exec, lengths, detail::idle_share{}, out, count,
+                            faults);
+  }
+
+  /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults as above,
+  /// and the fault `unknown_index`. Complexity: linear; one thread adds the ratios, in the order of
+  /// the groups, since a mean of floating-point numbers depends on it.
+  template <device_resource Resource, detail::device_amount Length>
+    requires weight<std::remove_const_t<Length>>
+  void operator()(execution<Resource> const& exec, grouping_view groups,
+                  device_span<Length> lengths, device_span<double> out,
+                  device_span<fault> faults = {}) const {
+    omnibal::detail::check_index_count("gpu::pad_ratio", "lengths", lengths.size());
+    detail::check_room("gpu::pad_ratio", "out", out.size(), 1);
+    detail::run_on_device(exec, [&](auto& backend) {
+      detail::pad_ratio_of_groups(backend, groups, lengths.data(), lengths.size(), out.data(),
+                                  faults.data());
+    });
+  }
+
+  /// The bytes of scratch that a call on `size` lengths takes.
+  template <detail::device_amount Length>
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
+    return detail::ratio_scratch_bytes<Length>(size);
+  }
+  /// The same for a call on `groups` groups of `size` samples.
+  template <detail::device_amount Length>
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t groups, std::size_t size) {
+    return detail::device_scratch_bytes([&](auto& backend) {
+      detail::pad_ratio_of_groups(backend, grouping_view(nullptr, nullptr, groups),
+                                  static_cast<Length const*>(nullptr), size, nullptr, nullptr);
+    });
+  }
+};
+
+/// The pad ratio of a batch or of groups on a stream; see `pad_ratio_fn`.
+inline constexpr pad_ratio_fn pad_ratio{};
+
+struct dist_ratio_fn {
+  /// Writes the share of a step in which ranks wait for the slowest, for each resource by itself, to
+  /// `out`, which has an element for each resource. `totals` has those of the ranks.
+  ///
+  /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
+  /// `omnibal::dist_ratio`.
+  template <device_resource Resource, detail::device_amount Total>
+  void operator()(execution<Resource> const& exec, device_span<Total> totals,
+                  device_span<double> out, device_span<std::uint32_t const> count = {},
+                  device_span<fault> faults = {}) const {
+    detail::write_ratios_of("gpu::dist_ratio", exec, totals, detail::idle_share{}, out, count,
+                            faults);
+  }
+
+  /// Writes the mean of the dist ratio over all steps of a schedule. `cells` has the group indices
+  /// of rank r in step s at `s * ranks + r`, as `steps::cells`; `loads` has the load of each group.
+  /// `step_count`, where it is given, is one number on the device: only so many steps count. Errors
+  /// on the host: also `std::invalid_argument` for no rank. Faults: also `unknown_index`.
+  template <device_resource Resource, detail::device_amount Load>
+  void operator()(execution<Resource> const& exec, grouping_view cells, std::size_t ranks,
+                  device_span<Load> loads, device_span<double> out,
+                  device_span<std::uint32_t const> step_count = {},
+                  device_span<fault> faults = {}) const {
+    if (ranks == 0) {
+      omnibal::detail::throw_invalid("gpu::dist_ratio", "ranks is 0, must be positive");
+    }
+    omnibal::detail::check_index_count("gpu::dist_ratio", "loads", loads.size());
+    detail::check_room("gpu::dist_ratio", "out", out.size(), detail::kinds_on_device<Load>);
+    detail::run_on_device(exec, [&](auto& backend) {
+      detail::dist_ratio_of_steps(backend, cells, ranks, step_count.data(), loads.data(),
+                                  loads.size(), out.data(), faults.data());
+    });
+  }
+
+  /// The bytes of scratch that a call on `size` totals takes.
+  template <detail::device_amount Total>
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
+    return detail::ratio_scratch_bytes<Total>(size);
+  }
+  /// The same for a call on the cells of a schedule.
+  template <detail::device_amount Load>
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t cells, std::size_t ranks,
+                                                 std::size_t groups) {
+    return detail::device_scratch_bytes([&](auto& backend) {
+      detail::dist_ratio_of_steps(backend, grouping_view(nullptr, nullptr, cells), ranks, nullptr,
+                                  static_cast<Load const*>(nullptr), groups, nullptr, nullptr);
+    });
+  }
+};
+
+/// The dist ratio of a step or of a schedule on a stream; see `dist_ratio_fn`.
+inline constexpr dist_ratio_fn dist_ratio{};
+
+struct imbalance_fn {
+  /// Writes the largest load over the mean load, for each resource by itself, to `out`.
+  ///
+  /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
+  /// `omnibal::imbalance`.
+  template <device_resource Resource, detail::device_amount Load>
+  void operator()(execution<Resource> const& exec, device_span<Load> loads, device_span<double> out,
+                  device_span<std::uint32_t const> count = {},
+                  device_span<fault> faults = {}) const {
+    detail::write_ratios_of("gpu::imbalance", exec, loads, detail::largest_over_mean{}, out, count,
+                            faults);
+  }
+
+  /// The bytes of scratch that a call on `size` loads takes.
+  template <detail::device_amount Load>
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
+    return detail::ratio_scratch_bytes<Load>(size);
+  }
+};
+
+/// The largest load over the mean on a stream; see `imbalance_fn`.
+inline constexpr imbalance_fn imbalance{};
+
+struct utilisation_fn {
+  /// Writes the share of the capacity that is used, for each resource by itself, to `out`.
+  ///
+  /// Count, complexity, determinism and faults as for `gpu::pad_ratio`; equal to
+  /// `omnibal::utilisation`. Errors on the host: also `std::invalid_argument` for a capacity that is
+  /// not positive or not finite.
+  template <device_resource Resource, detail::device_amount Load, amount Capacity>
+    requires omnibal::detail::same_kinds<std::remove_const_t<Load>, Capacity>
+  void operator()(execution<Resource> const& exec, device_span<Load> loads,
+                  Capacity const& capacity, device_span<double> out,
+                  device_span<std::uint32_t const> count = {},
+                  device_span<fault> faults = {}) const {
+    auto const limits =
+        omnibal::detail::to_resources<detail::working_weight_of<Capacity>>(capacity);
+    detail::mean_over_limit<detail::kinds_on_device<Load>> ratio{};
+    for (std::size_t r = 0; r != limits.size(); ++r) {
+      if (!(limits[r] > 0) || !omnibal::detail::is_valid_weight(limits[r])) {
+        omnibal::detail::throw_invalid("gpu::utilisation",
+                                       "capacity[" + omnibal::detail::to_text(r) + "] is " +
+                                           omnibal::detail::to_text(limits[r]) +
+                                           ", must be positive and finite");
+      }
+      ratio.limits[r] = static_cast<double>(limits[r]);
+    }
+    detail::write_ratios_of("gpu::utilisation", exec, loads, ratio, out, count, faults);
+  }
+
+  /// The bytes of scratch that a call on `size` loads takes.
+  template <detail::device_amount Load>
+  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
+    return detail::ratio_scratch_bytes<Load>(size);
+  }
+};
+
+/// The used share of the capacity on a stream; see `utilisation_fn`.
+inline constexpr utilisation_fn utilisation{};
+
+}  // namespace omnibal::inline v0::gpu

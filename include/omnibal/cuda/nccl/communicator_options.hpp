@@ -1,0 +1,57 @@
+#pragma once
+
+/// \file
+/// How communicators are made and how long they wait.
+
+#include <omnibal/check.hpp>
+
+#include <chrono>
+#include <climits>
+#include <cstddef>
+#include <string_view>
+
+#include <nccl.h>
+
+namespace omnibal::inline v0::nccl {
+
+/// The place of this process among those that share a communicator.
+struct world {
+  std::size_t rank = 0;
+  std::size_t size = 1;
+};
+
+struct communicator_options {
+  /// The longest that a rank waits for the others: to meet, to start and in every collective call
+  /// with host memory. A call of `wait` may give another time.
+  std::chrono::milliseconds timeout = std::chrono::minutes(2);
+  /// NCCL's own settings. Where `blocking` is not set, calls do not block, which the timeout needs:
+  /// with `blocking = 1` NCCL waits for ever for ranks that do not come.
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+};
+
+}  // namespace omnibal::inline v0::nccl
+
+namespace omnibal::inline v0::nccl::detail {
+
+inline void check_world(std::string_view function, world const& place) {
+  if (place.size == 0 || place.size > INT_MAX) {
+    omnibal::detail::throw_invalid(function, "the size of the world is " +
+                                                 omnibal::detail::to_text(place.size) +
+                                                 ", must be in [1, 2^31)");
+  }
+  if (place.rank >= place.size) {
+    omnibal::detail::throw_invalid(function,
+                                   "the rank is " + omnibal::detail::to_text(place.rank) +
+                                       ", must be below the size of the world, which is " +
+                                       omnibal::detail::to_text(place.size));
+  }
+}
+
+inline void check_timeout(std::string_view function, std::chrono::milliseconds timeout) {
+  if (timeout.count() > 0) return;
+  omnibal::detail::throw_invalid(
+      function,
+      "the timeout is " + omnibal::detail::to_text(timeout.count()) + " ms, must be positive");
+}
+
+}  // namespace omnibal::inline v0::nccl::detail

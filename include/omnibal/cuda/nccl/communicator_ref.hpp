@@ -1,0 +1,219 @@
+#pragma once
+
+/// \file
+/// A communicator of NCCL that belongs to someone else.
+
+#include <omnibal/comm/detail/check_collective.hpp>
+#include <omnibal/cuda/error.hpp>
+#include <omnibal/cuda/nccl/communicator_options.hpp>
+#include <omnibal/cuda/nccl/detail/deadline.hpp>
+#include <omnibal/cuda/nccl/detail/staging.hpp>
+#include <omnibal/cuda/nccl/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+namespace omnibal::inline v0::nccl {
+
+/// Borrows an `ncclComm_t`, such as that of a trainer's data-parallel ranks, whether its calls
+/// block or not. Models `exchanging_communicator`, so that everything of comm/ and exchange/ runs
+/// on it: its collectives of host memory go through pinned and device memory on a stream of their
+/// own, and return when that stream is done.
+///
+/// The communicator must stay valid, and calls on it are made by one thread at a time, in the same
+/// order on all ranks. A copy refers to the same communicator and has staging memory of its own,
+/// taken at its first collective of host memory: twice the largest message in device memory and at
+/// most 16 MiB pinned.
+///
+/// Determinism: portable among equal ranks. Errors: `std::invalid_argument` for sizes that do not
+/// add up; `nccl::error` and `gpu::error` where a call fails or NCCL reports an asynchronous error;
+/// `nccl::timeout` where the others do not come in time. After an error other than
+/// `std::invalid_argument` the communicator is unusable: its owner aborts it (`ncclCommAbort`),
+/// which also ends what hangs on its streams. A `nccl::communicator` does that itself.
+class communicator_ref {
+ public:
+  /// `timeout` is the longest that a collective of host memory, and NCCL's own submitting, waits.
+  explicit communicator_ref(ncclComm_t comm,
+                            std::chrono::milliseconds timeout = communicator_options{}.timeout)
+      : comm_(comm), timeout_(timeout) {
+    constexpr std::string_view name = "nccl::communicator_ref";
+    if (comm == nullptr) omnibal::detail::throw_invalid(name, "the communicator is null");
+    detail::check_timeout(name, timeout);
+    check(ncclCommUserRank(comm, &rank_), comm);
+    check(ncclCommCount(comm, &size_), comm);
+    check(ncclCommCuDevice(comm, &device_), comm);
+  }
+
+  [[nodiscard]] std::size_t rank() const { return static_cast<std::size_t>(rank_); }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(size_); }
+  [[nodiscard]] ncclComm_t get() const { return comm_; }
+  /// The device that NCCL uses.
+  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
+
+  /// Throws the error that NCCL has met in the background, where there is one.
+  void check_health(gpu::location where = gpu::location::here()) const {
+    static_cast<void>(state(where));
+  }
+
+  /// Waits until the work on `stream` is done, and looks after NCCL while it waits: what a rank
+  /// that has died leaves behind is an asynchronous error or a stream that never ends, and this is
+  /// the only way of waiting that notices. Errors: `nccl::error`, `gpu::error`, `nccl::timeout`.
+  void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) const {
+    wait(stream, timeout_, where);
+  }
+  void wait(cudaStream_t stream, std::chrono::milliseconds timeout,
+            gpu::location where = gpu::location::here()) const {
+    detail::deadline limit(timeout);
+    for (;;) {
+      cudaError_t const found = cudaStreamQuery(stream);
+      check_health(where);
+      if (found == cudaSuccess) return;
+      // Not an error, but remembered like one.
+      static_cast<void>(cudaGetLastError());
+      if (found != cudaErrorNotReady) gpu::check(found, where);
+      if (limit.has_passed()) throw_timeout("wait", limit, "the work on the stream", where);
+      limit.pause();
+    }
+  }
+
+  /// Calls `calls()` between `ncclGroupStart` and `ncclGroupEnd`, and returns when NCCL has
+  /// submitted them all to their streams, which it may do in the background. Errors: those of
+  /// `wait`, and what `calls` throws.
+  template <class Calls>
+  void submit(Calls const& calls, gpu::location where = gpu::location::here()) const {
+    check(ncclGroupStart(), comm_, where);
+    try {
+      calls();
+    } catch (...) {
+      static_cast<void>(ncclGroupEnd());
+      throw;
+    }
+    check(ncclGroupEnd(), comm_, where);
+    settle(where);
+  }
+
+  /// Waits until NCCL no longer works in the background on this communicator.
+  void settle(gpu::location where = gpu::location::here()) const {
+    detail::deadline limit(timeout_);
+    while (state(where) == ncclInProgress) {
+      if (limit.has_passed()) throw_timeout("settle", limit, "NCCL", where);
+      limit.pause();
+    }
+  }
+
+  /// Copies bytes from the device in the order of `stream`, waits as `wait` does, and returns them
+  /// in pinned memory that is valid until the next call on this object.
+  [[nodiscard]] std::byte const* fetch(void const* from, std::size_t bytes, cudaStream_t stream,
+                                       gpu::location where = gpu::location::here()) {
+    try {
+      std::byte* const to = staging_.pinned(bytes);
+      gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), where);
+      wait(stream, where);
+      return to;
+    } catch (...) {
+      staging_.set_hanging(detail::staging::hang::possible);
+      throw;
+    }
+  }
+
+  void all_gather(std::span<std::byte const> in, std::span<std::byte> out) {
+    omnibal::detail::check_size("nccl::all_gather", "the size of out", out.size(),
+                                in.size() * size());
+    if (in.empty()) return;
+    run(in, out, out.size(), [&](cudaStream_t stream) {
+      submit([&] {
+        check(ncclAllGather(staging_.sent(), staging_.received(), in.size(), ncclUint8, comm_,
+                            stream),
+              comm_);
+      });
+    });
+  }
+
+  void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
+                    std::span<std::byte> out, std::span<std::uint64_t const> receive_counts) {
+    constexpr std::string_view name = "nccl::all_to_all_v";
+    omnibal::detail::check_counts(name, "send counts", send_counts, size(), in.size());
+    omnibal::detail::check_counts(name, "receive counts", receive_counts, size(), out.size());
+    omnibal::detail::check_size(name, "what this rank gets from itself", receive_counts[rank()],
+                                send_counts[rank()]);
+    run(in, out, out.size(),
+        [&](cudaStream_t stream) { submit([&] { post(send_counts, receive_counts, stream); }); });
+  }
+
+ private:
+  friend class communicator;
+
+  /// After the communicator was aborted, which ends what hung.
+  void set_aborted() noexcept { staging_.set_hanging(detail::staging::hang::no); }
+
+  /// A collective of host memory; `collective(stream)` submits it.
+  template <class Collective>
+  void run(std::span<std::byte const> in, std::span<std::byte> out, std::size_t received,
+           Collective const& collective) {
+    detail::current_device const on_device(device_);
+    try {
+      cudaStream_t const stream = staging_.stream();
+      staging_.send(in, received);
+      collective(stream);
+      staging_.receive(out, [&] { wait(stream); });
+    } catch (...) {
+      staging_.set_hanging(detail::staging::hang::possible);
+      throw;
+    }
+  }
+
+  /// What a rank sends to itself takes the same way: its order among the others does not matter.
+  void post(std::span<std::uint64_t const> send_counts,
+            std::span<std::uint64_t const> receive_counts, cudaStream_t stream) {
+    std::byte const* from = staging_.sent();
+    std::byte* to = staging_.received();
+    for (std::size_t peer = 0; peer != size(); ++peer) {
+      if (send_counts[peer] != 0) {
+        check(ncclSend(from, send_counts[peer], ncclUint8, static_cast<int>(peer), comm_, stream),
+              comm_);
+      }
+      if (receive_counts[peer] != 0) {
+        check(ncclRecv(to, receive_counts[peer], ncclUint8, static_cast<int>(peer), comm_, stream),
+              comm_);
+      }
+      from += send_counts[peer];
+      to += receive_counts[peer];
+    }
+  }
+
+  /// Success, or in progress.
+  [[nodiscard]] ncclResult_t state(gpu::location where) const {
+    ncclResult_t result = ncclSuccess;
+    check(ncclCommGetAsyncError(comm_, &result), comm_, where);
+    check(result, comm_, where);
+    return result;
+  }
+
+  [[noreturn]] void throw_timeout(std::string_view function, detail::deadline const& limit,
+                                  std::string_view awaited, gpu::location where) const {
+    throw nccl::timeout(omnibal::detail::message(
+        std::string("nccl::").append(function),
+        "rank " + omnibal::detail::to_text(rank_) + " of " + omnibal::detail::to_text(size_) +
+            " has waited " + limit.text() + " for " + std::string(awaited) +
+            "; another rank has left, hangs or is late [" + where.file + ":" +
+            omnibal::detail::to_text(where.line) + "]"));
+  }
+
+  ncclComm_t comm_;
+  std::chrono::milliseconds timeout_;
+  int rank_ = 0;
+  int size_ = 0;
+  int device_ = 0;
+  detail::staging staging_;
+};
+
+}  // namespace omnibal::inline v0::nccl

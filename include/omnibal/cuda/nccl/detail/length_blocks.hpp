@@ -1,0 +1,163 @@
+#pragma once
+
+/// \file
+/// The steps of gathering lengths on a device.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/fault.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::nccl::detail {
+
+/// The lengths of the samples of this rank, on the device.
+struct local_columns {
+  /// `kinds` numbers of each sample, one sample after the other; null where `offsets` tell.
+  std::int64_t const* values = nullptr;
+  /// Where payloads begin, one element more than there are samples: their sizes are one kind more,
+  /// the last. Null where there are none.
+  std::uint64_t const* offsets = nullptr;
+  std::uint32_t kinds = 1;
+  /// How many samples there are, or null where `given_count` is their number.
+  std::uint32_t const* count = nullptr;
+  std::uint32_t given_count = 0;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size() const {
+    return count == nullptr ? given_count : *count;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t columns() const {
+    return kinds + (offsets == nullptr ? 0 : 1);
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t at(std::uint32_t sample,
+                                                    std::uint32_t column) const {
+    if (column < kinds) return values[std::size_t{sample} * kinds + column];
+    return static_cast<std::int64_t>(offsets[sample + 1] - offsets[sample]);
+  }
+};
+
+/// A block of a rank: a header and the numbers of `most` samples, those that are not there as
+/// zeros.
+struct write_length_block {
+  local_columns local;
+  std::uint32_t most;
+  gpu::fault const* faults;
+  std::int64_t* block;
+
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    std::uint32_t const count = local.size();
+    if (i == 0) {
+      std::uint64_t const before = faults == nullptr ? 0 : static_cast<std::uint32_t>(*faults);
+      block[0] = static_cast<std::int64_t>(before << 32 | count);
+      return;
+    }
+    std::uint32_t const columns = local.columns();
+    auto const sample = static_cast<std::uint32_t>((i - 1) / columns);
+    auto const column = static_cast<std::uint32_t>((i - 1) % columns);
+    block[i] = sample < count ? local.at(sample, column) : 0;
+  }
+};
+
+/// The blocks of all ranks.
+struct length_blocks {
+  std::int64_t const* words;
+  std::uint32_t ranks;
+  std::uint32_t most;
+  std::uint32_t columns;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t block_words() const {
+    return std::size_t{most} * columns + 1;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t header(std::size_t rank) const {
+    return static_cast<std::uint64_t>(words[rank * block_words()]);
+  }
+  /// What the rank has sent: more than `most` is too many, and counts as `most`.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t count(std::size_t rank) const {
+    auto const given = static_cast<std::uint32_t>(header(rank));
+    return given < most ? given : most;
+  }
+};
+
+/// Where each rank begins, and the faults that ranks had before. One block.
+struct sum_length_counts {
+  length_blocks blocks;
+  std::uint64_t room;
+  std::uint32_t* offsets;
+  gpu::fault* faults;
+
+  struct either {
+    OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const {
+      return a | b;
+    }
+  };
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
+    std::uint32_t const found = block.reduce(
+        blocks.ranks,
+        [&](std::size_t rank) {
+          std::uint64_t const header = blocks.header(rank);
+          bool const is_too_many = static_cast<std::uint32_t>(header) > blocks.most;
+          auto const here = is_too_many ? gpu::fault::no_room : gpu::fault::none;
+          return static_cast<std::uint32_t>(header >> 32) | static_cast<std::uint32_t>(here);
+        },
+        either{}, std::uint32_t{0});
+    block.for_each(blocks.ranks, [&](std::size_t rank) { offsets[rank] = blocks.count(rank); });
+    std::uint32_t const total = block.exclusive_sum(offsets, blocks.ranks);
+    block.once([&] {
+      offsets[blocks.ranks] = total;
+      if (found != 0) gpu::detail::raise(faults, static_cast<gpu::fault>(found));
+      if (total > room) gpu::detail::raise(faults, gpu::fault::no_room);
+    });
+  }
+};
+
+/// Where the numbers of a sample go: `sample * step + column * column_step`.
+struct length_columns {
+  std::int64_t* values;
+  std::size_t step;
+  std::size_t column_step;
+  std::uint64_t room;
+};
+
+/// Puts the numbers of all samples one after the other.
+struct collect_lengths {
+  length_blocks blocks;
+  std::uint32_t const* offsets;
+  length_columns out;
+  gpu::fault* faults;
+
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    std::size_t const rank = i / blocks.most;
+    auto const sample = static_cast<std::uint32_t>(i % blocks.most);
+    if (sample >= blocks.count(rank)) return;
+    std::size_t const to = std::size_t{offsets[rank]} + sample;
+    if (to >= out.room) return;
+    std::int64_t const* const from =
+        blocks.words + rank * blocks.block_words() + 1 + std::size_t{sample} * blocks.columns;
+    for (std::uint32_t column = 0; column != blocks.columns; ++column) {
+      if (from[column] < 0) gpu::detail::raise(faults, gpu::fault::invalid_amount);
+      out.values[to * out.step + column * out.column_step] = from[column];
+    }
+  }
+};
+
+/// Gathers the numbers of all samples by one collective of blocks of `most` samples: `offsets` has
+/// an element more than there are ranks. `wire` is NCCL on the stream of the backend. The faults
+/// that ranks had before become those of all.
+template <class Backend, class Wire>
+void gather_columns(Backend& b, Wire const& wire, local_columns const& local, std::uint32_t most,
+                    std::uint32_t* offsets, length_columns const& out, gpu::fault* faults) {
+  std::uint32_t const ranks = wire.size();
+  std::size_t const words = std::size_t{most} * local.columns() + 1;
+  auto* const own = b.template scratch<std::int64_t>(words);
+  auto* const all = b.template scratch<std::int64_t>(words * ranks);
+  b.for_each(words, write_length_block{local, most, faults, own});
+  wire.all_gather(own, all, words * sizeof(std::int64_t));
+  length_blocks const blocks{all, ranks, most, local.columns()};
+  b.template for_each_block<512>(1, 0, sum_length_counts{blocks, out.room, offsets, faults});
+  b.for_each(std::size_t{ranks} * most, collect_lengths{blocks, offsets, out, faults});
+}
+
+}  // namespace omnibal::inline v0::nccl::detail

@@ -1,0 +1,164 @@
+#pragma once
+
+/// \file
+/// The steps that copy rows: to the wire, from it, and past it.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
+#include <omnibal/cuda/nccl/detail/payload.hpp>
+#include <omnibal/cuda/nccl/detail/plan_tables.hpp>
+#include <omnibal/cuda/nccl/detail/row_copy.hpp>
+#include <omnibal/cuda/nccl/exchange_report.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::nccl::detail {
+
+/// Some rows of a list, one after the other on the wire.
+struct row_run {
+  /// Positions on the wire, `origin` more than from `wire`.
+  std::uint64_t const* positions;
+  std::uint64_t origin;
+  std::uint32_t first;
+  std::uint32_t last;
+  std::byte* wire;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t at(std::uint32_t k) const {
+    return positions[k] - origin;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t bytes() const { return at(last); }
+};
+
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline row_run run_of(std::uint64_t const* positions,
+                                                        std::uint32_t first, std::uint32_t last,
+                                                        std::byte* wire) {
+  return {positions, positions[first], first, last, wire};
+}
+
+/// Which runs a step copies: a slot for each rank, or all in one.
+struct wire_layout {
+  std::byte* wire = nullptr;
+  /// 0 where messages lie one after the other, without headers.
+  std::uint64_t slot_bytes = 0;
+  std::uint64_t tiles = 0;
+
+  /// The blocks of a step.
+  [[nodiscard]] std::size_t blocks(std::uint32_t ranks) const {
+    return slot_bytes == 0 ? tiles : tiles * ranks;
+  }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE row_run run(std::uint64_t const* positions,
+                                                std::uint32_t const* begin, std::uint32_t ranks,
+                                                std::size_t region) const {
+    if (slot_bytes == 0) return run_of(positions, 0, begin[ranks], wire);
+    row_run const result = run_of(positions, begin[region], begin[region + 1],
+                                  wire + region * slot_bytes + header_bytes);
+    // What does not fit is reported, and not sent.
+    bool const fits = result.first != result.last && result.bytes() <= slot_bytes - header_bytes;
+    return fits ? result : row_run{positions, positions[0], 0, 0, wire};
+  }
+};
+
+/// Puts the rows that leave on the wire, unless there is a fault. The rest of a last word is zeros.
+struct pack_rows {
+  plan_tables tables;
+  payload load;
+  wire_positions positions;
+  wire_layout layout;
+  exchange_report const* report;
+
+  struct run : row_run {
+    plan_tables const* tables;
+    payload const* load;
+
+    OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
+      std::uint64_t const bytes = load->bytes(tables->sample_leaving(k)) - inner;
+      auto const count = static_cast<std::uint32_t>(bytes < word ? bytes : word);
+      std::byte* const to = wire + at(k) + inner;
+      copy_word(to, load->row_in(tables->leaving[k]) + inner, count);
+      for (std::uint32_t rest = count; rest < word; ++rest) to[rest] = std::byte{0};
+    }
+  };
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    if (report->faults != gpu::fault::none) return;
+    run const rows{
+        layout.run(positions.sent(), tables.send_begin, tables.plan.ranks, index / layout.tiles),
+        &tables, &load};
+    copy_own_tile(block, rows, index % layout.tiles, load.word);
+  }
+
+  template <class Block, class Rows>
+  OMNIBAL_HOST_DEVICE static void copy_own_tile(Block& block, Rows const& rows, std::size_t tile,
+                                                std::uint32_t word) {
+    std::uint64_t const bytes = rows.bytes();
+    std::uint64_t const begin = tile * copy_tile_bytes;
+    std::uint64_t const end = begin + copy_tile_bytes < bytes ? begin + copy_tile_bytes : bytes;
+    copy_tile(block, rows, rows.first, rows.last, begin, end, word);
+  }
+};
+
+/// Puts the rows that have come into their places, unless there is a fault.
+struct unpack_rows {
+  plan_tables tables;
+  payload load;
+  wire_positions positions;
+  wire_layout layout;
+  exchange_report const* report;
+
+  struct run : row_run {
+    plan_tables const* tables;
+    payload const* load;
+
+    OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
+      std::uint64_t const bytes = load->bytes(tables->sample_coming(k)) - inner;
+      auto const count = static_cast<std::uint32_t>(bytes < word ? bytes : word);
+      copy_word(load->row_out(tables->coming[k]) + inner, wire + at(k) + inner, count);
+    }
+  };
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    if (report->faults != gpu::fault::none) return;
+    run const rows{layout.run(positions.received(), tables.receive_begin, tables.plan.ranks,
+                              index / layout.tiles),
+                   &tables, &load};
+    pack_rows::copy_own_tile(block, rows, index % layout.tiles, load.word);
+  }
+};
+
+/// Copies the rows that stay, unless there is a fault.
+struct keep_rows {
+  plan_tables tables;
+  payload load;
+  wire_positions positions;
+  exchange_report const* report;
+
+  struct run : row_run {
+    plan_tables const* tables;
+    payload const* load;
+
+    OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
+      std::uint64_t const bytes = load->bytes(tables->sample_leaving(k)) - inner;
+      auto const count = static_cast<std::uint32_t>(bytes < word ? bytes : word);
+      // Both lists have what stays in the order of its slots.
+      std::uint32_t const place = tables->receive_begin[tables->rank] + (k - first);
+      copy_word(load->row_out(tables->coming[place]) + inner,
+                load->row_in(tables->leaving[k]) + inner, count);
+    }
+  };
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t tile) const {
+    if (report->faults != gpu::fault::none) return;
+    run const rows{run_of(positions.kept(), tables.send_begin[tables.rank],
+                          tables.send_begin[tables.rank + 1], nullptr),
+                   &tables, &load};
+    pack_rows::copy_own_tile(block, rows, tile, load.word);
+  }
+};
+
+}  // namespace omnibal::inline v0::nccl::detail

@@ -1,0 +1,227 @@
+#pragma once
+
+/// \file
+/// The calls of this folder on the host: memory, checks and the order of the steps. `run(exec,
+/// algorithm)` calls `algorithm(backend)` with a backend that submits to the stream of `exec`.
+
+#include <omnibal/check.hpp>
+#include <omnibal/comm/communicator.hpp>
+#include <omnibal/comm/detail/agreement.hpp>
+#include <omnibal/comm/detail/check_collective.hpp>
+#include <omnibal/comm/gather_lengths.hpp>
+#include <omnibal/cuda/device_array.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
+#include <omnibal/cuda/nccl/detail/length_blocks.hpp>
+#include <omnibal/cuda/nccl/detail/wire.hpp>
+#include <omnibal/cuda/nccl/device_payload.hpp>
+#include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/cuda/nccl/exchange_report.hpp>
+#include <omnibal/cuda/nccl/gathered_lengths.hpp>
+#include <omnibal/cuda/status.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::nccl::detail {
+
+/// Throws unless the plan is for the ranks of the communicator.
+template <class Comm>
+void check_plan(std::string_view function, Comm& comm, device_plan_view const& plan) {
+  omnibal::detail::check_size(function, "the number of ranks of the plan", plan.ranks,
+                              omnibal::detail::rank_count(comm));
+}
+
+inline void check_report(std::string_view function,
+                         gpu::device_span<exchange_report> const& report) {
+  omnibal::detail::check_size(function, "the size of the report", report.size(), 1);
+}
+
+inline void check_slot(std::string_view function, std::size_t slot_bytes) {
+  if (slot_bytes % 16 == 0 && slot_bytes > header_bytes) return;
+  omnibal::detail::throw_invalid(function, "slot_bytes is " + omnibal::detail::to_text(slot_bytes) +
+                                               ", must be a multiple of 16 above 16");
+}
+
+/// What the columns of these lengths are.
+template <class T>
+[[nodiscard]] local_columns columns_of(std::string_view function, local_lengths<T> const& local) {
+  omnibal::detail::check_index_count(function, "local", local.values.size());
+  if (local.count.size() > 1) {
+    omnibal::detail::throw_invalid(function, "the count of the samples must be one element");
+  }
+  local_columns columns;
+  columns.values = reinterpret_cast<std::int64_t const*>(local.values.data());
+  columns.kinds = static_cast<std::uint32_t>(kinds_of_length<T>);
+  columns.count = local.count.data();
+  columns.given_count = static_cast<std::uint32_t>(local.values.size());
+  return columns;
+}
+
+/// The largest number of samples of a rank, found by a collective of the host that waits. Throws on
+/// all ranks where one cannot go on.
+template <class Comm, class Check>
+[[nodiscard]] std::size_t agree_on_most(std::string_view function, Comm& comm, std::size_t count,
+                                        Check const& check) {
+  omnibal::detail::agreement<std::uint64_t> on_counts;
+  auto const reports = on_counts.run({function, ""}, comm, [&](auto& report) {
+    check();
+    report.facts = count;
+  });
+  std::size_t most = 0;
+  for (auto const& report : reports) most = std::max<std::size_t>(most, report.facts);
+  return most;
+}
+
+struct gather_lengths_call {
+  static constexpr std::string_view name = "nccl::gather_lengths";
+
+  template <class Run, class Resource, class Comm, class T>
+  void operator()(Run const& run, gpu::execution<Resource> const& exec, Comm& comm,
+                  local_lengths<T> const& local, gathered_lengths<T> const& out,
+                  gather_lengths_options const& options) const {
+    std::size_t const ranks = omnibal::detail::rank_count(comm);
+    auto const check = [&] {
+      omnibal::detail::check_size(name, "the size of the offsets", out.offsets.size(), ranks + 1);
+      if (out.faults.size() > 1) {
+        omnibal::detail::throw_invalid(name, "the faults are more than one word");
+      }
+    };
+    std::size_t most = 0;
+    if (options.most_samples) {
+      check();
+      most = *options.most_samples;
+    } else {
+      most = agree_on_most(name, comm, local.values.size(), check);
+    }
+    omnibal::detail::check_index_count(name, "the global batch", most * ranks);
+    local_columns const columns = columns_of(name, local);
+    constexpr std::size_t kinds = kinds_of_length<T>;
+    length_columns const to{reinterpret_cast<std::int64_t*>(out.lengths.data()), kinds, 1,
+                            out.lengths.size()};
+    run(exec, [&](auto& b) {
+      gather_columns(b, wire_for(b, comm, exec.stream()), columns, static_cast<std::uint32_t>(most),
+                     out.offsets.data(), to, out.faults.data());
+    });
+  }
+};
+
+/// The bounded form.
+template <class Run, class Resource, class Comm>
+void exchange_bounded_call(std::string_view function, Run const& run,
+                           gpu::execution<Resource> const& exec, Comm& comm,
+                           device_plan_view const& plan, payload const& load,
+                           std::size_t slot_bytes,
+                           gpu::device_span<exchange_report> const& report) {
+  check_plan(function, comm, plan);
+  check_slot(function, slot_bytes);
+  check_report(function, report);
+  run(exec, [&](auto& b) {
+    b.fill_zero(report.data(), 1);
+    exchange_in_slots(b, wire_for(b, comm, exec.stream()), plan, load, slot_bytes, report.data());
+  });
+}
+
+/// Device memory that lasts from one run to the next, and the messages of an exact exchange in it.
+template <class Resource>
+class exact_exchange {
+ public:
+  exact_exchange(gpu::execution<Resource> const& exec, device_plan_view const& plan,
+                 std::uint32_t rank)
+      : ranks_(plan.ranks),
+        indices_(exec, index_count(plan)),
+        positions_(exec, wire_positions{nullptr, plan.most_home, plan.most_arrivals}.size()),
+        words_(exec, 3 * std::size_t{plan.ranks} + 2) {
+    std::uint32_t* next = indices_.data();
+    auto const take_indices = [&](std::size_t n) {
+      std::uint32_t* const result = next;
+      next += n;
+      return result;
+    };
+    auto const take_positions = [&](std::size_t) { return positions_.data(); };
+    state_ = take_state(take_indices, take_positions, plan, rank);
+  }
+
+  [[nodiscard]] exchange_state const& state() const { return state_; }
+
+  /// Where the first half writes what the host must know.
+  [[nodiscard]] message_sizes sizes() const {
+    return {words_.data(), words_.data() + ranks_, words_.data() + 2 * ranks_,
+            words_.data() + 2 * ranks_ + 1};
+  }
+  [[nodiscard]] std::uint64_t* all_faults() const { return words_.data() + 2 * ranks_ + 2; }
+
+  /// Brings it to the host: one small copy, for which it waits. Throws on all ranks where one has a
+  /// fault: there what the fault stands for, elsewhere `communication_error`.
+  template <class Comm>
+  void fetch(std::string_view function, Comm& comm, gpu::execution<Resource> const& exec) {
+    std::byte const* const found =
+        comm.fetch(words_.data(), words_.size() * sizeof(std::uint64_t), exec.stream());
+    host_.resize(words_.size());
+    std::memcpy(host_.data(), found, host_.size() * sizeof(std::uint64_t));
+    check_faults(function, omnibal::detail::own_rank(comm));
+  }
+
+  [[nodiscard]] known_messages messages() const {
+    std::span<std::uint64_t const> const words(host_);
+    return {words.first(ranks_), words.subspan(ranks_, ranks_), words[2 * ranks_]};
+  }
+
+ private:
+  void check_faults(std::string_view function, std::size_t rank) const {
+    auto const faults_of = [&](std::size_t other) {
+      return static_cast<gpu::fault>(static_cast<std::uint32_t>(host_[2 * ranks_ + 2 + other]));
+    };
+    gpu::check(faults_of(rank), function);
+    for (std::size_t other = 0; other != ranks_; ++other) {
+      if (faults_of(other) != gpu::fault::none) {
+        omnibal::detail::throw_remote_failure(function, other);
+      }
+    }
+  }
+
+  std::size_t ranks_;
+  gpu::device_array<std::uint32_t, Resource> indices_;
+  gpu::device_array<std::uint64_t, Resource> positions_;
+  /// Sent to each, received from each, kept, own faults, faults of all.
+  gpu::device_array<std::uint64_t, Resource> words_;
+  exchange_state state_{};
+  std::vector<std::uint64_t> host_;
+};
+
+/// The exact form. `before(b, wire, faults)` makes the plan where it is not there yet.
+template <class Run, class Resource, class Comm, class Before>
+void exchange_exact_call(std::string_view function, Run const& run,
+                         gpu::execution<Resource> const& exec, Comm& comm,
+                         device_plan_view const& plan, payload const& load,
+                         gpu::device_span<exchange_report> const& report, Before const& before) {
+  check_plan(function, comm, plan);
+  check_report(function, report);
+  exact_exchange<Resource> exchange(exec, plan, static_cast<std::uint32_t>(comm.rank()));
+  run(exec, [&](auto& b) {
+    auto const wire = wire_for(b, comm, exec.stream());
+    b.fill_zero(report.data(), 1);
+    before(b, wire, &report.data()->faults);
+    find_messages(b, wire, exchange.state(), load, report.data(), exchange.sizes(),
+                  exchange.all_faults());
+  });
+  exchange.fetch(function, comm, exec);
+  run(exec, [&](auto& b) {
+    exchange_messages(b, wire_for(b, comm, exec.stream()), exchange.state(), load,
+                      exchange.messages(), report.data());
+  });
+}
+
+/// For plans that are there.
+struct no_step_before {
+  template <class Backend, class Wire>
+  void operator()(Backend&, Wire const&, gpu::fault*) const {}
+};
+
+}  // namespace omnibal::inline v0::nccl::detail

@@ -1,0 +1,127 @@
+#pragma once
+
+/// \file
+/// Owner of a plan in device memory.
+
+#include <omnibal/check.hpp>
+#include <omnibal/comm/detail/check_collective.hpp>
+#include <omnibal/cuda/device_array.hpp>
+#include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <cuda_runtime_api.h>
+
+namespace omnibal::inline v0::nccl {
+
+/// What a plan on the device has room for.
+struct plan_room {
+  std::size_t ranks = 1;
+  /// The most samples of a rank before the exchange, equal on all ranks.
+  std::size_t most_samples = 0;
+  /// The most samples of this rank after it; by default those of all ranks, since one rank may get
+  /// all of the short ones.
+  std::size_t most_arrivals = static_cast<std::size_t>(-1);
+};
+
+/// Owner of a plan in device memory, which `post_balance` writes or the host gives. Memory: 8 bytes
+/// per sample and per rank. Errors: `gpu::error`; `std::length_error` above 2^32 - 1 samples.
+template <gpu::device_resource Resource = gpu::stream_pool>
+class device_plan {
+ public:
+  device_plan(gpu::execution<Resource> const& exec, plan_room const& room)
+      : device_plan(checked_sizes(room), exec) {}
+
+  /// Copies a plan of the host to the device, in the order of the stream; `rank` is that of the
+  /// caller. `plan` may be changed after the call.
+  [[nodiscard]] static device_plan upload(gpu::execution<Resource> const& exec,
+                                          exchange_plan const& plan, std::size_t rank) {
+    if (rank >= plan.ranks()) {
+      omnibal::detail::throw_invalid("nccl::device_plan::upload",
+                                     "the rank is " + omnibal::detail::to_text(rank) +
+                                         ", but the plan is for " +
+                                         omnibal::detail::to_text(plan.ranks()) + " ranks");
+    }
+    sizes const found{.ranks = index(plan.ranks()),
+                      .samples = index(plan.sample_count()),
+                      .home = index(plan.home_count(rank)),
+                      .arrivals = index(plan.arrivals(rank).size())};
+    device_plan result(found, exec);
+    result.copy(exec, result.home_offsets_, plan.home_offsets());
+    result.copy(exec, result.arrival_offsets_, plan.arrivals().offsets());
+    result.copy(exec, result.item_at_, plan.arrivals().items());
+    result.copy(exec, result.slot_of_, plan.departures().items());
+    return result;
+  }
+
+  [[nodiscard]] device_plan_view view() const noexcept {
+    return {home_offsets_.data(), arrival_offsets_.data(), item_at_.data(), slot_of_.data(),
+            sizes_.ranks,         sizes_.samples,          sizes_.home,     sizes_.arrivals};
+  }
+  operator device_plan_view() const noexcept { return view(); }
+
+  /// The arrays, for what writes a plan.
+  [[nodiscard]] gpu::device_span<std::uint32_t> home_offsets() const noexcept {
+    return home_offsets_.span();
+  }
+  [[nodiscard]] gpu::device_span<std::uint32_t> arrival_offsets() const noexcept {
+    return arrival_offsets_.span();
+  }
+  [[nodiscard]] gpu::device_span<std::uint32_t> item_at() const noexcept { return item_at_.span(); }
+  [[nodiscard]] gpu::device_span<std::uint32_t> slot_of() const noexcept { return slot_of_.span(); }
+
+ private:
+  struct sizes {
+    std::uint32_t ranks = 0;
+    std::uint32_t samples = 0;
+    std::uint32_t home = 0;
+    std::uint32_t arrivals = 0;
+  };
+
+  device_plan(sizes const& room, gpu::execution<Resource> const& exec)
+      : sizes_(room),
+        home_offsets_(exec, std::size_t{room.ranks} + 1),
+        arrival_offsets_(exec, std::size_t{room.ranks} + 1),
+        item_at_(exec, room.samples),
+        slot_of_(exec, room.samples) {}
+
+  [[nodiscard]] static std::uint32_t index(std::size_t count) {
+    omnibal::detail::check_index_count("nccl::device_plan", "the global batch", count);
+    return static_cast<std::uint32_t>(count);
+  }
+
+  [[nodiscard]] static sizes checked_sizes(plan_room const& room) {
+    std::uint32_t const ranks = index(room.ranks);
+    std::uint32_t const home = index(room.most_samples);
+    if (ranks == 0) omnibal::detail::throw_invalid("nccl::device_plan", "there are no ranks");
+    std::uint32_t const samples = index(room.ranks * room.most_samples);
+    return {ranks, samples, home,
+            static_cast<std::uint32_t>(std::min<std::size_t>(samples, room.most_arrivals))};
+  }
+
+  static void copy(gpu::execution<Resource> const& exec,
+                   gpu::device_array<std::uint32_t, Resource> const& to,
+                   std::span<std::uint32_t const> from) {
+    if (from.empty()) return;
+    gpu::check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyHostToDevice,
+                               exec.stream()));
+  }
+
+  sizes sizes_;
+  gpu::device_array<std::uint32_t, Resource> home_offsets_;
+  gpu::device_array<std::uint32_t, Resource> arrival_offsets_;
+  gpu::device_array<std::uint32_t, Resource> item_at_;
+  gpu::device_array<std::uint32_t, Resource> slot_of_;
+};
+
+template <gpu::device_resource Resource>
+device_plan(gpu::execution<Resource> const&, plan_room const&) -> device_plan<Resource>;
+
+}  // namespace omnibal::inline v0::nccl

@@ -1,0 +1,68 @@
+#pragma once
+
+/// \file
+/// Errors of NCCL as exceptions.
+
+#include <omnibal/check.hpp>
+#include <omnibal/comm/communication_error.hpp>
+#include <omnibal/cuda/error.hpp>
+
+#include <stdexcept>
+#include <string>
+
+#include <nccl.h>
+
+namespace omnibal::inline v0::nccl {
+
+/// A call of NCCL that failed, at once or in the background. The text has NCCL's description of the
+/// code, its last message, the file and the line.
+class error : public std::runtime_error {
+ public:
+  /// `comm` is the communicator that failed, null where there is none.
+  explicit error(ncclResult_t code, ncclComm_t comm = nullptr,
+                 gpu::location where = gpu::location::here())
+      : std::runtime_error(text(code, comm, where)), code_(code), where_(where) {}
+
+  [[nodiscard]] ncclResult_t code() const noexcept { return code_; }
+  [[nodiscard]] char const* file() const noexcept { return where_.file; }
+  [[nodiscard]] unsigned line() const noexcept { return where_.line; }
+
+ private:
+  [[nodiscard]] static std::string text(ncclResult_t code, ncclComm_t comm, gpu::location where) {
+    std::string result = "NCCL: ";
+    result += ncclGetErrorString(code);
+    char const* const last = ncclGetLastError(comm);
+    if (last != nullptr && *last != '\0') result.append(": ").append(last);
+    if (code == ncclRemoteError) result += " (another rank has failed or left)";
+    return result.append(" (code ") + omnibal::detail::to_text(static_cast<int>(code)) + ") [" +
+           where.file + ":" + omnibal::detail::to_text(where.line) + "]";
+  }
+
+  ncclResult_t code_;
+  gpu::location where_;
+};
+
+/// What a rank throws where another one did not come within the time that was allowed.
+class timeout : public communication_error {
+ public:
+  using communication_error::communication_error;
+};
+
+/// What ranks throw that have met but cannot work together: another version of NCCL, another number
+/// of ranks, a rank that is there twice.
+class mismatch : public communication_error {
+ public:
+  using communication_error::communication_error;
+};
+
+/// Throws `error` unless NCCL succeeded or goes on in the background, as it does for communicators
+/// whose calls do not block.
+inline void check(ncclResult_t code, ncclComm_t comm = nullptr,
+                  gpu::location where = gpu::location::here()) {
+  if (code == ncclSuccess || code == ncclInProgress) [[likely]] {
+    return;
+  }
+  throw error(code, comm, where);
+}
+
+}  // namespace omnibal::inline v0::nccl

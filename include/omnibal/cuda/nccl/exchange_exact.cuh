@@ -1,0 +1,61 @@
+#pragma once
+
+/// \file
+/// Moving samples as a plan says, in messages of exact size.
+
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/device_scan.cuh>
+#include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/nccl/detail/device_runner.cuh>
+#include <omnibal/cuda/nccl/detail/stream_calls.hpp>
+#include <omnibal/cuda/nccl/detail/wire.hpp>
+#include <omnibal/cuda/nccl/device_payload.hpp>
+#include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/cuda/nccl/exchange_report.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace omnibal::inline v0::nccl {
+
+struct exchange_exact_fn {
+  /// Moves samples as the plan says, as `exchange_bounded` does, in messages that are as large as
+  /// what they carry: ranks that have nothing for each other exchange none. NCCL takes the sizes
+  /// from the host, so that one copy of 24 bytes per rank comes to the host and the call *waits*
+  /// for it, in the order of the stream; the exchange itself is only submitted.
+  ///
+  /// Complexity: as `exchange_bounded`, and one collective of 8 bytes by which all ranks learn that
+  /// all can go on. Memory: the messages, 32 bytes for each sample before, 24 for each after, 40
+  /// per rank, and what the sorts take. Determinism: portable among equal ranks. Errors on all
+  /// ranks where there is a fault on one: there `std::invalid_argument` or `std::length_error`,
+  /// elsewhere `communication_error`; on one rank those of arguments that the host sees.
+  template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
+  void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
+                  device_rows<T const> const& in, device_rows<T> const& out,
+                  gpu::device_span<exchange_report> report) const {
+    detail::exchange_exact_call(name, detail::device_runner{}, exec, comm, plan,
+                                detail::payload_of(name, in, out), report,
+                                detail::no_step_before{});
+  }
+
+  /// The same for samples of different sizes; see `exchange_bounded`.
+  template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
+  void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
+                  gpu::device_span<std::int64_t const> sizes, device_payloads<T const> const& in,
+                  device_payloads<T> const& out, gpu::device_span<exchange_report> report) const {
+    detail::exchange_exact_call(name, detail::device_runner{}, exec, comm, plan,
+                                detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals),
+                                report, detail::no_step_before{});
+  }
+
+ private:
+  static constexpr std::string_view name = "nccl::exchange_exact";
+};
+
+/// Moves samples in messages of exact size; see `exchange_exact_fn`.
+inline constexpr exchange_exact_fn exchange_exact{};
+
+}  // namespace omnibal::inline v0::nccl

@@ -1,0 +1,146 @@
+#pragma once
+
+/// \file
+/// Moving samples on the device as a plan of the host says, straight into their places.
+
+#include <omnibal/check.hpp>
+#include <omnibal/comm/communicator.hpp>
+#include <omnibal/comm/detail/check_collective.hpp>
+#include <omnibal/cuda/error.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/nccl/detail/message_runs.hpp>
+#include <omnibal/cuda/nccl/detail/wire.hpp>
+#include <omnibal/cuda/nccl/device_payload.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace omnibal::inline v0::nccl {
+
+struct exchange_samples_fn {
+  /// Moves rows of device memory as `plan` says: `in` are the samples that this rank has before,
+  /// `out` gets those that it has afterwards, in the order of `plan.arrivals(rank)`. The twin of
+  /// `omnibal::exchange_samples` for samples on the device.
+  ///
+  /// Grouped sends and receives of exact size, from where samples lie to where they belong: nothing
+  /// is collected before or put into place afterwards, and no kernel is needed. Neighbours that
+  /// stay neighbours go in one message. For samples of some kilobytes and more; of smaller ones
+  /// `exchange_exact` makes fewer messages.
+  ///
+  /// A collective call that only submits; `plan` is equal on all ranks, which `all_equal` of its
+  /// digest tells where there is doubt. Complexity: n log n in the samples of this rank. Memory: 24
+  /// bytes for each of them on the host, none on the device. Determinism: portable among equal
+  /// ranks. Errors: `std::invalid_argument` for a plan of another number of ranks, and rows that
+  /// are too few or of different sizes; those of `wait`. A rank that throws leaves the others to
+  /// their timeout.
+  template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
+  void operator()(gpu::execution<Resource> const& exec, Comm&& comm, exchange_plan const& plan,
+                  device_rows<T const> const& in, device_rows<T> const& out) const {
+    std::size_t const rank = checked_rank(comm, plan);
+    detail::payload const load = detail::payload_of(name, in, out);
+    check_room("the rows to send", load.in_room, plan.home_count(rank));
+    check_room("the rows to receive", load.out_room, plan.arrivals(rank).size());
+    auto const place = [&](std::uint32_t row) { return std::uint64_t{row} * load.element_bytes; };
+    move(exec, comm, detail::message_runs(plan, rank), load, place, place);
+  }
+
+  /// The same for samples of different sizes: `sizes` has the elements of each sample of the global
+  /// batch, in host memory, as `gather_lengths` gives them. The samples lie one after the other in
+  /// `in` and then in `out`; the result is where each arrival begins, and their end. Errors
+  /// further: `std::invalid_argument` for another number of sizes, `std::overflow_error` for their
+  /// sum.
+  template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
+  std::vector<std::uint64_t> operator()(gpu::execution<Resource> const& exec, Comm&& comm,
+                                        exchange_plan const& plan,
+                                        std::span<std::int64_t const> sizes,
+                                        gpu::device_span<T const> in,
+                                        gpu::device_span<T> out) const {
+    std::size_t const rank = checked_rank(comm, plan);
+    omnibal::detail::check_size(name, "the number of sizes", sizes.size(), plan.sample_count());
+    std::uint32_t const first = plan.home_offsets()[rank];
+    auto const arrivals = plan.arrivals(rank);
+    auto const before =
+        offsets_of(plan.home_count(rank), [&](std::size_t i) { return sizes[first + i]; });
+    auto after = offsets_of(arrivals.size(), [&](std::size_t i) { return sizes[arrivals[i]]; });
+    check_room("the elements to send", in.size(), before.back());
+    check_room("the elements to receive", out.size(), after.back());
+    detail::payload load;
+    load.in = reinterpret_cast<std::byte const*>(in.data());
+    load.out = reinterpret_cast<std::byte*>(out.data());
+    move(
+        exec, comm, detail::message_runs(plan, rank), load,
+        [&](std::uint32_t i) { return before[i] * sizeof(T); },
+        [&](std::uint32_t i) { return after[i] * sizeof(T); });
+    return after;
+  }
+
+ private:
+  static constexpr std::string_view name = "nccl::exchange_samples";
+
+  template <class Comm>
+  [[nodiscard]] static std::size_t checked_rank(Comm& comm, exchange_plan const& plan) {
+    omnibal::detail::check_size(name, "the number of ranks of the plan", plan.ranks(),
+                                omnibal::detail::rank_count(comm));
+    return omnibal::detail::own_rank(comm);
+  }
+
+  static void check_room(std::string_view what, std::uint64_t room, std::uint64_t needed) {
+    if (room >= needed) return;
+    omnibal::detail::throw_invalid(name, std::string(what) + " are " +
+                                             omnibal::detail::to_text(room) + ", must be " +
+                                             omnibal::detail::to_text(needed));
+  }
+
+  template <class SizeOf>
+  [[nodiscard]] static std::vector<std::uint64_t> offsets_of(std::size_t count,
+                                                             SizeOf const& size_of) {
+    std::vector<std::uint64_t> offsets{0};
+    offsets.reserve(count + 1);
+    for (std::size_t i = 0; i != count; ++i) {
+      std::int64_t const size = size_of(i);
+      omnibal::detail::check_weight(name, "size", i, size);
+      std::uint64_t sum = offsets.back();
+      omnibal::detail::checked_add(name, "the sum of the sizes", sum,
+                                   static_cast<std::uint64_t>(size));
+      offsets.push_back(sum);
+    }
+    return offsets;
+  }
+
+  /// `in_at` and `out_at` give the first byte of a sample, and the end after the last.
+  template <class Resource, class Comm, class InAt, class OutAt>
+  static void move(gpu::execution<Resource> const& exec, Comm& comm,
+                   detail::message_runs const& runs, detail::payload const& load, InAt const& in_at,
+                   OutAt const& out_at) {
+    for (auto const& run : runs.kept()) {
+      std::size_t const bytes = in_at(run.from + run.count) - in_at(run.from);
+      if (bytes == 0) continue;
+      gpu::check(cudaMemcpyAsync(load.out + out_at(run.to), load.in + in_at(run.from), bytes,
+                                 cudaMemcpyDeviceToDevice, exec.stream()));
+    }
+    if (runs.sent().empty() && runs.received().empty()) return;
+    detail::stream_wire<Comm>(comm, exec.stream())
+        .exchange([&](auto const& send, auto const& receive) {
+          for (auto const& run : runs.sent()) {
+            std::uint64_t const begin = in_at(run.first);
+            send(run.peer, load.in + begin, in_at(run.first + run.count) - begin);
+          }
+          for (auto const& run : runs.received()) {
+            std::uint64_t const begin = out_at(run.first);
+            receive(run.peer, load.out + begin, out_at(run.first + run.count) - begin);
+          }
+        });
+  }
+};
+
+/// Moves samples on the device; see `exchange_samples_fn`.
+inline constexpr exchange_samples_fn exchange_samples{};
+
+}  // namespace omnibal::inline v0::nccl

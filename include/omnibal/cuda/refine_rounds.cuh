@@ -1,0 +1,83 @@
+#pragma once
+
+/// \file
+/// Moves and swaps that even parts, many pairs of parts at a time, on the device.
+
+#include <omnibal/balance/detail/tolerance.hpp>
+#include <omnibal/balance/refine_rounds.hpp>
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/detail/balance_arguments.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/detail/refine.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace omnibal::inline v0::gpu {
+
+struct refine_rounds_fn {
+  /// The parts of `omnibal::refine_rounds` for the costs of each step, bit for bit: the most loaded
+  /// part exchanges with the least loaded one, the second most loaded with the second least loaded,
+  /// and so on, all at once.
+  ///
+  /// `parts` are groups on the device, as many for each step, as `gpu::deal` writes them: part p of
+  /// step s is group s * parts + p, and has indices into all costs. They may be the arrays of
+  /// `out`, which has the same numbers of groups; the items there are ascending in each part.
+  ///
+  /// Steps that fit the shared memory of a block (20 bytes for each sample of the largest step and
+  /// 60 for each part, 96 KiB in all) take one launch with a block for each; else all samples are
+  /// sorted by radix sorts before and after, and the lists lie in device memory.
+  ///
+  /// Complexity: the sorts; for each round a ranking of the parts, a search for each sample of the
+  /// parts above the limit, and a pass over the samples of the step. Memory: none where it fits;
+  /// else 28 bytes per sample and what the sorts take, and above 1600 parts 60 for each part of
+  /// each step. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument` for
+  /// numbers of groups that the steps do not divide, arrays of `out` of another size and a
+  /// tolerance that is negative or not finite; `std::length_error` above 2^32 - 1 costs or groups;
+  /// `gpu::error`. Faults on the device: those of `gpu::deal`, and `unknown_index` for parts that
+  /// name a sample twice, not at all, or of another step.
+  template <device_resource Resource>
+  void operator()(execution<Resource> const& exec, cost_steps const& steps, grouping_view parts,
+                  refine_rounds_options const& options, part_span const& out) const {
+    std::size_t const count = checked_parts(steps, parts.size(), options);
+    detail::check_out(name, steps, count, out);
+    detail::run_on_device(exec,
+                          [&](auto& backend) { run(backend, steps, parts, count, options, out); });
+  }
+
+  /// The scratch that a call with such arguments and `groups` parts of all steps takes, in bytes;
+  /// of the arrays only the sizes matter. Errors: those of the call.
+  [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t groups,
+                                          refine_rounds_options const& options = {}) const {
+    std::size_t const count = checked_parts(steps, groups, options);
+    return detail::device_scratch_bytes([&](auto& backend) {
+      run(backend, steps, {nullptr, nullptr, groups}, count, options, part_span{});
+    });
+  }
+
+ private:
+  static constexpr std::string_view name = "refine_rounds";
+
+  [[nodiscard]] static std::size_t checked_parts(cost_steps const& steps, std::size_t groups,
+                                                 refine_rounds_options const& options) {
+    omnibal::detail::check_tolerance("gpu::refine_rounds", options.tolerance);
+    return detail::checked_parts_of_steps(name, steps, groups);
+  }
+
+  template <class Backend>
+  static void run(Backend& backend, cost_steps const& steps, grouping_view parts, std::size_t count,
+                  refine_rounds_options const& options, part_span const& out) {
+    detail::search_in_rounds const search{options.rounds, options.counts == part_counts::free};
+    detail::refine(backend, steps, parts, count, options.tolerance, search, out);
+  }
+};
+
+/// Moves and swaps that even parts, many pairs at a time, on the device; see `refine_rounds_fn`.
+inline constexpr refine_rounds_fn refine_rounds{};
+
+}  // namespace omnibal::inline v0::gpu

@@ -1,0 +1,133 @@
+#pragma once
+
+/// \file
+/// The schedule of an epoch, on the device.
+
+#include <omnibal/balance/detail/schedule_pool.hpp>
+#include <omnibal/balance/schedule_rounds.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/concepts.hpp>
+#include <omnibal/cuda/detail/check_size.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/detail/device_scan.cuh>
+#include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/detail/schedule_rounds.hpp>
+#include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/schedule_span.hpp>
+#include <omnibal/steps.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace omnibal::inline v0::gpu {
+
+struct schedule_rounds_fn {
+  /// The schedule of `omnibal::schedule_rounds`, bit for bit: one group for each rank in each step,
+  /// even inside a step in every resource, random between steps. `loads` has the load of each
+  /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
+  /// on the device and are given by `carried`.
+  ///
+  /// The sequence of launches does not depend on the loads: about eight for each of
+  /// `options.rounds`, which do nothing once no cell is to be cut.
+  ///
+  /// Complexity: a sort for each resource; each round that cuts passes over the groups once for
+  /// each resource and once more. Memory: about 30 + 28R bytes per group of R resources, and what
+  /// the sorts take. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument`
+  /// for no ranks, a tolerance that is negative or not finite, an `out` of another size than
+  /// `cells` says and carried groups in the options; `std::length_error` where groups, carried
+  /// groups and ranks, or the groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults on the
+  /// device: `invalid_amount` for a load that is negative or above 2^63 - 1; `unknown_index` for a
+  /// carried group that does not exist. Source: as `omnibal::schedule_rounds`.
+  template <device_resource Resource, device_demands Loads>
+  void operator()(execution<Resource> const& exec, Loads const& loads, std::size_t ranks,
+                  schedule_rounds_options const& options, device_span<std::uint32_t const> carried,
+                  schedule_span const& out) const {
+    std::size_t const cells = this->cells(loads.size(), carried.size(), ranks, options);
+    if (out.groups.size() != cells) {
+      omnibal::detail::throw_invalid(
+          name, "out.groups has " + omnibal::detail::to_text(out.groups.size()) +
+                    " elements, must have " + omnibal::detail::to_text(cells));
+    }
+    using load_type = device_element_of<Loads>;
+    device_span<load_type const> const all(loads.data(), loads.size());
+    detail::run_on_device(exec,
+                          [&](auto& backend) { run(backend, all, ranks, options, carried, out); });
+  }
+
+  /// The number of groups in all steps of a schedule, repetitions counted. Errors: those of the
+  /// call.
+  [[nodiscard]] std::size_t cells(std::size_t groups, std::size_t carried, std::size_t ranks,
+                                  schedule_rounds_options const& options) const {
+    if (!options.carried.empty()) {
+      omnibal::detail::throw_invalid(name, "options.carried has " +
+                                               omnibal::detail::to_text(options.carried.size()) +
+                                               " groups, must be empty");
+    }
+    omnibal::detail::check_schedule(name, groups, ranks, {.tolerance = options.tolerance});
+    omnibal::detail::check_index_count(name, "the schedule", groups + carried);
+    return omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder).cells();
+  }
+
+  /// The scratch that a call on loads of this type takes, in bytes. Errors: those of the call.
+  template <integral_amount Load>
+  [[nodiscard]] std::size_t scratch_bytes(std::size_t groups, std::size_t carried,
+                                          std::size_t ranks,
+                                          schedule_rounds_options const& options = {}) const {
+    static_cast<void>(cells(groups, carried, ranks, options));
+    return detail::device_scratch_bytes([&](auto& backend) {
+      run(backend, device_span<Load const>(nullptr, groups), ranks, options,
+          device_span<std::uint32_t const>(nullptr, carried), schedule_span{});
+    });
+  }
+
+  /// The schedule on the host that `out.groups`, copied there, stands for. Errors:
+  /// `std::invalid_argument` for another number of groups than `cells` says, and those of the call.
+  [[nodiscard]] steps to_steps(std::span<std::uint32_t const> of_cells, std::size_t groups,
+                               std::size_t carried, std::size_t ranks,
+                               schedule_rounds_options const& options) const {
+    std::size_t const count = cells(groups, carried, ranks, options);
+    if (of_cells.size() != count) {
+      omnibal::detail::throw_invalid(name,
+                                     "of_cells has " + omnibal::detail::to_text(of_cells.size()) +
+                                         " elements, must have " + omnibal::detail::to_text(count));
+    }
+    auto const shape =
+        omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder);
+    steps result(ranks);
+    result.reserve(count / ranks + 1, count);
+    for (std::size_t cell = 0; cell != count; ++cell) {
+      result.push(of_cells[cell]);
+      if (cell < count - shape.repeated) {
+        result.close();
+      } else {
+        result.close_repeat();
+      }
+    }
+    result.finish();
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "gpu::schedule_rounds";
+
+  template <class Backend, class Load>
+  static void run(Backend& backend, device_span<Load const> loads, std::size_t ranks,
+                  schedule_rounds_options const& options, device_span<std::uint32_t const> carried,
+                  schedule_span const& out) {
+    detail::schedule_rounds(
+        backend, loads, carried,
+        omnibal::detail::shape_of_schedule(loads.size(), carried.size(), ranks, options.remainder),
+        omnibal::detail::schedule_draws(options.seed, options.epoch), options.tolerance,
+        options.rounds, out);
+  }
+};
+
+/// The schedule of an epoch, on the device; see `schedule_rounds_fn`.
+inline constexpr schedule_rounds_fn schedule_rounds{};
+
+}  // namespace omnibal::inline v0::gpu

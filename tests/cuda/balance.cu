@@ -1,0 +1,247 @@
+// The balancers of the device give what those of the host give, for one step, for many at once, and
+// from a graph that is captured once and replayed with other costs.
+
+#include "cost_shapes.hpp"
+#include "device_program.hpp"
+#include "serial_balance.hpp"
+
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_rounds.hpp>
+#include <omnibal/cuda/deal.cuh>
+#include <omnibal/cuda/device_array.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/lpt.cuh>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/refine_rounds.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gpu = omnibal::gpu;
+
+namespace {
+
+using test::cost_list;
+using test::step_costs;
+
+/// Costs, offsets and parts on the device.
+class device_steps {
+ public:
+  device_steps(gpu::execution<> const& exec, step_costs const& steps, std::size_t bound,
+               std::size_t parts)
+      : exec_(exec),
+        bound_(bound),
+        costs_(gpu::upload(exec, steps.costs)),
+        step_offsets_(gpu::upload(exec, steps.offsets)),
+        offsets_(exec, steps.steps() * parts + 1),
+        items_(exec, steps.costs.size()),
+        group_count_(exec, 1),
+        part_of_(exec, steps.costs.size()),
+        faults_(gpu::upload(exec, std::vector<gpu::fault>(1, gpu::fault::none))) {}
+
+  [[nodiscard]] gpu::cost_steps steps() const { return {costs_, step_offsets_, bound_}; }
+  [[nodiscard]] gpu::part_span out() const {
+    return {{offsets_, items_, group_count_}, part_of_, faults_};
+  }
+  [[nodiscard]] omnibal::grouping_view view() const { return out().groups.view(); }
+  [[nodiscard]] gpu::device_array<std::int64_t> const& costs() const { return costs_; }
+
+  /// What was written, in the arrays of the host's tests.
+  [[nodiscard]] test::written_parts download() const {
+    test::written_parts result;
+    result.offsets = gpu::download(exec_, offsets_);
+    result.items = gpu::download(exec_, items_);
+    result.part_of = gpu::download(exec_, part_of_);
+    result.group_count = gpu::download(exec_, group_count_)[0];
+    result.faults = gpu::download(exec_, faults_)[0];
+    return result;
+  }
+
+ private:
+  gpu::execution<> exec_;
+  std::size_t bound_;
+  gpu::device_array<std::int64_t> costs_;
+  gpu::device_array<std::uint32_t> step_offsets_;
+  gpu::device_array<std::uint32_t> offsets_;
+  gpu::device_array<std::uint32_t> items_;
+  gpu::device_array<std::uint32_t> group_count_;
+  gpu::device_array<std::uint32_t> part_of_;
+  gpu::device_array<gpu::fault> faults_;
+};
+
+void check_all(test::comparison& results, gpu::execution<> const& exec, step_costs const& steps,
+               std::size_t bound, std::size_t parts, std::string const& what) {
+  device_steps const dealt(exec, steps, bound, parts);
+  device_steps const placed(exec, steps, bound, parts);
+  device_steps const refined(exec, steps, bound, parts);
+  auto const is_same = [&](device_steps const& device, auto const& expected,
+                           std::string const& name) {
+    auto const differs = test::differs_from_host(device.download(), steps, parts, expected);
+    results.expect(differs.empty(), name + ", " + what + ": " + differs);
+  };
+  auto const deal = [&](cost_list const& costs) { return omnibal::deal(costs, parts); };
+
+  gpu::deal(exec, dealt.steps(), parts, dealt.out());
+  is_same(dealt, deal, "deal");
+  for (auto const policy : {omnibal::count_policy::any, omnibal::count_policy::at_most_one_apart}) {
+    gpu::lpt(exec, placed.steps(), parts, {.count = policy}, placed.out());
+    is_same(
+        placed,
+        [&](cost_list const& costs) {
+          return omnibal::lpt(costs, parts, std::identity{}, {.count = policy});
+        },
+        "lpt");
+  }
+  for (double const tolerance : {0.005, 0.0}) {
+    gpu::refine_rounds(exec, refined.steps(), dealt.view(),
+                       {.tolerance = tolerance, .rounds = 1000}, refined.out());
+    is_same(
+        refined,
+        [&](cost_list const& costs) {
+          return omnibal::refine_rounds(costs, deal(costs), std::identity{},
+                                        {.tolerance = tolerance, .rounds = 1000});
+        },
+        "refine_rounds");
+  }
+  omnibal::refine_options const sequence{.counts = omnibal::part_counts::kept, .exchanges = 300};
+  gpu::refine(exec, refined.steps(), dealt.view(), sequence, refined.out());
+  is_same(
+      refined,
+      [&](cost_list const& costs) {
+        return omnibal::refine(costs, deal(costs), std::identity{}, sequence);
+      },
+      "refine");
+}
+
+void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
+  for (std::size_t const count : {0u, 1u, 7u, 600u, 4096u}) {
+    for (std::size_t const parts : {1u, 2u, 8u, 64u, 600u}) {
+      for (auto const& shape : test::cost_shapes(count, count, parts)) {
+        step_costs const steps({shape.costs});
+        check_all(results, exec, steps, steps.largest, parts,
+                  shape.name + ", " + std::to_string(count) + " samples, " + std::to_string(parts) +
+                      " parts");
+      }
+    }
+  }
+}
+
+void check_large_steps(test::comparison& results, gpu::execution<> const& exec) {
+  test::random_amounts random(1);
+  for (std::size_t const count : {9000u, 65536u, 1'000'000u}) {
+    for (std::size_t const parts : {8u, 64u, 4096u}) {
+      cost_list costs(count);
+      for (auto& cost : costs) cost = random.heavy_tail(1 << 24);
+      step_costs steps({costs});
+      check_all(results, exec, steps, count, parts,
+                std::to_string(count) + " samples, " + std::to_string(parts) + " parts");
+      steps.add({5, 4, 3});
+      steps.pad(count + 100);
+      check_all(results, exec, steps, count, parts,
+                std::to_string(count) + " samples and a small step");
+    }
+  }
+}
+
+step_costs many_steps(std::uint64_t seed, std::size_t count) {
+  test::random_amounts random(seed);
+  step_costs result;
+  for (std::size_t s = 0; s != count; ++s) {
+    cost_list costs(static_cast<std::size_t>(random.between(0, 4096)));
+    for (auto& cost : costs) cost = random.heavy_tail(1 << 20);
+    result.add(costs);
+  }
+  return result;
+}
+
+void check_many_steps(test::comparison& results, gpu::execution<> const& exec) {
+  step_costs const steps = many_steps(2, 1024);
+  check_all(results, exec, steps, steps.largest, 64, "1024 steps");
+  check_all(results, exec, steps, steps.costs.size(), 64, "1024 steps without a bound");
+}
+
+/// Captures deal, refine_rounds and lpt with scratch of the caller, and replays them with other
+/// costs.
+void check_graph(test::comparison& results) {
+  cudaStream_t stream = nullptr;
+  gpu::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  {
+    auto const exec = gpu::on(stream);
+    constexpr std::size_t parts = 16;
+    step_costs first = many_steps(3, 20);
+    device_steps const dealt(exec, first, first.costs.size(), parts);
+    device_steps const refined(exec, first, first.largest, parts);
+    device_steps const placed(exec, first, first.costs.size(), parts);
+    std::size_t const bytes = gpu::deal.scratch_bytes(dealt.steps(), parts) +
+                              gpu::lpt.scratch_bytes(placed.steps(), parts) +
+                              gpu::refine_rounds.scratch_bytes(refined.steps(), 20 * parts);
+    gpu::device_array<std::byte> const memory(exec, bytes);
+    gpu::given_scratch scratch(memory.span());
+    auto const given = gpu::on(stream, scratch);
+    exec.synchronise();
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    gpu::deal(given, dealt.steps(), parts, dealt.out());
+    gpu::refine_rounds(given, refined.steps(), dealt.view(), {}, refined.out());
+    gpu::lpt(given, placed.steps(), parts, {}, placed.out());
+    gpu::check(cudaStreamEndCapture(stream, &graph));
+    gpu::check(cudaGraphInstantiate(&replay, graph, 0));
+
+    for (std::int64_t round = 0; round != 3; ++round) {
+      step_costs steps = first;
+      for (std::size_t i = 0; i != steps.costs.size(); ++i) {
+        steps.costs[i] = steps.costs[i] * (round + 1) % 10'007;
+      }
+      for (device_steps const* device : {&dealt, &refined, &placed}) {
+        gpu::check(cudaMemcpyAsync(device->costs().data(), steps.costs.data(),
+                                   steps.costs.size() * sizeof(std::int64_t),
+                                   cudaMemcpyHostToDevice, stream));
+      }
+      gpu::check(cudaGraphLaunch(replay, stream));
+      auto const differs = [&](device_steps const& device, auto const& expected) {
+        return test::differs_from_host(device.download(), steps, parts, expected);
+      };
+      auto const in_graph = "in a graph, round " + std::to_string(round) + ": ";
+      auto const deal = [&](cost_list const& costs) { return omnibal::deal(costs, parts); };
+      std::string text = differs(dealt, deal);
+      results.expect(text.empty(), "deal " + in_graph + text);
+      text = differs(refined, [&](cost_list const& costs) {
+        return omnibal::refine_rounds(costs, deal(costs));
+      });
+      results.expect(text.empty(), "refine_rounds " + in_graph + text);
+      text = differs(placed, [&](cost_list const& costs) { return omnibal::lpt(costs, parts); });
+      results.expect(text.empty(), "lpt " + in_graph + text);
+    }
+    gpu::check(cudaGraphExecDestroy(replay));
+    gpu::check(cudaGraphDestroy(graph));
+  }
+  gpu::check(cudaStreamDestroy(stream));
+}
+
+void check_faults(test::comparison& results, gpu::execution<> const& exec) {
+  step_costs const steps({{1, 2, 3}, {4, -5}});
+  device_steps const device(exec, steps, steps.largest, 2);
+  gpu::lpt(exec, device.steps(), 2, {}, device.out());
+  results.expect(device.download().faults == gpu::fault::invalid_amount, "a negative cost");
+}
+
+}  // namespace
+
+int main() {
+  return test::device_program([](test::comparison& results) {
+    auto const exec = gpu::on(cudaStreamPerThread);
+    check_shapes(results, exec);
+    check_many_steps(results, exec);
+    check_large_steps(results, exec);
+    check_graph(results);
+    check_faults(results, exec);
+  });
+}

@@ -1,0 +1,91 @@
+// What walks chains, on the device's own block, whose threads are threads of the host. With the
+// thread sanitizer this finds what the serial block cannot: two threads in one phase, or in two that
+// no barrier parts, that touch the same element.
+
+#include "samples.hpp"
+#include "support/block_on_threads.hpp"
+
+#include <omnibal/cuda/detail/run_isf.hpp>
+#include <omnibal/cuda/detail/run_minimax.hpp>
+#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/serial_backend.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/partition/minimax.hpp>
+#include <omnibal/rng/feistel.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+namespace detail = omnibal::gpu::detail;
+using detail::minimax_search;
+
+/// Blocks run one after the other, their threads at once. Fewer threads than on a device have more
+/// work each.
+struct threaded_backend : detail::serial_backend {
+  template <int Threads, class F>
+  void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const& f) {
+    for (std::size_t index = 0; index != blocks; ++index) {
+      stand_in::run_block<Threads == 32 ? 32 : 64>(shared_bytes,
+                                                   [&](auto& block) { f(block, index); });
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("isf has no races in a block") {
+  omnibal::resources<2> const capacity{4096, 9};
+  test::random_amounts random(1);
+  for (std::int64_t const largest : {2000, 5}) {
+    auto const samples = test::make_samples<2>(4200, [&](std::size_t, std::size_t r) {
+      return r == 0 ? random.between(0, largest) : random.between(0, largest == 5 ? 0 : 4);
+    });
+    auto const keep = omnibal::reaches_most(capacity);
+    omnibal::rng::feistel const shuffle{3};
+    auto const expected =
+        omnibal::isf(samples, std::identity{}, capacity, {.rounds = 2}, keep, shuffle);
+
+    std::vector<std::uint32_t> offsets(samples.size() + 1);
+    std::vector<std::uint32_t> items(samples.size());
+    std::uint32_t groups = 0;
+    detail::isf_output out{};
+    out.offsets = offsets.data();
+    out.offset_room = offsets.size();
+    out.items = items.data();
+    out.group_count = &groups;
+    threaded_backend backend;
+    detail::run_isf(
+        backend,
+        detail::isf_input<omnibal::resources<2>, 2>{samples.data(), samples.size(), capacity},
+        {.rounds = 2}, keep, shuffle, out);
+    offsets.resize(groups + 1);
+    CHECK(omnibal::grouping(offsets, items) == expected.groups);
+  }
+}
+
+TEST_CASE("minimax has no races in a block") {
+  test::random_amounts random(2);
+  std::vector<std::int8_t> costs(4200);
+  for (auto& cost : costs) cost = static_cast<std::int8_t>(random.between(0, 100));
+  for (auto const& plan : {detail::minimax_plan{minimax_search::by_chain, 3},
+                           detail::minimax_plan{minimax_search::by_stages, 3}}) {
+    std::size_t const stages = plan.search == minimax_search::by_chain ? 300 : 9;
+    auto const expected = omnibal::minimax(costs, stages);
+    std::vector<std::uint32_t> boundaries(stages + 1);
+    std::int64_t bottleneck = 0;
+    threaded_backend backend;
+    detail::run_minimax(backend, costs.data(), costs.size(), stages, 1,
+                        {boundaries.data(), &bottleneck, nullptr}, plan);
+    CHECK(bottleneck == expected.bottleneck);
+    CHECK(boundaries == expected.boundaries);
+  }
+}

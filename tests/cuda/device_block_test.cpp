@@ -1,0 +1,145 @@
+// The device's own block, whose threads are threads of the host, against its serial twin.
+
+#include "support/block_on_threads.hpp"
+
+#include <omnibal/cuda/detail/serial_block.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::gpu::detail::serial_block;
+using omnibal::gpu::detail::visit_order;
+
+struct larger {
+  std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a < b ? b : a; }
+};
+
+struct both {
+  std::uint64_t sum;
+  std::uint32_t least;
+  std::uint32_t count;
+};
+struct combine {
+  both operator()(both const& a, both const& b) const {
+    return {a.sum + b.sum, a.least < b.least ? a.least : b.least, a.count + b.count};
+  }
+};
+
+/// Every phase of a block, and a digest of all that it gives.
+struct all_phases {
+  std::uint32_t* data;
+  std::uint32_t* order;
+  std::uint64_t* sums;
+  std::uint64_t* digest;
+  std::size_t n;
+
+  template <class Block>
+  void operator()(Block& block) const {
+    auto* const copy = block.template shared<std::uint32_t>(n);
+    auto* const after = block.template shared<std::uint64_t>(1);
+    block.for_each(n, [&](std::size_t i) { copy[i] = data[i]; });
+    block.for_each(n, [&](std::size_t i) { data[i] = copy[n - 1 - i] ^ 1u; });
+    std::uint64_t const largest = block.reduce(
+        n, [&](std::size_t i) { return std::uint64_t{data[i]}; }, larger{}, std::uint64_t{3});
+    both const all = block.reduce(
+        n,
+        [&](std::size_t i) {
+          return both{data[i], data[i], 1};
+        },
+        combine{}, both{5, 0xffffffffu, 0});
+    // Warp i has the elements [20 i, 20 i + 45) that exist, and the last warp has none.
+    auto* const of_warps = block.template shared<std::uint64_t>(6);
+    block.for_each_warp(6, [&](auto& warp, std::size_t i) {
+      std::size_t const first = 20 * i < n ? 20 * i : n;
+      std::size_t const count = i == 5 ? 0 : n - first < 45 ? n - first : 45;
+      both const part = warp.reduce(
+          count,
+          [&](std::size_t k) {
+            return both{data[first + k], data[first + k], 1};
+          },
+          combine{}, both{i, 77, 0});
+      warp.once([&] { of_warps[i] = 0; });
+      warp.for_each(40, [&](std::size_t k) {
+        if (k == 35) of_warps[i] += part.sum + part.least * 1000u + part.count;
+      });
+    });
+    std::uint64_t const warps = block.reduce(
+        6, [&](std::size_t i) { return of_warps[i] + i; }, larger{}, std::uint64_t{0});
+    std::uint64_t const total = block.exclusive_sum(sums, n);
+    block.sort_pairs(data, order, n);
+    block.once([&] {
+      *after = largest + 3 * all.sum + 5 * all.least + 7 * all.count + 11 * total + 13 * warps;
+    });
+    block.for_each(n + 1, [&](std::size_t i) { digest[i] = *after; });
+  }
+};
+
+struct outcome {
+  std::vector<std::uint32_t> data;
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint64_t> sums;
+  std::vector<std::uint64_t> digest;
+  friend bool operator==(outcome const&, outcome const&) = default;
+};
+
+outcome start(std::size_t n, std::uint64_t seed, std::uint64_t values) {
+  omnibal::rng::engine words(seed);
+  outcome result;
+  for (std::size_t i = 0; i != n; ++i) {
+    result.data.push_back(static_cast<std::uint32_t>(words() % values));
+    result.order.push_back(static_cast<std::uint32_t>(i));
+    result.sums.push_back(words() % 1000);
+  }
+  result.digest.assign(n + 1, 0);
+  return result;
+}
+
+all_phases phases(outcome& memory, std::size_t n) {
+  return {memory.data.data(), memory.order.data(), memory.sums.data(), memory.digest.data(), n};
+}
+
+template <int Threads>
+void check_block(std::size_t n, std::uint64_t values) {
+  CAPTURE(Threads, n, values);
+  outcome on_threads = start(n, n, values);
+  outcome expected = on_threads;
+  serial_block twin(Threads, 16 * n + 128, visit_order::forward, 0);
+  phases(expected, n)(twin);
+  all_phases const run = phases(on_threads, n);
+  stand_in::run_block<Threads>(16 * n + 128, run);
+  CHECK(on_threads == expected);
+}
+
+}  // namespace
+
+TEST_CASE("a block of the device does what its serial twin does") {
+  for (std::size_t const n :
+       {0u, 1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 100u, 127u, 128u, 129u, 200u}) {
+    check_block<32>(n, 1'000'000);
+    check_block<64>(n, 7);
+  }
+  check_block<96>(97, 50);
+  check_block<128>(300, 1'000'000'000);
+}
+
+TEST_CASE("every thread of a block gets the result of a reduction and of a sum") {
+  std::array<std::atomic<std::uint64_t>, 64> seen{};
+  std::vector<std::uint32_t> values(40, 2);
+  stand_in::run_block<64>(0, [&](auto& block) {
+    std::uint64_t const largest = block.reduce(
+        40, [](std::size_t i) { return std::uint64_t{i}; }, larger{}, std::uint64_t{0});
+    std::uint64_t const sum = block.exclusive_sum(values.data(), 40);
+    seen[stand_in::index.x] = largest * 1000 + sum;
+  });
+  std::set<std::uint64_t> const distinct(seen.begin(), seen.end());
+  CHECK(distinct == std::set<std::uint64_t>{39 * 1000 + 80});
+}

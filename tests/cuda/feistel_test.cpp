@@ -1,0 +1,77 @@
+#include <omnibal/cuda/detail/feistel.hpp>
+#include <omnibal/cuda/detail/narrow_permutation.hpp>
+#include <omnibal/cuda/detail/serial_backend.hpp>
+#include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/permutation.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::gpu::detail::narrow_permutation;
+using omnibal::gpu::detail::serial_backend;
+using omnibal::gpu::detail::visit_order;
+
+constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
+                                  visit_order::shuffled};
+
+}  // namespace
+
+TEST_CASE("the narrow permutation is the wide one, wherever both exist") {
+  for (std::uint64_t n = 1; n != 300; ++n) {
+    narrow_permutation const narrow(static_cast<std::uint32_t>(n), n * 77);
+    omnibal::rng::permutation const wide(n, n * 77);
+    for (std::uint32_t i = 0; i != n; ++i) REQUIRE(narrow(i) == wide(i));
+  }
+  for (unsigned bits = 9; bits <= 32; ++bits) {
+    for (std::uint64_t const n : {(std::uint64_t{1} << bits) - 1, std::uint64_t{1} << bits,
+                                  (std::uint64_t{1} << bits) + 1, std::uint64_t{3} << (bits - 2)}) {
+      if (n > 0xffffffffu) continue;
+      narrow_permutation const narrow(static_cast<std::uint32_t>(n), bits);
+      omnibal::rng::permutation const wide(n, bits);
+      CHECK(narrow.size() == n);
+      for (std::uint64_t k = 0; k != 200; ++k) {
+        std::uint64_t const i = k < 100 ? k : n - 1 - (k - 100) * (n / 128);
+        CAPTURE(n, i);
+        REQUIRE(narrow(static_cast<std::uint32_t>(i)) == wide(i));
+      }
+    }
+  }
+}
+
+TEST_CASE("the order is written as the host's shuffler has it") {
+  for (visit_order const order : orders) {
+    for (std::size_t const n :
+         {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{1000}}) {
+      omnibal::rng::feistel const shuffle{9};
+      serial_backend backend(order, n);
+      std::vector<std::uint32_t> out(n);
+      omnibal::gpu::detail::write_feistel_order(backend, shuffle, 3, out.data(), n);
+      std::vector<std::uint32_t> expected(n);
+      std::iota(expected.begin(), expected.end(), 0u);
+      shuffle(std::span(expected), 3);
+      CHECK(out == expected);
+      CHECK(backend.scratch_bytes() == 0);
+    }
+  }
+}
+
+TEST_CASE("elements of any type are shuffled as on the host") {
+  for (visit_order const order : orders) {
+    omnibal::rng::feistel const shuffle{123};
+    std::vector<double> values(777);
+    std::iota(values.begin(), values.end(), 0.5);
+    std::vector<double> out(values.size());
+    serial_backend backend(order);
+    omnibal::gpu::detail::feistel_shuffle(backend, shuffle, 0, values.data(), out.data(),
+                                          values.size());
+    shuffle(std::span(values), 0);
+    CHECK(out == values);
+  }
+}

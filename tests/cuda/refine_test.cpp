@@ -1,0 +1,192 @@
+#include "cost_shapes.hpp"
+#include "serial_balance.hpp"
+
+#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine_rounds.hpp>
+#include <omnibal/cuda/detail/refine.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::grouping;
+using omnibal::part_counts;
+using omnibal::gpu::fault;
+using omnibal::gpu::detail::search_in_rounds;
+using omnibal::gpu::detail::search_in_turn;
+using test::consecutive;
+using test::cost_list;
+using test::in_last_part;
+using test::start_of_all;
+using test::step_costs;
+
+template <class Search>
+struct serial_refine {
+  omnibal::grouping_view groups;
+  double tolerance;
+  Search search;
+  template <class Backend>
+  void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
+                  omnibal::gpu::part_span const& out) const {
+    omnibal::gpu::detail::refine(backend, steps, groups, parts, tolerance, search, out);
+  }
+};
+
+struct limits {
+  double tolerance = 0.0;
+  part_counts counts = part_counts::free;
+  std::uint64_t exchanges = 1'000'000;
+};
+
+/// What differs between the device's algorithms on one thread and the host's.
+template <class Start>
+std::string fault_of(step_costs const& steps, std::size_t bound, std::size_t parts,
+                     Start const& start, limits const& most, std::size_t launches = 0) {
+  grouping const groups = start_of_all(steps, parts, start);
+  bool const may_move = most.counts == part_counts::free;
+  std::string fault_text;
+  auto const in_rounds = test::run_serially(
+      steps.view(bound), parts,
+      serial_refine<search_in_rounds>{groups, most.tolerance, {most.exchanges, may_move}},
+      fault_text);
+  if (!fault_text.empty()) return "in rounds: " + fault_text;
+  if (launches != 0 && in_rounds.launches != launches) return "not so many launches";
+  auto differs = test::differs_from_host(in_rounds, steps, parts, [&](cost_list const& costs) {
+    return omnibal::refine_rounds(
+        costs, start(costs, parts), std::identity{},
+        {.tolerance = most.tolerance, .counts = most.counts, .rounds = most.exchanges});
+  });
+  if (!differs.empty()) return "in rounds: " + differs;
+
+  auto const in_turn = test::run_serially(
+      steps.view(bound), parts,
+      serial_refine<search_in_turn>{groups, most.tolerance, {most.exchanges, may_move}},
+      fault_text);
+  if (!fault_text.empty()) return "in turn: " + fault_text;
+  differs = test::differs_from_host(in_turn, steps, parts, [&](cost_list const& costs) {
+    return omnibal::refine(
+        costs, start(costs, parts), std::identity{},
+        {.tolerance = most.tolerance, .counts = most.counts, .exchanges = most.exchanges});
+  });
+  return differs.empty() ? "" : "in turn: " + differs;
+}
+
+/// More samples than fit shared memory.
+constexpr std::size_t large = 9000;
+
+constexpr limits all_limits[] = {
+    {}, {.counts = part_counts::kept}, {.tolerance = 0.01}, {.exchanges = 3}, {.exchanges = 0}};
+
+}  // namespace
+
+TEST_CASE("refined parts of one step are those of the host") {
+  for (std::size_t const count : {0u, 1u, 2u, 7u, 64u}) {
+    for (std::size_t const parts : {1u, 2u, 3u, 8u, 70u}) {
+      for (auto const& shape : test::cost_shapes(count, count, parts)) {
+        step_costs const steps({shape.costs});
+        for (limits const& most : all_limits) {
+          INFO(shape.name << ", " << count << " samples, " << parts << " parts, tolerance "
+                          << most.tolerance << ", " << most.exchanges << " exchanges");
+          REQUIRE(fault_of(steps, steps.largest, parts, omnibal::deal, most, 1) == "");
+          REQUIRE(fault_of(steps, steps.largest, parts, consecutive, most, 1) == "");
+          REQUIRE(fault_of(steps, steps.largest, parts, in_last_part, most, 1) == "");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("refined parts of a step that does not fit shared memory are those of the host") {
+  for (std::size_t const parts : {1u, 5u, 64u, 2500u}) {
+    for (auto const& shape : test::cost_shapes(parts, 150, parts)) {
+      step_costs steps({shape.costs});
+      steps.pad(large);
+      INFO(shape.name << ", " << parts << " parts");
+      REQUIRE(fault_of(steps, large, parts, omnibal::deal, {.exchanges = 200}) == "");
+    }
+  }
+}
+
+TEST_CASE("refined parts of many steps at once are those of each") {
+  step_costs steps;
+  std::uint64_t seed = 0;
+  for (std::size_t const count : {0u, 5u, 40u, 1u, 0u, 0u, 33u, 0u}) {
+    for (auto const& shape : test::cost_shapes(seed++, count, 8)) steps.add(shape.costs);
+  }
+  step_costs padded = steps;
+  padded.pad(large);
+  for (std::size_t const parts : {1u, 3u, 8u, 40u}) {
+    INFO(parts << " parts");
+    limits const most{.tolerance = 0.001, .exchanges = 100};
+    CHECK(fault_of(steps, steps.largest, parts, omnibal::deal, most, 1) == "");
+    CHECK(fault_of(padded, padded.largest, parts, omnibal::deal, most, 1) == "");
+    CHECK(fault_of(padded, large, parts, omnibal::deal, most) == "");
+  }
+  CHECK(fault_of(step_costs{}, 0, 4, omnibal::deal, {}, 1) == "");
+}
+
+TEST_CASE("parts can be refined in place") {
+  step_costs steps;
+  for (auto const& shape : test::cost_shapes(3, 100, 8)) steps.add(shape.costs);
+  for (std::size_t const bound : {steps.largest, large}) {
+    if (bound == large) steps.pad(large);
+    grouping const groups = start_of_all(steps, 8, omnibal::deal);
+    std::string fault_text;
+    auto const apart =
+        test::run_serially(steps.view(bound), 8,
+                           serial_refine<search_in_rounds>{groups, 0.0, {100, true}}, fault_text);
+    CHECK(fault_text == "");
+
+    std::vector<std::uint32_t> offsets(groups.offsets().begin(), groups.offsets().end());
+    std::vector<std::uint32_t> items(groups.items().begin(), groups.items().end());
+    items.resize(steps.costs.size(), test::untouched);
+    omnibal::gpu::detail::serial_backend backend(omnibal::gpu::detail::visit_order::shuffled);
+    omnibal::gpu::part_span const out{
+        {{offsets.data(), offsets.size()}, {items.data(), items.size()}, {}}};
+    omnibal::gpu::detail::refine(backend, steps.view(bound),
+                                 {offsets.data(), items.data(), groups.size()}, 8, 0.0,
+                                 search_in_rounds{100, true}, out);
+    CHECK(offsets == apart.offsets);
+    items.resize(steps.offsets.back());
+    auto refined = apart.items;
+    refined.resize(steps.offsets.back());
+    CHECK(items == refined);
+  }
+}
+
+TEST_CASE("refining says what is wrong with the parts") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  for (bool const in_block : {true, false}) {
+    INFO((in_block ? "in a block" : "by sorts"));
+    auto const faults = [&](std::vector<cost_list> const& lists, grouping const& groups) {
+      step_costs steps(lists);
+      steps.pad(large);
+      std::string fault_text;
+      auto const written =
+          test::run_serially(steps.view(in_block ? steps.largest : large), 2,
+                             serial_refine<search_in_rounds>{groups, 0.0, {100, true}}, fault_text);
+      return written.faults;
+    };
+    std::vector<cost_list> const lists{{1, 2, 3}, {4, 5}};
+    CHECK(faults(lists, grouping({0, 1, 3, 5, 5}, {2, 0, 1, 4, 3})) == fault::none);
+    CHECK(faults(lists, grouping({0, 1, 3, 5, 5}, {2, 0, 2, 4, 3})) == fault::unknown_index);
+    CHECK(faults(lists, grouping({0, 1, 3, 5, 5}, {2, 0, 3, 4, 3})) == fault::unknown_index);
+    CHECK(faults(lists, grouping({0, 1, 3, 5, 5}, {2, 0, 1, 4, 1})) == fault::unknown_index);
+    CHECK(faults(lists, grouping({0, 1, 3, 5, 5}, {2, 0, 1, 4, 9})) == fault::unknown_index);
+    CHECK(faults(lists, grouping({0, 1, 2, 5, 5}, {2, 0, 1, 4, 3})) == fault::unknown_index);
+    grouping const good({0, 1, 2, 3, 4}, {0, 1, 3, 2});
+    CHECK(faults({{1, 2}, {largest, 0}}, good) == fault::none);
+    CHECK(faults({{1, 2}, {-1, 5}}, good) == fault::invalid_amount);
+    CHECK(faults({{largest, 2}, {1, 5}}, good) == fault::overflow);
+  }
+}

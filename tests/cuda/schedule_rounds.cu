@@ -1,0 +1,142 @@
+// The schedule that the device makes is that of the host, also from a graph that is captured once
+// and replayed with other loads.
+
+#include "device_program.hpp"
+#include "parts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/balance/left_out.hpp>
+#include <omnibal/balance/schedule_rounds.hpp>
+#include <omnibal/cuda/device_array.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/schedule_rounds.cuh>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gpu = omnibal::gpu;
+
+namespace {
+
+using omnibal::remainder_policy;
+using omnibal::schedule_rounds_options;
+
+template <std::size_t R>
+using load_vectors = std::vector<omnibal::resources<R>>;
+
+template <std::size_t R>
+void check(test::comparison& results, gpu::execution<> const& exec, load_vectors<R> const& loads,
+           std::vector<std::uint32_t> const& carried, std::size_t ranks,
+           schedule_rounds_options options, std::string const& what) {
+  auto const on_device = gpu::upload(exec, loads);
+  auto const carried_on_device = gpu::upload(exec, carried);
+  std::size_t const cells =
+      gpu::schedule_rounds.cells(loads.size(), carried.size(), ranks, options);
+  gpu::device_array<std::uint32_t> const groups(exec, cells);
+  auto const faults = gpu::upload(exec, std::vector<gpu::fault>(1, gpu::fault::none));
+  gpu::schedule_rounds(exec, on_device, ranks, options, carried_on_device, {groups, faults});
+  auto const schedule = gpu::schedule_rounds.to_steps(gpu::download(exec, groups), loads.size(),
+                                                      carried.size(), ranks, options);
+  options.carried = carried;
+  results.expect(schedule == omnibal::schedule_rounds(loads, ranks, options), what);
+  results.expect(gpu::download(exec, faults)[0] == gpu::fault::none, what + ": a fault");
+}
+
+template <std::size_t R>
+void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
+  for (std::size_t const count : {1u, 60u, 5000u}) {
+    for (auto const& set : test::cost_sets<R>(count, count)) {
+      for (std::size_t const ranks : {1u, 3u, 64u, 300u}) {
+        for (auto const remainder :
+             {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
+          for (double const tolerance : {0.0, 0.005}) {
+            check<R>(
+                results, exec, set.samples, {}, ranks,
+                {.seed = count, .epoch = ranks, .tolerance = tolerance, .remainder = remainder},
+                set.name + ", " + std::to_string(count) + " groups, " + std::to_string(ranks) +
+                    " ranks");
+          }
+        }
+      }
+    }
+  }
+}
+
+load_vectors<2> packed_loads(std::size_t count, std::uint64_t seed) {
+  test::random_amounts random(seed);
+  load_vectors<2> loads(count);
+  for (auto& load : loads) load = {random.between(14, 18), random.between(4000, 6016)};
+  return loads;
+}
+
+void check_epochs(test::comparison& results, gpu::execution<> const& exec) {
+  for (std::size_t const ranks : {8u, 1024u}) {
+    auto const loads = packed_loads(1'000'003, ranks);
+    std::vector<std::uint32_t> carried;
+    for (std::uint64_t epoch = 0; epoch != 3; ++epoch) {
+      schedule_rounds_options options{.epoch = epoch, .remainder = remainder_policy::carry};
+      check<2>(results, exec, loads, carried, ranks, options,
+               "a million groups, epoch " + std::to_string(epoch));
+      auto const before = carried;
+      options.carried = before;
+      carried =
+          omnibal::left_out(omnibal::schedule_rounds(loads, ranks, options), loads.size(), before);
+    }
+  }
+}
+
+void check_graph(test::comparison& results) {
+  cudaStream_t stream = nullptr;
+  gpu::check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  {
+    auto const exec = gpu::on(stream);
+    constexpr std::size_t ranks = 16;
+    schedule_rounds_options const options{.epoch = 4};
+    auto loads = packed_loads(20'001, 9);
+    auto const on_device = gpu::upload(exec, loads);
+    std::size_t const cells = gpu::schedule_rounds.cells(loads.size(), 0, ranks, options);
+    gpu::device_array<std::uint32_t> const groups(exec, cells);
+    gpu::device_array<std::byte> const memory(
+        exec, gpu::schedule_rounds.scratch_bytes<omnibal::resources<2>>(loads.size(), 0, ranks));
+    gpu::given_scratch scratch(memory.span());
+    auto const given = gpu::on(stream, scratch);
+    exec.synchronise();
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    gpu::schedule_rounds(given, on_device, ranks, options, {}, {groups});
+    gpu::check(cudaStreamEndCapture(stream, &graph));
+    gpu::check(cudaGraphInstantiate(&replay, graph, 0));
+    for (std::int64_t round = 0; round != 3; ++round) {
+      for (auto& load : loads) load[0] = 1 + load[0] * (round + 3) % 17;
+      gpu::check(cudaMemcpyAsync(on_device.data(), loads.data(),
+                                 loads.size() * sizeof(omnibal::resources<2>),
+                                 cudaMemcpyHostToDevice, stream));
+      gpu::check(cudaGraphLaunch(replay, stream));
+      auto const schedule = gpu::schedule_rounds.to_steps(gpu::download(exec, groups), loads.size(),
+                                                          0, ranks, options);
+      results.expect(schedule == omnibal::schedule_rounds(loads, ranks, options),
+                     "a schedule in a graph, round " + std::to_string(round));
+    }
+    gpu::check(cudaGraphExecDestroy(replay));
+    gpu::check(cudaGraphDestroy(graph));
+  }
+  gpu::check(cudaStreamDestroy(stream));
+}
+
+}  // namespace
+
+int main() {
+  return test::device_program([](test::comparison& results) {
+    auto const exec = gpu::on(cudaStreamPerThread);
+    check_shapes<1>(results, exec);
+    check_shapes<2>(results, exec);
+    check_epochs(results, exec);
+    check_graph(results);
+  });
+}

@@ -1,0 +1,107 @@
+#pragma once
+
+// Helpers of the tests that start ranks.
+
+#include "rank_checks.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <initializer_list>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace test {
+
+/// Calls `call` and gives the text of the exception that it throws, of exactly this type; empty
+/// where it throws none, or the text of another with its type in front.
+template <class Error, class Call>
+std::string text_of(Call const& call) {
+  try {
+    call();
+  } catch (std::exception const& error) {
+    if (typeid(error) == typeid(Error)) return error.what();
+    return std::string("another type: ") + error.what();
+  }
+  return "";
+}
+
+inline bool contains(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A port that nobody listens on at the moment.
+inline std::uint16_t free_port() {
+  int const socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+      ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error("no port is free");
+  }
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
+/// A folder that goes with the object.
+class folder {
+ public:
+  folder() {
+    char name[] = "/tmp/omnibal_boot_XXXXXX";
+    if (::mkdtemp(name) == nullptr) throw std::runtime_error("no folder can be made");
+    path_ = name;
+  }
+  folder(folder const&) = delete;
+  folder& operator=(folder const&) = delete;
+  ~folder() { std::filesystem::remove_all(path_); }
+
+  [[nodiscard]] std::string file(std::string const& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+/// Variables that are set, or not, while the object lives.
+class variables {
+ public:
+  using setting = std::pair<char const*, char const*>;
+
+  explicit variables(std::initializer_list<setting> settings) {
+    for (auto const& [name, value] : settings) {
+      char const* const before = std::getenv(name);
+      before_.emplace_back(name,
+                           before == nullptr ? std::nullopt : std::optional<std::string>(before));
+      if (value == nullptr) {
+        ::unsetenv(name);
+      } else {
+        ::setenv(name, value, 1);
+      }
+    }
+  }
+  variables(variables const&) = delete;
+  variables& operator=(variables const&) = delete;
+  ~variables() {
+    for (auto const& [name, value] : before_) {
+      if (value) {
+        ::setenv(name.c_str(), value->c_str(), 1);
+      } else {
+        ::unsetenv(name.c_str());
+      }
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::optional<std::string>>> before_;
+};
+
+}  // namespace test

@@ -1,0 +1,233 @@
+// Real NCCL on real devices: the bodies of the tests over processes, one for each rank. Several
+// ranks may share a device, which NCCL refuses where host and device agree: so each process names a
+// host of its own, and they talk over sockets. Not a way to run NCCL that its makers support.
+//
+// usage: ranks [number of ranks ...]     starts that many processes, by default 1, then 2, then 4
+// With RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT set it is one of the ranks itself,
+// and OMNIBAL_DYING_RANK names one that ends without a word. OMNIBAL_SMALL asks for few rounds.
+// Returns 77 where there is no device.
+
+// Bodies of the host measure unsigned lengths too.
+#pragma nv_diag_suppress 186
+
+#include "comm_bodies.hpp"
+#include "device_bodies.hpp"
+#include "exchange_bodies.hpp"
+#include "rank_checks.hpp"
+#include "watchdog.hpp"
+
+#include <omnibal/comm/all_equal.hpp>
+#include <omnibal/cuda/nccl/connect.hpp>
+#include <omnibal/cuda/nccl/exchange_bounded.cuh>
+#include <omnibal/cuda/nccl/exchange_exact.cuh>
+#include <omnibal/cuda/nccl/find_nodes.hpp>
+#include <omnibal/cuda/nccl/gather_lengths.cuh>
+#include <omnibal/cuda/nccl/post_balance.cuh>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace {
+
+namespace nccl = omnibal::nccl;
+namespace gpu = omnibal::gpu;
+constexpr int skipped = 77;
+
+bool is_small() { return std::getenv("OMNIBAL_SMALL") != nullptr; }
+
+/// The calls on a stream, on the device.
+struct device_calls {
+  template <class Exec, class Comm, class T>
+  void gather_lengths(Exec const& exec, Comm& comm, nccl::local_lengths<T> const& local,
+                      nccl::gathered_lengths<T> const& out,
+                      omnibal::gather_lengths_options const& options = {}) const {
+    nccl::gather_lengths(exec, comm, local, out, options);
+  }
+  template <class Exec, class Comm, class T>
+  void exchange_bounded(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
+                        nccl::device_rows<T const> const& in, nccl::device_rows<T> const& out,
+                        std::size_t slot_bytes,
+                        gpu::device_span<nccl::exchange_report> report) const {
+    nccl::exchange_bounded(exec, comm, plan, in, out, {.slot_bytes = slot_bytes}, report);
+  }
+  template <class Exec, class Comm, class T>
+  void exchange_bounded(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
+                        gpu::device_span<std::int64_t const> sizes,
+                        nccl::device_payloads<T const> const& in,
+                        nccl::device_payloads<T> const& out, std::size_t slot_bytes,
+                        gpu::device_span<nccl::exchange_report> report) const {
+    nccl::exchange_bounded(exec, comm, plan, sizes, in, out, {.slot_bytes = slot_bytes}, report);
+  }
+  template <class Exec, class Comm, class T>
+  void exchange_exact(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
+                      nccl::device_rows<T const> const& in, nccl::device_rows<T> const& out,
+                      gpu::device_span<nccl::exchange_report> report) const {
+    nccl::exchange_exact(exec, comm, plan, in, out, report);
+  }
+  template <class Exec, class Comm, class T>
+  void exchange_exact(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
+                      gpu::device_span<std::int64_t const> sizes,
+                      nccl::device_payloads<T const> const& in, nccl::device_payloads<T> const& out,
+                      gpu::device_span<nccl::exchange_report> report) const {
+    nccl::exchange_exact(exec, comm, plan, sizes, in, out, report);
+  }
+  template <class Exec, class Comm, class In, class Resource, class Out>
+  void post_balance(Exec const& exec, Comm& comm, nccl::local_lengths<> const& costs, In const& in,
+                    nccl::device_plan<Resource> const& plan, Out const& out,
+                    gpu::device_span<nccl::exchange_report> report,
+                    nccl::post_balance_options const& options = {}) const {
+    nccl::post_balance(exec, comm, costs, in, plan, out, report, options);
+  }
+};
+
+/// All bodies, on one communicator.
+void run_bodies(nccl::communicator& comm) {
+  auto const start = std::chrono::steady_clock::now();
+  auto const run = [&](std::string const& name, auto const& body) {
+    body(comm);
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
+    if (comm.rank() == 0) std::printf("%6.1f s  %s\n", seconds.count(), name.c_str());
+    std::fflush(stdout);
+  };
+  std::uint64_t const rounds = is_small() ? 20 : 1000;
+  device_calls const calls;
+  test::for_each_comm_body(run);
+  run("exchange_many_rounds", [](auto& c) { test::exchange_many_rounds(c, 8); });
+  run("agree_on_errors", [](auto& c) { test::agree_on_errors(c); });
+  run("gather_on_stream", [&](auto& c) { test::gather_on_stream(calls, c, rounds); });
+  run("agree_on_faults", [&](auto& c) { test::agree_on_faults(calls, c); });
+  run("exchange_on_stream", [&](auto& c) { test::exchange_on_stream(calls, c, rounds); });
+  run("report_overflow", [&](auto& c) { test::report_overflow(calls, c); });
+  run("post_balance_on_stream",
+      [&](auto& c) { test::post_balance_on_stream(calls, c, rounds / 4); });
+  run("capture_post_balance", [&](auto& c) { test::capture_post_balance(calls, c); });
+  run("split", [&](auto& c) {
+    nccl::communicator part = c.split(static_cast<int>(c.rank() % 2));
+    test::gather_values(part);
+  });
+  run("find_nodes", [](auto& c) {
+    test::require(nccl::find_nodes(c).node_count() == c.size(), "every rank names a host");
+  });
+}
+
+/// One rank ends without a word; the others must see an error soon.
+void outlive(nccl::communicator& comm, std::size_t dying) {
+  test::require(omnibal::all_equal(comm, 1), "all are there");
+  if (comm.rank() == dying) _exit(0);
+  auto const start = std::chrono::steady_clock::now();
+  std::string text;
+  try {
+    static_cast<void>(omnibal::all_equal(comm, 2));
+  } catch (nccl::error const& error) {
+    text = error.what();
+  } catch (nccl::timeout const& error) {
+    text = error.what();
+  }
+  std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start;
+  test::require(!text.empty(), "an error because of a dead rank");
+  test::require(seconds.count() < 30, "in time");
+  test::require(comm.is_aborted(), "aborted");
+  std::printf("rank 0 noticed after %.1f s: %s\n", seconds.count(), text.c_str());
+}
+
+int run_as_rank() {
+  test::watchdog const limit(std::chrono::seconds(240));
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return skipped;
+  char const* const dying = std::getenv("OMNIBAL_DYING_RANK");
+  try {
+    nccl::communicator_options options;
+    options.timeout = std::chrono::seconds(dying == nullptr ? 60 : 10);
+    nccl::communicator comm = nccl::connect_by_environment(options);
+    if (dying == nullptr) {
+      run_bodies(comm);
+    } else {
+      outlive(comm, static_cast<std::size_t>(std::atoi(dying)));
+    }
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "rank %s: %s\n", std::getenv("RANK"), error.what());
+    return 1;
+  }
+  return 0;
+}
+
+void set(std::string const& name, std::string const& value) {
+  ::setenv(name.c_str(), value.c_str(), 1);
+}
+
+/// Starts processes of this program and waits for all: 0, 77 where they were skipped, else 1.
+int start_ranks(int ranks, std::uint16_t port, int dying) {
+  std::vector<pid_t> children;
+  for (int rank = 0; rank != ranks; ++rank) {
+    pid_t const child = ::fork();
+    if (child == 0) {
+      set("RANK", std::to_string(rank));
+      set("LOCAL_RANK", std::to_string(rank));
+      set("WORLD_SIZE", std::to_string(ranks));
+      set("MASTER_ADDR", "127.0.0.1");
+      set("MASTER_PORT", std::to_string(port));
+      set("NCCL_HOSTID", "omnibal-rank-" + std::to_string(rank));
+      set("NCCL_P2P_DISABLE", "1");
+      set("NCCL_SHM_DISABLE", "1");
+      set("NCCL_IB_DISABLE", "1");
+      set("NCCL_SOCKET_IFNAME", "lo");
+      if (dying >= 0) set("OMNIBAL_DYING_RANK", std::to_string(dying));
+      ::execl("/proc/self/exe", "ranks", nullptr);
+      _exit(1);
+    }
+    children.push_back(child);
+  }
+  int result = 0;
+  for (pid_t const child : children) {
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    int const code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (code != 0 && result != 1) result = code == skipped ? skipped : 1;
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (std::getenv("RANK") != nullptr) return run_as_rank();
+  std::vector<int> numbers;
+  for (int i = 1; i < count; ++i) numbers.push_back(std::atoi(words[i]));
+  if (numbers.empty()) numbers = {1, 2, 4};
+  if (*std::min_element(numbers.begin(), numbers.end()) < 1) {
+    std::fprintf(stderr, "usage: %s [number of ranks ...]\n", words[0]);
+    return 2;
+  }
+  auto port = static_cast<std::uint16_t>(20'000 + ::getpid() % 20'000);
+  for (int const ranks : numbers) {
+    for (int const dying : {-1, ranks - 1}) {
+      if (dying == 0) continue;
+      port = static_cast<std::uint16_t>(port + 3);
+      std::printf("%d ranks%s\n", ranks, dying < 0 ? "" : ", of which the last one dies");
+      std::fflush(stdout);
+      int const code = start_ranks(ranks, port, dying);
+      if (code == skipped) {
+        std::puts("skipped: there is no CUDA device");
+        return skipped;
+      }
+      if (code != 0) {
+        std::printf("FAILED on %d ranks\n", ranks);
+        return 1;
+      }
+    }
+  }
+  std::puts("passed");
+  return 0;
+}

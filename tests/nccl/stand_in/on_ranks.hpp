@@ -1,0 +1,35 @@
+#pragma once
+
+// Ranks that are threads, with communicators of the stand-in.
+
+#include "catch.hpp"
+#include "stand_in.hpp"
+#include "watchdog.hpp"
+
+#include <omnibal/cuda/nccl/communicator.hpp>
+
+#include <chrono>
+#include <cstddef>
+
+#include <nccl.h>
+
+namespace stand_in {
+
+/// Calls `body(comm)` on ranks that are threads, with communicators whose calls do not block.
+template <class Body>
+void on_ranks(std::size_t ranks, Body const& body,
+              std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+  test::watchdog const limit(std::chrono::seconds(600));
+  ncclUniqueId id{};
+  ncclGetUniqueId(&id);
+  stand_in::run_ranks(ranks, [&](std::size_t rank) {
+    omnibal::nccl::communicator_options options;
+    options.timeout = timeout;
+    omnibal::nccl::communicator comm({.rank = rank, .size = ranks}, id, options);
+    body(comm);
+  });
+  CHECK(stand_in::live_allocations() == 0);
+  CHECK(stand_in::live_communicators() == 0);
+}
+
+}  // namespace stand_in

@@ -1,0 +1,66 @@
+// Over the stand-in for NCCL and CUDA: the calls on a stream, on 1, 2, 3 and 4 ranks that are threads.
+
+#include "catch.hpp"
+#include "device_bodies.hpp"
+#include "device_calls.hpp"
+#include "on_ranks.hpp"
+#include "stand_in.hpp"
+
+#include <omnibal/cuda/nccl/communicator.hpp>
+#include <omnibal/cuda/nccl/communicator_ref.hpp>
+
+#include <cstddef>
+
+#include <nccl.h>
+
+namespace {
+
+namespace nccl = omnibal::nccl;
+using stand_in::on_ranks;
+
+static_assert(nccl::detail::stream_communicator<nccl::communicator>);
+static_assert(nccl::detail::stream_communicator<nccl::communicator_ref>);
+
+TEST_CASE("lengths are gathered on a stream", "[nccl]") {
+  auto const ranks = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4});
+  auto const order = GENERATE(stand_in::visit_order::forward, stand_in::visit_order::backward,
+                              stand_in::visit_order::shuffled);
+  stand_in::device_calls const calls{{order}};
+  on_ranks(ranks, [&](nccl::communicator& comm) {
+    test::gather_on_stream(calls, comm, 100);
+    test::agree_on_faults(calls, comm);
+  });
+}
+
+TEST_CASE("samples are exchanged on a stream", "[nccl]") {
+  auto const ranks = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4});
+  auto const order = GENERATE(stand_in::visit_order::forward, stand_in::visit_order::backward,
+                              stand_in::visit_order::shuffled);
+  stand_in::device_calls const calls{{order}};
+  on_ranks(ranks, [&](nccl::communicator& comm) {
+    test::exchange_on_stream(calls, comm, 100);
+    test::report_overflow(calls, comm);
+  });
+}
+
+TEST_CASE("loads are evened on a stream", "[nccl]") {
+  auto const ranks = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4});
+  auto const order = GENERATE(stand_in::visit_order::forward, stand_in::visit_order::backward,
+                              stand_in::visit_order::shuffled);
+  stand_in::device_calls const calls{{order}};
+  on_ranks(ranks, [&](nccl::communicator& comm) {
+    test::post_balance_on_stream(calls, comm, 40);
+    test::capture_post_balance(calls, comm);
+  });
+}
+
+TEST_CASE("a thousand rounds on four ranks", "[nccl]") {
+  stand_in::device_calls const calls{{stand_in::visit_order::shuffled}};
+  on_ranks(4, [&](nccl::communicator& comm) {
+    test::gather_on_stream(calls, comm, 1000);
+    test::exchange_on_stream(calls, comm, 1000);
+    test::post_balance_on_stream(calls, comm, 300);
+  });
+}
+
+}  // namespace
