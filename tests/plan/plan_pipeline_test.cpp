@@ -212,6 +212,29 @@ TEST_CASE("plan_pipeline never loses by more memory, more choices or stages that
   }
 }
 
+TEST_CASE("plan_pipeline never loses by one more stage that may be empty") {
+  test::random_amounts random(7);
+  int compared = 0;
+  for (int run = 0; run != 300; ++run) {
+    CAPTURE(run);
+    auto const layers = random_layers(random, 3);
+    auto const memory = random.between(5000, 60'000);
+    pipeline_machine machine{.stages = static_cast<std::size_t>(random.between(1, 3)),
+                             .memory_bytes = {memory}};
+    plan_options options{.micro_batches = 8, .tolerance = 0};
+    options.constraints.empty = omnibal::empty_stages::allowed;
+    auto const plan = plan_pipeline(layers, machine, options);
+    ++machine.stages;
+    auto const more = plan_pipeline(layers, machine, options);
+    if (plan.status != plan_status::ok) continue;
+    ++compared;
+    REQUIRE(more.status == plan_status::ok);
+    // The first stage may be the empty one: the others keep as many micro-batches as before.
+    CHECK(more.step_time <= plan.step_time);
+  }
+  CHECK(compared > 100);
+}
+
 TEST_CASE("plan_pipeline plans floating-point times as it plans integers") {
   test::random_amounts random(4);
   for (int run = 0; run != 300; ++run) {

@@ -94,6 +94,27 @@ TEST_CASE("simulate_training takes the slowest rank of each step and the true by
   CHECK(both.peak_bytes[1] == 4 * 3 + 20 + 28 + 4);
 }
 
+TEST_CASE("simulate_training counts the bytes between stages where links have a speed") {
+  auto const plan = recomputed_plan();
+  omnibal::pipeline_machine machine{
+      .stages = 2, .memory_bytes = {1000}, .device = one_flop_a_nanosecond};
+  auto const with_cuts = [](std::int64_t size) {
+    auto costs = costs_of(size);
+    // Only what leaves stage 0 is sent.
+    for (std::size_t l = 0; l != costs.size(); ++l) costs[l].cut_bytes = l == 1 ? 7 * size : 1000;
+    return costs;
+  };
+  auto const time = [&] {
+    return omnibal::simulate_training(plan, one_step({2}, {1}), with_cuts, machine).nanoseconds;
+  };
+  CHECK(time() == 2 * (20 + 100 + 300 + 60));
+  // 14 bytes forward, 14 backward.
+  machine.link_bytes_per_second = 500'000'000;
+  CHECK(time() == 2 * (20 + 100 + 300 + 60) + 2 * 28);
+  machine.link_bytes_per_second = 0;
+  CHECK_THROWS_AS(time(), std::invalid_argument);
+}
+
 TEST_CASE("plan_training applies the levers one after the other") {
   omnibal::pipeline_machine const machine{
       .stages = 2, .memory_bytes = {2000}, .device = one_flop_a_nanosecond};
