@@ -9,11 +9,15 @@
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/below.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -43,6 +47,66 @@ void online_packer(benchmark::State& state, bench::workload const& work, std::ui
   bench::make_promises(
       state, {{"online packer, buffer 256, two resources, ns per sample, " + std::string(work.name),
                "ns_per_item", 100.0}});
+}
+
+using omnibal::rng::engine;
+
+/// Uniform from zero to `most`.
+std::int64_t uniform(engine& words, std::int64_t most) {
+  return static_cast<std::int64_t>(
+      omnibal::rng::below(words, static_cast<std::uint64_t>(most) + 1));
+}
+
+/// Half of the amounts are at most half as large as the other half, and so on.
+std::int64_t heavy_tailed(engine& words, std::int64_t most) {
+  return uniform(words, most >> uniform(words, 12));
+}
+
+/// Heavy tails in both resources.
+omnibal::resources<2> two_tails(engine& words) {
+  return {heavy_tailed(words, 1000), heavy_tailed(words, 4096)};
+}
+
+/// Many images where there are few tokens.
+omnibal::resources<2> opposed(engine& words) {
+  std::int64_t const tokens = uniform(words, 2048);
+  return {32 - tokens / 64 + uniform(words, 3), tokens};
+}
+
+/// Far less than the capacity, and all amounts different.
+omnibal::resources<2> small_and_fine(engine& words) {
+  constexpr std::int64_t most = std::int64_t{1} << 38;
+  return {uniform(words, most), uniform(words, most)};
+}
+
+omnibal::resources<3> three_kinds(engine& words) {
+  return {uniform(words, 4), uniform(words, 1400), uniform(words, 350)};
+}
+
+omnibal::resources<3> three_tails(engine& words) {
+  return {heavy_tailed(words, 9), heavy_tailed(words, 4096), heavy_tailed(words, 1000)};
+}
+
+/// Demands whose lookups take long, with the default options.
+template <std::size_t R>
+void online_packer_of(benchmark::State& state, omnibal::resources<R> (*make)(engine&),
+                      omnibal::resources<R> const& capacity, std::string const& promise,
+                      double limit) {
+  engine words(1);
+  std::vector<omnibal::resources<R>> demands(bench::size_of(state));
+  for (auto& demand : demands) demand = make(words);
+  bench::compare(state, bench::plain_shuffle(demands.size()), [&] {
+    omnibal::online_packer packer(capacity);
+    std::size_t groups = 0;
+    std::uint64_t id = 0;
+    for (auto const& demand : demands) {
+      if (packer.push(id++, demand)) ++groups;
+    }
+    while (packer.flush()) ++groups;
+    return groups;
+  });
+  bench::make_promises(
+      state, {{"online packer, buffer 256, ns per sample, " + promise, "ns_per_item", limit}});
 }
 
 /// Counters: how full the groups are in the resource that fills them most, offline and online, and
@@ -89,6 +153,23 @@ void online_quality(benchmark::State& state, bench::shape from,
   add_times("mix_9_noise", bench::mix_9_noise);
   add_times("independent_9_4096", bench::independent_9_4096);
   add_times("independent_30_8192", bench::independent_30_8192);
+
+  auto const add_hard = [](std::string const& name, auto make, auto const& capacity, double limit) {
+    benchmark::RegisterBenchmark(("online_packer_of/" + name).c_str(),
+                                 online_packer_of<std::remove_cvref_t<decltype(capacity)>::size()>,
+                                 make, capacity, name, limit)
+        ->ArgName("n")
+        ->RangeMultiplier(10)
+        ->Range(10'000, 1'000'000)
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+  };
+  constexpr std::int64_t large = std::int64_t{1} << 40;
+  add_hard("two_tails", two_tails, omnibal::resources{1000, 4096}, 100);
+  add_hard("opposed", opposed, omnibal::resources{64, 4096}, 100);
+  add_hard("small_and_fine", small_and_fine, omnibal::resources{large, large}, 100);
+  add_hard("three_kinds", three_kinds, omnibal::resources{9, 4096, 1000}, 130);
+  add_hard("three_tails", three_tails, omnibal::resources{9, 4096, 1000}, 130);
 
   auto const add_quality = [](std::string const& name, bench::shape from,
                               omnibal::resources<2> const& capacity) {

@@ -32,10 +32,10 @@ namespace omnibal::inline v0 {
 /// the samples of a group there are about as many groups as `best_fit_decreasing` makes of the
 /// whole stream; with a buffer that holds less than a group, groups come out that small.
 ///
-/// Complexity of `push`: `options.candidates` lookups in at most 64 cells for each sample that
-/// leaves, whatever the buffer and the capacity. Memory: about 92 bytes for each sample of the
-/// buffer, 16 more for each resource above two, and an index of up to 1 MiB, all allocated at
-/// construction.
+/// Complexity of `push`: time in proportion to `options.candidates` for each sample that leaves,
+/// whatever the buffer, the capacity and the demands: where lookups take long, fewer fillings are
+/// compared. Memory: about 92 bytes for each sample of the buffer, 16 more for each resource above
+/// two, and an index of up to 1 MiB, all allocated at construction.
 /// Determinism: portable for integers, and a function of the capacity, the options and the pushes
 /// alone. Not safe to call from two threads at once.
 template <std::size_t R, weight T = std::int64_t>

@@ -19,7 +19,7 @@ struct online_options {
   std::uint64_t buffer = 256;
   /// A sample leaves at the latest with the result of this many further pushes.
   std::uint64_t longest_wait = std::numeric_limits<std::uint64_t>::max();
-  /// The fillings that are compared for each group; time grows with them.
+  /// The most fillings that are compared for each group; time grows with them.
   std::uint64_t candidates = 6;
 
   [[nodiscard]] friend constexpr bool operator==(online_options const&,

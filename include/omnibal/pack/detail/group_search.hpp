@@ -63,6 +63,10 @@ class group_search {
   /// much and gain nothing: the old ones among them are those that are hard to place.
   static constexpr std::uint64_t looks_per_candidate = 2;
 
+  /// What each candidate adds to the work that is allowed for a sample of the group. Where lookups
+  /// are dear, fewer candidates are compared, so that the time does not depend on the data.
+  static constexpr std::uint64_t work_per_candidate = 5;
+
   /// Puts the oldest samples into `base_` and returns the first that is not among them.
   slot hide_oldest(waiting_type& waiting, room_type& room) {
     auto const& layout = waiting.layout();
@@ -89,9 +93,11 @@ class group_search {
   /// the group.
   void compare_fillings(waiting_type& waiting, std::uint64_t candidates, room_type const& room,
                         typename waiting_type::place const& place, slot next) {
+    candidates = std::min<std::uint64_t>(candidates, candidates_.size());
     std::uint64_t least_waste = std::numeric_limits<std::uint64_t>::max();
     std::size_t count = 0;
-    slot first = waiting.most_valuable(room, place);
+    work_ = 0;
+    slot first = waiting.most_valuable(room, place, work_);
     for (std::size_t k = 0;; ++k) {
       if (first != waiting_type::none) {
         std::uint64_t const waste = fill(waiting, room, first);
@@ -103,19 +109,23 @@ class group_search {
         if (waste == 0) return;
       }
       if (k == 0) count = find_candidates(waiting, candidates, room, next);
-      if (k == count) return;
+      if (k == count || is_spent(candidates)) return;
       first = candidates_[k];
     }
+  }
+
+  /// Whether lookups took more than the samples of the group may take.
+  [[nodiscard]] bool is_spent(std::uint64_t candidates) const {
+    return work_ >= work_per_candidate * candidates * (base_count_ + best_count_);
   }
 
   /// Puts the next samples that fit into `candidates_` and returns their number.
   std::size_t find_candidates(waiting_type const& waiting, std::uint64_t candidates,
                               room_type const& room, slot next) {
     auto const& layout = waiting.layout();
-    std::uint64_t const most = std::min<std::uint64_t>(candidates, candidates_.size());
-    std::uint64_t looks = looks_per_candidate * most;
+    std::uint64_t looks = looks_per_candidate * candidates;
     std::size_t count = 0;
-    while (next != waiting_type::none && count + 1 < most && looks != 0) {
+    while (next != waiting_type::none && count + 1 < candidates && looks != 0) {
       // Without branches: whether a sample fits is hard to predict.
       bool const fits = layout.fits(room, waiting.demand(next));
       candidates_[count] = next;
@@ -144,7 +154,7 @@ class group_search {
         waiting.hide(added);
         again[hidden++] = added;
       }
-      added = waiting.most_valuable(room, place);
+      added = waiting.most_valuable(room, place, work_);
     }
     while (hidden != 0) waiting.show(again[--hidden]);
     trial_count_ = count;
@@ -158,6 +168,8 @@ class group_search {
   std::vector<slot> best_;
   std::vector<slot> hidden_;
   std::vector<slot> candidates_;
+  /// What the lookups for this group took.
+  std::uint64_t work_ = 0;
   std::size_t base_count_ = 0;
   std::size_t trial_count_ = 0;
   std::size_t best_count_ = 0;
