@@ -5,15 +5,14 @@
 #include "compare.hpp"
 #include "quality.hpp"
 #include "samples.hpp"
+#include "streams.hpp"
 #include "yardsticks.hpp"
 
-#include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,25 +23,11 @@
 
 namespace {
 
-constexpr std::uint64_t buffers[] = {32, 256, 4096};
-
-/// The number of groups of a stream that is flushed at its end.
-std::size_t stream_groups(std::vector<bench::sample> const& samples,
-                          omnibal::resources<2> const& capacity, std::uint64_t buffer) {
-  omnibal::online_packer packer(capacity, {.buffer = buffer});
-  std::size_t groups = 0;
-  std::uint64_t id = 0;
-  for (bench::sample const& sample : samples) {
-    if (packer.push(id++, bench::images_and_tokens(sample))) ++groups;
-  }
-  while (packer.flush()) ++groups;
-  return groups;
-}
-
 void online_packer(benchmark::State& state, bench::workload const& work, std::uint64_t buffer) {
   auto const samples = work.make(bench::size_of(state));
-  bench::compare(state, bench::plain_shuffle(samples.size()),
-                 [&] { return stream_groups(samples, work.capacity(), buffer); });
+  bench::compare(state, bench::plain_shuffle(samples.size()), [&] {
+    return bench::stream_groups(samples, work.capacity(), {.buffer = buffer});
+  });
   if (buffer != 256) return;
   bench::make_promises(
       state, {{"online packer, buffer 256, two resources, ns per sample, " + std::string(work.name),
@@ -109,35 +94,14 @@ void online_packer_of(benchmark::State& state, omnibal::resources<R> (*make)(eng
       state, {{"online packer, buffer 256, ns per sample, " + promise, "ns_per_item", limit}});
 }
 
-/// Counters: how full the groups are in the resource that fills them most, offline and online, and
-/// by how many percent the groups of the stream exceed those of best-fit decreasing.
 void online_quality(benchmark::State& state, bench::shape from,
                     omnibal::resources<2> const& capacity) {
-  auto const samples = bench::make_samples(from, bench::size_of(state));
-  omnibal::resources<2> taken{};
-  for (bench::sample const& sample : samples) {
-    auto const demand = bench::images_and_tokens(sample);
-    if (demand.fits(capacity)) taken += demand;
-  }
-  double most = 0;
-  for (std::size_t r = 0; r != 2; ++r) {
-    most = std::max(most, static_cast<double>(taken[r]) / static_cast<double>(capacity[r]));
-  }
-  for (auto _ : state) {
-    auto const offline = static_cast<double>(
-        omnibal::best_fit_decreasing(samples, bench::images_and_tokens, capacity).groups.size());
-    state.counters["utilisation_offline"] = most / offline;
-    for (std::uint64_t const buffer : buffers) {
-      auto const online = static_cast<double>(stream_groups(samples, capacity, buffer));
-      state.counters["utilisation_" + std::to_string(buffer)] = most / online;
-      state.counters["percent_" + std::to_string(buffer)] = 100 * (online / offline - 1);
-    }
-  }
+  bench::count_stream_groups(state, bench::make_samples(from, bench::size_of(state)), capacity);
 }
 
 [[maybe_unused]] bool const registered = [] {
   auto const add_times = [](std::string const& name, bench::workload const& work) {
-    for (std::uint64_t const buffer : buffers) {
+    for (std::uint64_t const buffer : bench::stream_buffers) {
       std::string const row = "online_packer/" + name + "/buffer_" + std::to_string(buffer);
       benchmark::RegisterBenchmark(row.c_str(), online_packer, work, buffer)
           ->ArgName("n")
