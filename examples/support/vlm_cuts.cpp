@@ -2,8 +2,10 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/partition/greedy_cuts.hpp>
+#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_result.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -20,38 +22,28 @@ std::vector<std::uint32_t> even_counts(std::size_t layers, std::size_t stages) {
   return result;
 }
 
-/// The stages of a rule; none where none fit.
-std::vector<std::uint32_t> cut(std::span<vlm_layer const> layers, std::size_t stages, cut_rule rule,
-                               stage_figures const& figures, std::int64_t memory_bytes) {
+/// The stages of a rule.
+omnibal::partition_result<std::int64_t> cut(std::span<vlm_layer const> layers, std::size_t stages,
+                                            cut_rule rule, stage_figures const& figures,
+                                            std::int64_t memory_bytes) {
   auto const time = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return figures.nanoseconds(stage, first, last);
   };
-  auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
-    return figures.bytes(stage, first, last) <= memory_bytes;
-  };
-  omnibal::partition_options<std::int64_t> const options{.base = {layers, &vlm_layer::nanoseconds}};
-  switch (rule) {
-    case cut_rule::parameters:
-      return omnibal::greedy_cuts(layers, stages, &vlm_layer::parameters).boundaries;
-    case cut_rule::count: return even_counts(layers.size(), stages);
-    case cut_rule::time:
-      return omnibal::minimax(layers, stages, &vlm_layer::nanoseconds).boundaries;
-    case cut_rule::traffic:
-      return omnibal::partition_layers(layers, stages, time, omnibal::fits_always{}, options)
-          .boundaries;
-    case cut_rule::memory:
-      return omnibal::partition_layers(layers, stages, time, fits, options).boundaries;
-  }
-  return {};
-}
-
-/// The least memory of a device that has room for every stage of some cuts: memory is made even
-/// like any other cost.
-std::int64_t least_memory(std::size_t layers, std::size_t stages, stage_figures const& figures) {
   auto const bytes = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return figures.bytes(stage, first, last);
   };
-  return omnibal::partition_layers(layers, stages, bytes).bottleneck;
+  omnibal::partition_options<std::int64_t> const options{.base = {layers, &vlm_layer::nanoseconds}};
+  switch (rule) {
+    case cut_rule::parameters: return omnibal::greedy_cuts(layers, stages, &vlm_layer::parameters);
+    case cut_rule::count: return {.boundaries = even_counts(layers.size(), stages)};
+    case cut_rule::time: return omnibal::minimax(layers, stages, &vlm_layer::nanoseconds);
+    case cut_rule::traffic:
+      return omnibal::partition_layers(layers, stages, time, omnibal::fits_always{}, options);
+    case cut_rule::memory:
+      return omnibal::partition_layers(layers, stages, time,
+                                       omnibal::memory_rule{bytes, memory_bytes}, options);
+  }
+  return {};
 }
 
 }  // namespace
@@ -102,10 +94,11 @@ stage_comparison compare_cuts(std::span<vlm_layer const> layers, std::size_t sta
   stage_comparison result{.stages = stages, .lower_bound = figures.lower_bound(), .plans = {}};
   for (named_rule const& one : cut_rules) {
     stage_plan& plan = result.plans[static_cast<std::size_t>(one.rule)];
-    plan.boundaries = cut(layers, stages, one.rule, figures, machine.memory_bytes);
+    auto const found = cut(layers, stages, one.rule, figures, machine.memory_bytes);
+    plan.boundaries = found.boundaries;
     if (!plan.is_feasible()) {
       plan.over_bound = std::numeric_limits<double>::infinity();
-      plan.largest_bytes = least_memory(layers.size(), stages, figures);
+      plan.largest_bytes = machine.memory_bytes + found.missing_bytes;
       continue;
     }
     std::int64_t slowest = 0;

@@ -4,6 +4,7 @@
 #include <omnibal/partition/minimax.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -169,6 +170,91 @@ TEST_CASE("minimax agrees with a plain bisection on long chains") {
     std::vector<double> const same(costs.begin(), costs.end());
     CHECK(minimax(same, stages).bottleneck == static_cast<double>(high));
     CHECK(minimax(same, stages).boundaries == at);
+  }
+}
+
+TEST_CASE("minimax agrees with a plain bisection on very long chains of every shape") {
+  constexpr std::size_t count = 40'000;
+  for (std::uint64_t seed = 0; seed != 44; ++seed) {
+    test::random_amounts random(seed);
+    std::size_t const stages = draw(random, 256, 900);
+    std::vector<std::int64_t> costs(count);
+    std::uint64_t const shape = seed % 11;
+    for (std::size_t i = 0; i != count; ++i) {
+      std::int64_t const drawn = random.between(0, 1'000'000);
+      costs[i] = shape == 0   ? 800'000 + drawn / 5
+                 : shape == 1 ? std::int64_t{1} << (drawn % 20)
+                 : shape == 2 ? 7
+                 : shape == 3 ? drawn % 2
+                 : shape == 4 ? (i / 300 % 2 == 0 ? 1 + drawn % 3 : 0)
+                 : shape == 5 ? (i < count / 2 ? 0 : drawn)
+                 : shape == 6 ? (i % 61 == 0 ? 1'000'000 + drawn : drawn % 10)
+                 : shape == 7 ? (i == count / 3 ? 1'000'000'000'000 : drawn)
+                              : drawn * drawn / (1 + drawn % 1000);
+    }
+    if (shape == 9) std::sort(costs.begin(), costs.end());
+    if (shape == 10) std::sort(costs.begin(), costs.end(), std::greater<>());
+    std::vector<std::int64_t> sums(count + 1, 0);
+    std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
+    auto const fits = [&](std::int64_t limit) {
+      std::size_t used = 0;
+      for (auto at = sums.begin(); *at != sums.back(); ++used) {
+        if (used == stages) return false;
+        auto const next = std::upper_bound(at, sums.end(), *at + limit);
+        if (next == at + 1) return false;
+        at = next - 1;
+      }
+      return true;
+    };
+    std::int64_t low = -1;
+    std::int64_t high = sums.back();
+    while (high - low > 1) {
+      std::int64_t const half = low + (high - low) / 2;
+      (fits(half) ? high : low) = half;
+    }
+    INFO("seed " << seed << ", " << stages << " stages");
+    auto const result = minimax(costs, stages);
+    CHECK(result.bottleneck == high);
+    bool is_leftmost = true;
+    for (std::size_t s = 1; s != stages; ++s) {
+      std::size_t const at = result.boundaries[s];
+      std::size_t const next = result.boundaries[s + 1];
+      is_leftmost = is_leftmost && sums[next] - sums[at] <= high;
+      is_leftmost = is_leftmost && (at == s || sums[next] - sums[at - 1] > high);
+    }
+    CHECK(is_leftmost);
+    std::vector<double> const same(costs.begin(), costs.end());
+    CHECK(minimax(same, stages).bottleneck == static_cast<double>(high));
+    CHECK(minimax(same, stages).boundaries == result.boundaries);
+  }
+}
+
+TEST_CASE("the bottleneck of many fractional costs is the smallest sum that suffices") {
+  for (std::uint64_t seed = 0; seed != 12; ++seed) {
+    test::random_amounts random(seed);
+    std::size_t const stages = draw(random, 256, 600);
+    std::vector<double> costs(30'000);
+    for (double& cost : costs) {
+      cost = static_cast<double>(seed % 2 == 0 ? random.between(0, 1'000'000)
+                                               : random.heavy_tail(1'000'000'000)) *
+             1e-9;
+    }
+    std::vector<double> sums(costs.size() + 1, 0.0);
+    std::partial_sum(costs.begin(), costs.end(), sums.begin() + 1);
+    auto const fits = [&](double limit) {
+      std::size_t at = 0;
+      for (std::size_t s = 0; s != stages && at != costs.size(); ++s) {
+        if (sums[at + 1] - sums[at] > limit) return false;
+        std::size_t last = at;
+        while (last != costs.size() && sums[last + 1] - sums[at] <= limit) ++last;
+        at = last;
+      }
+      return at == costs.size();
+    };
+    auto const result = minimax(costs, stages);
+    INFO("seed " << seed << ", " << stages << " stages");
+    CHECK(fits(result.bottleneck));
+    CHECK_FALSE(fits(std::nextafter(result.bottleneck, 0.0)));
   }
 }
 

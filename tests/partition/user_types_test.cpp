@@ -2,6 +2,7 @@
 
 #include <omnibal/partition/cut_score.hpp>
 #include <omnibal/partition/greedy_cuts.hpp>
+#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,13 +55,17 @@ class trainer {
     if (first != 0) sum += 0.01 * layers_[first - 1].sent_kilobytes;
     return stage == 0 ? 1.25 * sum : sum;
   }
-  [[nodiscard]] bool has_room(std::size_t stage, std::size_t first, std::size_t last) const {
+  [[nodiscard]] std::uint64_t stage_bytes(std::size_t stage, std::size_t first,
+                                          std::size_t last) const {
     std::uint64_t bytes = 0;
     for (std::size_t l = first; l != last; ++l) {
       std::size_t const in_flight = 4 - stage;
       bytes += 8 * layers_[l].weight_bytes + in_flight * layers_[l].kept_bytes;
     }
-    return bytes <= 26'000;
+    return bytes;
+  }
+  [[nodiscard]] bool has_room(std::size_t stage, std::size_t first, std::size_t last) const {
+    return stage_bytes(stage, first, last) <= 26'000;
   }
 
  private:
@@ -115,6 +121,70 @@ TEST_CASE("a trainer's cost and memory rule go through the general partitions") 
   CHECK(step.bottleneck >= plain.bottleneck);
   CHECK(step.boundaries[1] <= 11);
   CHECK(step.objective > 15 * step.bottleneck);
+}
+
+TEST_CASE("a trainer's memory rule goes through the general partitions and says what is missing") {
+  auto const layers = vision_language_model();
+  trainer const own(layers);
+  auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return own.stage_ms(stage, first, last);
+  };
+  auto const bytes = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return own.stage_bytes(stage, first, last);
+  };
+  auto const has_room = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return own.has_room(stage, first, last);
+  };
+  omnibal::memory_rule const rule{bytes, 26'000};
+  CHECK(omnibal::partition_layers(layers, 4, cost, rule) ==
+        omnibal::partition_layers(layers, 4, cost, has_room));
+  CHECK(omnibal::partition_layers(layers, 4, cost, rule,
+                                  {.base = {layers, &measured_layer::milliseconds}}) ==
+        omnibal::partition_layers(layers, 4, cost, has_room));
+  CHECK(omnibal::partition_throughput(layers, 4, cost, rule, {.micro_batches = 16}) ==
+        omnibal::partition_throughput(layers, 4, cost, has_room, {.micro_batches = 16}));
+
+  // Where there is no room the rule says how much is missing, and that is the least.
+  omnibal::memory_rule const narrow{bytes, 12'000u};
+  auto const missing = omnibal::partition_layers(layers, 4, cost, narrow);
+  CHECK(missing.status == omnibal::partition_status::infeasible);
+  CHECK(missing.missing_bytes > 0);
+  CHECK(missing.stage < 4);
+  CHECK(
+      omnibal::partition_throughput(layers, 4, cost, narrow, {.micro_batches = 16}).missing_bytes ==
+      missing.missing_bytes);
+  std::int64_t const enough = 12'000 + missing.missing_bytes;
+  CHECK(omnibal::partition_layers(layers, 4, cost, omnibal::memory_rule{bytes, enough}).status ==
+        omnibal::partition_status::ok);
+  CHECK(
+      omnibal::partition_layers(layers, 4, cost, omnibal::memory_rule{bytes, enough - 1}).status ==
+      omnibal::partition_status::infeasible);
+
+  // Devices that differ, beside a list of what layers take elsewhere.
+  auto const of_device = [](std::size_t stage) { return stage == 0 ? 20'000u : 30'000u; };
+  omnibal::memory_rule const uneven{bytes, of_device};
+  auto const both = omnibal::partition_layers(
+      layers, 4, cost, uneven,
+      {.constraints = {.bytes = {layers, &measured_layer::weight_bytes}, .capacity = {2800}}});
+  REQUIRE(both.status == omnibal::partition_status::ok);
+  for (std::size_t s = 0; s != 4; ++s) {
+    CHECK(own.stage_bytes(s, both.boundaries[s], both.boundaries[s + 1]) <= of_device(s));
+  }
+
+  // Candidates that the rule refuses need not be measured.
+  auto const near = omnibal::neighbours(both.boundaries, 1);
+  auto const seconds_if_room = [&](std::span<std::uint32_t const> boundaries) {
+    double slowest = 0;
+    for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
+      if (!uneven(s, boundaries[s], boundaries[s + 1])) {
+        return std::numeric_limits<double>::infinity();
+      }
+      slowest = std::max(slowest, own.stage_ms(s, boundaries[s], boundaries[s + 1]));
+    }
+    return slowest;
+  };
+  auto const found = omnibal::search(near, cost, 27, seconds_if_room);
+  CHECK(found.candidates[found.best].measured <= both.bottleneck);
 }
 
 TEST_CASE("a trainer's layers and stopwatch go through the search") {

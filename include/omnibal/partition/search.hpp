@@ -234,7 +234,8 @@ struct search_fn {
   }
 };
 
-/// Cuts that are scored cheaply and measured for real; see `search_fn`.
+/// Cuts that are scored cheaply and measured for real; see `search_fn`. A file that uses all names
+/// of `std` too, where `std::search` is, calls `omnibal::search`.
 inline constexpr search_fn search{};
 
 }  // namespace omnibal::inline v0

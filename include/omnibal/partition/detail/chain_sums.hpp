@@ -9,6 +9,7 @@
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -42,11 +43,11 @@ template <class Cost>
   throw_overflow(function, names.sum);
 }
 
-/// Throws the error of a floating-point cost that is not valid, or of the sum that it makes.
+/// Throws the error of a floating-point cost that is not valid, or of the sum before it.
 template <class T>
 [[noreturn]] void throw_bad_sum(std::string_view function, measure_names const& names,
-                                std::size_t index, T value) {
-  check_weight(function, names.amount, index, value);
+                                std::size_t index, T value, T sum) {
+  if (is_valid_weight(sum)) check_weight(function, names.amount, index, value);
   throw_overflow(function, names.sum);
 }
 
@@ -79,21 +80,28 @@ template <class Layers, class Cost>
 [[nodiscard, gnu::noinline]] double fill_sums(std::string_view function, measure_names const& names,
                                               Layers const& layers, Cost const& cost,
                                               std::span<double> sums) {
+  constexpr double most = std::numeric_limits<double>::max();
+  // A comparison as integers finds negative numbers, infinity and NaN at once.
+  constexpr auto infinite_bits =
+      std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
   double* next = sums.data();
   double largest = 0;
   double sum = 0;
   *next = 0;
   for (auto&& layer : layers) {
     auto const value = static_cast<double>(std::invoke(cost, layer));
+    if (std::bit_cast<std::uint64_t>(value) >= infinite_bits) [[unlikely]] {
+      if (!(value >= 0 && sum + value <= most)) {
+        throw_bad_sum(function, names, static_cast<std::size_t>(next - sums.data()), value, sum);
+      }
+    }
     double const before = sum;
     sum += value;
-    if (!(value >= 0 && sum <= std::numeric_limits<double>::max())) [[unlikely]] {
-      throw_bad_sum(function, names, static_cast<std::size_t>(next - sums.data()), value);
-    }
     double const added = sum - before;
     largest = largest < added ? added : largest;
     *++next = sum;
   }
+  if (sum > most) throw_overflow(function, names.sum);
   return largest;
 }
 

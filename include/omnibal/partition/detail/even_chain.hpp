@@ -4,6 +4,9 @@
 /// The smallest bottleneck of equally fast stages, by bisection on sums that occur.
 
 #include <omnibal/partition/detail/chain_sums.hpp>
+#include <omnibal/partition/detail/joint_probe.hpp>
+#include <omnibal/partition/detail/most_steps.hpp>
+#include <omnibal/partition/detail/probed_stages.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -15,30 +18,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The cuts of three probes. A probe cuts as far to the right as a limit allows; a cut at a limit
-/// between two others lies between their cuts.
-struct probe_cuts {
-  std::vector<std::uint32_t> low;   ///< at the largest limit that was too small
-  std::vector<std::uint32_t> high;  ///< at the smallest limit that sufficed
-  std::vector<std::uint32_t> now;
-
-  void reset(std::size_t stages, std::size_t layers) {
-    low.assign(stages + 1, 0);
-    high.assign(stages + 1, static_cast<std::uint32_t>(layers));
-    now.assign(stages + 1, 0);
-  }
-};
-
 /// Cuts a chain into at most as many stages as there are, all equally fast.
 template <class T>
 class even_chain {
  public:
-  even_chain(std::span<T const> sums, std::size_t stages, probe_cuts& cuts)
+  even_chain(std::span<T const> sums, std::size_t stages, probed_stages<T>& probed)
       : sums_(sums),
         stages_(stages),
-        mean_length_(std::max<std::size_t>(layers() / stages, wide)),
-        cuts_(cuts) {
-    cuts_.reset(stages, layers());
+        mean_length_(std::max<std::size_t>(layers() / stages, many_steps)),
+        probed_(probed) {
+    probed_.reset(stages, layers());
   }
 
   /// The smallest possible bottleneck. `largest` is the largest cost of a layer.
@@ -49,11 +38,9 @@ class even_chain {
     T const mean = least_largest(sums_.back(), stages_);
     T low = std::max(largest, mean);
     T high = std::min(sums_.back(), greedy_limit(mean, largest));
-    while (low < high) {
-      T const limit = middle(low, high);
-      outcome const probed = probe(limit);
-      (probed.fits ? high : low) = probed.value;
-    }
+    // In short chains the searches are too short to pay.
+    if (stages_ >= many && mean_length_ > many_steps) narrow_jointly(mean, low, high);
+    while (low < high) narrow(middle(low, high), low, high);
     return high;
   }
 
@@ -65,7 +52,7 @@ class even_chain {
     boundaries[stages_] = static_cast<std::uint32_t>(last);
     for (std::size_t s = stages_; s-- != 1;) {
       std::size_t const least = s * fewest;
-      std::size_t const most = std::min<std::size_t>(last - fewest, cuts_.high[s]);
+      std::size_t const most = std::min<std::size_t>(last - fewest, probed_.high[s].last);
       last = nearest(last, limit, least, most);
       boundaries[s] = static_cast<std::uint32_t>(last);
     }
@@ -73,8 +60,8 @@ class even_chain {
   }
 
  private:
-  /// The width from which on a plain binary search is too slow.
-  static constexpr std::size_t wide = 32;
+  /// The stages from which on several limits are probed at a time.
+  static constexpr std::size_t many = 256;
 
   struct outcome {
     bool fits;
@@ -92,40 +79,153 @@ class even_chain {
     }
   }
 
+  /// Moves an end of the bisection by a probe.
+  void narrow(T limit, T& low, T& high) {
+    outcome const probed = probe(limit);
+    (probed.fits ? high : low) = probed.value;
+  }
+
+  /// Makes a long bisection short: by a probe at limits where the result is likely, and by another
+  /// one between the two that are left.
+  void narrow_jointly(T mean, T& low, T& high) {
+    if (low >= high) return;
+    auto const likely = likely_limits(mean, low, high);
+    if (likely.count == 0) {
+      narrow(low, low, high);
+    } else {
+      probe_all(likely, low, high);
+    }
+    if (low < high) probe_all(even_limits(low, high), low, high);
+  }
+
+  /// Limits about the mean and what stages leave unused, by stages from every part of the chain.
+  [[nodiscard]] probe_limits<T> likely_limits(T mean, T low, T high) const {
+    constexpr std::size_t samples = 512;
+    auto const sum = static_cast<double>(sums_.back());
+    std::size_t const step = layers() / std::min(samples, stages_);
+    double share = 0;
+    double unused = 0;
+    for (std::size_t i = 0; i + step <= layers() && sums_.back() - sums_[i] > low; i += step) {
+      std::size_t const last = furthest(i, low, i, layers());
+      double const part = static_cast<double>(sums_[i + step] - sums_[i]) / sum;
+      share += part;
+      unused += part * static_cast<double>(low - (sums_[last] - sums_[i]));
+    }
+    probe_limits<T> limits;
+    if (share == 0) return limits;
+    for (double const factor : {0.9, 0.97, 1.03, 1.1}) {
+      limits.add(moved(mean, factor * unused / share, high), low, high);
+    }
+    return limits;
+  }
+
+  /// Limits that cut the range between two into equal parts.
+  [[nodiscard]] static probe_limits<T> even_limits(T low, T high) {
+    probe_limits<T> limits;
+    auto const part = static_cast<T>((high - low) / static_cast<T>(probe_limits<T>::most + 1));
+    limits.add(static_cast<T>(low + part), low, high);
+    while (limits.count != probe_limits<T>::most && part != 0) {
+      std::size_t const before = limits.count;
+      limits.add(static_cast<T>(limits.values[before - 1] + part), low, high);
+      if (limits.count == before) break;
+    }
+    return limits;
+  }
+
+  /// `from + offset`, but for integers not above `most`.
+  [[nodiscard]] static T moved(T from, double offset, T most) {
+    if constexpr (std::floating_point<T>) {
+      return from + offset;
+    } else {
+      if (offset >= static_cast<double>(most - from)) return most;
+      return static_cast<T>(from + static_cast<T>(offset));
+    }
+  }
+
+  /// Moves the ends of the bisection by a probe at several limits.
+  void probe_all(probe_limits<T> const& limits, T& low, T& high) {
+    joint_probe<T> probe(sums_, limits, mean_length_);
+    probe.run(probed_.low, probed_.high, probed_.joint);
+    auto const is_enough = [&](std::size_t k) {
+      return sums_.back() - sums_[probed_.joint[stages_ - 1][k]] <= limits.values[k];
+    };
+    std::size_t enough = 0;
+    while (enough != limits.count && !is_enough(enough)) ++enough;
+    if (enough != 0) low = take_stages(enough - 1, probed_.low).overflow;
+    if (enough != limits.count) high = take_stages(enough, probed_.high).load;
+  }
+
+  /// Makes `stages` those of a limit that was probed with others. Returns the largest load of a
+  /// stage and the smallest with one layer more.
+  walked_stage<T> take_stages(std::size_t k, std::vector<walked_stage<T>>& stages) const {
+    std::size_t first = 0;
+    T realised{};
+    T overflow = std::numeric_limits<T>::max();
+    for (std::size_t s = 1; s != stages_; ++s) {
+      stages[s] = stage_of(first, probed_.joint[s][k]);
+      realised = std::max(realised, stages[s].load);
+      overflow = std::min(overflow, stages[s].overflow);
+      first = stages[s].last;
+    }
+    auto const rest = static_cast<T>(sums_.back() - sums_[first]);
+    return {0, 0, std::max(realised, rest), std::min(overflow, rest)};
+  }
+
+  [[nodiscard]] walked_stage<T> stage_of(std::size_t first, std::size_t last) const {
+    T overflow = std::numeric_limits<T>::max();
+    if (last != layers()) overflow = static_cast<T>(sums_[last + 1] - sums_[first]);
+    return {static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last),
+            static_cast<T>(sums_[last] - sums_[first]), overflow};
+  }
+
   [[nodiscard]] outcome probe(T limit) {
     T realised{};
     T overflow = std::numeric_limits<T>::max();
-    std::size_t first = 0;
+    std::uint32_t first = 0;
     for (std::size_t s = 1; s != stages_; ++s) {
-      T const start = sums_[first];
-      std::size_t const low = std::max<std::size_t>(first, cuts_.low[s]);
-      std::size_t const last = furthest(first, limit, low, cuts_.high[s]);
-      cuts_.now[s] = static_cast<std::uint32_t>(last);
-      if (last == layers()) {
-        std::fill(cuts_.now.begin() + static_cast<std::ptrdiff_t>(s), cuts_.now.end(),
-                  static_cast<std::uint32_t>(last));
-        realised = std::max(realised, static_cast<T>(sums_[last] - start));
-        cuts_.high.swap(cuts_.now);
+      walked_stage<T>& stage = probed_.now[s];
+      bool const is_new = !known_stage(s, first, limit, stage);
+      if (is_new) stage = new_stage(s, first, limit);
+      realised = std::max(realised, stage.load);
+      overflow = std::min(overflow, stage.overflow);
+      first = stage.last;
+      if (first == layers()) {
+        std::fill(probed_.now.begin() + static_cast<std::ptrdiff_t>(s) + 1, probed_.now.end(),
+                  stage_of(first, first));
+        probed_.high.swap(probed_.now);
         return {true, realised};
       }
-      realised = std::max(realised, static_cast<T>(sums_[last] - start));
-      overflow = std::min(overflow, static_cast<T>(sums_[last + 1] - start));
-      first = last;
-      T const rest = static_cast<T>(sums_.back() - sums_[last]);
+      if (!is_new) continue;
+      T const rest = static_cast<T>(sums_.back() - sums_[first]);
       std::size_t const left = stages_ - s;
       if (is_above(rest, limit, left) && least_largest(rest, left) > limit) {
-        std::copy_n(cuts_.now.begin() + 1, s, cuts_.low.begin() + 1);
+        std::copy_n(probed_.now.begin() + 1, s, probed_.low.begin() + 1);
         return {false, std::min(overflow, least_largest(rest, left))};
       }
     }
     T const rest = static_cast<T>(sums_.back() - sums_[first]);
     if (rest <= limit) {
-      cuts_.now[stages_] = static_cast<std::uint32_t>(layers());
-      cuts_.high.swap(cuts_.now);
+      probed_.high.swap(probed_.now);
       return {true, std::max(realised, rest)};
     }
-    cuts_.low.swap(cuts_.now);
+    probed_.low.swap(probed_.now);
     return {false, std::min(overflow, rest)};
+  }
+
+  /// Finds the stage in an earlier probe; most are there once the limits are near to each other.
+  [[nodiscard]] bool known_stage(std::size_t s, std::uint32_t first, T limit,
+                                 walked_stage<T>& stage) const {
+    for (auto const* const before : {&probed_.low[s], &probed_.high[s]}) {
+      if (!before->is_that_of(first, limit)) continue;
+      stage = *before;
+      return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] walked_stage<T> new_stage(std::size_t s, std::uint32_t first, T limit) const {
+    std::size_t const low = std::max(first, probed_.low[s].last);
+    return stage_of(first, furthest(first, limit, low, probed_.high[s].last));
   }
 
   /// Whether `rest` is more than `stages` times `limit`, but for rounding.
@@ -162,47 +262,10 @@ class even_chain {
                              [=](std::size_t steps) { return end - *(from - steps) <= limit; });
   }
 
-  /// The largest number up to `most` for which `holds`, as it does for all smaller ones and for
-  /// zero. Looks near `guess` first, in steps that double.
-  template <class Holds>
-  [[nodiscard]] static std::size_t most_steps(std::size_t most, std::size_t guess,
-                                              Holds const& holds) {
-    std::size_t low = 0;
-    std::size_t high = most;
-    if (most > wide) {
-      guess = std::min(guess, most);
-      if (holds(guess)) {
-        low = guess;
-        for (std::size_t step = wide / 4; step < high - low; step *= 2) {
-          if (!holds(low + step)) {
-            high = low + step - 1;
-            break;
-          }
-          low += step;
-        }
-      } else {
-        high = guess - 1;
-        for (std::size_t step = wide / 4; step < high - low; step *= 2) {
-          if (holds(high - step)) {
-            low = high - step;
-            break;
-          }
-          high -= step + 1;
-        }
-      }
-    }
-    for (std::size_t left = high - low; left != 0;) {
-      std::size_t const half = (left + 1) / 2;
-      low += holds(low + half) ? half : 0;
-      left -= half;
-    }
-    return low;
-  }
-
   std::span<T const> sums_;
   std::size_t stages_;
   std::size_t mean_length_;
-  probe_cuts& cuts_;
+  probed_stages<T>& probed_;
 };
 
 }  // namespace omnibal::inline v0::detail
