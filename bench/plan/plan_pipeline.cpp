@@ -111,7 +111,9 @@ void plan_pipeline(benchmark::State& state) {
 /// `select_recompute` solves a problem for each number of transient bytes.
 void plan_pipeline_noisy_transients(benchmark::State& state) {
   measure(state, transients::noisy);
-  bench::make_promises(state, {{"plan_pipeline with noisy transients, gap", "gap", 0.005}});
+  bench::make_promises(
+      state, {{"plan_pipeline with noisy transients, gap", "gap", 0.005},
+              {"plan_pipeline with noisy transients, milliseconds", "milliseconds", 5.0}});
 }
 
 void sizes(benchmark::internal::Benchmark* made) {

@@ -98,7 +98,23 @@ class slots_program {
   std::vector<std::int64_t> next_;
 };
 
-/// Counters: the mean and the largest gap between time and lower bound, and the share of proofs.
+/// Of the slowest problem; of each the least of several runs.
+double slowest_milliseconds(std::vector<problem> const& problems) {
+  double slowest = 0;
+  for (problem const& one : problems) {
+    double least = std::numeric_limits<double>::max();
+    for (int run = 0; run != 5; ++run) {
+      double const begin = bench::processor_seconds();
+      benchmark::DoNotOptimize(omnibal::select_recompute(one.layers, one.budget).time);
+      least = std::min(least, bench::processor_seconds() - begin);
+    }
+    slowest = std::max(slowest, least);
+  }
+  return 1000 * slowest;
+}
+
+/// Counters: the milliseconds of the slowest problem, the mean and the largest gap between time and lower
+/// bound, and the share without proof.
 void compare_with_slots(benchmark::State& state, std::size_t kinds, std::int64_t per_mille) {
   auto const problems = make_problems(bench::size_of(state), kinds, per_mille);
   std::size_t turn = 0;
@@ -107,6 +123,7 @@ void compare_with_slots(benchmark::State& state, std::size_t kinds, std::int64_t
     return omnibal::select_recompute(problems[turn].layers, problems[turn].budget).time;
   });
   if (bench::size_of(state) == 10'000) return;
+  state.counters["milliseconds"] = slowest_milliseconds(problems);
   double sum = 0;
   double most = 0;
   double proven = 0;
@@ -130,6 +147,7 @@ void equal_layers(benchmark::State& state) {
   std::string const name =
       "select_recompute, " + std::to_string(state.range(1)) + " kinds of layers";
   bench::make_promises(state, {{name + " / 1000 slots", "ratio", 1.0},
+                               {name + ", milliseconds", "milliseconds", 0.5},
                                {name + ": share without proof", "unproven", 0.0}});
 }
 
@@ -139,8 +157,9 @@ void nearly_equal_layers(benchmark::State& state) {
   std::string const name = "select_recompute, " + std::to_string(state.range(1)) +
                            " kinds of layers, noise " + std::to_string(state.range(2)) +
                            " per mille";
-  bench::make_promises(
-      state, {{name + " / 1000 slots", "ratio", 3.0}, {name + ": mean gap", "mean_gap", 0.001}});
+  bench::make_promises(state, {{name + " / 1000 slots", "ratio", 2.0},
+                               {name + ", milliseconds", "milliseconds", 0.5},
+                               {name + ": largest gap", "largest_gap", 0.001}});
 }
 
 BENCHMARK(equal_layers)
@@ -155,10 +174,6 @@ BENCHMARK(nearly_equal_layers)
     ->ArgNames({"n", "kinds", "per_mille"})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond)
-    ->Args({93, 1, 1})
-    ->Args({93, 1, 10})
-    ->Args({93, 2, 1})
-    ->Args({93, 2, 10})
-    ->Args({93, 4, 10});
+    ->ArgsProduct({{93}, {1, 2, 4}, {1, 10, 30, 100}});
 
 }  // namespace

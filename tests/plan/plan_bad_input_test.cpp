@@ -2,6 +2,8 @@
 
 #include <omnibal/plan/combine_shapes.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/recompute_lists.hpp>
+#include <omnibal/plan/timed_layers.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -155,4 +157,78 @@ TEST_CASE("combine_shapes refuses shapes that do not match") {
   fewer = two_layers();
   fewer[0].choices[0].time = -4;
   CHECK(error({{1, fewer}}).find("time[0] is -4") != std::string::npos);
+}
+
+TEST_CASE("recompute_lists refuses plans that contradict themselves") {
+  struct bad_plan {
+    std::vector<std::uint32_t> boundaries;
+    std::vector<std::uint32_t> choices;
+    std::string text;
+  };
+  std::vector<bad_plan> const plans{
+      {{1, 2}, {0, 0}, "boundaries[0] is 1, must be 0"},
+      {{0, 2, 1}, {0, 0}, "boundaries[2] is 1, must be at least 2"},
+      {{0, 1, 2}, {0}, "the plan has 1 choices, its boundaries end with 2"},
+      {{0, 1}, {0, 0}, "the plan has 2 choices, its boundaries end with 1"},
+      {{0}, {0}, "the plan has 1 choices, its boundaries end with 0"}};
+  for (bad_plan const& bad : plans) {
+    omnibal::pipeline_plan<std::int64_t> plan;
+    plan.boundaries = bad.boundaries;
+    plan.choices = bad.choices;
+    CHECK(test::error_text<std::invalid_argument>([&] {
+            static_cast<void>(omnibal::recompute_lists(plan, 0));
+          }) == "omnibal::recompute_lists: " + bad.text);
+  }
+  CHECK(omnibal::recompute_lists(omnibal::pipeline_plan<std::int64_t>{}, 0).size() == 0);
+}
+
+TEST_CASE("plan_pipeline refuses floating-point times that are not finite or too large") {
+  struct bad_time {
+    double time;
+    std::string text;
+  };
+  std::vector<bad_time> const times{
+      {std::numeric_limits<double>::quiet_NaN(), "time of choice 1 of layer 1 is nan"},
+      {-std::numeric_limits<double>::quiet_NaN(), "time of choice 1 of layer 1"},
+      {std::numeric_limits<double>::infinity(), "time of choice 1 of layer 1 is inf"},
+      {-0.5, "time of choice 1 of layer 1 is -0.5"}};
+  using floating_layers = std::vector<omnibal::plan_layer<double>>;
+  floating_layers const good(2, {{{1.0, 10, 0}, {2.0, 5, 0}}, 1});
+  machine_type const machine{.stages = 2, .memory_bytes = {1000}};
+  for (bad_time const& bad : times) {
+    floating_layers layers = good;
+    layers[1].choices[1].time = bad.time;
+    auto const error = test::error_text<std::invalid_argument>(
+        [&] { static_cast<void>(omnibal::plan_pipeline(layers, machine, {.micro_batches = 4})); });
+    INFO(error);
+    bool const names_value = error.find(bad.text) != std::string::npos;
+    CHECK(names_value);
+  }
+  floating_layers layers = good;
+  layers[0].choices[0].time = layers[1].choices[0].time = 1e308;
+  CHECK_THROWS_AS(omnibal::plan_pipeline(layers, machine, {.micro_batches = 4}),
+                  std::overflow_error);
+}
+
+TEST_CASE("plan_pipeline names the stage that lacks memory, and by how much") {
+  // Each stage has one layer: it keeps 10 bytes for every micro-batch in flight, 5 besides while it
+  // runs backward, and 20 of state.
+  auto const layers = two_layers();
+  struct budget {
+    std::int64_t bytes;
+    std::int64_t missing;
+  };
+  for (budget const& given : {budget{45, 0}, budget{44, 1}, budget{30, 15}, budget{0, 45}}) {
+    CAPTURE(given.bytes);
+    auto const plan = omnibal::plan_pipeline(
+        layers, {.stages = 2, .memory_bytes = {given.bytes, 1000}}, {.micro_batches = 4});
+    CHECK((plan.status == omnibal::plan_status::ok) == (given.missing == 0));
+    CHECK(plan.missing_bytes == given.missing);
+    if (given.missing != 0) CHECK(plan.stage == 0);
+  }
+}
+
+TEST_CASE("timed_layers refuses devices without speed") {
+  std::vector<omnibal::layer_cost> const costs(1);
+  CHECK_THROWS_AS(omnibal::timed_layers(costs, {.flops_per_second = -1}), std::invalid_argument);
 }

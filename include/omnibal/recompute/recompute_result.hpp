@@ -22,7 +22,7 @@ struct recompute_options {
   std::size_t states = 256;
   /// Where a proof would need more than that, the search ends as soon as the lower bound is below
   /// the time by no more than this share of it.
-  double tolerance = 0.0005;
+  double tolerance = 0.0008;
 };
 
 enum class recompute_status {

@@ -44,13 +44,7 @@ class least_memory {
   /// What must be added to the memory of a stage for the layers [first, last).
   [[nodiscard]] std::int64_t shortfall(std::size_t stage, std::size_t first,
                                        std::size_t last) const {
-    int128 least = static_cast<int128>(1) << 126;
-    for (std::size_t k = 0; k != limits_.size(); ++k) {
-      sum const& begin = before_[k * (layers_.size() + 1) + first];
-      sum const& end = before_[k * (layers_.size() + 1) + last];
-      if (begin.impossible != end.impossible) continue;
-      least = std::min(least, rooms_.in_flight[stage] * (end.bytes - begin.bytes) + limits_[k]);
-    }
+    int128 least = fewest_bytes(first, last, rooms_.in_flight[stage]);
     least += layers_.state_bytes(first, last);
     least += rooms_.reserve[stage];
     least -= rooms_.memory[stage];
@@ -66,6 +60,45 @@ class least_memory {
     /// The layers without any choice within the limit.
     std::uint32_t impossible;
   };
+
+  /// Higher limits let the layers keep less, so that no lower limit is better than the lowest one
+  /// with what a higher one keeps. Only where the kept bytes change is a limit looked at.
+  [[nodiscard]] int128 fewest_bytes(std::size_t first, std::size_t last,
+                                    std::int64_t in_flight) const {
+    auto const is_impossible = [&](std::size_t k) {
+      return at(k, first).impossible != at(k, last).impossible;
+    };
+    auto const kept = [&](std::size_t k) { return at(k, last).bytes - at(k, first).bytes; };
+    int128 least = static_cast<int128>(1) << 126;
+    if (limits_.empty() || is_impossible(limits_.size() - 1)) return least;
+    std::size_t const lowest = first_without(0, limits_.size() - 1, is_impossible);
+    for (std::size_t end = limits_.size(); end > lowest;) {
+      int128 const bytes = kept(end - 1);
+      if (in_flight * bytes + limits_[lowest] >= least) break;
+      end = first_without(lowest, end - 1, [&](std::size_t k) { return kept(k) != bytes; });
+      least = std::min(least, in_flight * bytes + limits_[end]);
+    }
+    return least;
+  }
+
+  /// The first number for which `is_true` no longer holds. Precondition: it does not for `last`.
+  template <class Condition>
+  [[nodiscard]] static std::size_t first_without(std::size_t first, std::size_t last,
+                                                 Condition const& is_true) {
+    while (first != last) {
+      std::size_t const middle = first + (last - first) / 2;
+      if (is_true(middle)) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    return first;
+  }
+
+  [[nodiscard]] sum const& at(std::size_t limit, std::size_t layer) const {
+    return before_[limit * (layers_.size() + 1) + layer];
+  }
 
   void add(std::size_t layer, std::int64_t limit, sum& sums) const {
     for (auto const& way : layers_[layer]) {

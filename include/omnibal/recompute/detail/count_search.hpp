@@ -48,7 +48,6 @@ class count_search {
  private:
   /// Counts for some kinds: those for all but the last, and those for the last.
   struct combination {
-    price_losses losses;
     std::uint32_t before;
     std::uint32_t counts;
   };
@@ -67,22 +66,25 @@ class count_search {
   [[nodiscard]] bool combine_kinds(std::size_t most_counts) {
     counts_.resize(std::max(counts_.size(), kinds_.size()));
     levels_.resize(std::max(levels_.size(), kinds_.size() + 1));
-    levels_[0].assign(1, {{}, 0, 0});
+    levels_[0].assign(1, {0, 0});
+    losses_.assign(1, {});
     for (std::size_t k = 0; k != kinds_.size(); ++k) {
       if (!counts_[k].list(table_, kinds_[k], most_counts)) return false;
       auto const counts = counts_[k].counts();
-      auto const& before = levels_[k];
       auto& made = levels_[k + 1];
       made.clear();
-      for (std::uint32_t b = 0; b != before.size(); ++b) {
+      next_losses_.clear();
+      for (std::uint32_t b = 0; b != losses_.size(); ++b) {
         for (std::uint32_t c = 0; c != counts.size(); ++c) {
-          combination next{before[b].losses, b, c};
-          add_losses(next.losses, counts[c].losses);
-          if (exceeds(next.losses, table_.slack())) continue;
+          price_losses next = losses_[b];
+          add_losses(next, counts[c].losses);
+          if (exceeds(next, table_.slack())) continue;
           if (made.size() == most_counts) return false;
-          made.push_back(next);
+          made.push_back({b, c});
+          next_losses_.push_back(next);
         }
       }
+      losses_.swap(next_losses_);
     }
     return true;
   }
@@ -90,11 +92,10 @@ class count_search {
   /// The most promising ones first.
   void rank_combinations() {
     candidates_.clear();
-    auto const& all = levels_[kinds_.size()];
-    for (std::uint32_t i = 0; i != all.size(); ++i) {
+    for (std::uint32_t i = 0; i != losses_.size(); ++i) {
       candidate made{std::numeric_limits<std::int64_t>::max(), i, 0};
       for (std::uint32_t m = 0; m != byte_prices::count; ++m) {
-        std::int64_t const unused = table_.slack()[m] - all[i].losses[m];
+        std::int64_t const unused = table_.slack()[m] - losses_[i][m];
         if (unused >= made.unused_slack) continue;
         made.unused_slack = unused;
         made.price = m;
@@ -177,7 +178,11 @@ class count_search {
   loss_table table_;
   layer_kinds kinds_;
   std::vector<kind_counts> counts_;
+  /// The combinations for each number of kinds.
   std::vector<std::vector<combination>> levels_;
+  /// Of the combinations for all kinds so far.
+  std::vector<price_losses> losses_;
+  std::vector<price_losses> next_losses_;
   std::vector<candidate> candidates_;
   counted_solution solution_;
   std::vector<std::uint32_t> points_;

@@ -3,6 +3,7 @@
 /// \file
 /// The largest gain for a budget of bytes where each layer takes one point of its front.
 
+#include <omnibal/recompute/detail/core_search.hpp>
 #include <omnibal/recompute/detail/count_search.hpp>
 #include <omnibal/recompute/detail/hull_relaxation.hpp>
 #include <omnibal/recompute/detail/layer_fronts.hpp>
@@ -33,24 +34,24 @@ class gain_search {
   /// there are no points. `time` is that of a solution without gain. Precondition: `budget >= 0`.
   void run(layer_fronts const& fronts, std::int64_t time, std::int64_t budget,
            gain_limits const& limits, std::int64_t known) {
-    bound(fronts, budget, limits.states, known);
-    if (gain_ < bound_) search_lists(time, limits);
+    auto const is_enough = [&](std::int64_t gain) {
+      return static_cast<double>(bound_ - gain) <=
+             limits.tolerance * static_cast<double>(time - gain);
+    };
+    // Less is done for a proof alone.
+    auto const effort = [&] { return is_enough(gain_) ? (limits.states + 1) / 2 : limits.states; };
+    relax(fronts, budget, known);
+    if (gain_ < bound_) search_core(limits.states);
+    if (gain_ < bound_) search_counts(effort());
+    if (gain_ < bound_) search_lists(effort(), is_enough);
   }
 
   /// The same in less time, without lists of partial solutions.
   void bound(layer_fronts const& fronts, std::int64_t budget, std::size_t states,
              std::int64_t known) {
-    fronts_ = &fronts;
-    budget_ = budget;
-    gain_ = known;
-    points_.clear();
-    relaxed_.solve(fronts, budget);
-    bound_ = std::max(known, relaxed_.bound());
-    if (relaxed_.gain() > known) {
-      relaxed_.write_points(fronts.size(), points_);
-      gain_ = relaxed_.gain();
-      if (gain_ < bound_) gain_ += exchange_.run(fronts, room_of(points_), points_);
-    }
+    relax(fronts, budget, known);
+    if (gain_ < bound_ && !points_.empty())
+      gain_ += exchange_.run(fronts, room_of(points_), points_);
     if (gain_ < bound_) search_counts(states);
   }
 
@@ -68,6 +69,29 @@ class gain_search {
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
+  void relax(layer_fronts const& fronts, std::int64_t budget, std::int64_t known) {
+    fronts_ = &fronts;
+    budget_ = budget;
+    gain_ = known;
+    points_.clear();
+    relaxed_.solve(fronts, budget);
+    bound_ = std::max(known, relaxed_.bound());
+    if (relaxed_.gain() <= known) return;
+    relaxed_.write_points(fronts.size(), points_);
+    gain_ = relaxed_.gain();
+  }
+
+  void search_core(std::size_t states) {
+    core_.run(*fronts_, budget_, relaxed_, states);
+    auto const points = core_.points();
+    if (!points.empty()) {
+      std::int64_t const more = exchange_.run(*fronts_, room_of(points), points);
+      keep(core_.gain() + more, points);
+    } else if (!points_.empty()) {
+      gain_ += exchange_.run(*fronts_, room_of(points_), points_);
+    }
+  }
+
   void search_counts(std::size_t states) {
     auto const offer = [&](std::vector<std::uint32_t>& points) {
       std::int64_t gain = 0;
@@ -77,15 +101,12 @@ class gain_search {
       return gain_;
     };
     bound_ = std::min(bound_,
-                      counts_.run(*fronts_, budget_, relaxed_.broken(), gain_, 4 * states, offer));
+                      counts_.run(*fronts_, budget_, relaxed_.broken(), gain_, 8 * states, offer));
   }
 
-  void search_lists(std::int64_t time, gain_limits const& limits) {
-    auto const is_enough = [&](std::int64_t gain) {
-      return static_cast<double>(bound_ - gain) <=
-             limits.tolerance * static_cast<double>(time - gain);
-    };
-    lists_.run(*fronts_, budget_, relaxed_, limits.states, gain_, is_enough);
+  template <class IsEnough>
+  void search_lists(std::size_t states, IsEnough const& is_enough) {
+    lists_.run(*fronts_, budget_, relaxed_, states, gain_, is_enough);
     bound_ = std::min(bound_, lists_.bound());
     if (lists_.points().empty()) return;
     auto const points = lists_.points();
@@ -114,6 +135,7 @@ class gain_search {
   std::vector<std::uint32_t> points_;
   hull_relaxation relaxed_;
   point_exchange exchange_;
+  core_search core_;
   count_search counts_;
   list_search lists_;
 };

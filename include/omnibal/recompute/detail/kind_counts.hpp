@@ -41,12 +41,13 @@ class kind_counts {
     rank_points();
     counts_.clear();
     numbers_.clear();
+    tries_ = 8 * most;
     range const seconds = find_seconds(table.slack());
     for (std::size_t c = seconds.first; c < seconds.last; ++c) {
       std::size_t const begin = counts_.size();
       push_seconds(c);
       price_losses left = table.slack();
-      for (std::size_t r = 2; r < ranked_.size(); ++r) find_extra(r, c, left);
+      for (std::size_t r = 2; r < ranked_.size(); ++r) begin_extra(r, c, left);
       for (std::size_t r = 2; r < ranked_.size(); ++r) {
         if (!push_rare(r, begin, left, most)) return false;
       }
@@ -74,6 +75,12 @@ class kind_counts {
   struct range {
     std::size_t first;
     std::size_t last;
+  };
+
+  /// One for each price.
+  struct rare_losses {
+    std::array<bool, prices> is_found;
+    std::array<smallest_sums, prices> sums;
   };
 
   [[nodiscard]] std::span<std::int64_t> losses(std::size_t price, std::size_t point) {
@@ -153,41 +160,50 @@ class kind_counts {
     counts_.push_back(made);
   }
 
-  /// Finds what each layer loses more at a rare point, and adds to `left` what this can save at most.
-  void find_extra(std::size_t rank, std::size_t seconds, price_losses& left) {
+  /// Adds to `left` what layers at a rare point can save at most. Of the first rare point nothing is
+  /// added: it is the first to be decided about.
+  void begin_extra(std::size_t rank, std::size_t seconds, price_losses& left) {
+    seconds_ = seconds;
     extra_.resize(std::max(extra_.size(), rank + 1));
-    for (std::size_t m = 0; m != prices; ++m) {
-      smallest_sums& extra = extra_[rank][m];
-      std::int64_t const place = differences_[m][std::min(seconds, size_ - 1)];
-      auto const main = losses(m, ranked_[0]);
-      auto const second = losses(m, ranked_[1]);
-      auto const rare = losses(m, ranked_[rank]);
-      extra.clear();
-      for (std::size_t i = 0; i != size_; ++i) {
-        extra.push(rare[i] - std::min(main[i], second[i] - place));
-      }
-      left[m] -= extra.least();
-    }
+    extra_[rank].is_found.fill(false);
+    if (rank == 2) return;
+    for (std::size_t m = 0; m != prices; ++m) left[m] -= extra(rank, m).least();
+  }
+
+  /// What the layers lose more at a rare point. Found where it is asked for: most numbers of layers
+  /// at the second point are out after one or two prices.
+  [[nodiscard]] smallest_sums& extra(std::size_t rank, std::size_t price) {
+    rare_losses& all = extra_[rank];
+    smallest_sums& result = all.sums[price];
+    if (all.is_found[price]) return result;
+    all.is_found[price] = true;
+    std::int64_t const place = differences_[price][std::min(seconds_, size_ - 1)];
+    auto const main = losses(price, ranked_[0]);
+    auto const second = losses(price, ranked_[1]);
+    auto const rare = losses(price, ranked_[rank]);
+    result.assign(static_cast<std::uint32_t>(size_),
+                  [&](std::uint32_t i) { return rare[i] - std::min(main[i], second[i] - place); });
+    return result;
   }
 
   /// Adds to each of the counts from `begin` on those with layers at a rare point instead of the
   /// main one. `left` is the slack with what this and the following rare points can save.
   [[nodiscard]] bool push_rare(std::size_t rank, std::size_t begin, price_losses& left,
                                std::size_t most) {
-    auto& extra = extra_[rank];
-    for (std::size_t m = 0; m != prices; ++m) left[m] += extra[m].least();
+    if (rank != 2) {
+      for (std::size_t m = 0; m != prices; ++m) left[m] += extra(rank, m).least();
+    }
     std::uint32_t const point = ranked_[rank];
     std::size_t const end = counts_.size();
     for (std::size_t from = begin; from != end; ++from) {
       std::uint32_t const mains = numbers_[counts_[from].first + ranked_[0]];
       for (std::uint32_t number = 1; number <= mains; ++number) {
+        if (tries_-- == 0) return false;
+        verdict const found = judge(rank, counts_[from].losses, number, left);
+        if (found == verdict::last) break;
+        if (found == verdict::out) continue;
         layer_counts made = counts_[from];
-        bool is_last = false;
-        for (std::size_t m = 0; m != prices; ++m) {
-          made.losses[m] += extra[m].sum(number);
-          is_last |= made.losses[m] > left[m] && extra[m].sum(number) >= extra[m].sum(number - 1);
-        }
-        if (is_last) break;
+        for (std::size_t m = 0; m != prices; ++m) made.losses[m] += extra(rank, m).sum(number);
         if (counts_.size() > 2 * most) return false;
         made.first = numbers_.size();
         for (std::size_t p = 0; p != ranked_.size(); ++p) {
@@ -201,7 +217,31 @@ class kind_counts {
     return true;
   }
 
+  /// What is to say about a number of layers at a rare point.
+  enum class verdict {
+    in,
+    out,  ///< they lose more than is left
+    last  ///< and so do all larger numbers
+  };
+
+  /// Sums are convex in the number. The price that was too high last is tried first.
+  [[nodiscard]] verdict judge(std::size_t rank, price_losses const& before, std::uint32_t number,
+                              price_losses const& left) {
+    for (std::size_t turn = 0; turn != prices; ++turn) {
+      std::size_t const m = (strict_ + turn) % prices;
+      smallest_sums& all = extra(rank, m);
+      std::int64_t const sum = all.sum(number);
+      if (before[m] + sum <= left[m]) continue;
+      strict_ = m;
+      return sum >= all.sum(number - 1) ? verdict::last : verdict::out;
+    }
+    return verdict::in;
+  }
+
   std::size_t size_ = 0;
+  /// How many more numbers at rare points may be tried.
+  std::size_t tries_ = 0;
+  std::size_t strict_ = 0;
   std::vector<std::uint32_t> ranked_;
   std::vector<std::int64_t> losses_;
   std::vector<std::int64_t> totals_;
@@ -210,8 +250,9 @@ class kind_counts {
   std::array<std::vector<std::int64_t>, prices> sums_;
   std::vector<std::int64_t> scratch_;
   std::vector<std::int64_t> scratch_sums_;
-  /// By rank and price.
-  std::vector<std::array<smallest_sums, prices>> extra_;
+  std::size_t seconds_ = 0;
+  /// By rank.
+  std::vector<rare_losses> extra_;
   std::vector<layer_counts> counts_;
   std::vector<std::uint32_t> numbers_;
 };

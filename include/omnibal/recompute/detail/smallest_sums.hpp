@@ -10,17 +10,23 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Numbers of which only the smallest few are sorted, as more of them are asked for.
+/// Numbers that are sorted when the first sum is asked for, from the order that they had before: the
+/// same numbers after a small change are sorted in nearly linear time.
 class smallest_sums {
  public:
-  void clear() {
-    values_.clear();
-    sums_.assign(1, 0);
+  /// Takes the numbers `value(index)` for all indices below `count`.
+  template <class Value>
+  void assign(std::uint32_t count, Value const& value) {
+    if (entries_.size() != count) {
+      entries_.clear();
+      for (std::uint32_t i = 0; i != count; ++i) entries_.push_back({0, i});
+    }
+    sums_.clear();
     least_ = 0;
-  }
-  void push(std::int64_t value) {
-    values_.push_back(value);
-    least_ += std::min<std::int64_t>(value, 0);
+    for (entry& one : entries_) {
+      one.value = value(one.index);
+      least_ += std::min<std::int64_t>(one.value, 0);
+    }
   }
 
   /// The least sum of any of the numbers, or of none.
@@ -28,23 +34,44 @@ class smallest_sums {
 
   /// Of the `count` smallest numbers. Precondition: there are as many.
   [[nodiscard]] std::int64_t sum(std::size_t count) {
-    if (count >= sums_.size()) sort_until(count);
+    if (sums_.empty()) sort();
     return sums_[count];
   }
 
  private:
-  void sort_until(std::size_t count) {
-    std::size_t const sorted = sums_.size() - 1;
-    std::size_t const wanted = std::min(values_.size(), std::max(count, 2 * sorted + 2));
-    auto const at = [&](std::size_t index) {
-      return values_.begin() + static_cast<std::ptrdiff_t>(index);
-    };
-    std::partial_sort(at(sorted), at(wanted), values_.end());
-    for (std::size_t i = sorted; i != wanted; ++i) sums_.push_back(sums_.back() + values_[i]);
+  struct entry {
+    std::int64_t value;
+    std::uint32_t index;
+  };
+
+  void sort() {
+    if (!insert_all()) {
+      std::sort(entries_.begin(), entries_.end(),
+                [](entry const& left, entry const& right) { return left.value < right.value; });
+    }
+    sums_.push_back(0);
+    for (entry const& one : entries_) sums_.push_back(sums_.back() + one.value);
   }
 
-  std::vector<std::int64_t> values_;
-  std::vector<std::int64_t> sums_{0};
+  /// Sorts by insertion; false where that takes too many moves.
+  [[nodiscard]] bool insert_all() {
+    std::size_t moves = 4 * entries_.size();
+    for (std::size_t i = 1; i < entries_.size(); ++i) {
+      entry const one = entries_[i];
+      std::size_t place = i;
+      for (; place != 0 && entries_[place - 1].value > one.value; --place) {
+        entries_[place] = entries_[place - 1];
+      }
+      entries_[place] = one;
+      if (i - place > moves) return false;
+      moves -= i - place;
+    }
+    return true;
+  }
+
+  std::vector<entry> entries_;
+  /// Empty until they are asked for.
+  std::vector<std::int64_t> sums_;
   std::int64_t least_ = 0;
 };
 

@@ -1,0 +1,147 @@
+#include "dataset.hpp"
+#include "synthetic.hpp"
+#include "temporary_directory.hpp"
+#include "vlm_exports.hpp"
+#include "vlm_scenarios.hpp"
+
+#include <omnibal/cost/presets.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using namespace examples;
+
+planned_scenario planned_for(omnibal::vision_language_model const& model,
+                             vlm_scenario const& scenario) {
+  return plan_scenario(synthetic_lengths(2048, 1), scenario, model, 1);
+}
+
+/// The letters of each stage, with `t*7` written out.
+std::vector<std::string> stages_of(std::string const& layout) {
+  std::vector<std::string> stages(1);
+  for (std::size_t i = 0; i != layout.size(); ++i) {
+    if (layout[i] == '|') {
+      stages.emplace_back();
+    } else if (layout[i] == '*') {
+      std::size_t digits = 0;
+      std::size_t const count = std::stoul(layout.substr(i + 1), &digits);
+      stages.back().append(count - 1, layout[i - 1]);
+      i += digits;
+    } else {
+      stages.back().push_back(layout[i]);
+    }
+  }
+  return stages;
+}
+
+std::vector<std::uint32_t> const& boundaries_of(planned_scenario const& planned) {
+  return planned.plan[omnibal::training_lever::memory].plan.boundaries;
+}
+
+std::string text_of(std::filesystem::path const& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+bool contains(std::string const& text, std::string const& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Embedding, layers and loss of the language models.
+constexpr std::size_t layers_20b = 48 + 2;
+constexpr std::size_t layers_34b = 60 + 2;
+
+void check_layout(planned_scenario const& planned, std::size_t layers) {
+  auto const megatron = export_to_megatron(planned);
+  INFO(megatron.layout + ": " + megatron.remark);
+  auto const stages = stages_of(megatron.layout);
+  std::string all;
+  for (auto const& stage : stages) all += stage;
+  std::string expected(layers, 't');
+  expected.front() = 'E';
+  expected.back() = 'L';
+  CHECK(all == expected);
+  REQUIRE(stages.size() < planned.machine.stages);
+  std::size_t const first = planned.machine.stages - stages.size();
+  CHECK(contains(megatron.remark, "on the stages from " + std::to_string(first) + " on"));
+
+  auto const& boundaries = boundaries_of(planned);
+  std::uint32_t const border = boundaries.back() - static_cast<std::uint32_t>(layers);
+  bool const has_cut = std::ranges::find(boundaries, border) != boundaries.end();
+  CHECK(contains(megatron.remark, "the last plan has none") == !has_cut);
+  if (!has_cut) return;
+  for (std::size_t s = 0; s != stages.size(); ++s) {
+    CHECK(stages[s].size() == boundaries[first + s + 1] - boundaries[first + s]);
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the layout for Megatron has the layers of the language model on the stages of the plan") {
+  for (std::size_t const stages : {std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
+    CAPTURE(stages);
+    vlm_scenario scenario{"stages"};
+    scenario.assumed.stages = stages;
+    scenario.assumed.memory_bytes = 640'000'000'000 / static_cast<std::int64_t>(stages);
+    check_layout(planned_for(omnibal::internvl_6_20b, scenario), layers_20b);
+    check_layout(planned_for(omnibal::internvl_6_34b, scenario), layers_34b);
+  }
+}
+
+TEST_CASE("the layout for Megatron has the cuts of a plan that cuts before the language model") {
+  auto planned = planned_for(omnibal::internvl_6_20b, {"as assumed"});
+  auto const last = static_cast<std::size_t>(omnibal::training_lever::memory);
+  auto& boundaries = planned.plan.levers[last].plan.boundaries;
+  auto const border = boundaries.back() - static_cast<std::uint32_t>(layers_20b);
+  boundaries = {0, border, border + 11, border + 30, boundaries.back()};
+  check_layout(planned, layers_20b);
+  CHECK(export_to_megatron(planned).layout == "Et*10|t*19|t*19L");
+}
+
+TEST_CASE("the file for Megatron is the line that is printed") {
+  temporary_directory const directory;
+  auto const planned = planned_for(omnibal::internvl_6_20b, {"as assumed"});
+  auto const megatron = export_to_megatron(planned);
+  write_plan_files("model", planned, megatron, directory.path());
+  CHECK(text_of(directory.path() / "model.megatron.txt") == megatron.layout + '\n');
+  check_layout(planned, layers_20b);
+}
+
+TEST_CASE(
+    "there is no layout for Megatron and no file where tower and language model share stages") {
+  temporary_directory const directory;
+  vlm_scenario scenario{"one stage"};
+  scenario.assumed.stages = 1;
+  scenario.assumed.memory_bytes = 2'000'000'000'000;
+  auto const planned = planned_for(omnibal::internvl_6_20b, scenario);
+  auto const megatron = export_to_megatron(planned);
+  CHECK(megatron.layout.empty());
+  CHECK(contains(megatron.remark, "no plan with a cut there fits the memory"));
+  write_plan_files("model", planned, megatron, directory.path());
+  CHECK(std::filesystem::exists(directory.path() / "model.plan.json"));
+  CHECK(!std::filesystem::exists(directory.path() / "model.megatron.txt"));
+}
+
+TEST_CASE("there is no layout for Megatron and no file where no plan fits the memory") {
+  temporary_directory const directory;
+  vlm_scenario scenario{"too little memory"};
+  scenario.assumed.memory_bytes = 20'000'000'000;
+  auto const planned = planned_for(omnibal::internvl_6_34b, scenario);
+  auto const megatron = export_to_megatron(planned);
+  CHECK(megatron.layout.empty());
+  CHECK(contains(megatron.remark, "no plan fits the memory"));
+  write_plan_files("model", planned, megatron, directory.path());
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
