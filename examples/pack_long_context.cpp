@@ -48,13 +48,12 @@ omnibal::language_profile llama_profile(std::int64_t ranks) {
 
 dataset load(long_context_options const& options) {
   if (options.inputs.empty()) {
-    return long_context_mix(options.synthetic_samples, options.seed);
+    return long_context_mix(options.mix, options.synthetic_samples, options.seed);
   }
   progress hidden(visibility::hidden);
   dataset data;
   for (auto const& path : options.inputs) {
-    read_lengths(path, input_format::detect, {options.image_field, options.token_field}, hidden,
-                 data);
+    read_lengths(path, input_format::detect, {"", options.token_field}, hidden, data);
   }
   return data;
 }
@@ -74,7 +73,7 @@ void print_levels(std::string const& rule, std::span<omnibal::packing_level cons
 }
 
 void print_plans(std::vector<long_context_plan> const& plans, std::int64_t ranks) {
-  table shown({"", "packs", "steps", "DBR", "ABR", "CR", "PR", "step, s", "epoch, GPU days",
+  table shown({"", "packs", "steps", "DBR", "ABR", "weighed", "CR", "PR", "step, s", "GPU days",
                "planned in, s"});
   for (long_context_plan const& plan : plans) {
     auto const steps = static_cast<double>(plan.step_count);
@@ -83,9 +82,26 @@ void print_plans(std::vector<long_context_plan> const& plans, std::int64_t ranks
                                            .gpus = static_cast<double>(ranks)});
     shown.add({plan.name, counted(plan.packed.groups.size()), counted(plan.step_count),
                fixed(plan.figures.data_balance, 4), fixed(plan.figures.attention_balance, 4),
-               fixed(plan.figures.communication_ratio, 3), fixed(plan.figures.pad_ratio, 4),
-               fixed(plan.epoch_seconds / steps, 2), fixed(days, 3),
-               fixed(plan.planning_seconds, 3)});
+               fixed(plan.weighed_attention_balance, 4), fixed(plan.figures.communication_ratio, 3),
+               fixed(plan.figures.pad_ratio, 4), fixed(plan.epoch_seconds / steps, 2),
+               fixed(days, 3), fixed(plan.planning_seconds, 3)});
+  }
+  shown.print(std::cout);
+}
+
+/// ABR of each level, with random steps and with balanced ones.
+void print_level_balance(long_context_plan const& plain, long_context_plan const& random,
+                         long_context_plan const& balanced) {
+  table shown({"ABR", "packs in a step", "steps", "random", "balanced"});
+  omnibal::packed_level const& longest = plain.packed.levels.front();
+  shown.add({"plain " + in_thousands(longest.setting.length),
+             counted(plain.schedules.front().ranks()), counted(plain.schedules.front().size()),
+             fixed(plain.level_attention_balance.front(), 4), ""});
+  for (std::size_t level = 0; level != random.schedules.size(); ++level) {
+    shown.add({in_thousands(random.packed.levels[level].setting.length),
+               counted(random.schedules[level].ranks()), counted(random.schedules[level].size()),
+               fixed(random.level_attention_balance[level], 4),
+               fixed(balanced.level_attention_balance[level], 4)});
   }
   shown.print(std::cout);
 }
@@ -123,6 +139,8 @@ void run(long_context_options const& options) {
   print_levels("least epoch time", least.levels);
   std::cout << '\n';
   print_plans(plans, options.ranks);
+  std::cout << '\n';
+  print_level_balance(plans[0], plans[1], plans[2]);
   if (options.svg.empty()) return;
   staged_files files;
   std::span<long_context_plan const> const ablation(plans.data(), 3);

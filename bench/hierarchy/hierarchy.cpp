@@ -104,15 +104,32 @@ void level_sampler(benchmark::State& state) {
                  [&] { return omnibal::level_sampler(data.packed, data.loads, {.ranks = 8}); });
 }
 
+omnibal::level_reading profile(omnibal::packing_level const& level) {
+  std::int64_t const tokens = level.length / level.sequence;
+  return {2'500'000 - tokens * (128 - 4 * level.checkpointed_layers),
+          tokens * (1000 + 8 * level.checkpointed_layers + (level.sequence > 1 ? 20 : 0))};
+}
+
 void select_levels(benchmark::State& state) {
   auto const lengths = lengths_with_tail(bench::size_of(state));
-  auto const profile = [](omnibal::packing_level const& level) -> omnibal::level_reading {
-    std::int64_t const tokens = level.length / level.sequence;
-    return {2'500'000 - tokens * (128 - 4 * level.checkpointed_layers),
-            tokens * (1000 + 8 * level.checkpointed_layers + (level.sequence > 1 ? 20 : 0))};
-  };
   bench::compare(state, plain_packing(lengths),
                  [&] { return omnibal::select_levels(profile, {.layers = 32}, lengths); });
+}
+
+/// All of an epoch: levels selected, samples packed and filled in, packs sorted and scheduled.
+void hierarchy_epoch(benchmark::State& state) {
+  auto const lengths = lengths_with_tail(bench::size_of(state));
+  bench::compare(state, plain_packing(lengths), [&] {
+    auto const found = omnibal::select_levels(profile, {.layers = 32}, lengths);
+    auto const packed = omnibal::hierarchical(lengths, std::identity{}, found.levels);
+    auto const loads = omnibal::group_loads(packed.groups, lengths, square);
+    return omnibal::level_steps(packed, loads, 8, {.tolerance = 0.002});
+  });
+  state.counters["seconds_per_million"] = 1e-3 * state.counters["ns_per_item"];
+  if (bench::size_of(state) < 100'000) return;
+  bench::make_promises(state, {{"select, pack, fill, sort and schedule: seconds for a million, " +
+                                    std::to_string(state.range(0)) + " samples",
+                                "seconds_per_million", 1.0}});
 }
 
 void level_sizes(benchmark::internal::Benchmark* made) {
@@ -123,5 +140,6 @@ void level_sizes(benchmark::internal::Benchmark* made) {
 BENCHMARK(hierarchical)->Apply(level_sizes);
 BENCHMARK(level_sampler)->Apply(level_sizes);
 BENCHMARK(select_levels)->Apply(level_sizes);
+BENCHMARK(hierarchy_epoch)->Apply(level_sizes);
 
 }  // namespace

@@ -3,6 +3,8 @@
 /// \file
 /// The command line of pack_long_context.
 
+#include "long_context_mix.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -15,7 +17,7 @@ namespace examples {
 struct long_context_options {
   std::vector<std::filesystem::path> inputs;
   std::string token_field = "token_num";
-  std::string image_field = "vit_num";
+  length_mix mix = length_mix::two_sources;
   std::size_t synthetic_samples = 100'000;
   std::uint64_t seed = 1024;
   std::int64_t ranks = 32;

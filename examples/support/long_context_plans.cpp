@@ -42,7 +42,7 @@ std::vector<omnibal::steps> schedule(plan_rule const& rule, dataset const& data,
                               {.seed = seed, .tolerance = tolerance});
 }
 
-/// Adds the time and the waiting of the steps of one level.
+/// Adds the times and the waiting of the steps of the levels.
 class level_clock {
  public:
   level_clock(dataset const& data, omnibal::language_profile const& profile,
@@ -53,6 +53,7 @@ class level_clock {
     omnibal::packing_level const& setting = plan_.packed.levels[level].setting;
     omnibal::steps const& schedule = plan_.schedules[level];
     std::vector<std::int64_t> squares(schedule.ranks());
+    double level_waiting = 0;
     for (std::size_t step = 0; step != schedule.size(); ++step) {
       std::int64_t longest = 0;
       for (std::size_t pack = 0; pack != schedule.ranks(); ++pack) {
@@ -64,9 +65,23 @@ class level_clock {
         }
       }
       plan_.epoch_seconds += 1e-9 * static_cast<double>(longest);
-      plan_.waiting.push_back(omnibal::dist_ratio(squares));
+      double const waiting = omnibal::dist_ratio(squares);
+      // Of each of the ranks that share a pack.
+      double const time = static_cast<double>(*std::max_element(squares.begin(), squares.end())) /
+                          static_cast<double>(setting.sequence);
+      attention_time_ += time;
+      attention_waiting_ += waiting * time;
+      level_waiting += waiting;
+      plan_.waiting.push_back(waiting);
     }
+    auto const steps = static_cast<double>(schedule.size());
+    plan_.level_attention_balance.push_back(steps == 0 ? 0 : level_waiting / steps);
     plan_.step_count += schedule.size();
+  }
+
+  /// The share of all time of attention for which ranks wait.
+  [[nodiscard]] double weighed_attention_balance() const {
+    return attention_time_ == 0 ? 0 : attention_waiting_ / attention_time_;
   }
 
  private:
@@ -84,6 +99,8 @@ class level_clock {
   dataset const& data_;
   omnibal::language_profile const& profile_;
   long_context_plan& plan_;
+  double attention_time_ = 0;
+  double attention_waiting_ = 0;
 };
 
 }  // namespace
@@ -101,6 +118,7 @@ long_context_plan make_plan(plan_rule const& rule, dataset const& data,
   plan.figures = omnibal::level_metrics(plan.packed, plan.schedules, data.samples, &sample::tokens);
   level_clock clock(data, profile, plan);
   for (std::size_t level = 0; level != rule.levels.size(); ++level) clock.run(level);
+  plan.weighed_attention_balance = clock.weighed_attention_balance();
   return plan;
 }
 

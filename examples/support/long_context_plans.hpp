@@ -45,6 +45,10 @@ struct long_context_plan {
   /// One schedule for each level.
   std::vector<omnibal::steps> schedules;
   omnibal::level_figures figures;
+  /// ABR with every step weighed by its time of attention: the waiting of all steps over their time.
+  double weighed_attention_balance = 0;
+  /// ABR of each level.
+  std::vector<double> level_attention_balance;
   std::size_t step_count = 0;
   /// Of all steps, each as long as its slowest pack.
   double epoch_seconds = 0;

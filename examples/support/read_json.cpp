@@ -106,12 +106,13 @@ void take_count(position const& where, std::string_view field, json::value value
 sample read_record(position const& where, json::object object, field_names const& fields) {
   std::optional<std::int64_t> images;
   std::optional<std::int64_t> tokens;
+  if (fields.images.empty()) images = 0;
   for (auto item : object) {
     json::field field;
     check(where, std::move(item).get(field));
     std::string_view key;
     check(where, field.unescaped_key().get(key));
-    if (key == fields.images) {
+    if (!fields.images.empty() && key == fields.images) {
       take_count(where, key, field.value(), images);
     } else if (key == fields.tokens) {
       take_count(where, key, field.value(), tokens);

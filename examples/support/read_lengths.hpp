@@ -26,6 +26,7 @@ enum class input_format {
 
 /// The fields, or columns, that hold the counts. Others are ignored.
 struct field_names {
+  /// Empty: no field; no sample has images.
   std::string images = "vit_num";
   std::string tokens = "token_num";
 };

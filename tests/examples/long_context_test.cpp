@@ -7,6 +7,7 @@
 #include <omnibal/hierarchy/language_profile.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -46,58 +47,105 @@ std::vector<long_context_plan> ablation(dataset const& data, std::int64_t ranks)
   return plans;
 }
 
-constexpr std::uint32_t sum_of_shares() {
+template <std::size_t N>
+constexpr std::uint32_t sum_of_shares(std::array<length_octave, N> const& octaves) {
   std::uint32_t sum = 0;
-  for (length_octave const& octave : long_context_octaves) sum += octave.share;
+  for (length_octave const& octave : octaves) sum += octave.share;
   return sum;
 }
-static_assert(sum_of_shares() == 10'000);
+static_assert(sum_of_shares(two_source_octaves) == 10'000);
+static_assert(sum_of_shares(broad_octaves) == 10'000);
+
+std::int64_t tokens_of(dataset const& data, std::int64_t from, std::int64_t below) {
+  std::int64_t sum = 0;
+  for (sample const& one : data.samples)
+    sum += one.tokens >= from && one.tokens < below ? one.tokens : 0;
+  return sum;
+}
 
 }  // namespace
 
-TEST_CASE("the long-context mix has its shares and is the same everywhere") {
-  dataset const data = long_context_mix(100'000, 1024);
-  REQUIRE(data.samples.size() == 100'000);
-  std::int64_t tokens = 0;
-  std::int64_t long_tokens = 0;
-  for (sample const& one : data.samples) {
-    tokens += one.tokens;
-    if (one.tokens > 16384) long_tokens += one.tokens;
-    REQUIRE(one.tokens >= 64);
-    REQUIRE(one.tokens < 131072);
-  }
-  CHECK(tokens == 131'852'640);
-  CHECK(long_tokens == 20'142'970);
+TEST_CASE("the long-context mixes have their shares and are the same everywhere") {
+  constexpr std::int64_t all = 131'072;
+  dataset const broad = long_context_mix(length_mix::broad, 100'000, 1024);
+  CHECK(broad.samples.size() == 100'000);
+  CHECK(tokens_of(broad, 64, all) == 131'852'640);
+  CHECK(tokens_of(broad, 16'385, all) == 20'142'970);
+  dataset const data = long_context_mix(length_mix::two_sources, 100'000, 1024);
+  CHECK(data.samples.size() == 100'000);
+  CHECK(tokens_of(data, 16, all) == 87'626'916);
+  // Conversations of 714 tokens in the mean; few documents below 4096 beside them.
+  double const short_tokens = static_cast<double>(tokens_of(data, 16, 4096));
+  CHECK(short_tokens / (100'000 - 5 * 80) == Approx(714).epsilon(0.01));
+  CHECK(static_cast<double>(tokens_of(data, 4096, all)) / (5 * 80) == Approx(38'100).epsilon(0.1));
   // Seeds make other samples, a larger number only more.
-  CHECK(long_context_mix(100'000, 1025).samples != data.samples);
-  dataset const few = long_context_mix(10, 1024);
+  CHECK(long_context_mix(length_mix::two_sources, 100'000, 1025).samples != data.samples);
+  dataset const few = long_context_mix(length_mix::two_sources, 10, 1024);
   CHECK(std::equal(few.samples.begin(), few.samples.end(), data.samples.begin()));
 }
 
-TEST_CASE("hierarchy and balance each shorten the epoch of the mix") {
-  auto const plans = ablation(long_context_mix(100'000, 1024), 32);
-  CHECK(plans[1].epoch_seconds < 0.95 * plans[0].epoch_seconds);
-  CHECK(plans[2].epoch_seconds < 0.95 * plans[1].epoch_seconds);
-  CHECK(plans[0].figures.communication_ratio == 1.0);
-  CHECK(plans[1].figures.communication_ratio < 0.2);
-  CHECK(plans[0].figures.attention_balance > 0.4);
-  CHECK(plans[2].figures.attention_balance < 0.02);
-  CHECK(plans[3].packed.groups.size() <= plans[2].packed.groups.size());
+TEST_CASE("hierarchy and balance each shorten the epoch and the waiting of both mixes") {
+  for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
+    auto const plans = ablation(long_context_mix(mix, 100'000, 1024), 32);
+    CHECK(plans[1].epoch_seconds < 0.95 * plans[0].epoch_seconds);
+    CHECK(plans[2].epoch_seconds < 0.95 * plans[1].epoch_seconds);
+    CHECK(plans[1].weighed_attention_balance < 0.8 * plans[0].weighed_attention_balance);
+    CHECK(plans[2].weighed_attention_balance < 0.1 * plans[1].weighed_attention_balance);
+    CHECK(plans[0].figures.communication_ratio == 1.0);
+    CHECK(plans[1].figures.communication_ratio < 0.2);
+    CHECK(plans[0].figures.attention_balance > 0.4);
+    CHECK(plans[2].figures.attention_balance < 0.02);
+    CHECK(plans[3].packed.groups.size() <= plans[2].packed.groups.size());
+  }
+}
+
+TEST_CASE("conversations and documents have the paper's order of attention balance") {
+  for (std::uint64_t const seed : {1024u, 7u, 8u}) {
+    auto const plans = ablation(long_context_mix(length_mix::two_sources, 100'000, seed), 32);
+    CHECK(plans[1].figures.attention_balance < plans[0].figures.attention_balance);
+    CHECK(plans[2].figures.attention_balance < 0.1 * plans[1].figures.attention_balance);
+    CHECK(plans[1].figures.communication_ratio == Approx(0.173).epsilon(0.15));
+  }
 }
 
 TEST_CASE("attention is even on eight ranks, the last partial steps included") {
-  auto const plans = ablation(long_context_mix(100'000, 1024), 8);
-  CHECK(plans[2].figures.attention_balance <= 0.005);
-  CHECK(plans[3].figures.attention_balance <= 0.005);
-  CHECK(plans[3].waiting.size() == plans[3].step_count);
-  double const sum = std::accumulate(plans[3].waiting.begin(), plans[3].waiting.end(), 0.0);
-  CHECK(sum / static_cast<double>(plans[3].step_count) ==
-        Approx(plans[3].figures.attention_balance));
+  for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
+    auto const plans = ablation(long_context_mix(mix, 100'000, 1024), 8);
+    CHECK(plans[2].figures.attention_balance <= 0.005);
+    CHECK(plans[3].figures.attention_balance <= 0.005);
+    CHECK(plans[3].waiting.size() == plans[3].step_count);
+    double const sum = std::accumulate(plans[3].waiting.begin(), plans[3].waiting.end(), 0.0);
+    CHECK(sum / static_cast<double>(plans[3].step_count) ==
+          Approx(plans[3].figures.attention_balance));
+  }
+}
+
+TEST_CASE("waiting weighed by time, and that of each level, are those of their definitions") {
+  // Seven documents of 8K and one of 16K, for eight ranks; one of 128K for all of them.
+  dataset const data{{{0, 8192},
+                      {0, 8192},
+                      {0, 8192},
+                      {0, 8192},
+                      {0, 8192},
+                      {0, 8192},
+                      {0, 8192},
+                      {0, 16384},
+                      {0, 131072}},
+                     {}};
+  auto const plan = make_plan({"", two_levels, pack_kind::best_fit, step_order::by_attention}, data,
+                              llama_profile(8), 1);
+  REQUIRE(plan.level_attention_balance.size() == 2);
+  REQUIRE(plan.step_count == 2);
+  // In units of 4096^2: packs of 16, 8, 8, 8 and 4 and three idle ranks, then 1024 on 8 ranks.
+  double const first = 1 - 44.0 / 8 / 16;
+  CHECK(plan.level_attention_balance[0] == Approx(first));
+  CHECK(plan.level_attention_balance[1] == 0.0);
+  CHECK(plan.weighed_attention_balance == Approx(first * 16 / (16 + 1024.0 / 8)));
 }
 
 TEST_CASE("the picture of the levels is well formed and the same for equal input") {
   for (std::size_t const count : {std::size_t{1}, std::size_t{3000}}) {
-    dataset const data = long_context_mix(count, 5);
+    dataset const data = long_context_mix(length_mix::two_sources, count, 5);
     auto const plans = ablation(data, 8);
     std::ostringstream first;
     std::ostringstream second;

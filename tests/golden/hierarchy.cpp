@@ -6,6 +6,7 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
+#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/hierarchical.hpp>
@@ -33,6 +34,7 @@ void print_levels(std::size_t count) {
   test::fnv1a packs;
   test::fnv1a steps;
   test::fnv1a ranks;
+  test::fnv1a carrying;
   for (auto const& set : test::small_sets<1>(count, count)) {
     auto const packed = omnibal::hierarchical(set.samples, std::identity{}, levels);
     packs.add(digest_of(packed.groups.offsets()));
@@ -53,11 +55,16 @@ void print_levels(std::size_t count) {
     omnibal::level_sampler resumed(packed, loads, {.ranks = 4, .rank = 3}, options,
                                    sampler.state());
     while (resumed.epoch() < 2) ranks.add(digest_of(resumed.next().groups));
+    omnibal::level_sampler carry(packed, loads, {.ranks = 8, .rank = 1},
+                                 {.seed = count, .remainder = omnibal::remainder_policy::carry});
+    while (carry.epoch() < 3) carrying.add(digest_of(carry.next().groups));
+    carrying.add(carry.state().carried);
   }
   std::string const suffix = ", " + std::to_string(count) + " samples";
   print("hierarchical" + suffix, packs.value());
   print("level_steps" + suffix, steps.value());
   print("level_sampler" + suffix, ranks.value());
+  print("level_sampler with carry" + suffix, carrying.value());
 }
 
 /// The levels of Llama 3 8B by both rules, and the times that they follow from.

@@ -284,6 +284,29 @@ TEST_CASE("Llama 3 8B on 80 GB trains with 16K and 128K on one and eight ranks")
   CHECK(result.levels[1].sequence == 8);
 }
 
+TEST_CASE("without a time that every pack costs 8K is as good as 16K and becomes a level") {
+  auto profile = llama_profile();
+  profile.pack_overhead_nanoseconds = 0;
+  auto const lengths_of = [](level_selection const& found) {
+    std::vector<std::int64_t> lengths;
+    for (packing_level const& level : found.levels) lengths.push_back(level.length);
+    return lengths;
+  };
+  level_search const search{.layers = 32, .reserve_bytes = 4'000'000'000};
+  auto const none = select_levels(profile, search);
+  CHECK(lengths_of(none) == std::vector<std::int64_t>{8192, 16384, 131072});
+  CHECK(none.levels[0].checkpointed_layers == 0);
+  // What is gained by 16K is 352 against 358 microseconds for a token.
+  auto const per_token = [](timed_level const& of) {
+    return static_cast<double>(of.nanoseconds * of.setting.sequence) /
+           static_cast<double>(of.setting.length);
+  };
+  auto const with = select_levels(llama_profile(), search);
+  REQUIRE(with.fastest.size() == 5);
+  CHECK(per_token(with.fastest[1]) < 0.99 * per_token(with.fastest[0]));
+  CHECK(per_token(none.fastest[1]) > per_token(none.fastest[0]));
+}
+
 TEST_CASE("searches that make no sense are errors") {
   auto const with = [](auto const& change) {
     level_search search = small_search();
@@ -349,4 +372,7 @@ TEST_CASE("samples above all lengths do not count, and none need the shortest le
   CHECK(of({}) == std::vector<packing_level>{{25, 1, 0}});
   CHECK(of({5000}) == of({}));
   CHECK(of({10, 5000}) == of({10}));
+  auto const found =
+      select_levels(linear_profile{.memory = 100'000}, small_search(), std::vector{10, 801, 5000});
+  CHECK(found.oversized == 2);
 }

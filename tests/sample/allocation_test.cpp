@@ -1,7 +1,10 @@
 #include "allocations.hpp"
 
 #include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/hierarchy/hierarchical.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
+#include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
@@ -40,5 +43,28 @@ TEST_CASE("a training loop allocates nothing within an epoch") {
             sum += resumed.step();
           }
         }) == 0);
+  CHECK(sum != 0);
+}
+
+TEST_CASE("a level sampler allocates nothing within an epoch") {
+  using omnibal::remainder_policy;
+  std::vector<std::int64_t> lengths(1000);
+  std::iota(lengths.begin(), lengths.end(), 1);
+  std::vector<omnibal::packing_level> const levels{{.length = 600},
+                                                   {.length = 1000, .sequence = 4}};
+  auto const packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+  std::vector<std::int64_t> const loads(packed.groups.size(), 1);
+  std::uint64_t sum = 0;
+  for (auto const policy :
+       {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
+    omnibal::level_sampler sampler(packed, loads, {.ranks = 8, .rank = 3}, {.remainder = policy});
+    CHECK(test::allocations_of([&] {
+            while (!sampler.done()) {
+              for (std::uint32_t const group : sampler.next().groups) sum += group;
+              sum += sampler.state().segments[0].step_count;
+            }
+          }) == 0);
+    CHECK(test::allocations_of([&] { sum += sampler.next().level + 1; }) != 0);
+  }
   CHECK(sum != 0);
 }

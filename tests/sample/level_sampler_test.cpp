@@ -167,6 +167,59 @@ TEST_CASE("an epoch runs every pack once, one level in each step") {
   }
 }
 
+TEST_CASE("with carry every rank is busy, and what is left over runs in the next epoch") {
+  for (std::size_t const samples : {1u, 60u, 500u, 2000u}) {
+    packed_data const data(samples);
+    for (std::size_t const ranks : {4u, 8u, 12u}) {
+      fleet all(data, ranks, {.seed = samples, .remainder = remainder_policy::carry});
+      std::vector<int> runs(data.loads.size(), 0);
+      for (int epoch = 1; epoch != 9; ++epoch) {
+        do {
+          auto const step = all.next(runs);
+          auto const& level = data.packed.levels[step[0].level];
+          // A level with fewer packs than a step never fills one.
+          if (level.group_count * static_cast<std::size_t>(level.setting.sequence) < ranks)
+            continue;
+          for (rank_step const& mine : step) {
+            REQUIRE(mine.groups.size() == 1);
+            REQUIRE_FALSE(mine.is_repeat);
+          }
+        } while (!all.done());
+        auto const behind =
+            static_cast<std::uint64_t>(std::count(runs.begin(), runs.end(), epoch - 1));
+        REQUIRE(behind == all.first().left_over());
+        REQUIRE(static_cast<std::uint64_t>(std::count(runs.begin(), runs.end(), epoch)) + behind ==
+                runs.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("with carry and other ranks no pack falls behind by more than one run") {
+  packed_data const data(300);
+  level_sampler_options const options{.seed = 6, .remainder = remainder_policy::carry};
+  for (int change = 0; change != 12; ++change) {
+    fleet all(data, 8, options);
+    std::vector<int> runs(data.loads.size(), 0);
+    for (int step = 0; step != 3 * change; ++step) all.next(runs);
+    while (all.first().epoch() == 0 && !all.done()) all.next(runs);
+    for (int step = 0; step != change; ++step) all.next(runs);
+    for (std::size_t const ranks : {16u, 4u, 12u}) {
+      fleet other(data, ranks, options, all.state());
+      REQUIRE(other.state() == all.state());
+      for (int step = 0; step != 2; ++step) other.next(runs);
+      all = other;
+    }
+    while (!all.done()) all.next(runs);
+    int const epochs = static_cast<int>(all.first().epoch()) + 1;
+    auto const behind =
+        static_cast<std::uint64_t>(std::count(runs.begin(), runs.end(), epochs - 1));
+    REQUIRE(behind == all.first().left_over());
+    REQUIRE(static_cast<std::size_t>(std::count(runs.begin(), runs.end(), epochs)) + behind ==
+            runs.size());
+  }
+}
+
 TEST_CASE("levels take turns evenly") {
   packed_data const data(3000);
   fleet all(data, 4, {});
@@ -229,7 +282,8 @@ TEST_CASE("short first steps go on where the ranks change") {
 
 TEST_CASE("a level sampler resumes exactly at every step") {
   packed_data const data(160);
-  for (auto const policy : {remainder_policy::short_step, remainder_policy::repeat}) {
+  for (auto const policy :
+       {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
     for (std::size_t const ranks : {4u, 8u}) {
       level_sampler_options const options{.seed = 3, .remainder = policy, .short_first_steps = 5};
       fleet all(data, ranks, options);
@@ -357,8 +411,6 @@ TEST_CASE("bad arguments of a level sampler are errors") {
         "omnibal::level_sampler: shard.rank is 4, but there are 4 ranks");
   CHECK(error_of(data, {.ranks = 6}) ==
         "omnibal::level_sampler: levels[2].sequence is 4, must be a divisor of the 6 ranks");
-  CHECK(error_of(data, {.ranks = 4}, {.remainder = remainder_policy::carry}) ==
-        "omnibal::level_sampler: options.remainder is carry, must be short_step or repeat");
   packed_data few = data;
   few.loads.pop_back();
   CHECK(error_of(few, {.ranks = 4}) ==
@@ -392,6 +444,21 @@ TEST_CASE("states of other data, options or samplers are errors") {
   sampler_state bad = all.state();
   bad.carried = 2;
   CHECK(error_with(data, options, bad) == "omnibal::level_sampler: state.carried is 2, must be 0");
+  level_sampler_options const carrying{.seed = 7, .remainder = remainder_policy::carry};
+  fleet carry(data, 4, carrying);
+  while (carry.state().epoch == 0) carry.next();
+  REQUIRE(carry.state().carried != 0);
+  CHECK(error_with(data, carrying, carry.state()) == "no error");
+  bad = carry.state();
+  bad.carried = ~std::uint64_t{0};
+  CHECK(error_with(data, carrying, bad) ==
+        "omnibal::level_sampler: state.carried is 18446744073709551615 in epoch 1, which these "
+        "levels cannot have left over");
+  bad = fleet(data, 4, carrying).state();
+  bad.carried = 1;
+  CHECK(error_with(data, carrying, bad) ==
+        "omnibal::level_sampler: state.carried is 1 in epoch 0, which these levels cannot have "
+        "left over");
   bad = all.state();
   bad.segments[0].batch = 2;
   CHECK(error_with(data, options, bad) ==
@@ -404,4 +471,26 @@ TEST_CASE("states of other data, options or samplers are errors") {
               .starts_with("omnibal::level_sampler: state.segments has 1000 steps of " +
                            std::to_string(ranks) + " ranks where the epoch has "));
   }
+}
+
+TEST_CASE("levels that could leave over more than a state can say are an error") {
+  // 2^20 packs in each of three levels, and at least 2^4 in the fourth.
+  auto const error_with = [](std::uint32_t last) {
+    level_packing packed;
+    std::uint32_t groups = 0;
+    for (std::uint32_t const count : {1u << 20, 1u << 20, 1u << 20, last}) {
+      std::int64_t const length = static_cast<std::int64_t>(packed.levels.size()) + 1;
+      packed.levels.push_back({{.length = length}, groups, count, 0});
+      groups += count;
+    }
+    packed.groups = omnibal::grouping(std::vector<std::uint32_t>(groups + 1, 0), {});
+    level_sampler_options const options{.remainder = remainder_policy::carry};
+    return test::error_text<std::invalid_argument>([&] {
+      level_sampler(packed, std::vector<std::uint8_t>(groups, 1), shard{8, 1}, options);
+    });
+  };
+  CHECK(error_with(15) == "no error");
+  CHECK(error_with(17) ==
+        "omnibal::level_sampler: options.remainder is carry, but what 4 levels with so many "
+        "groups leave over fits no state");
 }

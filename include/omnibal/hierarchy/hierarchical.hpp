@@ -37,9 +37,16 @@ enum class pack_order {
   as_packed,
 };
 
+/// What becomes of samples that are longer than the last level.
+enum class oversize_policy {
+  list,   ///< they are in no pack, and `level_packing::oversized` has them
+  reject  ///< the first of them is an error
+};
+
 struct hierarchical_options {
   level_fill fill = level_fill::greedy;
   pack_order order = pack_order::by_attention;
+  oversize_policy oversized = oversize_policy::list;
 };
 
 struct hierarchical_fn {
@@ -50,7 +57,8 @@ struct hierarchical_fn {
   ///
   /// The packs of a level are sorted by the sum of the squares of their samples' lengths, the work
   /// of attention, so that consecutive packs are a global batch of even work; `level_steps` and
-  /// `level_sampler` make steps of them. Samples that are longer than the last level are listed.
+  /// `level_sampler` make steps of them. Samples that are longer than the last level are listed, or
+  /// an error where `options.oversized` says so.
   ///
   /// `demand` gives the tokens of a sample, in integers. `levels` are `packing_level`s or lengths,
   /// ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be any packer.
@@ -58,9 +66,10 @@ struct hierarchical_fn {
   /// Complexity: the packer, at most twice for each sample, and a binary search for each sample that
   /// moves. Memory: 48 bytes per sample and the packer's, result included. Determinism: portable
   /// where the packer is. Errors: `std::invalid_argument` for no levels, lengths that are not
-  /// positive, not increasing or above `longest_level`, a negative demand, and a packer that loses
-  /// or doubles samples or exceeds a length; `std::length_error` above 2^32 - 1 samples; those of
-  /// the packer. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// positive, not increasing or above `longest_level`, a negative demand, one above the last level
+  /// that is to be rejected, and a packer that loses or doubles samples or exceeds a length;
+  /// `std::length_error` above 2^32 - 1 samples; those of the packer. Source: Yao et
+  /// al., "Hierarchical balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
     requires detail::token_samples<Samples, Demand>
@@ -70,6 +79,13 @@ struct hierarchical_fn {
     auto const settings = detail::checked_levels(name, levels);
     auto const lengths = detail::measured_lengths(name, samples, demand);
     grouping const members = detail::level_members(settings, lengths);
+    if (options.oversized == oversize_policy::reject && !members[settings.size()].empty()) {
+      std::uint32_t const first = members[settings.size()].front();
+      detail::throw_invalid(name, "demand[" + detail::to_text(first) + "] is " +
+                                      detail::to_text(lengths[first]) +
+                                      ", must be at most the length of the last level, " +
+                                      detail::to_text(settings.back().length));
+    }
     bool const fills = options.fill == level_fill::greedy && settings.size() > 1;
     detail::donor_pool donors(fills ? std::span(lengths) : std::span<std::int64_t const>());
 

@@ -74,6 +74,8 @@ struct level_selection {
   std::int64_t missing_bytes = 0;
   /// The estimated time of an epoch; 0 where no samples were given.
   std::int64_t epoch_nanoseconds = 0;
+  /// The number of samples above all lengths that were searched, which no level will hold.
+  std::uint64_t oversized = 0;
 };
 
 }  // namespace omnibal::inline v0

@@ -38,8 +38,8 @@ struct select_levels_fn {
   /// Complexity: three readings for each length and degree, one more for each layer by which memory
   /// is not linear. Memory: one element per length. Determinism: portable for a profile that is.
   /// Errors: `std::invalid_argument` for lengths or degrees that are not positive and ascending, for
-  /// no layers, and for a profile with a time that is not positive or without a gain of memory from
-  /// checkpointing where it is needed; whatever `profile` throws. Source: Yao et al., "Hierarchical
+  /// no layers, and for a profile with a time that is not positive or with less memory where more is
+  /// checkpointed and none fits; whatever `profile` throws. Source: Yao et al., "Hierarchical
   /// balance packing", NeurIPS 2025.
   template <level_profile Profile>
   [[nodiscard]] level_selection operator()(Profile const& profile,
@@ -66,8 +66,8 @@ struct select_levels_fn {
   /// The levels with the least estimated time of an epoch of these samples, of all subsets of
   /// `search.lengths`. A level takes the samples that are longer than the level before it; its packs
   /// are counted by their tokens and by the samples above half of its length, its steps by
-  /// `search.ranks`, each with the time of a full pack. Samples that exceed all lengths are not
-  /// counted. Of equal times the fewest levels win.
+  /// `search.ranks`, each with the time of a full pack. Samples that exceed all lengths only
+  /// count in `oversized`. Of equal times the fewest levels win.
   ///
   /// The times are those of the profile's packs, whatever documents it packs: one that knows the
   /// data packs documents of the lengths that the level will see.
@@ -86,6 +86,7 @@ struct select_levels_fn {
     detail::length_census const census(name, lengths, search.lengths);
     detail::level_probe probe(name, profile, search);
     level_selection result = probe_lengths(probe, search, census.longest());
+    result.oversized = census.beyond();
     if (result.status != level_status::ok) return result;
     std::int64_t const ranks = search.ranks == 0 ? search.degrees.back() : search.ranks;
     auto const estimate = detail::least_epoch(result.fastest, census, ranks);

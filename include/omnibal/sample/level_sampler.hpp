@@ -12,13 +12,15 @@
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/sample/detail/epoch_progress.hpp>
-#include <omnibal/sample/detail/level_turns.hpp>
+#include <omnibal/sample/detail/level_carry.hpp>
+#include <omnibal/sample/detail/level_epoch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/shard.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <ranges>
 #include <span>
 #include <string_view>
@@ -32,7 +34,7 @@ struct level_sampler_options {
   std::uint64_t epoch = 0;
   /// How uneven the loads of a step may be; see `schedule_options`.
   double tolerance = 0.002;
-  /// `short_step` or `repeat`, for the last step of each level.
+  /// For the last step of each level.
   remainder_policy remainder = remainder_policy::short_step;
   /// So many steps of epoch 0, the first ones, take packs of the first level only, as long as there
   /// are any.
@@ -52,23 +54,29 @@ struct level_step {
 /// [k * sequence, (k + 1) * sequence) share pack k; the packs of a step have even loads, as
 /// `level_steps` makes them, and most of them meet others in the next epoch.
 ///
+/// With `remainder_policy::carry` the packs of a level that do not fill a step of it, the last of a
+/// random order of the epoch, run once more than the others in the next epoch, so that a last step
+/// is short only where a level has fewer packs than a step or where the ranks changed within the
+/// epoch. The packs must be the same in every epoch then.
+///
 /// Resumes from its state after any step, also with another number of ranks: what has run stays
 /// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those of
 /// the epoch so far are made again. All ranks must be given the same arguments but for their rank.
 ///
 /// Complexity: the constructor and the first step of an epoch make a schedule, the constructor one
 /// more for each change of the ranks since the epoch began; all else is constant time. Memory: the
-/// loads and 12 bytes for each step; while a schedule is made that of `schedule_steps`. Only the
-/// constructor and the first step of an epoch allocate. Determinism: portable for integers. Source:
-/// Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+/// loads and 12 bytes for each step; while a schedule is made that of `schedule_steps`, and 13 bytes
+/// and a load per group. Only the constructor and the first step of an epoch allocate. Determinism:
+/// portable for integers. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
 template <amount Load>
 class level_sampler {
  public:
   /// At the begin of epoch `options.epoch`. `loads` has a weight or resources for each group
   /// of `packed`, such as its sum of squares; both are copied. Errors: `std::invalid_argument` for
   /// no ranks, more than `most_ranks`, a rank that is not below their number, a degree that does
-  /// not divide it, another number of loads than groups and a policy that carries groups; those of
-  /// `schedule_steps`.
+  /// not divide it, another number of loads than groups, a load that is negative or not finite, and
+  /// levels with so many groups that no state can say how many each carries (more than three of 2^20
+  /// and more); those of `schedule_steps`.
   template <detail::loads_as<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options = {})
@@ -97,7 +105,7 @@ class level_sampler {
     if (loads_.empty()) detail::throw_invalid("level_sampler::next", "there are no groups");
     if (done()) {
       detail::epoch_progress next_epoch = progress_;
-      next_epoch.start_next_epoch(0);
+      next_epoch.start_next_epoch(carry_.joined(left_over_));
       plan(next_epoch);
     }
     std::uint64_t const run = progress_.present().step_count;
@@ -126,7 +134,13 @@ class level_sampler {
   /// The number of steps of the epoch, those that ran with other ranks included.
   [[nodiscard]] std::uint64_t step_count() const { return progress_.first_step() + mine_.size(); }
 
-  /// What a checkpoint must hold; the same on all ranks.
+  /// The number of groups that this epoch leaves for the next one.
+  [[nodiscard]] std::uint64_t left_over() const {
+    return std::accumulate(left_over_.begin(), left_over_.end(), std::uint64_t{0});
+  }
+
+  /// What a checkpoint must hold; the same on all ranks. Its `carried` stands for the numbers of
+  /// groups of all levels.
   [[nodiscard]] sampler_state state() const { return progress_.state(); }
 
  private:
@@ -144,12 +158,11 @@ class level_sampler {
   level_sampler(own_data data, shard const& place, level_sampler_options const& options)
       : levels_(std::move(data.levels)),
         loads_(std::move(data.loads)),
+        carry_(levels_),
         place_(place),
         options_(options),
         progress_(name, {}, detail::segment_of(name, place, 1)) {
-    if (options.remainder == remainder_policy::carry) {
-      detail::throw_invalid(name, "options.remainder is carry, must be short_step or repeat");
-    }
+    if (options.remainder == remainder_policy::carry) carry_.check_room(name);
     progress_ = detail::epoch_progress(
         name, {.seed = options.seed, .epoch = options.epoch, .digest = digest()},
         progress_.present());
@@ -172,8 +185,8 @@ class level_sampler {
     return result.value();
   }
 
-  static void check_state(sampler_state const& state) {
-    if (state.carried != 0) {
+  void check_state(sampler_state const& state) const {
+    if (state.carried != 0 && options_.remainder != remainder_policy::carry) {
       detail::throw_invalid(name,
                             "state.carried is " + detail::to_text(state.carried) + ", must be 0");
     }
@@ -187,83 +200,42 @@ class level_sampler {
   /// Goes to an epoch: makes its schedules, one for each change of the ranks, and keeps what this
   /// rank has of the last.
   void plan(detail::epoch_progress const& progress) {
-    std::vector<std::uint8_t> has_run(loads_.size(), 0);
+    detail::level_epoch<Load> epoch(levels_, loads_,
+                                    {.seed = progress.seed(),
+                                     .epoch = progress.epoch(),
+                                     .tolerance = options_.tolerance,
+                                     .remainder = options_.remainder},
+                                    carry_.split(name, progress.carried(), progress.epoch()));
     std::uint64_t first_step = 0;
     for (sampler_segment const& segment : progress.ended()) {
-      take(progress, segment, first_step, has_run);
+      epoch.schedule(name, segment.ranks);
+      check_steps(segment, epoch.step_count());
+      epoch.run(segment.step_count, short_first(progress, first_step));
       first_step += segment.step_count;
     }
-    auto const schedules = schedules_of(progress, place_.ranks, has_run);
-    check_steps(progress.present(), schedules);
+    epoch.schedule(name, place_.ranks);
+    check_steps(progress.present(), epoch.step_count());
     mine_.clear();
     turns_.clear();
-    for_each_turn(progress, schedules, first_step, [&](std::size_t level, std::size_t step) {
-      std::size_t const pack =
-          place_.rank / static_cast<std::size_t>(levels_[level].setting.sequence);
-      turns_.push_back(static_cast<std::uint32_t>(level));
-      for (std::uint32_t const group : schedules[level](step, pack)) mine_.push(group);
-      if (schedules[level].is_repeat(step, pack)) {
-        mine_.close_repeat();
-      } else {
-        mine_.close();
-      }
-    });
+    epoch.for_each_turn(
+        short_first(progress, first_step), [&](std::size_t level, std::size_t step) {
+          auto const sequence = static_cast<std::size_t>(levels_[level].setting.sequence);
+          turns_.push_back(static_cast<std::uint32_t>(level));
+          epoch.append_cell(level, step, place_.rank / sequence, mine_);
+        });
     progress_ = progress;
+    left_over_ = epoch.left_over();
   }
 
-  /// The schedule of each level for so many ranks and the groups that have not run.
-  [[nodiscard]] std::vector<steps> schedules_of(detail::epoch_progress const& progress,
-                                                std::size_t ranks,
-                                                std::vector<std::uint8_t> const& has_run) const {
-    schedule_options const options{.seed = progress.seed(),
-                                   .epoch = progress.epoch(),
-                                   .tolerance = options_.tolerance,
-                                   .remainder = options_.remainder};
-    std::vector<steps> result;
-    result.reserve(levels_.size());
-    for (std::size_t level = 0; level != levels_.size(); ++level) {
-      auto waiting = detail::groups_of(levels_[level]);
-      std::erase_if(waiting, [&](std::uint32_t group) { return has_run[group] != 0; });
-      std::size_t const packs = detail::packs_per_step(name, level, levels_[level].setting, ranks);
-      result.push_back(
-          detail::schedule_level(level, waiting, std::span<Load const>(loads_), packs, options));
-    }
-    return result;
-  }
-
-  /// Calls `body(level, step of the level)` for the steps of an epoch from `first_step` on.
-  template <class Body>
-  void for_each_turn(detail::epoch_progress const& progress, std::vector<steps> const& schedules,
-                     std::uint64_t first_step, Body const& body) const {
-    std::vector<std::uint64_t> counts;
-    for (steps const& schedule : schedules) counts.push_back(schedule.size());
+  /// How many steps take short packs only from this one of the epoch on.
+  [[nodiscard]] std::uint64_t short_first(detail::epoch_progress const& progress,
+                                          std::uint64_t first_step) const {
     bool const is_begin = progress.epoch() == 0 && first_step < options_.short_first_steps;
-    detail::for_each_turn(std::move(counts), is_begin ? options_.short_first_steps - first_step : 0,
-                          [&](std::size_t level, std::uint64_t step) {
-                            body(level, static_cast<std::size_t>(step));
-                          });
+    return is_begin ? options_.short_first_steps - first_step : 0;
   }
 
-  /// Marks the groups that ran in the steps of a segment.
-  void take(detail::epoch_progress const& progress, sampler_segment const& segment,
-            std::uint64_t first_step, std::vector<std::uint8_t>& has_run) const {
-    auto const schedules = schedules_of(progress, segment.ranks, has_run);
-    check_steps(segment, schedules);
-    std::uint64_t left = segment.step_count;
-    for_each_turn(progress, schedules, first_step, [&](std::size_t level, std::size_t step) {
-      if (left == 0) return;
-      --left;
-      steps const& schedule = schedules[level];
-      for (std::size_t pack = 0; pack != schedule.ranks(); ++pack) {
-        for (std::uint32_t const group : schedule(step, pack)) has_run[group] = 1;
-      }
-    });
-  }
-
-  /// Throws where the schedules have fewer steps than the segment.
-  static void check_steps(sampler_segment const& segment, std::vector<steps> const& schedules) {
-    std::uint64_t step_count = 0;
-    for (steps const& schedule : schedules) step_count += schedule.size();
+  /// Throws where the epoch has fewer steps than the segment.
+  static void check_steps(sampler_segment const& segment, std::uint64_t step_count) {
     if (segment.step_count <= step_count) return;
     detail::throw_invalid(name, "state.segments has " + detail::to_text(segment.step_count) +
                                     " steps of " + detail::to_text(segment.ranks) +
@@ -286,12 +258,15 @@ class level_sampler {
 
   std::vector<packed_level> levels_;
   std::vector<Load> loads_;
+  detail::level_carry carry_;
   shard place_;
   level_sampler_options options_;
   detail::epoch_progress progress_;
   /// The groups of this rank in each step of the present ranks, and the level of each.
   steps mine_{1};
   std::vector<std::uint32_t> turns_;
+  /// Of each level.
+  std::vector<std::uint64_t> left_over_;
 };
 
 template <sample_range GroupLoads>

@@ -49,6 +49,9 @@ class length_census {
   /// The longest sample that is at most as long as the longest level.
   [[nodiscard]] std::int64_t longest() const { return longest_; }
 
+  /// The number of samples that are longer than the longest level.
+  [[nodiscard]] std::uint64_t beyond() const { return static_cast<std::uint64_t>(counts_.back()); }
+
   /// A number of packs that samples in (`above`, `length`] need at least: they have that many
   /// tokens, and two of more than half the length do not share a pack.
   [[nodiscard]] std::int64_t packs(std::int64_t above, std::int64_t length) const {

@@ -117,6 +117,7 @@ class level_probe {
     setting.checkpointed_layers = search_.layers;
     probed many = search_.layers == search_.fewest_checkpointed ? few : read(setting);
     if (!fits(many.reading)) {
+      check_gain(few, many);
       note_missing(many.reading);
       return std::nullopt;
     }
@@ -130,13 +131,17 @@ class level_probe {
       probed const middle = read(setting);
       (fits(middle.reading) ? many : few) = middle;
     }
-    if (many.reading.free_bytes <= few.reading.free_bytes) {
-      throw_invalid(function_, "the profile gives " + to_text(many.reading.free_bytes) +
-                                   " free bytes for " + named(many.setting) + ", not more than " +
-                                   to_text(few.reading.free_bytes) + " for " +
-                                   to_text(few.setting.checkpointed_layers));
-    }
     return confirmed(few, many);
+  }
+
+  /// Throws where checkpointing takes memory instead of giving some.
+  void check_gain(probed const& few, probed const& many) const {
+    bool const is_known = many.reading.free_bytes != unknown_shortage;
+    if (!is_known || many.reading.free_bytes >= few.reading.free_bytes) return;
+    throw_invalid(function_, "the profile gives " + to_text(many.reading.free_bytes) +
+                                 " free bytes for " + named(many.setting) + ", less than " +
+                                 to_text(few.reading.free_bytes) + " for " +
+                                 to_text(few.setting.checkpointed_layers));
   }
 
   /// What the line through two readings says, with more layers where a reading denies it.

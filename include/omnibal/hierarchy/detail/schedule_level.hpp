@@ -8,6 +8,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/steps.hpp>
 
@@ -57,27 +58,47 @@ inline void check_loads(std::string_view function, level_packing const& packed, 
                               " groups one after the other");
 }
 
-/// The loads of the groups of `packed`; throws as `check_loads`.
+/// The loads of the groups of `packed`; throws as `check_loads`, and for one that is negative or not
+/// finite.
 template <class Load, loads_as<Load> Loads>
 [[nodiscard]] std::vector<Load> checked_loads(std::string_view function,
                                               level_packing const& packed, Loads const& loads) {
   check_loads(function, packed, std::ranges::size(loads));
   std::vector<Load> result;
   result.reserve(std::ranges::size(loads));
-  for (auto&& load : loads) result.push_back(load);
+  for (auto&& load : loads) {
+    result.push_back(load);
+    auto const amounts =
+        to_resources<working_weight<typename weight_of<Load>::type>>(result.back());
+    for (std::size_t r = 0; r != amounts.size(); ++r) {
+      check_weight(function, "loads", result.size() - 1, amounts[r]);
+    }
+  }
   return result;
+}
+
+/// A seed that is another for each level.
+[[nodiscard]] inline std::uint64_t level_seed(std::uint64_t seed, std::size_t level) {
+  return rng::engine(seed, level).word(0);
+}
+
+/// The schedule of some groups of a level by their places among the loads.
+template <class Load>
+[[nodiscard]] steps schedule_places(std::size_t level, std::span<Load const> loads,
+                                    std::size_t packs, schedule_options options) {
+  options.seed = level_seed(options.seed, level);
+  return schedule_steps(loads, packs, options);
 }
 
 /// The schedule of some groups of a level, by their indices. `loads` has the loads of all groups.
 template <class Load>
 [[nodiscard]] steps schedule_level(std::size_t level, std::span<std::uint32_t const> groups,
                                    std::span<Load const> loads, std::size_t packs,
-                                   schedule_options options) {
+                                   schedule_options const& options) {
   std::vector<Load> own;
   own.reserve(groups.size());
   for (std::uint32_t const group : groups) own.push_back(loads[group]);
-  options.seed = rng::engine(options.seed, level).word(0);
-  steps const schedule = schedule_steps(std::span<Load const>(own), packs, options);
+  steps const schedule = schedule_places(level, std::span<Load const>(own), packs, options);
   steps result(packs);
   result.reserve(schedule.size(), groups.size());
   for (std::size_t step = 0; step != schedule.size(); ++step) {

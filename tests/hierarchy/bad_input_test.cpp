@@ -1,0 +1,184 @@
+// Bad input to the functions on hierarchies of packs: each text names function, argument and value.
+
+#include "error_text.hpp"
+
+#include <omnibal/cost/presets.hpp>
+#include <omnibal/hierarchy/hierarchical.hpp>
+#include <omnibal/hierarchy/language_profile.hpp>
+#include <omnibal/hierarchy/level_metrics.hpp>
+#include <omnibal/hierarchy/level_profile.hpp>
+#include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/hierarchy/select_levels.hpp>
+#include <omnibal/hierarchy_metrics.hpp>
+#include <omnibal/sample/level_sampler.hpp>
+#include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/sample/shard.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::level_packing;
+using omnibal::level_reading;
+using omnibal::level_search;
+using omnibal::packing_level;
+using lengths_type = std::vector<std::int64_t>;
+
+struct bad_call {
+  std::string error;
+  std::function<void()> call;
+};
+
+level_search const search{.layers = 4, .lengths = {8, 16}, .degrees = {1, 2}};
+packing_level const two_ranks{.length = 16, .sequence = 2};
+
+level_reading sound_profile(packing_level const& level) {
+  return {8 * (level.checkpointed_layers + 1) - level.length / level.sequence, level.length};
+}
+
+template <class Profile>
+std::function<void()> selecting(Profile const& profile, level_search const& asked = search) {
+  return [=] { static_cast<void>(omnibal::select_levels(profile, asked)); };
+}
+
+std::function<void()> selecting_for(lengths_type const& lengths) {
+  return [=] { static_cast<void>(omnibal::select_levels(sound_profile, search, lengths)); };
+}
+
+template <class Levels>
+std::function<void()> packing(lengths_type const& lengths, Levels const& levels,
+                              omnibal::hierarchical_options const& options = {}) {
+  return [=] {
+    static_cast<void>(omnibal::hierarchical(lengths, std::identity{}, levels, {}, options));
+  };
+}
+
+level_packing packed() {
+  return omnibal::hierarchical(lengths_type{3, 7, 12}, std::identity{},
+                               std::vector<packing_level>{{.length = 8}, two_ranks});
+}
+
+template <class Loads>
+std::function<void()> stepping(Loads const& loads, std::size_t ranks,
+                               omnibal::schedule_options const& options = {}) {
+  return [=] { static_cast<void>(omnibal::level_steps(packed(), loads, ranks, options)); };
+}
+
+template <class Loads>
+std::function<void()> sampling(Loads const& loads, omnibal::shard const& place,
+                               omnibal::level_sampler_options const& options = {}) {
+  return [=] { static_cast<void>(omnibal::level_sampler(packed(), loads, place, options)); };
+}
+
+std::function<void()> profiling(packing_level const& level, std::int64_t memory) {
+  return [=] {
+    omnibal::language_profile const profile{.model = omnibal::llama3_8b,
+                                            .device = {.flops_per_second = 1'000'000},
+                                            .memory_bytes = memory};
+    static_cast<void>(profile(level));
+  };
+}
+
+std::vector<bad_call> const bad_calls{
+    {"select_levels: search.lengths[1] is 8, must be from 17",
+     selecting(sound_profile, {.layers = 4, .lengths = {16, 8}})},
+    {"select_levels: search.degrees[0] is -1",
+     selecting(sound_profile, {.layers = 4, .degrees = {-1}})},
+    {"select_levels: search.layers is -4", selecting(sound_profile, {.layers = -4})},
+    {"select_levels: the profile gives 0 nanoseconds for length 8",
+     selecting([](packing_level const&) {
+       return level_reading{1, 0};
+     })},
+    {"select_levels: the profile gives -3 nanoseconds for length 8",
+     selecting([](packing_level const&) {
+       return level_reading{1, -3};
+     })},
+    {"select_levels: the profile gives -4 free bytes for length 8, sequence 1 and 4 checkpointed "
+     "layers, less than -3 for 0",
+     selecting([](packing_level const& level) {
+       return level_reading{level.checkpointed_layers == 0 ? -3 : -4, 1};
+     })},
+    {"the run failed", selecting([](packing_level const&) -> level_reading {
+       throw std::invalid_argument("the run failed");
+     })},
+    {"select_levels: demand[1] is -1", selecting_for({4, -1})},
+    {"hierarchical: levels is empty", packing({1}, lengths_type{})},
+    {"hierarchical: levels[1].length is 8, must be above", packing({1}, lengths_type{8, 8})},
+    {"hierarchical: levels[1].length is 7, must be above", packing({1}, lengths_type{8, 7})},
+    {"hierarchical: levels[0].length is -8", packing({1}, lengths_type{-8})},
+    {"hierarchical: levels[0].sequence is 0",
+     packing({1}, std::vector<packing_level>{{.length = 8, .sequence = 0}})},
+    {"hierarchical: levels[0].checkpointed_layers is -1",
+     packing({1}, std::vector<packing_level>{{.length = 8, .checkpointed_layers = -1}})},
+    {"hierarchical: demand[2] is -5", packing({1, 2, -5}, lengths_type{8})},
+    {"hierarchical: demand[1] is 17, must be at most the length of the last level, 16",
+     packing({16, 17, 18}, lengths_type{8, 16}, {.oversized = omnibal::oversize_policy::reject})},
+    {"level_steps: loads has 1 elements, but there are 2 groups", stepping(lengths_type{1}, 2)},
+    {"level_steps: levels[1].sequence is 2, must be a divisor of the 3 ranks",
+     stepping(lengths_type{1, 2}, 3)},
+    {"level_steps: loads[1] is -2", stepping(lengths_type{1, -2}, 2)},
+    {"level_steps: loads[1] is nan",
+     stepping(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()}, 2)},
+    {"tolerance is -1", stepping(lengths_type{1, 2}, 2, {.tolerance = -1})},
+    {"level_metrics: there are 0 schedules and 2 levels",
+     [] {
+       static_cast<void>(omnibal::level_metrics(packed(), {}, lengths_type{3, 7, 12}));
+     }},
+    {"language_profile: level.length is 0", profiling({.length = 0}, 1)},
+    {"language_profile: memory_bytes is 0", profiling({.length = 8}, 0)},
+    {"language_profile: ranks is 1, must be a multiple", profiling(two_ranks, 1)},
+    {"language_profile: checkpointed_layers is 33",
+     profiling({.length = 8, .checkpointed_layers = 33}, 1)},
+    {"level_sampler: shard.rank is 2", sampling(lengths_type{1, 2}, {.ranks = 2, .rank = 2})},
+    {"level_sampler: levels[1].sequence is 2", sampling(lengths_type{1, 2}, {.ranks = 5})},
+    {"level_sampler: loads has 3 elements", sampling(lengths_type{1, 2, 3}, {.ranks = 2})},
+    {"level_sampler: loads[0] is -1", sampling(lengths_type{-1, 2}, {.ranks = 2})},
+    {"tolerance is nan", sampling(lengths_type{1, 2}, {.ranks = 2},
+                                  {.tolerance = std::numeric_limits<double>::quiet_NaN()})},
+    {"loss_scale: loss_tokens is empty",
+     [] { static_cast<void>(omnibal::loss_scale(lengths_type{})); }},
+    {"loss_scale: loss_tokens[0] is -9",
+     [] { static_cast<void>(omnibal::loss_scale(lengths_type{-9})); }},
+    {"attention_balance: schedule names group 4 of 2",
+     [] {
+       omnibal::steps schedule(1);
+       schedule.push(4);
+       schedule.close();
+       static_cast<void>(
+           omnibal::attention_balance(schedule, packed().groups, lengths_type{3, 7, 12}));
+     }},
+    {"communication_ratio: the degree of group 0 is 0",
+     [] {
+       static_cast<void>(omnibal::communication_ratio(packed().groups, lengths_type{3, 7, 12},
+                                                      [](std::uint32_t) { return 0; }));
+     }},
+};
+
+struct floating_reading {
+  double free_bytes;
+  double nanoseconds;
+};
+
+// A profile in floating numbers, which could be NaN, does not compile.
+static_assert(omnibal::level_profile<decltype(&sound_profile)>);
+static_assert(!omnibal::level_profile<floating_reading (*)(packing_level const&)>);
+static_assert(!omnibal::level_profile<double (*)(packing_level const&)>);
+static_assert(!omnibal::level_profile<level_reading (*)(std::string const&)>);
+
+}  // namespace
+
+TEST_CASE("bad input is an error that names function, argument and value") {
+  for (bad_call const& bad : bad_calls) {
+    INFO(bad.error);
+    CHECK_THAT(test::error_text<std::invalid_argument>(bad.call), Catch::Contains(bad.error));
+  }
+}
