@@ -9,15 +9,21 @@ set -uo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:-$root/build/gpu}
-deadline=${OMNIBAL_GPU_SECONDS:-570}
+begin=$(date +%s)
+deadline=$((begin + ${OMNIBAL_GPU_SECONDS:-570}))
 PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
 
 skip() {
   echo "skipped: $1"
   exit 77
 }
-say() { printf '[%3d s] %s\n' "$SECONDS" "$*"; }
-left() { echo $((deadline > SECONDS ? deadline - SECONDS : 0)); }
+say() { printf '[%3d s] %s\n' "$(($(date +%s) - begin))" "$*"; }
+# Seconds that are left, at most so many.
+left() {
+  local seconds=$((deadline - $(date +%s)))
+  ((seconds > 0)) || seconds=0
+  echo $((seconds < $1 ? seconds : $1))
+}
 
 nvcc=${NVCC:-$(command -v nvcc)} || skip "there is no nvcc"
 mkdir -p "$out/logs" || exit 1
@@ -68,7 +74,7 @@ nccl_missing=
 nccl_options=(-lnccl)
 if ! echo '#include <nccl.h>' | "$nvcc" -x cu -E - >"$out/logs/nccl" 2>&1; then
   nccl=$(python3 -c 'import nvidia.nccl; print(list(nvidia.nccl.__path__)[0])' 2>>"$out/logs/nccl")
-  library=$(ls "$nccl"/lib/libnccl.so* 2>/dev/null | head -1)
+  library=$(find "$nccl/lib" -name 'libnccl.so*' 2>/dev/null | head -1)
   if [[ -n $nccl && -e $nccl/include/nccl.h && -n $library ]]; then
     nccl_options=("-isystem=$nccl/include" "$library" -Xlinker -rpath -Xlinker "$nccl/lib")
   else
@@ -80,12 +86,18 @@ if [[ -z $nccl_missing && -e $root/tests/nccl/ranks.cu ]]; then
     "${nccl_options[@]}" -Xcompiler -pthread
 fi
 for source in "$root"/bench/cuda/*.cu; do
-  [[ -e $source ]] && add "time_$(basename "$source" .cu)" "$source" "-I$root/bench/support" -DNDEBUG
+  options=("-I$root/bench/support" -DNDEBUG)
+  if grep -q 'cuda/nccl/\|<nccl.h>' "$source"; then
+    [[ -z $nccl_missing ]] || continue
+    options+=("-I$root/tests/nccl" "${nccl_options[@]}" -Xcompiler -pthread)
+  fi
+  add "time_$(basename "$source" .cu)" "$source" "${options[@]}"
 done
 
 jobs=$(nproc)
 say "compiling ${#programs[@]} programs, $jobs at a time"
 rm -f "${programs[@]/#/$out/}"
+# shellcheck disable=SC2016
 printf '%s\n' "${programs[@]}" |
   xargs -P "$jobs" -I{} sh -c 'sh "$0/{}.command" >"$0/logs/{}.compile" 2>&1' "$out"
 
@@ -95,61 +107,81 @@ row() {
   printf '%s\t%s\t%s\t%s\n' "$@" >>"$out/rows"
   case $3 in FAILED*) failures=$((failures + 1)) ;; esac
 }
-verdict_of() {
-  case $1 in
-    0) echo passed ;;
-    77) echo skipped ;;
-    124 | 137) echo "FAILED: out of time" ;;
-    *) echo FAILED ;;
-  esac
-}
 
-# run kind name [setting of the environment [argument ...]]
+# run name most_seconds: writes the log and, beside it, the verdict and how long it took.
 run() {
-  local kind=$1 name=$2 begin=$SECONDS log=$out/logs/$2 status
-  if [[ ! -x $out/$name ]]; then
-    row "$kind" "$name" "FAILED: does not compile" "$log.compile"
+  local name=$1 begin log=$out/logs/$1 status=0 seconds
+  begin=$(date +%s)
+  seconds=$(left "$2")
+  if [[ $name != two_libraries && ! -x $out/$name ]]; then
+    printf 'FAILED: does not compile\t%s\n' "$log.compile" >"$log.verdict"
     return
   fi
-  if (($(left) == 0)); then
-    row "$kind" "$name" "not run: out of time" ""
+  if ((seconds == 0)); then
+    printf 'not run: out of time\t\n' >"$log.verdict"
     return
   fi
-  local seconds=$(($(left) < 150 ? $(left) : 150))
-  env ${3:-} timeout -k 5 "$seconds" "$out/$name" "${@:4}" >"$log" 2>&1
-  status=$?
-  row "$kind" "$name" "$(verdict_of $status)" "$((SECONDS - begin)) s; $(grep -v '^TIME' "$log" | tail -1)"
-}
-
-for name in "${programs[@]}"; do
-  [[ $name == test_* ]] || continue
-  say "$name"
+  local command=(timeout -k 5 "$seconds" "$out/$name")
   case $name in
-    test_without_device) run test "$name" CUDA_VISIBLE_DEVICES= ;;
-    # Ranks are processes, which may all share the device.
-    test_nccl_ranks) run test "$name" "" 1 2 4 ;;
-    *) run test "$name" ;;
+    test_without_device) command=(env CUDA_VISIBLE_DEVICES= "${command[@]}") ;;
+    # Ranks are processes, which may all share the device; few rounds.
+    test_nccl_ranks) command=(env OMNIBAL_SMALL=1 "${command[@]}" 1 2 4) ;;
+    # The loader looks for the shared runtime.
+    two_libraries)
+      command=(env "LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64:${LD_LIBRARY_PATH:-}" timeout -k 5
+        "$seconds" "$root/tests/cuda/libraries/two_libraries.sh" "$out/libraries" "$nvcc" -std=c++20
+        "-arch=$target" "-I$root/include")
+      ;;
+  esac
+  "${command[@]}" >"$log" 2>&1 || status=$?
+  local verdict=FAILED
+  case $status in
+    0) verdict=passed ;;
+    77) verdict=skipped ;;
+    124 | 137) verdict="FAILED: out of time" ;;
+  esac
+  printf '%s\t%d s; %s\n' "$verdict" "$(($(date +%s) - begin))" \
+    "$(grep -v '^TIME' "$log" | tail -1)" >"$log.verdict"
+}
+rows_of() {
+  local kind=$1 name verdict more
+  for name in "${@:2}"; do
+    IFS=$'\t' read -r verdict more <"$out/logs/$name.verdict"
+    row "$kind" "$name" "$verdict" "$more"
+  done
+}
+export -f run left
+export out root nvcc target deadline
+
+# The tests run beside each other: most of their time the host makes what it compares with.
+tests=()
+timings=()
+for name in "${programs[@]}"; do
+  case $name in
+    test_nccl_ranks) tests=("$name" "${tests[@]}") ;;
+    test_*) tests+=("$name") ;;
+    *) timings+=("$name") ;;
   esac
 done
+tests+=(two_libraries)
+beside=$((jobs / 2 > 1 ? jobs / 2 : 1))
+say "testing, $beside programs at a time"
+printf '%s\n' "${tests[@]}" | xargs -P "$beside" -I{} bash -c 'run {} 150'
+rows_of test "${tests[@]}"
 if [[ -n $nccl_missing ]]; then row test nccl "not run: $nccl_missing" ""; fi
-if [[ -x $root/tests/cuda/libraries/two_libraries.sh ]]; then
-  say "two libraries"
-  "$root/tests/cuda/libraries/two_libraries.sh" "$out/libraries" "$nvcc" -std=c++20 \
-    "-arch=$target" "-I$root/include" >"$out/logs/two_libraries" 2>&1
-  row test two_libraries "$(verdict_of $?)" "$(tail -1 "$out/logs/two_libraries")"
-fi
 
 # Timings have the device for themselves.
-for name in "${programs[@]}"; do
-  [[ $name == time_* ]] || continue
+for name in "${timings[@]}"; do
   say "$name"
-  run time "$name"
+  run "$name" 100
 done
+rows_of time "${timings[@]}"
 
 # Under a tool the programs leave large sizes out.
 sanitize() {
-  local out=$1 tool=$2 name=$3 seconds=$4
+  local tool=$1 name=$2 status=0 seconds
   local log=$out/logs/$tool.$name
+  seconds=$(left 150)
   if ((seconds < 10)); then
     echo "not run: out of time" >"$log.verdict"
     return
@@ -157,8 +189,7 @@ sanitize() {
   local arguments=()
   [[ $name == test_nccl_ranks ]] && arguments=(1)
   OMNIBAL_SMALL=1 timeout -k 5 "$seconds" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-    --target-processes all "$out/$name" "${arguments[@]}" >"$log" 2>&1
-  local status=$?
+    --target-processes all "$out/$name" "${arguments[@]}" >"$log" 2>&1 || status=$?
   if grep -q -i "device not supported" "$log"; then
     echo "not run: compute-sanitizer refuses this device" >"$log.verdict"
   elif ((status == 124 || status == 137)); then
@@ -166,36 +197,38 @@ sanitize() {
   elif ((status == 0)); then
     echo passed >"$log.verdict"
   else
-    echo "FAILED: $(grep -m 1 'ERROR SUMMARY\|RACECHECK SUMMARY\|FAILED\|Error' "$log")" >"$log.verdict"
+    local reason
+    reason=$(grep -m 1 'ERROR SUMMARY\|RACECHECK SUMMARY\|FAILED\|Error' "$log") ||
+      reason="returns $status"
+    echo "FAILED: $reason" >"$log.verdict"
   fi
 }
 export -f sanitize
 if ! command -v compute-sanitizer >"$out/logs/sanitizer"; then
   row sanitizer "all tools" "not run: there is no compute-sanitizer" ""
 else
+  say "compute-sanitizer, $beside programs at a time"
+  pairs=()
   for tool in memcheck racecheck initcheck synccheck; do
-    say "compute-sanitizer $tool"
-    tested=()
-    for name in "${programs[@]}"; do
-      [[ $name == test_* && $name != test_without_device && -x $out/$name ]] || continue
-      # The other tools would judge the kernels of NCCL.
-      [[ $name == test_nccl_ranks && $tool != memcheck ]] || tested+=("$name")
+    for name in "${tests[@]}"; do
+      case $name in
+        test_without_device | two_libraries) continue ;;
+        # The other tools would judge the kernels of NCCL.
+        test_nccl_ranks) [[ $tool == memcheck ]] || continue ;;
+      esac
+      [[ -x $out/$name ]] && pairs+=("$tool $name")
     done
-    share=$(($(left) / 2))
-    # What one tool may take, so that every tool has its turn.
-    printf '%s\n' "${tested[@]}" |
-      xargs -P 4 -I{} bash -c "sanitize '$out' $tool {} $((share < 120 ? share : 120))"
-    for name in "${tested[@]}"; do
-      verdict=$(cat "$out/logs/$tool.$name.verdict")
-      row sanitizer "$tool $name" "$verdict" ""
-    done
+  done
+  printf '%s\n' "${pairs[@]}" | xargs -P "$beside" -I{} bash -c 'sanitize {}'
+  for pair in "${pairs[@]}"; do
+    row sanitizer "$pair" "$(cat "$out/logs/${pair/ /.}.verdict")" ""
   done
 fi
 
 # The table.
 missed=$(grep -h '^TIME' "$out"/logs/time_* 2>/dev/null | grep -c $'\tMISSED$')
 echo
-echo "== $device; nvcc $release, $target; $SECONDS s"
+echo "== $device; nvcc $release, $target; $(($(date +%s) - begin)) s"
 echo
 awk -F '\t' '
   $1 == "sanitizer" && $3 == "passed" { split($2, words, " "); ++clean[words[1]]; next }

@@ -1,11 +1,14 @@
 # Finds NCCL, NVIDIA's library of collectives: the target NCCL::nccl, and NCCL_VERSION from its header.
-# NCCL_ROOT, or CUDAToolkit_ROOT, names the folder of an installation.
+# NCCL_ROOT, or CUDAToolkit_ROOT, names the folder of an installation; a package of Python has one too,
+# nvidia/nccl, whose library has no name without a version.
 
 include(FindPackageHandleStandardArgs)
 
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${NCCL_HOME} ${CUDAToolkit_INCLUDE_DIRS}
-                                  PATHS /usr/local/cuda/include /usr/local/include)
-find_library(NCCL_LIBRARY nccl HINTS ${NCCL_HOME} ${CUDAToolkit_LIBRARY_DIR}
+find_path(NCCL_INCLUDE_DIR nccl.h
+          HINTS ${NCCL_HOME} ${CUDAToolkit_INCLUDE_DIRS}
+          PATHS /usr/local/cuda/include /usr/local/include
+          PATH_SUFFIXES include)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${NCCL_HOME} ${CUDAToolkit_LIBRARY_DIR}
                                PATHS /usr/local/cuda/lib64 /usr/local/cuda/lib
                                PATH_SUFFIXES lib lib64)
 mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)

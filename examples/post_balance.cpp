@@ -189,7 +189,7 @@ class trainer {
 
 void run(post_balance_options const& options) {
   if (options.engine == rank_engine::simulated) return simulate(options);
-  std::string const kind = options.engine == rank_engine::mpi ? "processes" : "threads";
+  std::string const kind = options.engine == rank_engine::threads ? "threads" : "processes";
   run_on_ranks(options, [&](auto& comm) {
     with_balancer(options.rule, [&](auto const& balance) {
       trainer one(options, comm, balance);
@@ -208,6 +208,9 @@ int main(int count, char** words) {
     std::cout.flush();
     if (!std::cout) throw std::runtime_error("cannot write to the standard output");
     return 0;
+  } catch (no_device const& error) {
+    std::cerr << "post_balance: error: " << error.what() << '\n';
+    return 77;
   } catch (std::exception const& error) {
     std::cerr << "post_balance: error: " << error.what() << '\n';
     return 1;

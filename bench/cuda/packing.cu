@@ -14,10 +14,10 @@
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -70,10 +70,9 @@ void time_isf(test::comparison& results, bench::stopwatch& watch, bench::workloa
 
   double const submitted = watch.median(pack);
   double const replayed = watch.median_of_graph(pack);
-  auto const begin = std::chrono::steady_clock::now();
-  auto const host = omnibal::isf(samples, std::identity{}, capacity, options, keep, shuffle);
-  double const host_microseconds =
-      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  omnibal::packing host;
+  double const on_host = bench::microseconds_on_host(
+      [&] { host = omnibal::isf(samples, std::identity{}, capacity, options, keep, shuffle); });
   auto const device = packed.download(exec, "isf");
   results.expect(device.groups == host.groups && device.oversized == host.oversized &&
                      device.report.item_rounds == host.report.item_rounds,
@@ -90,7 +89,7 @@ void time_isf(test::comparison& results, bench::stopwatch& watch, bench::workloa
       "isf " + std::string(work.name) + ", " + std::to_string(count) + " samples, 50 rounds";
   bench::print_time(name, submitted, sort, asked);
   bench::print_time(name + ", graph", replayed, sort, asked);
-  bench::print_time(name + ", host", host_microseconds, sort);
+  bench::print_time(name + ", host", on_host, sort);
   std::printf("%s: %.1fM item-rounds, %.2f ns each submitted, %.2f ns in a graph\n", name.c_str(),
               1e-6 * static_cast<double>(host.report.item_rounds),
               1e3 * submitted / static_cast<double>(host.report.item_rounds),

@@ -11,9 +11,9 @@
 #include <omnibal/cuda/minimax.cuh>
 #include <omnibal/cuda/partition_span.hpp>
 #include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/partition_result.hpp>
 #include <omnibal/rng/engine.hpp>
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -42,10 +42,9 @@ void time_minimax(test::comparison& results, bench::stopwatch& watch, std::size_
   gpu::device_array<std::uint32_t> const boundaries(exec, stages + 1);
   gpu::device_array<std::int64_t> const bottleneck(exec, 1);
 
-  auto const begin = std::chrono::steady_clock::now();
-  auto const host = omnibal::minimax(host_costs, stages);
-  double const host_microseconds =
-      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
+  omnibal::partition_result<std::int64_t> host;
+  double const on_host =
+      bench::microseconds_on_host([&] { host = omnibal::minimax(host_costs, stages); });
   auto const best = bench::time_read(watch, 4 * layers, "one read of the costs");
   std::string const name =
       "minimax, " + std::to_string(layers) + " layers, " + std::to_string(stages) + " stages";
@@ -61,7 +60,7 @@ void time_minimax(test::comparison& results, bench::stopwatch& watch, std::size_
   bench::print_time(name, watch.median(cut), best);
   expect_host();
   bench::print_time(name + ", graph", watch.median_of_graph(cut), best);
-  bench::print_time(name + ", host", host_microseconds, best);
+  bench::print_time(name + ", host", on_host, best);
 
   for (auto const search : searches) {
     auto plan = gpu::detail::plan_minimax(layers, stages);

@@ -27,6 +27,7 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
   post_balance_options options;
   std::size_t simulated = 0;
   bool wants_mpi = false;
+  bool wants_nccl = false;
   CLI::App app(
       "Draws global batches of text, images and sound on several ranks, balances each phase of a\n"
       "multimodal model after the draw, and shows that a toy model's gradients stay the same.",
@@ -40,12 +41,20 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
                                1024);
   auto* const mpi = app.add_flag("--mpi", wants_mpi, "Ranks are the processes that mpirun started")
                         ->excludes(threads);
+  auto* const nccl =
+      app.add_flag(
+             "--nccl", wants_nccl,
+             "Ranks are processes with a GPU each, which talk over NCCL; started by torchrun,\n"
+             "mpirun or srun with MASTER_ADDR and MASTER_PORT set")
+          ->excludes(threads)
+          ->excludes(mpi);
   auto* const simulate =
       number(app.add_option("--simulate", simulated,
                             "Only make the plans for so many ranks, on one thread"),
              std::size_t{1} << 20)
           ->excludes(threads)
-          ->excludes(mpi);
+          ->excludes(mpi)
+          ->excludes(nccl);
   auto* const per_node =
       number(app.add_option("--per-node", options.ranks_per_node,
                             "Ranks on a node; the default is 2, and 8 with --simulate"),
@@ -81,6 +90,8 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
     if (per_node->count() == 0) options.ranks_per_node = 8;
     if (samples->count() == 0) options.samples_per_rank = 32;
     if (steps->count() == 0) options.steps = 3;
+  } else if (wants_nccl) {
+    options.engine = rank_engine::nccl;
   } else if (wants_mpi || (threads->count() == 0 && is_started_by_mpi())) {
     options.engine = rank_engine::mpi;
   }

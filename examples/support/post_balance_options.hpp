@@ -10,7 +10,7 @@
 namespace examples {
 
 /// What the ranks are. `simulated` ones do not exist: their plans are made by one thread.
-enum class rank_engine { threads, mpi, simulated };
+enum class rank_engine { threads, mpi, nccl, simulated };
 enum class plan_rule { keep_home, lpt };
 
 struct post_balance_options {

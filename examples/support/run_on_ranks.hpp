@@ -8,6 +8,7 @@
 #include <omnibal/comm/thread_communicator.hpp>
 
 #include <stdexcept>
+#include <string>
 
 #if defined(OMNIBAL_EXAMPLE_HAS_MPI)
 #include <omnibal/comm/mpi.hpp>
@@ -16,7 +17,18 @@
 #include <exception>
 #endif
 
+#if defined(OMNIBAL_EXAMPLE_HAS_NCCL)
+#include <omnibal/cuda/error.hpp>
+#include <omnibal/cuda/nccl/connect.hpp>
+#endif
+
 namespace examples {
+
+/// What `run_on_ranks` throws where ranks need a GPU and there is none.
+class no_device : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// Calls `body(comm)` on the ranks that MPI started. A failure of one rank ends all.
 template <class Body>
@@ -37,11 +49,31 @@ void run_on_mpi([[maybe_unused]] Body const& body) {
 #endif
 }
 
+/// Calls `body(comm)` on the processes that a launcher started, through staging memory of NCCL. A
+/// failure of one rank is an error of the others within NCCL's timeout.
+template <class Body>
+void run_on_nccl([[maybe_unused]] Body const& body) {
+#if defined(OMNIBAL_EXAMPLE_HAS_NCCL)
+  try {
+    auto comm = omnibal::nccl::connect_by_environment();
+    body(comm);
+  } catch (omnibal::gpu::error const& error) {
+    bool const is_missing =
+        error.code() == cudaErrorInsufficientDriver || error.code() == cudaErrorNoDevice;
+    if (is_missing) throw no_device(std::string("--nccl: there is no GPU: ") + error.what());
+    throw;
+  }
+#else
+  throw std::runtime_error("--nccl: this program was built without NCCL");
+#endif
+}
+
 template <class Body>
 void run_on_ranks(post_balance_options const& options, Body const& body) {
   switch (options.engine) {
     case rank_engine::threads: omnibal::thread_communicator::run(options.ranks, body); return;
     case rank_engine::mpi: run_on_mpi(body); return;
+    case rank_engine::nccl: run_on_nccl(body); return;
     case rank_engine::simulated: throw std::logic_error("simulated ranks run nothing");
   }
 }

@@ -30,7 +30,8 @@ namespace {
 using test::cost_list;
 using test::step_costs;
 
-/// Costs, offsets and parts on the device.
+/// Costs, offsets and parts on the device. What belongs to costs behind the last step is not always
+/// written, but downloaded with the rest.
 class device_steps {
  public:
   device_steps(gpu::execution<> const& exec, step_costs const& steps, std::size_t bound,
@@ -40,9 +41,9 @@ class device_steps {
         costs_(gpu::upload(exec, steps.costs)),
         step_offsets_(gpu::upload(exec, steps.offsets)),
         offsets_(exec, steps.steps() * parts + 1),
-        items_(exec, steps.costs.size()),
+        items_(gpu::upload(exec, std::vector<std::uint32_t>(steps.costs.size()))),
         group_count_(exec, 1),
-        part_of_(exec, steps.costs.size()),
+        part_of_(gpu::upload(exec, std::vector<std::uint32_t>(steps.costs.size()))),
         faults_(gpu::upload(exec, std::vector<gpu::fault>(1, gpu::fault::none))) {}
 
   [[nodiscard]] gpu::cost_steps steps() const { return {costs_, step_offsets_, bound_}; }
@@ -98,18 +99,22 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
         },
         "lpt");
   }
+  // A round passes over all samples of a step by one block.
+  bool const is_long = steps.largest > 100'000;
+  std::uint64_t const rounds = is_long ? 50 : 1000;
   for (double const tolerance : {0.005, 0.0}) {
     gpu::refine_rounds(exec, refined.steps(), dealt.view(),
-                       {.tolerance = tolerance, .rounds = 1000}, refined.out());
+                       {.tolerance = tolerance, .rounds = rounds}, refined.out());
     is_same(
         refined,
         [&](cost_list const& costs) {
           return omnibal::refine_rounds(costs, deal(costs), std::identity{},
-                                        {.tolerance = tolerance, .rounds = 1000});
+                                        {.tolerance = tolerance, .rounds = rounds});
         },
         "refine_rounds");
   }
-  omnibal::refine_options const sequence{.counts = omnibal::part_counts::kept, .exchanges = 300};
+  omnibal::refine_options const sequence{.counts = omnibal::part_counts::kept,
+                                         .exchanges = is_long ? 50u : 300u};
   gpu::refine(exec, refined.steps(), dealt.view(), sequence, refined.out());
   is_same(
       refined,
@@ -120,8 +125,14 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
 }
 
 void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
-  for (std::size_t const count : {0u, 1u, 7u, 600u, 4096u}) {
-    for (std::size_t const parts : {1u, 2u, 8u, 64u, 600u}) {
+  std::vector<std::size_t> counts{0, 1, 7, 600};
+  std::vector<std::size_t> part_counts{1, 8, 64};
+  if (!test::is_small()) {
+    counts.push_back(4096);
+    part_counts.insert(part_counts.end(), {2, 600});
+  }
+  for (std::size_t const count : counts) {
+    for (std::size_t const parts : part_counts) {
       for (auto const& shape : test::cost_shapes(count, count, parts)) {
         step_costs const steps({shape.costs});
         check_all(results, exec, steps, steps.largest, parts,
@@ -134,13 +145,18 @@ void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
 
 void check_large_steps(test::comparison& results, gpu::execution<> const& exec) {
   test::random_amounts random(1);
-  for (std::size_t const count : {9000u, 65536u, 1'000'000u}) {
-    for (std::size_t const parts : {8u, 64u, 4096u}) {
+  std::vector<std::size_t> counts{9000};
+  if (!test::is_small()) counts.insert(counts.end(), {65536, 1'000'000, 10'000'000});
+  for (std::size_t const count : counts) {
+    std::vector<std::size_t> part_counts{8, 64, 4096};
+    if (count > 1'000'000 || test::is_small()) part_counts = {64};
+    for (std::size_t const parts : part_counts) {
       cost_list costs(count);
       for (auto& cost : costs) cost = random.heavy_tail(1 << 24);
       step_costs steps({costs});
       check_all(results, exec, steps, count, parts,
                 std::to_string(count) + " samples, " + std::to_string(parts) + " parts");
+      if (count > 1'000'000) continue;
       steps.add({5, 4, 3});
       steps.pad(count + 100);
       check_all(results, exec, steps, count, parts,
@@ -161,9 +177,9 @@ step_costs many_steps(std::uint64_t seed, std::size_t count) {
 }
 
 void check_many_steps(test::comparison& results, gpu::execution<> const& exec) {
-  step_costs const steps = many_steps(2, 1024);
-  check_all(results, exec, steps, steps.largest, 64, "1024 steps");
-  check_all(results, exec, steps, steps.costs.size(), 64, "1024 steps without a bound");
+  step_costs const steps = many_steps(2, test::is_small() ? 20 : 1024);
+  check_all(results, exec, steps, steps.largest, 64, "many steps");
+  check_all(results, exec, steps, steps.costs.size(), 64, "many steps without a bound");
 }
 
 /// Captures deal, refine_rounds and lpt with scratch of the caller, and replays them with other

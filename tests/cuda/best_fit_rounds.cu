@@ -46,7 +46,9 @@ int main() {
       compare(results, demands, set.capacity[0], set.name);
     }
     test::random_amounts random(9);
-    for (std::size_t const count : {1'000u, 30'000u, 1'200'000u, 10'000'000u}) {
+    std::vector<std::size_t> counts{1'000, 30'000};
+    if (!test::is_small()) counts.insert(counts.end(), {1'200'000, 10'000'000});
+    for (std::size_t const count : counts) {
       for (std::int64_t const share : {1, 3, 50}) {
         std::vector<std::int64_t> demands(count);
         for (auto& demand : demands) demand = random.between(0, 131072 / share);

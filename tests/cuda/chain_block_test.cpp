@@ -4,11 +4,10 @@
 
 #include "samples.hpp"
 #include "support/block_on_threads.hpp"
+#include "support/threaded_backend.hpp"
 
 #include <omnibal/cuda/detail/run_isf.hpp>
 #include <omnibal/cuda/detail/run_minimax.hpp>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -27,18 +26,7 @@ namespace {
 
 namespace detail = omnibal::gpu::detail;
 using detail::minimax_search;
-
-/// Blocks run one after the other, their threads at once. Fewer threads than on a device have more
-/// work each.
-struct threaded_backend : detail::serial_backend {
-  template <int Threads, class F>
-  void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const& f) {
-    for (std::size_t index = 0; index != blocks; ++index) {
-      stand_in::run_block<Threads == 32 ? 32 : 64>(shared_bytes,
-                                                   [&](auto& block) { f(block, index); });
-    }
-  }
-};
+using stand_in::threaded_backend;
 
 }  // namespace
 

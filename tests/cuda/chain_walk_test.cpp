@@ -1,5 +1,7 @@
 #include "samples.hpp"
 
+#include <omnibal/cuda/detail/chain_links.hpp>
+#include <omnibal/cuda/detail/chain_visit.hpp>
 #include <omnibal/cuda/detail/chain_walk.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/detail/serial_backend.hpp>

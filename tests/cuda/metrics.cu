@@ -94,14 +94,17 @@ void compare_schedule(test::comparison& results, std::size_t ranks, std::size_t 
 
 int main() {
   return test::device_program([](test::comparison& results) {
-    for (std::size_t const n : {0u, 1u, 2u, 1000u, 1'000'003u}) {
+    std::vector<std::size_t> counts{0, 1, 2, 1000, 70'001};
+    if (!test::is_small()) counts.push_back(10'000'019);
+    for (std::size_t const n : counts) {
       compare_amounts(results, n, 50);
       compare_amounts(results, n, std::uint64_t{1} << 40);
     }
     for (auto const& sizes : test::group_sizes()) compare_groups(results, sizes.sizes, sizes.name);
-    compare_groups(results, std::vector<std::size_t>(400'000, 3), "400,000 groups");
+    compare_groups(results, std::vector<std::size_t>(test::is_small() ? 4000 : 400'000, 3),
+                   "many groups");
     compare_schedule(results, 1, 0);
     compare_schedule(results, 3, 1000);
-    compare_schedule(results, 512, 300);
+    compare_schedule(results, 512, test::is_small() ? 3 : 300);
   });
 }

@@ -48,17 +48,28 @@ void check(test::comparison& results, gpu::execution<> const& exec, load_vectors
 
 template <std::size_t R>
 void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
-  for (std::size_t const count : {1u, 60u, 5000u}) {
+  std::vector<std::size_t> counts{1, 60};
+  std::vector<std::size_t> rank_counts{3, 64};
+  if (!test::is_small()) {
+    counts.push_back(5000);
+    rank_counts.insert(rank_counts.end(), {1, 300});
+  }
+  // A tool makes each of many launches slow.
+  std::uint32_t const rounds = test::is_small() ? 4 : schedule_rounds_options{}.rounds;
+  for (std::size_t const count : counts) {
     for (auto const& set : test::cost_sets<R>(count, count)) {
-      for (std::size_t const ranks : {1u, 3u, 64u, 300u}) {
+      for (std::size_t const ranks : rank_counts) {
         for (auto const remainder :
              {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
           for (double const tolerance : {0.0, 0.005}) {
-            check<R>(
-                results, exec, set.samples, {}, ranks,
-                {.seed = count, .epoch = ranks, .tolerance = tolerance, .remainder = remainder},
-                set.name + ", " + std::to_string(count) + " groups, " + std::to_string(ranks) +
-                    " ranks");
+            check<R>(results, exec, set.samples, {}, ranks,
+                     {.seed = count,
+                      .epoch = ranks,
+                      .tolerance = tolerance,
+                      .remainder = remainder,
+                      .rounds = rounds},
+                     set.name + ", " + std::to_string(count) + " groups, " + std::to_string(ranks) +
+                         " ranks");
           }
         }
       }
@@ -75,18 +86,23 @@ load_vectors<2> packed_loads(std::size_t count, std::uint64_t seed) {
 
 void check_epochs(test::comparison& results, gpu::execution<> const& exec) {
   for (std::size_t const ranks : {8u, 1024u}) {
-    auto const loads = packed_loads(1'000'003, ranks);
+    auto const loads = packed_loads(test::is_small() ? 9'003 : 1'000'003, ranks);
     std::vector<std::uint32_t> carried;
     for (std::uint64_t epoch = 0; epoch != 3; ++epoch) {
       schedule_rounds_options options{.epoch = epoch, .remainder = remainder_policy::carry};
       check<2>(results, exec, loads, carried, ranks, options,
-               "a million groups, epoch " + std::to_string(epoch));
+               "many groups, epoch " + std::to_string(epoch));
       auto const before = carried;
       options.carried = before;
       carried =
           omnibal::left_out(omnibal::schedule_rounds(loads, ranks, options), loads.size(), before);
     }
   }
+}
+
+void check_many(test::comparison& results, gpu::execution<> const& exec) {
+  if (test::is_small()) return;
+  check<2>(results, exec, packed_loads(10'000'000, 7), {}, 1024, {}, "ten million groups");
 }
 
 void check_graph(test::comparison& results) {
@@ -137,6 +153,7 @@ int main() {
     check_shapes<1>(results, exec);
     check_shapes<2>(results, exec);
     check_epochs(results, exec);
+    check_many(results, exec);
     check_graph(results);
   });
 }

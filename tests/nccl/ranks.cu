@@ -182,6 +182,7 @@ int start_ranks(int ranks, std::uint16_t port, int dying) {
       set("NCCL_P2P_DISABLE", "1");
       set("NCCL_SHM_DISABLE", "1");
       set("NCCL_IB_DISABLE", "1");
+      set("NCCL_NET", "Socket");
       set("NCCL_SOCKET_IFNAME", "lo");
       if (dying >= 0) set("OMNIBAL_DYING_RANK", std::to_string(dying));
       ::execl("/proc/self/exe", "ranks", nullptr);

@@ -25,7 +25,7 @@ struct deal_fn {
   /// Steps that fit the shared memory of a block (12 bytes for each sample of the largest step, 96
   /// KiB in all) take one launch with a block for each; else all samples are sorted by radix sorts.
   ///
-  /// Complexity: the sorts. Memory: none where it fits; else 16 bytes per sample and what the sorts
+  /// Complexity: the sorts. Memory: none where it fits; else 12 bytes per sample and what the sorts
   /// take. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument` for no
   /// parts and arrays of `out` of another size; `std::length_error` above 2^32 - 1 costs or parts
   /// of all steps; `gpu::error`. Faults on the device: `invalid_amount` for a negative cost;

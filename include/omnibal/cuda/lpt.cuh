@@ -31,7 +31,7 @@ struct lpt_fn {
   ///
   /// Complexity: a sort in the block; then about as many rounds as the largest part has samples,
   /// each a ranking of the parts. Where only a few parts get samples, as long as others have
-  /// giants, a sample is placed at a time. Memory: none where it fits; else 24 bytes per sample,
+  /// giants, a sample is placed at a time. Memory: none where it fits; else 16 bytes per sample,
   /// what the sorts take, and 28 for each part of each step above 3500 parts. Determinism:
   /// portable. Synchronises nothing. Errors: `std::invalid_argument` for no parts, arrays of `out`
   /// of another size, and equal counts where the host sees that the parts do not divide the

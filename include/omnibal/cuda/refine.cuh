@@ -36,7 +36,7 @@ struct refine_fn {
   /// sorted by radix sorts before and after, and the lists lie in device memory.
   ///
   /// Complexity: the sorts; for each exchange a search for each sample of a part and a pass over
-  /// the samples of the step. Memory: none where it fits; else 28 bytes per sample and what the
+  /// the samples of the step. Memory: none where it fits; else 32 bytes per sample and what the
   /// sorts take, and above 1600 parts 60 for each part of each step. Determinism: portable.
   /// Synchronises nothing. Errors: `std::invalid_argument` for numbers of groups that the steps do
   /// not divide, arrays of `out` of another size and a tolerance that is negative or not finite;

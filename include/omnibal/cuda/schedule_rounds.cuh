@@ -36,7 +36,7 @@ struct schedule_rounds_fn {
   /// `options.rounds`, which do nothing once no cell is to be cut.
   ///
   /// Complexity: a sort for each resource; each round that cuts passes over the groups once for
-  /// each resource and once more. Memory: about 30 + 28R bytes per group of R resources, and what
+  /// each resource and once more. Memory: about 50 + 28R bytes per group of R resources, and what
   /// the sorts take. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument`
   /// for no ranks, a tolerance that is negative or not finite, an `out` of another size than
   /// `cells` says and carried groups in the options; `std::length_error` where groups, carried

@@ -3,7 +3,6 @@
 #include "stand_in.hpp"
 #include "streams.hpp"
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -81,7 +80,7 @@ memory_kind kind_of(void const* address, std::size_t bytes) {
 }
 
 stream& stream_of(void* handle) {
-  static thread_local stream own;
+  static thread_local stream own(current_device);
   return handle == nullptr ? own : *static_cast<stream*>(handle);
 }
 
@@ -176,7 +175,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = reinterpret_cast<cudaStream_t>(new stand_in::stream);
+  *stream = reinterpret_cast<cudaStream_t>(new stand_in::stream(stand_in::current_device));
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -211,6 +210,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   for (auto const& node : reinterpret_cast<stand_in::graph*>(exec)->nodes) {
     stream_of(stream).push(node);
   }
+  stream_of(stream).start();
   return cudaSuccess;
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {

@@ -1,5 +1,5 @@
-// Over the stand-in for NCCL and CUDA: collectives of host memory, and communicators that fail, on
-// ranks that are threads.
+// Over the stand-in for NCCL and CUDA: collectives of host memory, parts of communicators, devices and
+// nodes, on ranks that are threads.
 
 #include "catch.hpp"
 #include "comm_bodies.hpp"
@@ -11,26 +11,28 @@
 #include "stand_in.hpp"
 #include "watchdog.hpp"
 
+#include <omnibal/comm/all_equal.hpp>
 #include <omnibal/comm/communicator.hpp>
+#include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
 #include <omnibal/cuda/nccl/find_nodes.hpp>
 
-#include <barrier>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include <cuda_runtime_api.h>
 #include <nccl.h>
 
 namespace {
 
 namespace nccl = omnibal::nccl;
 using stand_in::on_ranks;
-using std::chrono::milliseconds;
 
 static_assert(omnibal::exchanging_communicator<nccl::communicator>);
 static_assert(omnibal::exchanging_communicator<nccl::communicator_ref&>);
@@ -72,99 +74,6 @@ TEST_CASE("a communicator that blocks works too", "[nccl]") {
   });
 }
 
-TEST_CASE("a rank that dies is an error on the others within the timeout", "[nccl]") {
-  auto const how = GENERATE(stand_in::death::is_silent, stand_in::death::is_reported);
-  test::watchdog const limit;
-  ncclUniqueId id{};
-  ncclGetUniqueId(&id);
-  std::barrier all_there(4);
-  std::size_t const allocations = stand_in::live_allocations();
-  stand_in::run_ranks(4, [&](std::size_t rank) {
-    nccl::communicator_options options;
-    options.timeout = milliseconds(300);
-    if (rank == 2) {
-      ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-      config.blocking = 0;
-      ncclComm_t comm = nullptr;
-      ncclCommInitRankConfig(&comm, 4, id, 2, &config);
-      nccl::communicator_ref alive(comm, milliseconds(5000));
-      alive.settle();
-      test::require(omnibal::all_equal(alive, 1), "all are there");
-      all_there.arrive_and_wait();
-      stand_in::kill(comm, how);
-      return;
-    }
-    nccl::communicator comm({.rank = rank, .size = 4}, id, options);
-    test::require(omnibal::all_equal(comm, 1), "all are there");
-    all_there.arrive_and_wait();
-    auto const start = std::chrono::steady_clock::now();
-    auto const expect = [&](auto const& call) {
-      auto const found = test::error_of<nccl::timeout, nccl::error>(call);
-      test::require(
-          found == (how == stand_in::death::is_silent ? test::seen::own : test::seen::remote),
-          "an error because of a dead rank");
-    };
-    if (rank == 0) {
-      // A trainer on a stream of its own.
-      test::own_stream const stream;
-      auto const exec = omnibal::gpu::on(stream);
-      omnibal::gpu::device_array<std::byte> const in(exec, 8);
-      omnibal::gpu::device_array<std::byte> const out(exec, 32);
-      expect([&] {
-        comm.submit([&] {
-          nccl::check(ncclAllGather(in.data(), out.data(), 8, ncclUint8, comm.get(), stream));
-        });
-        comm.wait(stream);
-      });
-      // What hung on the stream has been ended.
-      test::require(cudaStreamSynchronize(stream) == cudaSuccess, "the stream goes on");
-    } else {
-      expect([&] { static_cast<void>(omnibal::all_equal(comm, 2)); });
-    }
-    test::require(std::chrono::steady_clock::now() - start < std::chrono::seconds(5), "in time");
-    test::require(comm.is_aborted(), "the communicator is aborted");
-    test::require(test::error_of<omnibal::communication_error, nccl::error>(
-                      [&] { static_cast<void>(omnibal::all_equal(comm, 2)); }) == test::seen::own,
-                  "no call on an aborted communicator");
-  });
-  CHECK(stand_in::live_allocations() == allocations);
-}
-
-TEST_CASE("ranks that throw let the others time out", "[nccl]") {
-  CHECK_THROWS_AS(on_ranks(
-                      2,
-                      [](nccl::communicator& comm) {
-                        if (comm.rank() == 0) throw std::logic_error("of rank 0");
-                        static_cast<void>(omnibal::all_equal(comm, 1));
-                      },
-                      milliseconds(200)),
-                  std::logic_error);
-  CHECK(stand_in::live_communicators() == 0);
-}
-
-TEST_CASE("ranks that do not come are a timeout", "[nccl]") {
-  ncclUniqueId id{};
-  ncclGetUniqueId(&id);
-  nccl::communicator_options options;
-  options.timeout = milliseconds(50);
-  CHECK_THROWS_AS(nccl::communicator({.rank = 1, .size = 2}, id, options), nccl::timeout);
-  CHECK(stand_in::live_communicators() == 0);
-}
-
-TEST_CASE("messages whose sizes differ are an error, not a wrong result", "[nccl]") {
-  test::watchdog const limit;
-  ncclUniqueId id{};
-  ncclGetUniqueId(&id);
-  stand_in::run_ranks(2, [&](std::size_t rank) {
-    nccl::communicator_options options;
-    options.timeout = milliseconds(500);
-    nccl::communicator comm({.rank = rank, .size = 2}, id, options);
-    std::vector<std::byte> const in(rank + 1);
-    std::vector<std::byte> out(2 * in.size());
-    CHECK_THROWS_AS(comm.all_gather(in, out), nccl::error);
-  });
-}
-
 TEST_CASE("communicators are split", "[nccl]") {
   on_ranks(4, [](nccl::communicator& comm) {
     nccl::communicator half = comm.split(static_cast<int>(comm.rank() % 2));
@@ -179,6 +88,36 @@ TEST_CASE("communicators are split", "[nccl]") {
                       [&] { static_cast<void>(comm.split(-1)); }) == test::seen::own,
                   "a negative color");
     test::require(omnibal::all_equal(comm, 1), "an argument does not abort");
+  });
+}
+
+TEST_CASE("two threads of a rank use two communicators at once", "[nccl]") {
+  on_ranks(3, [](nccl::communicator& comm) {
+    nccl::communicator other = comm.split(0);
+    std::exception_ptr error;
+    {
+      std::jthread const second([&] {
+        try {
+          for (int round = 0; round != 20; ++round) test::exchange_values(other);
+        } catch (...) {
+          error = std::current_exception();
+        }
+      });
+      for (int round = 0; round != 20; ++round) test::gather_values(comm);
+    }
+    if (error != nullptr) std::rethrow_exception(error);
+  });
+}
+
+TEST_CASE("collectives use the device of their communicator", "[nccl]") {
+  on_ranks(3, [](nccl::communicator& comm) {
+    test::require(comm.device() == static_cast<int>(comm.rank()), "every rank has a device");
+    int const another = 5;
+    omnibal::gpu::check(cudaSetDevice(another));
+    test::require(omnibal::all_equal(comm, 1), "a collective on another device");
+    int current = -1;
+    omnibal::gpu::check(cudaGetDevice(&current));
+    test::require(current == another, "the caller's device stays");
   });
 }
 

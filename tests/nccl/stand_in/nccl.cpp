@@ -1,77 +1,21 @@
-// NCCL of the stand-in: the functions that the library calls.
+// NCCL of the stand-in: communicators, how they start, split and end.
 
+#include "ranks.hpp"
 #include "stand_in.hpp"
-#include "streams.hpp"
 
-#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <tuple>
 #include <utility>
-#include <vector>
 
+#include <cuda_runtime_api.h>
 #include <nccl.h>
-
-namespace stand_in {
-
-/// A message that waits for the one who takes it.
-struct message {
-  void const* from;
-  std::size_t bytes;
-  bool is_taken = false;
-};
-
-/// The ranks of a communicator.
-struct clique {
-  explicit clique(int ranks) : size(ranks), is_here(static_cast<std::size_t>(ranks), false) {}
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  int size;
-  int here = 0;
-  std::vector<bool> is_here;
-  bool is_dead = false;
-  ncclResult_t error = ncclSuccess;
-  int finalized = 0;
-  /// By the number of the call, then by rank.
-  std::map<std::uint64_t, std::map<int, std::pair<void const*, std::size_t>>> gathers;
-  std::map<std::uint64_t, int> gathered;
-  std::map<std::pair<int, int>, std::deque<std::shared_ptr<message>>> messages;
-  /// By the number of the split and color: who takes part, in which order.
-  std::map<std::uint64_t, std::map<int, std::pair<int, int>>> splits;
-  std::map<std::pair<std::uint64_t, int>, std::shared_ptr<clique>> parts;
-};
-
-}  // namespace stand_in
-
-struct ncclComm {
-  std::shared_ptr<stand_in::clique> ranks;
-  int rank = 0;
-  int device = 0;
-  bool is_blocking = false;
-  std::atomic<bool> is_aborted = false;
-  std::atomic<bool> is_finalizing = false;
-  /// The next call to be submitted, and the next to run.
-  std::uint64_t next = 0;
-  std::uint64_t running = 0;
-  /// The collectives that ran, which all ranks run; messages only some.
-  std::uint64_t collectives = 0;
-  std::uint64_t splits = 0;
-  /// What a group has left to submit: a non-blocking communicator does so later.
-  std::vector<std::function<void()>> delayed;
-  int polls = 0;
-  /// Runs on a stream and uses this: nobody deletes it before.
-  std::shared_ptr<ncclComm> self;
-};
 
 namespace stand_in {
 namespace {
@@ -90,150 +34,23 @@ state& all() {
 }
 
 thread_local int version = NCCL_VERSION_CODE;
+thread_local bool gives_ids = true;
 
-struct transfer {
-  bool is_send;
-  void* address;
-  std::size_t bytes;
-  int peer;
-};
-
-/// The calls between ncclGroupStart and ncclGroupEnd of this thread.
-struct group {
-  int depth = 0;
-  std::map<std::pair<ncclComm*, cudaStream_t>, std::vector<transfer>> transfers;
-  std::vector<std::tuple<ncclComm*, cudaStream_t, void const*, void*, std::size_t>> gathers;
-};
-thread_local group open_group;
-
-void fail(clique& ranks, ncclResult_t code) {
-  if (ranks.error == ncclSuccess) ranks.error = code;
-  ranks.changed.notify_all();
-}
-
-/// Waits for the other ranks; false where this one is aborted or dead meanwhile.
-template <class Condition>
-bool wait_for(std::unique_lock<std::mutex>& lock, ncclComm& comm, Condition const& condition) {
-  comm.ranks->changed.wait(lock, [&] { return comm.is_aborted.load() || condition(); });
-  return !comm.is_aborted;
-}
-
-/// Runs a call when those before it on this communicator have run.
-void submit(ncclComm* comm, cudaStream_t stream, std::function<void()> action) {
-  auto const self = comm->self;
-  stream_of(stream).push({[self, action = std::move(action)]() -> std::function<void()> {
-    std::uint64_t number = 0;
-    {
-      std::lock_guard const lock(self->ranks->mutex);
-      number = self->next++;
-    }
-    return [self, action, number] {
-      {
-        std::unique_lock lock(self->ranks->mutex);
-        if (!wait_for(lock, *self, [&] { return self->running == number; })) return;
-      }
-      ++all().operations;
-      action();
-      {
-        std::lock_guard const lock(self->ranks->mutex);
-        ++self->running;
-      }
-      self->ranks->changed.notify_all();
-    };
-  }});
-}
-
-void run_gather(ncclComm& comm, void const* in, void* out, std::size_t bytes) {
-  clique& ranks = *comm.ranks;
-  auto const size = static_cast<std::size_t>(ranks.size);
-  std::unique_lock lock(ranks.mutex);
-  std::uint64_t const number = comm.collectives++;
-  auto& posted = ranks.gathers[number];
-  posted[comm.rank] = {in, bytes};
-  ranks.changed.notify_all();
-  if (!wait_for(lock, comm, [&] { return posted.size() == size; })) return;
-  for (auto const& [rank, sent] : posted) {
-    if (sent.second != bytes) return fail(ranks, ncclInvalidUsage);
-    std::memmove(static_cast<std::byte*>(out) + static_cast<std::size_t>(rank) * bytes, sent.first,
-                 bytes);
-  }
-  // What was sent stays until all have it.
-  ++ranks.gathered[number];
-  ranks.changed.notify_all();
-  static_cast<void>(wait_for(lock, comm, [&] { return ranks.gathered[number] == ranks.size; }));
-}
-
-void run_transfers(ncclComm& comm, std::vector<transfer> const& transfers) {
-  clique& ranks = *comm.ranks;
-  std::unique_lock lock(ranks.mutex);
-  std::vector<std::shared_ptr<message>> sent;
-  for (transfer const& one : transfers) {
-    if (!one.is_send) continue;
-    sent.push_back(std::make_shared<message>(message{one.address, one.bytes}));
-    ranks.messages[{comm.rank, one.peer}].push_back(sent.back());
-  }
-  ranks.changed.notify_all();
-  for (transfer const& one : transfers) {
-    if (one.is_send) continue;
-    auto& box = ranks.messages[{one.peer, comm.rank}];
-    if (!wait_for(lock, comm, [&] { return !box.empty(); })) return;
-    if (box.front()->bytes != one.bytes) return fail(ranks, ncclInvalidUsage);
-    std::memcpy(one.address, box.front()->from, one.bytes);
-    box.front()->is_taken = true;
-    box.pop_front();
-    ranks.changed.notify_all();
-  }
-  for (auto const& one : sent) {
-    if (!wait_for(lock, comm, [&] { return one->is_taken; })) return;
-  }
-}
-
-bool is_device(void const* address, std::size_t bytes) {
-  return bytes == 0 || kind_of(address, bytes) == memory_kind::device;
-}
-
-void submit_group(std::vector<ncclComm*>& comms) {
-  group const closed = std::exchange(open_group, group{});
-  auto const later = [&](ncclComm* comm, std::function<void()> action) {
-    if (std::find(comms.begin(), comms.end(), comm) == comms.end()) comms.push_back(comm);
-    if (comm->is_blocking) {
-      action();
-    } else {
-      comm->delayed.push_back(std::move(action));
-    }
-  };
-  for (auto const& [comm, stream, in, out, bytes] : closed.gathers) {
-    later(comm, [comm = comm, stream = stream, in = in, out = out, bytes = bytes] {
-      submit(comm, stream, [=] { run_gather(*comm, in, out, bytes); });
-    });
-  }
-  for (auto const& [where, transfers] : closed.transfers) {
-    later(where.first, [where = where, transfers = transfers] {
-      submit(where.first, where.second, [=] { run_transfers(*where.first, transfers); });
-    });
-  }
-}
-
-std::unique_ptr<ncclComm> join(std::shared_ptr<clique> ranks, int rank, bool is_blocking) {
-  auto comm = std::make_unique<ncclComm>();
+/// Adds a rank, which is the only owner of its communicator until it is dropped.
+ncclComm_t join(std::shared_ptr<clique> ranks, int rank, int device, bool is_blocking) {
+  auto comm = std::make_shared<ncclComm>();
   comm->ranks = std::move(ranks);
   comm->rank = rank;
-  cudaGetDevice(&comm->device);
+  comm->device = device;
   comm->is_blocking = is_blocking;
   std::lock_guard const lock(comm->ranks->mutex);
   auto const place = static_cast<std::size_t>(rank);
-  if (comm->ranks->is_here[place]) fail(*comm->ranks, ncclInvalidUsage);
+  if (comm->ranks->is_here[place]) comm->ranks->fail(ncclInvalidUsage);
   comm->ranks->is_here[place] = true;
-  ++comm->ranks->here;
-  comm->ranks->changed.notify_all();
+  if (++comm->ranks->here == comm->ranks->size) comm->ranks->wake_all();
   ++all().communicators;
-  return comm;
-}
-
-ncclComm_t own(std::unique_ptr<ncclComm> comm) {
-  ncclComm_t const result = comm.get();
-  result->self = std::move(comm);
-  return result;
+  comm->self = comm;
+  return comm.get();
 }
 
 void drop(ncclComm_t comm) {
@@ -241,26 +58,74 @@ void drop(ncclComm_t comm) {
   auto const last = std::move(comm->self);
 }
 
-}  // namespace
-
-void kill(ncclComm_t comm, death how) {
+void end(ncclComm_t comm) {
+  // NCCL gives what it was about to make to its owner all the same.
+  if (comm->split) static_cast<void>(comm->split(true));
+  comm->split = nullptr;
   {
     std::lock_guard const lock(comm->ranks->mutex);
     comm->is_aborted = true;
-    if (how == death::is_reported) fail(*comm->ranks, ncclRemoteError);
   }
-  comm->ranks->changed.notify_all();
+  comm->ranks->wake(comm->rank);
+}
+
+/// Waits for others that a start or an end needs, shortly; true where they have come.
+bool is_settled(ncclComm& comm, std::unique_lock<std::mutex>& lock) {
+  clique const& ranks = *comm.ranks;
+  return comm.wait_shortly(lock, [&] {
+    bool const is_waiting =
+        ranks.here != ranks.size || (comm.is_finalizing && ranks.finalized != ranks.size);
+    return ranks.error != ncclSuccess || !is_waiting;
+  });
+}
+
+/// The part of a split to which this rank belongs, when all have said theirs.
+ncclComm_t join_part(ncclComm& comm, std::uint64_t number) {
+  clique& ranks = *comm.ranks;
+  std::unique_lock lock(ranks.mutex);
+  auto const& keys = ranks.splits[number];
+  auto const [color, key] = keys.at(comm.rank);
+  int before = 0;
+  int members = 0;
+  for (auto const& [rank, of] : keys) {
+    if (of.first != color) continue;
+    ++members;
+    if (std::pair(of.second, rank) < std::pair(key, comm.rank)) ++before;
+  }
+  auto& made = ranks.parts[{number, color}];
+  if (made == nullptr) made = std::make_shared<clique>(members);
+  auto const joined = made;
+  lock.unlock();
+  return join(joined, before, comm.device, comm.is_blocking);
+}
+
+}  // namespace
+
+bool is_ready(ncclComm& comm) {
+  std::lock_guard const lock(comm.ranks->mutex);
+  return comm.ranks->here == comm.ranks->size && !comm.is_finalizing && comm.delayed.empty() &&
+         !comm.split;
+}
+
+void count_operation() { ++all().operations; }
+
+void kill(ncclComm_t comm, death how) {
+  end(comm);
+  if (how == death::is_reported) {
+    std::lock_guard const lock(comm->ranks->mutex);
+    comm->ranks->fail(ncclRemoteError);
+  }
   drop(comm);
 }
 
 void set_version(int other) { version = other; }
+void set_giving_ids(bool gives) { gives_ids = gives; }
 std::size_t live_communicators() { return all().communicators; }
 std::size_t operations() { return all().operations; }
 
 }  // namespace stand_in
 
 using stand_in::all;
-using stand_in::open_group;
 
 extern "C" {
 
@@ -279,6 +144,7 @@ char const* ncclGetErrorString(ncclResult_t code) {
 char const* ncclGetLastError(ncclComm_t) { return ""; }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  if (!stand_in::gives_ids) return ncclSystemError;
   std::memset(id, 0, sizeof(*id));
   std::uint64_t const number = ++all().ids;
   std::memcpy(id->internal, &number, sizeof(number));
@@ -297,45 +163,49 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   }
   if (found->size != ranks) return ncclInvalidArgument;
   bool const is_blocking = config == nullptr || config->blocking != 0;
-  *comm = stand_in::own(stand_in::join(std::move(found), rank, is_blocking));
+  int device = 0;
+  cudaGetDevice(&device);
+  *comm = stand_in::join(found, rank, device, is_blocking);
   if (!is_blocking) return ncclInProgress;
-  std::unique_lock lock((*comm)->ranks->mutex);
-  (*comm)->ranks->changed.wait(lock, [&] { return (*comm)->ranks->here == ranks; });
-  return (*comm)->ranks->error;
+  std::unique_lock lock(found->mutex);
+  while (!stand_in::is_settled(**comm, lock)) {
+  }
+  ncclResult_t const result = found->error;
+  lock.unlock();
+  if (result != ncclSuccess) ncclCommAbort(std::exchange(*comm, nullptr));
+  return result;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  stand_in::clique& ranks = *comm->ranks;
   {
-    std::lock_guard const lock(ranks.mutex);
-    *error = ranks.error;
+    std::unique_lock lock(comm->ranks->mutex);
+    bool const is_settled = stand_in::is_settled(*comm, lock);
+    *error = comm->ranks->error;
     if (*error != ncclSuccess) return ncclSuccess;
-    bool const is_waiting =
-        ranks.here != ranks.size || (comm->is_finalizing && ranks.finalized != ranks.size);
-    if (is_waiting) {
-      *error = ncclInProgress;
-      return ncclSuccess;
-    }
+    *error = ncclInProgress;
+    if (!is_settled) return ncclSuccess;
+  }
+  if (comm->split) {
+    if (!comm->split(false)) return ncclSuccess;
+    comm->split = nullptr;
   }
   if (!comm->delayed.empty()) {
     // Who does not ask until nothing is in progress finds nothing on the stream.
     constexpr int polls_until_submitted = 3;
-    if (++comm->polls < polls_until_submitted) {
-      *error = ncclInProgress;
-      return ncclSuccess;
-    }
+    if (++comm->polls < polls_until_submitted) return ncclSuccess;
     comm->polls = 0;
     auto const delayed = std::exchange(comm->delayed, {});
     for (auto const& action : delayed) action();
   }
+  *error = ncclSuccess;
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  if (!stand_in::is_ready(*comm)) return ncclInvalidArgument;
   std::lock_guard const lock(comm->ranks->mutex);
   comm->is_finalizing = true;
-  ++comm->ranks->finalized;
-  comm->ranks->changed.notify_all();
+  if (++comm->ranks->finalized == comm->ranks->size) comm->ranks->wake_all();
   return comm->is_blocking ? ncclSuccess : ncclInProgress;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
@@ -343,99 +213,57 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  {
-    std::lock_guard const lock(comm->ranks->mutex);
-    comm->is_aborted = true;
-  }
-  comm->ranks->changed.notify_all();
+  stand_in::end(comm);
   stand_in::drop(comm);
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* part, ncclConfig_t*) {
+  if (!stand_in::is_ready(*comm)) return ncclInvalidArgument;
   stand_in::clique& ranks = *comm->ranks;
-  std::unique_lock lock(ranks.mutex);
   std::uint64_t const number = comm->splits++;
-  auto& keys = ranks.splits[number];
-  keys[comm->rank] = {color, key};
-  ranks.changed.notify_all();
-  ranks.changed.wait(lock, [&] { return keys.size() == static_cast<std::size_t>(ranks.size); });
-  int before = 0;
-  int members = 0;
-  for (auto const& [rank, of] : keys) {
-    if (of.first != color) continue;
-    ++members;
-    if (std::pair(of.second, rank) < std::pair(key, comm->rank)) ++before;
+  {
+    std::lock_guard const lock(ranks.mutex);
+    ranks.splits[number][comm->rank] = {color, key};
+    ranks.wake_all();
   }
-  auto& made = ranks.parts[{number, color}];
-  if (made == nullptr) made = std::make_shared<stand_in::clique>(members);
-  auto const joined = made;
-  lock.unlock();
-  *part = stand_in::own(stand_in::join(joined, before, comm->is_blocking));
-  return comm->is_blocking ? ncclSuccess : ncclInProgress;
+  auto const all_are_here = [&ranks, number] {
+    return ranks.splits[number].size() == static_cast<std::size_t>(ranks.size);
+  };
+  // `part` is written when the others have come, which may be long after the call.
+  comm->split = [comm, part, number, &ranks, all_are_here](bool is_given_up) {
+    if (is_given_up) {
+      *part = stand_in::join(std::make_shared<stand_in::clique>(2), 0, comm->device, false);
+      return true;
+    }
+    {
+      std::unique_lock lock(ranks.mutex);
+      if (!comm->wait_shortly(lock, all_are_here)) return false;
+    }
+    *part = stand_in::join_part(*comm, number);
+    return true;
+  };
+  if (!comm->is_blocking) return ncclInProgress;
+  while (!comm->split(false)) {
+  }
+  comm->split = nullptr;
+  return ncclSuccess;
 }
 
 ncclResult_t ncclCommCount(ncclComm_t comm, int* count) {
+  if (!stand_in::is_ready(*comm)) return ncclInvalidArgument;
   *count = comm->ranks->size;
   return ncclSuccess;
 }
 ncclResult_t ncclCommCuDevice(ncclComm_t comm, int* device) {
+  if (!stand_in::is_ready(*comm)) return ncclInvalidArgument;
   *device = comm->device;
   return ncclSuccess;
 }
 ncclResult_t ncclCommUserRank(ncclComm_t comm, int* rank) {
+  if (!stand_in::is_ready(*comm)) return ncclInvalidArgument;
   *rank = comm->rank;
   return ncclSuccess;
-}
-
-ncclResult_t ncclGroupStart() {
-  ++open_group.depth;
-  return ncclSuccess;
-}
-ncclResult_t ncclGroupEnd() {
-  if (open_group.depth == 0) return ncclInvalidUsage;
-  if (--open_group.depth != 0) return ncclSuccess;
-  std::vector<ncclComm*> comms;
-  stand_in::submit_group(comms);
-  for (ncclComm const* const comm : comms) {
-    if (!comm->is_blocking) return ncclInProgress;
-  }
-  return ncclSuccess;
-}
-
-ncclResult_t ncclAllGather(void const* in, void* out, std::size_t count, ncclDataType_t type,
-                           ncclComm_t comm, cudaStream_t stream) {
-  std::size_t const bytes = count * (type == ncclUint8 ? 1 : 8);
-  auto const ranks = static_cast<std::size_t>(comm->ranks->size);
-  if (!stand_in::is_device(in, bytes) || !stand_in::is_device(out, bytes * ranks)) {
-    return ncclInvalidArgument;
-  }
-  ncclGroupStart();
-  open_group.gathers.emplace_back(comm, stream, in, out, bytes);
-  return ncclGroupEnd();
-}
-
-namespace {
-
-ncclResult_t post(bool is_send, void* address, std::size_t bytes, int peer, ncclComm_t comm,
-                  cudaStream_t stream) {
-  if (!stand_in::is_device(address, bytes) || peer < 0 || peer >= comm->ranks->size) {
-    return ncclInvalidArgument;
-  }
-  ncclGroupStart();
-  open_group.transfers[{comm, stream}].push_back({is_send, address, bytes, peer});
-  return ncclGroupEnd();
-}
-
-}  // namespace
-
-ncclResult_t ncclSend(void const* from, std::size_t count, ncclDataType_t, int peer,
-                      ncclComm_t comm, cudaStream_t stream) {
-  return post(true, const_cast<void*>(from), count, peer, comm, stream);
-}
-ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm,
-                      cudaStream_t stream) {
-  return post(false, to, count, peer, comm, stream);
 }
 
 }  // extern "C"

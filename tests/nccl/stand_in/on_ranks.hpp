@@ -6,16 +6,19 @@
 #include "stand_in.hpp"
 #include "watchdog.hpp"
 
+#include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>
 
 #include <chrono>
 #include <cstddef>
 
+#include <cuda_runtime_api.h>
 #include <nccl.h>
 
 namespace stand_in {
 
-/// Calls `body(comm)` on ranks that are threads, with communicators whose calls do not block.
+/// Calls `body(comm)` on ranks that are threads, each with a device of its own and a communicator
+/// whose calls do not block.
 template <class Body>
 void on_ranks(std::size_t ranks, Body const& body,
               std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
@@ -23,6 +26,7 @@ void on_ranks(std::size_t ranks, Body const& body,
   ncclUniqueId id{};
   ncclGetUniqueId(&id);
   stand_in::run_ranks(ranks, [&](std::size_t rank) {
+    omnibal::gpu::check(cudaSetDevice(static_cast<int>(rank)));
     omnibal::nccl::communicator_options options;
     options.timeout = timeout;
     omnibal::nccl::communicator comm({.rank = rank, .size = ranks}, id, options);

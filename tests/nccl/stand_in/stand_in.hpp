@@ -27,6 +27,9 @@ enum class death { is_silent, is_reported };
 /// A process that ends without a word.
 void kill(ncclComm_t comm, death how);
 
+/// Whether `ncclGetUniqueId` works on this thread.
+void set_giving_ids(bool gives);
+
 /// The version that `ncclGetVersion` gives on this thread.
 void set_version(int version);
 

@@ -2,6 +2,7 @@
 
 // Streams of the stand-in.
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -26,29 +27,53 @@ struct graph {
 
 class stream {
  public:
-  stream() : thread_([this](std::stop_token const& stop) { run(stop); }) {}
+  explicit stream(int device) : device_(device), thread_([this] { run(); }) {}
+  stream(stream const&) = delete;
+  stream& operator=(stream const&) = delete;
+  /// What was submitted still runs.
+  ~stream() {
+    {
+      std::lock_guard const lock(mutex_);
+      is_ending_ = true;
+    }
+    awake_.notify_all();
+    thread_.join();
+  }
 
+  [[nodiscard]] int device() const { return device_; }
+
+  /// Work runs at the latest when somebody starts, asks or waits: a thread that is woken for each
+  /// step costs more than the steps.
   void push(work item) {
     if (captured_ != nullptr) {
       captured_->nodes.push_back(std::move(item));
       return;
     }
     auto ready = item.submitted();
+    std::lock_guard const lock(mutex_);
+    queue_.push_back(std::move(ready));
+    ++pending_;
+  }
+  void start() {
     {
       std::lock_guard const lock(mutex_);
-      queue_.push_back(std::move(ready));
-      ++pending_;
+      if (queue_.empty()) return;
+      is_started_ = true;
     }
-    changed_.notify_all();
+    awake_.notify_all();
   }
 
+  /// Whether the work is done by now or soon: who asks in a loop does not take the processor from
+  /// those that work.
   [[nodiscard]] bool is_done() {
-    std::lock_guard const lock(mutex_);
-    return pending_ == 0;
+    start();
+    std::unique_lock lock(mutex_);
+    return done_.wait_for(lock, std::chrono::microseconds(500), [&] { return pending_ == 0; });
   }
   void wait() {
+    start();
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return pending_ == 0; });
+    done_.wait(lock, [&] { return pending_ == 0; });
   }
 
   [[nodiscard]] bool is_capturing() const { return captured_ != nullptr; }
@@ -56,32 +81,38 @@ class stream {
   [[nodiscard]] std::unique_ptr<graph> end_capture() { return std::move(captured_); }
 
  private:
-  void run(std::stop_token const& stop) {
+  void run() {
     for (;;) {
-      std::function<void()> next;
+      std::deque<std::function<void()>> next;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, stop, [&] { return !queue_.empty(); });
-        if (queue_.empty()) return;
-        next = std::move(queue_.front());
-        queue_.pop_front();
+        awake_.wait(lock, [&] { return is_ending_ || is_started_; });
+        if (queue_.empty()) {
+          if (is_ending_) return;
+          is_started_ = false;
+          continue;
+        }
+        next.swap(queue_);
       }
-      next();
-      next = nullptr;
-      {
+      while (!next.empty()) {
+        next.front()();
+        next.pop_front();
         std::lock_guard const lock(mutex_);
-        --pending_;
+        if (--pending_ == 0) done_.notify_all();
       }
-      changed_.notify_all();
     }
   }
 
+  int device_;
   std::mutex mutex_;
-  std::condition_variable_any changed_;
+  std::condition_variable awake_;
+  std::condition_variable done_;
   std::deque<std::function<void()>> queue_;
   std::size_t pending_ = 0;
+  bool is_started_ = false;
+  bool is_ending_ = false;
   std::unique_ptr<graph> captured_;
-  std::jthread thread_;
+  std::thread thread_;
 };
 
 /// Kinds of memory.

@@ -5,10 +5,10 @@
 
 #include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/part_exchange.hpp>
+#include <omnibal/balance/detail/part_lists.hpp>
 #include <omnibal/balance/detail/ranked_load.hpp>
 #include <omnibal/balance/detail/winner_tree.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -38,20 +38,10 @@ class part_refiner {
   part_refiner(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
                std::span<std::uint32_t const> part_of, std::size_t parts, Exchanges exchanges = {})
       : exchanges_(std::move(exchanges)),
-        loads_(parts, resources<R>{}),
-        first_(parts, none),
-        next_(order.size()),
+        lists_(costs, order, part_of, parts),
         rank_(parts),
         heaviest_nodes_(winner_tree<uint128>::nodes_for(parts)),
         lightest_nodes_(heaviest_nodes_.size()) {
-    costs_.reserve(order.size());
-    for (std::uint32_t const sample : order) costs_.push_back(costs[sample]);
-    for (std::size_t place = order.size(); place-- != 0;) {
-      std::uint32_t const part = part_of[order[place]];
-      loads_[part] += costs_[place];
-      next_[place] = first_[part];
-      first_[part] = static_cast<std::uint32_t>(place);
-    }
     heaviest().fill(parts, [this](std::size_t part) { return inverse_word(part); });
     lightest().fill(parts, [this](std::size_t part) { return word(part); });
   }
@@ -62,27 +52,22 @@ class part_refiner {
     may_move_ = may_move;
     while (left_ != 0) {
       std::uint32_t const heavy = rank_.part(heaviest().least());
-      if (load(heavy) <= target || !relieve(heavy)) return;
+      if (lists_.load(heavy) <= target || !relieve(heavy)) return;
     }
   }
 
   /// Calls `body(place, part)` for each sample.
   template <class Body>
   void for_each_sample(Body const& body) const {
-    for (std::uint32_t part = 0; part != first_.size(); ++part) {
-      for (std::uint32_t i = first_[part]; i != none; i = next_[i]) body(i, part);
-    }
+    lists_.for_each_sample(body);
   }
 
  private:
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
   [[nodiscard]] winner_tree<uint128> heaviest() { return winner_tree<uint128>(heaviest_nodes_); }
   [[nodiscard]] winner_tree<uint128> lightest() { return winner_tree<uint128>(lightest_nodes_); }
-  [[nodiscard]] std::int64_t load(std::size_t part) const { return largest_amount(loads_[part]); }
-  [[nodiscard]] uint128 word(std::size_t part) const { return rank_(load(part), part); }
+  [[nodiscard]] uint128 word(std::size_t part) const { return rank_(lists_.load(part), part); }
   [[nodiscard]] uint128 inverse_word(std::size_t part) const {
-    return rank_(std::numeric_limits<std::int64_t>::max() - load(part), part);
+    return rank_(std::numeric_limits<std::int64_t>::max() - lists_.load(part), part);
   }
 
   /// Evens a part with the lightest one, or with the first other from the lightest on with which
@@ -91,8 +76,8 @@ class part_refiner {
     std::uint32_t const light = rank_.part(lightest().least());
     if (light != heavy && even(heavy, light)) return true;
     others_.clear();
-    for (std::size_t part = 0; part != loads_.size(); ++part) {
-      if (part != light && load(part) < load(heavy)) others_.push_back(word(part));
+    for (std::size_t part = 0; part != lists_.size(); ++part) {
+      if (part != light && lists_.load(part) < lists_.load(heavy)) others_.push_back(word(part));
     }
     std::sort(others_.begin(), others_.end());
     return std::any_of(others_.begin(), others_.end(),
@@ -101,16 +86,16 @@ class part_refiner {
 
   /// Exchanges between two parts as long as the larger of their loads falls; true where it did.
   bool even(std::uint32_t heavy, std::uint32_t light) {
-    open(heavy, heavy_);
-    open(light, light_);
+    lists_.open(heavy, heavy_);
+    lists_.open(light, light_);
     bool has_changed = false;
     while (left_ != 0) {
       bool const is_turned = largest_amount(heavy_.load) < largest_amount(light_.load);
       open_part<R>& from = is_turned ? light_ : heavy_;
       open_part<R>& to = is_turned ? heavy_ : light_;
-      part_exchange const exchange = exchanges_(from, to, costs_, may_move_);
+      part_exchange const exchange = exchanges_(from, to, lists_.costs(), may_move_);
       if (exchange.leaves == part_exchange::nothing) break;
-      carry_out(exchange, from, to);
+      lists_.carry_out(exchange, from, to);
       --left_;
       has_changed = true;
     }
@@ -120,49 +105,14 @@ class part_refiner {
     return true;
   }
 
-  void carry_out(part_exchange const& exchange, open_part<R>& from, open_part<R>& to) const {
-    std::uint32_t const leaves = from.places[exchange.leaves];
-    erase(from, exchange.leaves);
-    if (exchange.comes != part_exchange::nothing) {
-      std::uint32_t const comes = to.places[exchange.comes];
-      erase(to, exchange.comes);
-      insert(from, comes);
-    }
-    insert(to, leaves);
-  }
-  void erase(open_part<R>& part, std::size_t position) const {
-    part.load -= costs_[part.places[position]];
-    part.places.erase(part.places.begin() + static_cast<std::ptrdiff_t>(position));
-  }
-  void insert(open_part<R>& part, std::uint32_t place) const {
-    part.load += costs_[place];
-    part.places.insert(std::lower_bound(part.places.begin(), part.places.end(), place), place);
-  }
-
-  void open(std::uint32_t part, open_part<R>& result) const {
-    result.places.clear();
-    for (std::uint32_t i = first_[part]; i != none; i = next_[i]) result.places.push_back(i);
-    result.load = loads_[part];
-  }
   void close(std::uint32_t part, open_part<R> const& from) {
-    std::uint32_t* link = &first_[part];
-    for (std::uint32_t const place : from.places) {
-      *link = place;
-      link = &next_[place];
-    }
-    *link = none;
-    loads_[part] = from.load;
+    lists_.close(part, from);
     heaviest().set(part, inverse_word(part));
     lightest().set(part, word(part));
   }
 
   Exchanges exchanges_;
-  /// By place in the order.
-  whole_costs<R> costs_;
-  std::vector<resources<R>> loads_;
-  /// The samples of each part are a list by ascending place.
-  std::vector<std::uint32_t> first_;
-  std::vector<std::uint32_t> next_;
+  part_lists<R> lists_;
   ranked_load<uint128> rank_;
   std::vector<uint128> heaviest_nodes_;
   std::vector<uint128> lightest_nodes_;

@@ -8,83 +8,16 @@
 /// resolves for *every* position where a walk that enters the chunk there leaves it, in shared
 /// memory and in three levels of 16: within segments of 16 positions, within rows of 16 segments,
 /// within the chunk, each from the back to the front, so that the work stays linear. Then one
-/// thread walks from chunk to chunk, while the other threads of its block fetch what it reads next;
-/// and with the place where the walk enters, each chunk marks its visited positions by walking its
-/// rows, segments and positions, 16 steps each.
+/// thread walks from chunk to chunk, while the other threads of its block fetch what it reads next.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/chain_links.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace omnibal::inline v0::gpu::detail {
-
-inline constexpr std::uint32_t chain_segment = 16;
-inline constexpr std::uint32_t chain_row = 16 * chain_segment;
-inline constexpr std::uint32_t chain_chunk = 16 * chain_row;
-inline constexpr std::uint32_t chain_segments = chain_chunk / chain_segment;
-inline constexpr int chain_threads = 512;
-
-/// Where nothing enters, and what nothing covers.
-inline constexpr std::uint32_t no_position = 0xffffffffu;
-inline constexpr std::uint16_t no_place = 0xffffu;
-
-/// The place of an element in an array in which threads that each walk through 16 elements of their
-/// own do not meet in a bank of the shared memory; `Width` elements fill a bank.
-template <std::uint32_t Width>
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t banked(std::uint32_t i) {
-  return i + i / chain_segment * Width;
-}
-
-/// Positions that are loaded at once.
-struct alignas(16) position_quad {
-  std::uint32_t at[4];
-};
-
-/// What is known of the links of one or several chains with the same number of chunks. Block `index`
-/// of a launch has chunk `index % chunk_count` of chain `index / chunk_count`. Positions in a chunk
-/// are relative to its beginning; `chain_chunk` is one behind it.
-struct chain_links {
-  std::size_t chunk_count;
-  std::uint16_t* next;           ///< where the link of a position leads
-  std::uint16_t* after_segment;  ///< where a walk from it leaves its segment
-  std::uint16_t* after_row;      ///< where a walk from it leaves its row
-  position_quad* after_chunk;    ///< where a walk from it leaves its chunk, in the chain
-  std::uint32_t* entries;        ///< where the walk from position 0 enters a chunk, in the chain
-
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t leaves(std::size_t index, std::uint32_t i) const {
-    return after_chunk[(index * chain_chunk + i) / 4].at[i % 4];
-  }
-};
-
-/// Links of `chains` chains of at most `bound` positions each.
-template <class Backend>
-[[nodiscard]] chain_links make_links(Backend& backend, std::size_t bound, std::size_t chains = 1) {
-  std::size_t const chunk_count = parts_of(bound, chain_chunk);
-  std::size_t const positions = chains * chunk_count * chain_chunk;
-  return {chunk_count,
-          backend.template scratch<std::uint16_t>(positions),
-          backend.template scratch<std::uint16_t>(positions),
-          backend.template scratch<std::uint16_t>(positions),
-          backend.template scratch<position_quad>(positions / 4),
-          backend.template scratch<std::uint32_t>(chains * chunk_count)};
-}
-
-/// A chunk of a chain.
-struct chain_part {
-  std::size_t chain;
-  std::uint32_t begin;
-  std::uint32_t count;  ///< zero behind the end of the chain
-
-  template <class Chain>
-  OMNIBAL_HOST_DEVICE chain_part(Chain const& of, std::size_t chunk_count, std::size_t index)
-      : chain(index / chunk_count),
-        begin(static_cast<std::uint32_t>(index % chunk_count * chain_chunk)) {
-    std::uint32_t const size = of.size(chain);
-    count = begin < size ? smaller_of(chain_chunk, size - begin) : 0;
-  }
-};
 
 /// Finds for every position of a chunk where walks from it lead.
 template <class Chain>
@@ -221,95 +154,6 @@ struct walk_chunks {
   }
 };
 
-/// What a walk visits in a chunk that it enters. Positions are relative to `part.begin`.
-struct visited_chunk {
-  std::size_t index;
-  chain_part part;
-  std::uint32_t entry;
-  std::uint32_t leaves;         ///< where the walk goes on, in the chain
-  std::uint16_t const* next;    ///< use `next_of`
-  std::uint16_t const* heads;   ///< bit j of heads[s]: position 16 s + j is visited
-  std::uint16_t const* covers;  ///< the last position visited before segment s, or `no_place`
-
-  [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_visited(std::uint32_t i) const {
-    return (heads[i / chain_segment] >> i % chain_segment & 1) != 0;
-  }
-  /// The position visited after i, `chain_chunk` where that is outside.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t next_of(std::uint32_t i) const {
-    return next[banked<2>(i)];
-  }
-};
-
-/// Marks what the walk visits in each chunk that it enters, and calls `visitor(block, chunk)`.
-template <class Chain, class Visitor>
-struct visit_chunk {
-  Chain chain;
-  chain_links links;
-  Visitor visitor;
-
-  static constexpr std::size_t shared_bytes =
-      (banked<2>(chain_chunk) + 2 * chain_chunk + 3 * chain_segments + 16) * sizeof(std::uint16_t);
-
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
-    chain_part const part(chain, links.chunk_count, index);
-    if (part.count == 0 || links.entries[index] == no_position) return;
-    std::uint32_t const entry = links.entries[index] - part.begin;
-
-    auto* const next = block.template shared<std::uint16_t>(banked<2>(chain_chunk));
-    auto* const after_segment = block.template shared<std::uint16_t>(chain_chunk);
-    auto* const after_row = block.template shared<std::uint16_t>(chain_chunk);
-    auto* const heads = block.template shared<std::uint16_t>(chain_segments);
-    auto* const covers = block.template shared<std::uint16_t>(chain_segments);
-    auto* const segment_entries = block.template shared<std::uint16_t>(chain_segments);
-    auto* const row_entries = block.template shared<std::uint16_t>(16);
-
-    std::size_t const first = index * chain_chunk;
-    block.for_each(part.count, [&](std::size_t place) {
-      auto const i = static_cast<std::uint32_t>(place);
-      next[banked<2>(i)] = links.next[first + i];
-      after_segment[i] = links.after_segment[first + i];
-      after_row[i] = links.after_row[first + i];
-    });
-    block.for_each(chain_segments, [&](std::size_t s) {
-      heads[s] = 0;
-      covers[s] = no_place;
-      segment_entries[s] = no_place;
-      if (s < 16) row_entries[s] = no_place;
-    });
-
-    block.once([&] {
-      for (std::uint32_t i = entry; i < part.count; i = after_row[i]) {
-        row_entries[i / chain_row] = static_cast<std::uint16_t>(i);
-      }
-    });
-    block.for_each(16, [&](std::size_t row) {
-      auto const last = smaller_of((static_cast<std::uint32_t>(row) + 1) * chain_row, part.count);
-      for (std::uint32_t i = row_entries[row]; i < last; i = after_segment[i]) {
-        segment_entries[i / chain_segment] = static_cast<std::uint16_t>(i);
-      }
-    });
-    block.for_each(parts_of(part.count, chain_segment), [&](std::size_t place) {
-      auto const segment = static_cast<std::uint32_t>(place);
-      if (segment_entries[segment] == no_place) return;
-      std::uint32_t const last = smaller_of((segment + 1) * chain_segment, part.count);
-      std::uint32_t visited = 0;
-      std::uint32_t head = 0;
-      for (std::uint32_t i = segment_entries[segment]; i < last; i = next[banked<2>(i)]) {
-        visited |= 1u << i % chain_segment;
-        head = i;
-      }
-      heads[segment] = static_cast<std::uint16_t>(visited);
-      std::uint32_t const stop = smaller_of<std::uint32_t>(next[banked<2>(head)], chain_chunk - 1);
-      for (std::uint32_t s = segment + 1; s <= stop / chain_segment; ++s) {
-        covers[s] = static_cast<std::uint16_t>(head);
-      }
-    });
-    visitor(block,
-            visited_chunk{index, part, entry, links.leaves(index, entry), next, heads, covers});
-  }
-};
-
 /// Walks the chains: `chain.size(k)` is the number of positions of chain k, known on the device, at
 /// most the bound of the links, and `chain.next(k, i)` in (i, size] the end of its link i; then
 /// `entries` is right. Two launches.
@@ -322,18 +166,6 @@ void walk_chains(Backend& backend, chain_links const& links, Chain const& chain,
                                                  resolve{chain, links});
   using walk = walk_chunks<Chain>;
   backend.template for_each_block<walk::threads>(chains, walk::shared_bytes, walk{chain, links});
-}
-
-/// Calls `visitor(block, visited_chunk)` for each chunk of each chain that the walk enters, with
-/// `Visitor::shared_bytes` of further shared memory. One launch.
-template <class Backend, class Chain, class Visitor>
-void visit_chains(Backend& backend, chain_links const& links, Chain const& chain,
-                  Visitor const& visitor, std::size_t chains = 1) {
-  if (links.chunk_count == 0) return;
-  using visit = visit_chunk<Chain, Visitor>;
-  backend.template for_each_block<chain_threads>(chains * links.chunk_count,
-                                                 visit::shared_bytes + Visitor::shared_bytes,
-                                                 visit{chain, links, visitor});
 }
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -5,7 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
-#include <omnibal/cuda/detail/chain_walk.hpp>
+#include <omnibal/cuda/detail/chain_links.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/narrow_permutation.hpp>
 #include <omnibal/cuda/fault.hpp>

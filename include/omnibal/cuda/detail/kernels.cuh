@@ -51,12 +51,16 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
                          stream));
 }
 
-/// Lets a kernel take more shared memory than every kernel may.
+/// Lets a kernel take more shared memory than every kernel may: as much as the device has, so that of
+/// two threads that launch it with different amounts none takes away what the other has asked for.
 inline void allow_shared_bytes(void const* kernel, std::size_t bytes) {
   constexpr std::size_t usual_bytes = 48 * 1024;
   if (bytes <= usual_bytes) return;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(bytes)));
+  int device = 0;
+  int most = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
 }
 
 template <int Threads, class F>

@@ -55,7 +55,7 @@ struct longest_first {
                                  count_limits limits) const {
     block.for_each(parts, [&](std::size_t part) {
       loads[part] = 0;
-      counts[part] = parts == 1 ? count : 0;
+      counts[part] = 0;
     });
     if (parts == 1) {
       return block.for_each(count,

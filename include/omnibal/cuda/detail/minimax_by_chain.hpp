@@ -5,6 +5,8 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/chain_links.hpp>
+#include <omnibal/cuda/detail/chain_visit.hpp>
 #include <omnibal/cuda/detail/chain_walk.hpp>
 #include <omnibal/cuda/detail/furthest.hpp>
 #include <omnibal/cuda/detail/integers.hpp>

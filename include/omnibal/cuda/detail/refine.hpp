@@ -61,7 +61,7 @@ struct read_places {
   std::uint32_t const* part_of_sample;
   std::uint32_t* part_of;
   std::uint32_t* places;
-  std::uint32_t* keys;
+  std::uint64_t* keys;
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
     std::uint32_t const sample = samples[i];
     std::uint32_t const step = table.step_of(sample);
@@ -73,7 +73,7 @@ struct read_places {
     }
     part_of[i] = part;
     places[i] = static_cast<std::uint32_t>(i) - first;
-    keys[i] = step == table.steps() ? step * given.parts : step * given.parts + part;
+    keys[i] = std::uint64_t{step} * given.parts + (step == table.steps() ? 0 : part);
   }
 };
 
@@ -153,7 +153,7 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
   auto* const next_places = backend.template scratch<std::uint32_t>(count);
   backend.for_each(count, fill_with_no_part{next_places});
   backend.for_each(count, read_given_parts{table, given, next_places});
-  auto* const keys = backend.template scratch<std::uint32_t>(count);
+  auto* const keys = backend.template scratch<std::uint64_t>(count);
   backend.for_each(count,
                    read_places{table, given, order.samples, next_places, part_of, places, keys});
   backend.sort_pairs(keys, places, count, 0, bits_up_to(steps.step_count * parts));
@@ -166,7 +166,7 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
       steps.step_count, is_shared ? of_parts : 0,
       of_sorted{table, writer, search, tolerance, order, part_of, places, next_places, scratch,
                 of_parts});
-  write_parts_of_places(backend, steps, table, writer, order.samples, part_of);
+  write_parts_of_places(backend, steps, table, writer, order.samples, part_of, keys);
 }
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -5,9 +5,12 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/chain_visit.hpp>
 #include <omnibal/cuda/detail/chain_walk.hpp>
+#include <omnibal/cuda/detail/isf_advance.hpp>
+#include <omnibal/cuda/detail/isf_chain.hpp>
+#include <omnibal/cuda/detail/isf_judge.hpp>
 #include <omnibal/cuda/detail/isf_pool.hpp>
-#include <omnibal/cuda/detail/isf_round.hpp>
 #include <omnibal/cuda/detail/isf_state.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>

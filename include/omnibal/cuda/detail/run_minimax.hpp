@@ -4,7 +4,7 @@
 /// `minimax` on the device as a sequence of launches.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/chain_walk.hpp>
+#include <omnibal/cuda/detail/chain_links.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/minimax_by_chain.hpp>
 #include <omnibal/cuda/detail/minimax_by_stages.hpp>

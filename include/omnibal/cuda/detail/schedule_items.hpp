@@ -97,7 +97,7 @@ struct write_runs {
   fault* faults;
   schedule_items out;
   /// Null where there is no choice.
-  std::uint32_t* sizes;
+  std::uint64_t* sizes;
   std::uint32_t* order;
 
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
@@ -214,7 +214,7 @@ template <class Backend, class Load>
                            backend.template scratch<load_level>(R * shape.runs), nullptr};
   bool const has_choice = shape.extra != 0 && shape.steps != 0;
   std::size_t const sorted = has_choice ? shape.runs : 0;
-  auto* const sizes = backend.template scratch<std::uint32_t>(sorted);
+  auto* const sizes = backend.template scratch<std::uint64_t>(sorted);
   auto* const order = backend.template scratch<std::uint32_t>(sorted);
   backend.for_each(shape.runs,
                    write_runs<Load>{loads.data(), carried, static_cast<std::uint32_t>(loads.size()),

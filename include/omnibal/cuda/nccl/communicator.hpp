@@ -98,9 +98,16 @@ class communicator {
             gpu::location where = gpu::location::here()) {
     guarded([&](communicator_ref& ref) { ref.wait(stream, timeout, where); });
   }
+  /// The same; aborts where `calls` throws anything at all, since some of it may be on its way.
   template <class Calls>
   void submit(Calls const& calls, gpu::location where = gpu::location::here()) {
-    guarded([&](communicator_ref& ref) { ref.submit(calls, where); });
+    if (!ref_) throw_aborted();
+    try {
+      ref_->submit(calls, where);
+    } catch (...) {
+      abort();
+      throw;
+    }
   }
   void settle(gpu::location where = gpu::location::here()) {
     guarded([&](communicator_ref& ref) { ref.settle(where); });
@@ -127,14 +134,19 @@ class communicator {
           "nccl::split",
           "the color is " + omnibal::detail::to_text(color) + ", must not be negative");
     }
-    ncclComm_t part = nullptr;
-    auto const limit = timeout();
-    guarded([&](communicator_ref& ref) {
-      check(ncclCommSplit(ref.get(), color, key, &part, nullptr), ref.get(), where);
-      ref.settle(where);
-    });
     communicator_options options;
-    options.timeout = limit;
+    options.timeout = timeout();
+    ncclComm_t part = nullptr;
+    try {
+      // NCCL writes `part` in the background, at the latest while this communicator is aborted.
+      guarded([&](communicator_ref& ref) {
+        check(ncclCommSplit(ref.get(), color, key, &part, nullptr), ref.get(), where);
+        ref.settle(where);
+      });
+    } catch (...) {
+      if (part != nullptr) static_cast<void>(ncclCommAbort(part));
+      throw;
+    }
     return {finish_start(part, options, "split", where), options};
   }
 

@@ -66,12 +66,14 @@ class communicator_ref {
 
   /// Waits until the work on `stream` is done, and looks after NCCL while it waits: what a rank
   /// that has died leaves behind is an asynchronous error or a stream that never ends, and this is
-  /// the only way of waiting that notices. Errors: `nccl::error`, `gpu::error`, `nccl::timeout`.
+  /// the only way of waiting that notices. Errors: `nccl::error`, `gpu::error`, `nccl::timeout`;
+  /// `std::invalid_argument` for a time that is not positive.
   void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) const {
     wait(stream, timeout_, where);
   }
   void wait(cudaStream_t stream, std::chrono::milliseconds timeout,
             gpu::location where = gpu::location::here()) const {
+    detail::check_timeout("nccl::wait", timeout);
     detail::deadline limit(timeout);
     for (;;) {
       cudaError_t const found = cudaStreamQuery(stream);
@@ -86,8 +88,9 @@ class communicator_ref {
   }
 
   /// Calls `calls()` between `ncclGroupStart` and `ncclGroupEnd`, and returns when NCCL has
-  /// submitted them all to their streams, which it may do in the background. Errors: those of
-  /// `wait`, and what `calls` throws.
+  /// submitted them all to their streams, which it may do in the background. Not within a group of
+  /// the caller, whose end alone submits. Errors: those of `wait`, and what `calls` throws; what it
+  /// has called before is submitted then, unless it was NCCL that failed.
   template <class Calls>
   void submit(Calls const& calls, gpu::location where = gpu::location::here()) const {
     check(ncclGroupStart(), comm_, where);

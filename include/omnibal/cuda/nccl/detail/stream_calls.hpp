@@ -49,6 +49,14 @@ inline void check_slot(std::string_view function, std::size_t slot_bytes) {
                                                ", must be a multiple of 16 above 16");
 }
 
+/// Throws where ranks with so many samples could have more than an index can name.
+inline void check_most_samples(std::string_view function, std::size_t most, std::size_t ranks) {
+  // Each alone first: their product could wrap.
+  omnibal::detail::check_index_count(function, "most_samples", most);
+  omnibal::detail::check_index_count(function, "the ranks", ranks);
+  omnibal::detail::check_index_count(function, "the global batch", most * ranks);
+}
+
 /// What the columns of these lengths are.
 template <class T>
 [[nodiscard]] local_columns columns_of(std::string_view function, local_lengths<T> const& local) {
@@ -100,7 +108,7 @@ struct gather_lengths_call {
     } else {
       most = agree_on_most(name, comm, local.values.size(), check);
     }
-    omnibal::detail::check_index_count(name, "the global batch", most * ranks);
+    check_most_samples(name, most, ranks);
     local_columns const columns = columns_of(name, local);
     constexpr std::size_t kinds = kinds_of_length<T>;
     length_columns const to{reinterpret_cast<std::int64_t*>(out.lengths.data()), kinds, 1,

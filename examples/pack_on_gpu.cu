@@ -1,0 +1,191 @@
+// Packs the samples of a data set on the device and on the host: by isf under a capacity for images
+// and tokens, and by best-fit in rounds under one for tokens. Both give the same groups, bit for bit;
+// the program checks that and prints how long each takes.
+//
+//   ./pack_on_gpu --synthetic 1200000
+//   ./pack_on_gpu train.jsonl more.csv
+//
+// Files are what pack_dataset reads. Returns 77 without a device, 1 where a result differs.
+
+#include "support/dataset.hpp"
+#include "support/progress.hpp"
+#include "support/read_lengths.hpp"
+#include "support/synthetic.hpp"
+#include "support/table.hpp"
+
+#include <omnibal/cuda/best_fit_rounds.cuh>
+#include <omnibal/cuda/device_array.hpp>
+#include <omnibal/cuda/device_packing.hpp>
+#include <omnibal/cuda/error.hpp>
+#include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/isf.cuh>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/pack/best_fit_rounds.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/feistel.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace {
+
+namespace gpu = omnibal::gpu;
+using omnibal::packing;
+using omnibal::resources;
+
+constexpr resources<2> capacity{9, 4096};
+constexpr omnibal::isf_options options{.rounds = 50};
+constexpr omnibal::rng::feistel shuffle{1024};
+
+struct usage_error : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+examples::dataset load(int count, char** words) {
+  if (count == 1) return examples::synthetic_lengths(100'000, 1024);
+  std::string_view const first = words[1];
+  if (first == "--synthetic") {
+    std::string_view const number = count == 3 ? words[2] : "";
+    std::size_t samples = 0;
+    auto const [end, error] =
+        std::from_chars(number.data(), number.data() + number.size(), samples);
+    if (error != std::errc{} || end != number.data() + number.size() || samples == 0) {
+      throw usage_error("--synthetic: must be followed by a number of samples");
+    }
+    return examples::synthetic_lengths(samples, 1024);
+  }
+  if (first.starts_with("-")) throw usage_error(std::string(first) + ": there is no such option");
+  examples::dataset data;
+  examples::progress hidden(examples::visibility::hidden);
+  for (int k = 1; k != count; ++k) {
+    examples::read_lengths(words[k], examples::input_format::detect, {}, hidden, data);
+  }
+  return data;
+}
+
+/// The least time of three runs, in milliseconds.
+template <class Work>
+double measured_ms(Work const& work) {
+  double least = std::numeric_limits<double>::max();
+  for (int run = 0; run != 3; ++run) {
+    auto const start = std::chrono::steady_clock::now();
+    work();
+    std::chrono::duration<double, std::milli> const passed =
+        std::chrono::steady_clock::now() - start;
+    least = std::min(least, passed.count());
+  }
+  return least;
+}
+
+/// Packs by `on_host(demands)` and by `on_device(exec, demands, out)` and adds a row to the table.
+/// Errors: `std::runtime_error` where the results differ.
+template <class Demand, class OnHost, class OnDevice>
+void compare(std::string const& name, std::vector<Demand> const& demands, std::size_t scratch_bytes,
+             OnHost const& on_host, OnDevice const& on_device, examples::table& shown) {
+  auto const exec = gpu::on(cudaStreamPerThread);
+  gpu::device_array<std::byte> const memory(exec, scratch_bytes);
+  gpu::given_scratch scratch(memory.span());
+  auto const with_scratch = gpu::on(cudaStreamPerThread, scratch);
+  gpu::device_packing<> const packed(exec, demands.size());
+
+  // Demands and result in host memory, then both in device memory.
+  packing device;
+  auto const pack_and_copy = [&] {
+    auto const copied = gpu::upload(exec, demands);
+    on_device(with_scratch, copied, packed.out());
+    device = packed.download(exec, name);
+  };
+  // The first call also loads the kernels.
+  pack_and_copy();
+  double const with_copies = measured_ms(pack_and_copy);
+  auto const values = gpu::upload(exec, demands);
+  exec.synchronise();
+  double const on_the_device = measured_ms([&] {
+    on_device(with_scratch, values, packed.out());
+    exec.synchronise();
+  });
+
+  packing host;
+  double const on_the_host = measured_ms([&] { host = on_host(demands); });
+  if (device.groups != host.groups || device.oversized != host.oversized) {
+    throw std::runtime_error(name + ": the groups of the device differ from those of the host");
+  }
+  shown.add({name, examples::counted(host.groups.size()), examples::fixed(on_the_host, 2),
+             examples::fixed(with_copies, 2), examples::fixed(on_the_device, 2)});
+}
+
+void run(int count, char** words) {
+  auto const data = load(count, words);
+  cudaDeviceProp properties{};
+  gpu::check(cudaGetDeviceProperties(&properties, 0));
+  std::vector<resources<2>> both;
+  std::vector<std::int64_t> tokens;
+  for (auto const& one : data.samples) {
+    both.push_back({one.images, one.tokens});
+    tokens.push_back(one.tokens);
+  }
+
+  examples::table shown({"", "groups", "host ms", "device ms with copies", "device ms"});
+  auto const keep = omnibal::reaches_most(capacity);
+  compare(
+      "isf", both, gpu::isf.scratch_bytes(both.size(), capacity),
+      [&](auto const& demands) {
+        return omnibal::isf(demands, std::identity{}, capacity, options, keep, shuffle);
+      },
+      [&](auto const& exec, auto const& demands, auto const& out) {
+        gpu::isf(exec, demands, capacity, options, keep, shuffle, out);
+      },
+      shown);
+  compare(
+      "best_fit_rounds", tokens, gpu::best_fit_rounds.scratch_bytes(tokens.size(), capacity[1]),
+      [&](auto const& demands) {
+        return omnibal::best_fit_rounds(demands, std::identity{}, capacity[1]);
+      },
+      [&](auto const& exec, auto const& demands, auto const& out) {
+        gpu::best_fit_rounds(exec, demands, capacity[1], out);
+      },
+      shown);
+
+  std::cout << examples::counted(tokens.size()) << " samples, " << properties.name << "\n\n";
+  shown.print(std::cout);
+  std::cout << "\nThe groups of host and device are equal, bit for bit.\n";
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    run(count, words);
+    return 0;
+  } catch (usage_error const& error) {
+    std::fprintf(stderr, "error: %s\nusage: %s [--synthetic COUNT | FILE...]\n", error.what(),
+                 words[0]);
+    return 2;
+  } catch (gpu::error const& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    bool const is_missing =
+        error.code() == cudaErrorInsufficientDriver || error.code() == cudaErrorNoDevice;
+    return is_missing ? 77 : 1;
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
+}

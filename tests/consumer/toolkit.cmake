@@ -1,0 +1,51 @@
+# What a project is told at configure where the CUDA toolkit is too old, where there is none, and where
+# OMNIBAL_WITH_CUDA switches the component off. The old toolkit is a folder with an nvcc that only says
+# its version.
+# usage: cmake -DSOURCE=... -DPREFIX=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P toolkit.cmake
+
+set(old "${WORK}/cuda-12.4")
+file(REMOVE_RECURSE "${WORK}")
+file(WRITE "${old}/bin/nvcc" "#!/bin/sh\necho 'Cuda compilation tools, release 12.4, V12.4.99'\n")
+file(CHMOD "${old}/bin/nvcc" PERMISSIONS OWNER_READ OWNER_EXECUTE)
+file(WRITE "${old}/include/cuda_runtime.h" "")
+file(WRITE "${old}/lib64/libcudart.so" "")
+
+set(subdirectory "-DOMNIBAL_DIR=${SOURCE}" -DOMNIBAL_WITH_MPI=OFF)
+set(package "-DCMAKE_PREFIX_PATH=${PREFIX}")
+set(with_old "-DCUDAToolkit_ROOT=${old}")
+set(with_none -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
+
+# expect(succeeds|fails text options...): what the configuration with these options does and says.
+function(expect outcome text)
+  file(REMOVE_RECURSE "${WORK}/build")
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/toolkit" -B "${WORK}/build" -G
+            "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" ${ARGN}
+    RESULT_VARIABLE status
+    OUTPUT_VARIABLE said
+    ERROR_VARIABLE said)
+  set(does succeeds)
+  if(NOT status EQUAL 0)
+    set(does fails)
+  endif()
+  # Lines are broken anywhere between words.
+  string(REGEX REPLACE "[ \n]+" " " words "${said}")
+  string(FIND "${words}" "${text}" place)
+  if(NOT does STREQUAL outcome OR place EQUAL -1)
+    message(FATAL_ERROR "cmake ${ARGN}\n${does}, must be: ${outcome}, saying: ${text}\n${said}")
+  endif()
+  message(STATUS "${outcome}: ${text}")
+endfunction()
+
+set(is_old "the CUDA toolkit 12.4.99 is older than 12.8")
+expect(succeeds "omnibal::cuda is off: ${is_old}" ${subdirectory} ${with_old})
+expect(fails "OMNIBAL_WITH_CUDA is ON, but ${is_old}. CUDAToolkit_ROOT names" ${subdirectory}
+       ${with_old} -DOMNIBAL_WITH_CUDA=ON)
+expect(succeeds "omnibal::cuda is off: no CUDA toolkit was found" ${subdirectory} ${with_none})
+expect(fails "OMNIBAL_WITH_CUDA is ON, but no CUDA toolkit was found." ${subdirectory}
+       ${with_none} -DOMNIBAL_WITH_CUDA=ON)
+expect(succeeds "There is no omnibal::cuda" ${subdirectory} -DOMNIBAL_WITH_CUDA=OFF)
+expect(fails "The component cuda needs CUDA 12.8 or later, and 12.4.99 was found." ${package}
+       ${with_old})
+expect(fails "The component cuda needs a CUDA toolkit, and none was found." ${package}
+       ${with_none})

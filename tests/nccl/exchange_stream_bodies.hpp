@@ -1,0 +1,211 @@
+#pragma once
+
+// What exchanges on a stream must do. `Calls` has the calls of cuda/nccl/*.cuh.
+
+#include "stream_batches.hpp"
+
+#include <omnibal/comm/communication_error.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/nccl/device_payload.hpp>
+#include <omnibal/cuda/nccl/device_plan.hpp>
+#include <omnibal/cuda/nccl/exchange_report.hpp>
+#include <omnibal/cuda/nccl/exchange_samples.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+namespace test {
+
+namespace gpu = omnibal::gpu;
+namespace nccl = omnibal::nccl;
+
+struct both_forms {
+  bool is_bounded;
+  std::size_t slot_bytes;
+};
+
+template <class Calls, class Comm, class T>
+void check_rows(Calls const& calls, Comm& comm, gpu::execution<> const& exec,
+                omnibal::exchange_plan const& plan, std::size_t length, both_forms const& form) {
+  std::size_t const rank = comm.rank();
+  auto const before = rows_of<T>(homes(plan, rank), length);
+  auto const after = rows_of<T>(plan.arrivals(rank), length);
+  auto const uploaded = nccl::device_plan<>::upload(exec, plan, rank);
+  auto const in = gpu::upload(exec, before);
+  gpu::device_array<T> out(exec, after.size());
+  gpu::device_array<T> back(exec, before.size());
+  gpu::device_array<nccl::exchange_report> const report(exec, 1);
+  auto const exchange = [&](nccl::device_plan_view const& view, gpu::device_array<T> const& from,
+                            gpu::device_array<T> const& to) {
+    nccl::device_rows<T const> const rows_in{constant(from), length};
+    nccl::device_rows<T> const rows_out{to, length};
+    if (form.is_bounded) {
+      calls.exchange_bounded(exec, comm, view, rows_in, rows_out, form.slot_bytes, report);
+    } else {
+      calls.exchange_exact(exec, comm, view, rows_in, rows_out, report);
+    }
+    return to_host(exec, comm, report)[0];
+  };
+  auto const found = exchange(uploaded, in, out);
+  require(found.faults == gpu::fault::none, "no fault");
+  require(found.arrivals == plan.arrivals(rank).size(), "the number of arrivals");
+  require(to_host(exec, comm, out) == after, "the rows of the plan");
+  exchange(uploaded.view().inverse(), out, back);
+  require(to_host(exec, comm, back) == before, "the rows again");
+
+  // Straight, without a kernel.
+  gpu::device_array<T> straight(exec, after.size());
+  nccl::exchange_samples(exec, comm, plan, nccl::device_rows<T const>{constant(in), length},
+                         nccl::device_rows<T>{straight, length});
+  require(to_host(exec, comm, straight) == after, "the rows of the plan, straight");
+}
+
+template <class Calls, class Comm, class T>
+void check_payloads(Calls const& calls, Comm& comm, gpu::execution<> const& exec,
+                    omnibal::exchange_plan const& plan, std::vector<std::int64_t> const& sizes,
+                    both_forms const& form) {
+  std::size_t const rank = comm.rank();
+  auto const home = homes(plan, rank);
+  auto const before = payloads_of<T>(home, sizes);
+  auto const after = payloads_of<T>(plan.arrivals(rank), sizes);
+  auto const offsets_before = offsets_of(home, sizes);
+  auto const offsets_after = offsets_of(plan.arrivals(rank), sizes);
+  auto const uploaded = nccl::device_plan<>::upload(exec, plan, rank);
+  auto const all_sizes = gpu::upload(exec, sizes);
+  auto const in = gpu::upload(exec, before);
+  auto const in_offsets = gpu::upload(exec, offsets_before);
+  gpu::device_array<T> const out(exec, after.size());
+  gpu::device_array<std::uint64_t> const out_offsets(exec, offsets_after.size());
+  gpu::device_array<nccl::exchange_report> const report(exec, 1);
+  nccl::device_payloads<T const> const from{constant(in), constant(in_offsets)};
+  nccl::device_payloads<T> const to{out, out_offsets};
+  if (form.is_bounded) {
+    calls.exchange_bounded(exec, comm, uploaded, constant(all_sizes), from, to, form.slot_bytes,
+                           report);
+  } else {
+    calls.exchange_exact(exec, comm, uploaded, constant(all_sizes), from, to, report);
+  }
+  auto const found = to_host(exec, comm, report)[0];
+  require(found.faults == gpu::fault::none, "no fault");
+  require(found.elements == after.size(), "the number of elements");
+  require(to_host(exec, comm, out) == after, "the payloads of the plan");
+  require(to_host(exec, comm, out_offsets) == offsets_after, "where the payloads begin");
+
+  gpu::device_array<T> straight(exec, after.size());
+  auto const begins =
+      nccl::exchange_samples(exec, comm, plan, sizes, constant(in), straight.span());
+  require(begins == offsets_after, "where the payloads begin, straight");
+  require(to_host(exec, comm, straight) == after, "the payloads of the plan, straight");
+}
+
+/// What a wide row or payload takes on the wire, in a slot that fits all.
+inline std::size_t slot_for(std::size_t samples, std::size_t bytes) {
+  return 16 + (samples * (bytes + 15) / 16 + samples + 1) * 16;
+}
+
+template <class Calls, class Comm>
+void exchange_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
+  own_stream const stream;
+  auto const exec = gpu::on(stream);
+  for (std::uint64_t round = 0; round != rounds; ++round) {
+    batch const all = batch_of(round, comm.size());
+    auto const plan = plan_of(round / 2, all);
+    std::size_t const samples = all.samples();
+    std::size_t most = 0;
+    for (std::int64_t const size : all.sizes) most = std::max(most, static_cast<std::size_t>(size));
+    both_forms const form{round % 2 == 0, slot_for(samples, std::max<std::size_t>(4 * most, 8192))};
+    switch (round % 5) {
+      case 0: check_rows<Calls, Comm, float>(calls, comm, exec, plan, 4, form); break;
+      case 1: check_rows<Calls, Comm, std::uint8_t>(calls, comm, exec, plan, 3, form); break;
+      case 2: check_rows<Calls, Comm, std::uint16_t>(calls, comm, exec, plan, 515, form); break;
+      case 3: check_rows<Calls, Comm, std::uint64_t>(calls, comm, exec, plan, 1, form); break;
+      default: check_rows<Calls, Comm, std::uint32_t>(calls, comm, exec, plan, 1001, form); break;
+    }
+    if (round % 4 < 2) {
+      check_payloads<Calls, Comm, std::uint32_t>(calls, comm, exec, plan, all.sizes, form);
+    } else {
+      check_payloads<Calls, Comm, std::uint8_t>(calls, comm, exec, plan, all.sizes, form);
+    }
+  }
+}
+
+/// A slot that is one step too small is reported on all ranks, with the one that is enough.
+template <class Calls, class Comm>
+void report_overflow(Calls const& calls, Comm& comm) {
+  std::size_t const rank = comm.rank();
+  std::size_t const ranks = comm.size();
+  own_stream const stream;
+  auto const exec = gpu::on(stream);
+  // All samples of rank 0 go to the last rank.
+  std::vector<std::uint32_t> offsets(ranks + 1, 5);
+  offsets[0] = 0;
+  auto const to_last = [](auto const& costs, std::size_t parts, auto const&) {
+    omnibal::grouping result;
+    for (std::size_t p = 0; p != parts; ++p) {
+      for (std::uint32_t i = 0; p + 1 == parts && i != costs.size(); ++i) result.push(i);
+      result.close();
+    }
+    return result;
+  };
+  std::vector<std::int64_t> const ones(5, 1);
+  std::vector<std::int64_t> const nothing(5, 0);
+  auto const plan = omnibal::make_plan(offsets, ones, nothing, {}, to_last);
+  auto const uploaded = nccl::device_plan<>::upload(exec, plan, rank);
+  bool const is_moving = plan.arrivals(0).empty();
+  constexpr std::size_t length = 7;
+  auto const before = rows_of<std::uint64_t>(homes(plan, rank), length);
+  auto const after = rows_of<std::uint64_t>(plan.arrivals(rank), length);
+  auto const in = gpu::upload(exec, before);
+  gpu::device_array<std::uint64_t> const out(exec, after.size());
+  gpu::device_array<nccl::exchange_report> const report(exec, 1);
+  nccl::device_rows<std::uint64_t const> const from{constant(in), length};
+  nccl::device_rows<std::uint64_t> const to{out, length};
+  // 5 * 56 bytes and the header are 296, rounded up to words of 16.
+  constexpr std::size_t enough = 304;
+  calls.exchange_bounded(exec, comm, uploaded, from, to, enough - 16, report);
+  auto const small = to_host(exec, comm, report)[0];
+  if (is_moving) {
+    require(small.faults == gpu::fault::no_room, "a slot that is too small");
+    require(small.largest_message == enough, "the slot that is enough");
+  }
+  calls.exchange_bounded(exec, comm, uploaded, from, to, enough, report);
+  auto const found = to_host(exec, comm, report)[0];
+  require(found.faults == gpu::fault::none, "a slot that is enough");
+  require(to_host(exec, comm, out) == after, "the rows after an overflow");
+  if (is_moving) {
+    require(found.sent_bytes == (rank == 0 ? 5 * length * 8 : 0), "the bytes that were sent");
+    double const factor = nccl::padding_factor(found, enough, ranks);
+    require(rank != 0 || factor == static_cast<double>(304 * (ranks - 1)) / 280.0, "the padding");
+  }
+
+  // An output that is too small on one rank.
+  bool const is_last = rank + 1 == ranks;
+  nccl::device_rows<std::uint64_t> const less{
+      {out.data(), is_last ? after.size() - length : after.size()}, length};
+  calls.exchange_bounded(exec, comm, uploaded, from, less, enough, report);
+  require(to_host(exec, comm, report)[0].faults == gpu::fault::no_room, "too small an output");
+  seen const wanted = is_last ? seen::own : seen::remote;
+  auto const caught = error_of<std::length_error, omnibal::communication_error>(
+      [&] { calls.exchange_exact(exec, comm, uploaded, from, less, report); });
+  require(caught == wanted, "too small an output is an error on all ranks");
+  calls.exchange_exact(exec, comm, uploaded, from, to, report);
+  require(to_host(exec, comm, out) == after, "the rows after an error");
+
+  // Offsets that contradict the sizes.
+  auto const sizes = gpu::upload(exec, std::vector<std::int64_t>(5, 2));
+  std::vector<std::uint64_t> wrong{0};
+  for (std::size_t i = 0; i != plan.home_count(rank); ++i) wrong.push_back(wrong.back() + 3);
+  auto const in_offsets = gpu::upload(exec, wrong);
+  gpu::device_array<std::uint64_t> const out_offsets(exec, plan.arrivals(rank).size() + 1);
+  calls.exchange_bounded(
+      exec, comm, uploaded, constant(sizes),
+      nccl::device_payloads<std::uint64_t const>{constant(in), constant(in_offsets)},
+      nccl::device_payloads<std::uint64_t>{out, out_offsets}, std::size_t{1024}, report);
+  require(to_host(exec, comm, report)[0].faults == gpu::fault::invalid_amount,
+          "offsets that contradict the sizes");
+}
+
+}  // namespace test

@@ -1,0 +1,160 @@
+#pragma once
+
+// What post-balancing on a stream must do. `Calls` has the calls of cuda/nccl/*.cuh.
+
+#include "exchange_stream_bodies.hpp"
+#include "stream_batches.hpp"
+
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/nccl/device_payload.hpp>
+#include <omnibal/cuda/nccl/device_plan.hpp>
+#include <omnibal/cuda/nccl/exchange_report.hpp>
+#include <omnibal/cuda/nccl/gathered_lengths.hpp>
+#include <omnibal/cuda/nccl/post_balance_options.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace test {
+
+namespace gpu = omnibal::gpu;
+namespace nccl = omnibal::nccl;
+
+/// The plan that a post-balance must make: part r of `lpt` for rank r.
+inline std::vector<std::vector<std::uint32_t>> wanted_parts(batch const& all, std::size_t ranks) {
+  auto const parts = omnibal::lpt(all.costs, ranks);
+  std::vector<std::vector<std::uint32_t>> result;
+  for (std::size_t r = 0; r != ranks; ++r) result.emplace_back(parts[r].begin(), parts[r].end());
+  return result;
+}
+
+template <class Calls, class Comm>
+void post_balance_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
+  std::size_t const rank = comm.rank();
+  std::size_t const ranks = comm.size();
+  own_stream const stream;
+  auto const exec = gpu::on(stream);
+  constexpr std::size_t length = 6;
+  for (std::uint64_t round = 0; round != rounds; ++round) {
+    batch const all = batch_of(round, ranks);
+    auto const parts = wanted_parts(all, ranks);
+    std::vector<std::uint32_t> home(all.count(rank));
+    std::iota(home.begin(), home.end(), all.offsets[rank]);
+    auto const own_costs = gpu::upload(exec, all.of(rank, all.costs));
+    nccl::device_plan<> const plan(exec, {.ranks = ranks, .most_samples = 30});
+    gpu::device_array<nccl::exchange_report> const report(exec, 1);
+    nccl::post_balance_options options;
+    if (round % 2 == 0) options.slot_bytes = slot_for(all.samples(), 80'004);
+
+    auto const before = rows_of<float>(home, length);
+    auto const after = rows_of<float>(parts[rank], length);
+    auto const in = gpu::upload(exec, before);
+    gpu::device_array<float> const out(exec, after.size() + length);
+    calls.post_balance(exec, comm, constant(own_costs),
+                       nccl::device_rows<float const>{constant(in), length}, plan,
+                       nccl::device_rows<float>{out, length}, report, options);
+    auto const found = to_host(exec, comm, report)[0];
+    require(found.faults == gpu::fault::none, "no fault");
+    require(found.arrivals == parts[rank].size(), "the number of arrivals");
+    auto arrived = to_host(exec, comm, out);
+    arrived.resize(after.size());
+    require(arrived == after, "the rows of the part");
+
+    gpu::device_array<float> const back(exec, before.size());
+    calls.exchange_exact(exec, comm, plan.view().inverse(),
+                         nccl::device_rows<float const>{constant(out), length},
+                         nccl::device_rows<float>{back, length}, report);
+    require(to_host(exec, comm, back) == before, "the rows again");
+
+    auto const texts = payloads_of<std::uint16_t>(home, all.sizes);
+    auto const text_offsets = gpu::upload(exec, offsets_of(home, all.sizes));
+    auto const texts_after = payloads_of<std::uint16_t>(parts[rank], all.sizes);
+    auto const texts_in = gpu::upload(exec, texts);
+    gpu::device_array<std::uint16_t> const texts_out(exec, texts_after.size());
+    gpu::device_array<std::uint64_t> const offsets_out(exec, 30 * ranks + 1);
+    calls.post_balance(
+        exec, comm, constant(own_costs),
+        nccl::device_payloads<std::uint16_t const>{constant(texts_in), constant(text_offsets)},
+        plan, nccl::device_payloads<std::uint16_t>{texts_out, offsets_out}, report, options);
+    require(to_host(exec, comm, report)[0].faults == gpu::fault::none, "no fault of payloads");
+    require(to_host(exec, comm, texts_out) == texts_after, "the payloads of the part");
+    auto begins = to_host(exec, comm, offsets_out);
+    begins.resize(parts[rank].size() + 1);
+    require(begins == offsets_of(parts[rank], all.sizes), "where the payloads begin");
+  }
+}
+
+/// The bounded form in a graph that is launched again with other samples.
+template <class Calls, class Comm>
+void capture_post_balance(Calls const& calls, Comm& comm) {
+  std::size_t const rank = comm.rank();
+  std::size_t const ranks = comm.size();
+  own_stream const stream;
+  auto const pool = gpu::on(stream);
+  constexpr std::size_t most = 30;
+  constexpr std::size_t length = 5;
+  nccl::device_plan<> const arrays(pool, {.ranks = ranks, .most_samples = most});
+  gpu::device_array<std::int64_t> const costs(pool, most);
+  gpu::device_array<std::uint32_t> const count(pool, 1);
+  gpu::device_array<float> const in(pool, most * length);
+  gpu::device_array<float> const out(pool, most * ranks * length);
+  gpu::device_array<nccl::exchange_report> const report(pool, 1);
+  gpu::device_array<std::byte> const memory(pool, std::size_t{32} << 20);
+  auto const fill = [&](std::uint64_t round) {
+    batch const all = batch_of(round, ranks);
+    std::vector<std::uint32_t> home(all.count(rank));
+    std::iota(home.begin(), home.end(), all.offsets[rank]);
+    auto const own = all.of(rank, all.costs);
+    auto const rows = rows_of<float>(home, length);
+    auto const number = static_cast<std::uint32_t>(own.size());
+    auto const copy = [&](void* to, void const* from, std::size_t bytes) {
+      if (bytes == 0) return;
+      gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
+    };
+    copy(costs.data(), own.data(), own.size_bytes());
+    copy(count.data(), &number, sizeof(number));
+    copy(in.data(), rows.data(), rows.size() * sizeof(float));
+    comm.wait(stream);
+    return rows_of<float>(wanted_parts(all, ranks)[rank], length);
+  };
+  auto const call = [&] {
+    gpu::given_scratch scratch(memory);
+    auto const exec = gpu::on(stream, scratch);
+    calls.post_balance(exec, comm, nccl::local_lengths<>(constant(costs), constant(count)),
+                       nccl::device_rows<float const>{constant(in), length}, arrays,
+                       nccl::device_rows<float>{out, length}, report,
+                       {.slot_bytes = slot_for(most, length * 4)});
+  };
+  auto const check = [&](std::vector<float> const& wanted) {
+    require(to_host(pool, comm, report)[0].faults == gpu::fault::none, "no fault in a graph");
+    auto found = to_host(pool, comm, out);
+    found.resize(wanted.size());
+    require(found == wanted, "the rows of a graph");
+  };
+  // Once without, in which NCCL connects the ranks.
+  auto const first = fill(0);
+  call();
+  check(first);
+
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t ready = nullptr;
+  gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  call();
+  gpu::check(cudaStreamEndCapture(stream, &graph));
+  gpu::check(cudaGraphInstantiate(&ready, graph, 0));
+  for (std::uint64_t round = 1; round != 12; ++round) {
+    auto const wanted = fill(round);
+    gpu::check(cudaGraphLaunch(ready, stream));
+    check(wanted);
+  }
+  gpu::check(cudaGraphExecDestroy(ready));
+  gpu::check(cudaGraphDestroy(graph));
+}
+
+}  // namespace test
