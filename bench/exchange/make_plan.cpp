@@ -1,6 +1,5 @@
 /// \file
-/// Plans for a global batch with a heavy tail: the cost of a sample is the square of its length,
-/// its bytes are twice the length. The yardstick is `std::sort` of the costs.
+/// Plans for a global batch. The yardstick is `std::sort` of the costs.
 
 #include "balancing.hpp"
 #include "compare.hpp"
@@ -8,6 +7,7 @@
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -32,57 +32,114 @@ std::vector<std::uint32_t> even_offsets(std::size_t samples, std::size_t ranks) 
   return offsets;
 }
 
-costs_type bytes_of(costs_type const& costs) {
+struct batch {
+  costs_type costs;
   costs_type bytes;
-  for (std::int64_t const cost : costs) {
-    bytes.push_back(2 * static_cast<std::int64_t>(std::sqrt(static_cast<double>(cost))));
+};
+
+/// Lengths with a heavy tail: the cost of a sample is the square of its length, its bytes are twice
+/// the length.
+batch squared_lengths(std::size_t samples, std::uint64_t seed) {
+  batch result{bench::squares_with_tail(samples, seed), {}};
+  for (std::int64_t const cost : result.costs) {
+    result.bytes.push_back(2 * static_cast<std::int64_t>(std::sqrt(static_cast<double>(cost))));
   }
-  return bytes;
+  return result;
 }
 
+/// The language model of a mix of text, images and sound: text with a heavy tail of bytes, and in
+/// two thirds of the samples outputs of encoders, which are most of the bytes.
+batch mixed_samples(std::size_t samples, std::uint64_t seed) {
+  using bench::detail::uniform;
+  omnibal::rng::engine random(seed);
+  batch result;
+  for (std::size_t i = 0; i != samples; ++i) {
+    std::int64_t const text = uniform(random, 32, 63)
+                              << std::min(uniform(random, 0, 6), uniform(random, 0, 6));
+    std::int64_t const pieces = uniform(random, 0, 2) == 0 ? 0 : uniform(random, 1, 4);
+    std::int64_t outputs = 0;
+    for (std::int64_t p = 0; p != pieces; ++p) outputs += 256 * uniform(random, 1, 13);
+    std::int64_t const tokens = text + outputs;
+    result.costs.push_back(tokens * 8192 + tokens * tokens / 2);
+    result.bytes.push_back(8 * text + 16'384 * outputs);
+  }
+  return result;
+}
+
+/// Batches that take turns, because a processor learns the branches of a sort that sees the same
+/// numbers again and again.
+class batches_in_turn {
+ public:
+  template <class MakeBatch>
+  batches_in_turn(std::size_t samples, MakeBatch const& make_batch) {
+    for (std::uint64_t seed = 0; seed != 24; ++seed) batches_.push_back(make_batch(samples, seed));
+  }
+
+  void turn() { current_ = (current_ + 1) % batches_.size(); }
+  [[nodiscard]] batch const& current() const { return batches_[current_]; }
+  [[nodiscard]] auto begin() const { return batches_.begin(); }
+  [[nodiscard]] auto end() const { return batches_.end(); }
+
+ private:
+  std::vector<batch> batches_;
+  std::size_t current_ = 0;
+};
+
+/// `std::sort` of the costs of the next batch.
+struct sort_of_costs {
+  batches_in_turn& batches;
+  costs_type keys;
+
+  void prepare() {
+    batches.turn();
+    keys = batches.current().costs;
+  }
+  void operator()() {
+    std::sort(keys.begin(), keys.end());
+    benchmark::DoNotOptimize(keys.data());
+    benchmark::ClobberMemory();
+  }
+  [[nodiscard]] std::size_t items() const { return batches.current().costs.size(); }
+};
+
 /// Times plans; `moved_share` is the share of the bytes that changes its rank, `node_share` that
-/// which leaves its node, in the mean over the batches.
-template <class Balance>
-void plan_batches(benchmark::State& state, omnibal::exchange_options const& options,
-                  Balance const& balance) {
-  bench::cost_batches batches(bench::size_of(state));
+/// which leaves its node, in the mean over the batches, and `milliseconds` the time of a plan.
+template <class MakeBatch, class Balance>
+void plan_batches(benchmark::State& state, MakeBatch const& make_batch,
+                  omnibal::exchange_options const& options, Balance const& balance) {
+  batches_in_turn batches(bench::size_of(state), make_batch);
   auto const ranks = static_cast<std::size_t>(state.range(1));
   auto const offsets = even_offsets(bench::size_of(state), ranks);
   omnibal::plan_workspace<1> workspace;
-  costs_type bytes;
-  auto const plan = [&]() -> omnibal::exchange_plan const& {
-    return omnibal::make_plan(offsets, batches.current(), bytes, options, balance, workspace);
-  };
-  struct turn {
-    bench::standard_sort sort;
-    bench::cost_batches& batches;
-    costs_type& bytes;
-    void prepare() {
-      sort.prepare();
-      bytes = bytes_of(batches.current());
-    }
-    void operator()() { sort(); }
-    [[nodiscard]] std::size_t items() const { return sort.items(); }
+  auto const plan = [&](batch const& one) -> omnibal::exchange_plan const& {
+    return omnibal::make_plan(offsets, one.costs, one.bytes, options, balance, workspace);
   };
   bench::compare(
-      state, turn{bench::standard_sort(batches), batches, bytes}, [&] { return plan().digest(); },
+      state, sort_of_costs{batches, {}}, [&] { return plan(batches.current()).digest(); },
       [&](std::uint64_t) { return bench::size_of(state); });
   double moved = 0;
   double across = 0;
   double all = 0;
-  for (auto const& costs : batches) {
-    bytes = bytes_of(costs);
-    auto const& made = omnibal::make_plan(offsets, costs, bytes, options, balance, workspace);
+  for (batch const& one : batches) {
+    auto const& made = plan(one);
     moved += static_cast<double>(made.moved_bytes());
     across += static_cast<double>(made.moved_bytes_across_nodes());
-    all += static_cast<double>(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}));
+    all +=
+        static_cast<double>(std::accumulate(one.bytes.begin(), one.bytes.end(), std::int64_t{0}));
   }
   state.counters["moved_share"] = moved / all;
   state.counters["node_share"] = across / all;
+  state.counters["milliseconds"] =
+      state.counters["ns_per_item"].value * static_cast<double>(bench::size_of(state)) / 1e6;
+}
+
+/// One millisecond for 64 samples on each of 64 ranks, 30 for 32 on each of 2560.
+double most_milliseconds(benchmark::State const& state) {
+  return state.range(1) <= 64 ? 1.0 : state.range(1) <= 2560 ? 30.0 : 60.0;
 }
 
 void plan_keep_home(benchmark::State& state) {
-  plan_batches(state, {.ranks_per_node = 8}, omnibal::keep_home);
+  plan_batches(state, squared_lengths, {.ranks_per_node = 8}, omnibal::keep_home);
   if (bench::size_of(state) == bench::size_of_test_runs) return;
   std::string const at = ", " + std::to_string(state.range(0)) + " samples on " +
                          std::to_string(state.range(1)) + " ranks";
@@ -90,14 +147,27 @@ void plan_keep_home(benchmark::State& state) {
   double const most_ratio = state.range(1) < 1000 ? 3.0 : state.range(1) < 4000 ? 6.5 : 9.5;
   bench::make_promises(state,
                        {{"make_plan / std::sort" + at, "ratio", most_ratio},
+                        {"make_plan, milliseconds" + at, "milliseconds", most_milliseconds(state)},
                         {"make_plan: share of the bytes that move" + at, "moved_share", 0.1}});
 }
 
 void plan_keep_home_without_nodes(benchmark::State& state) {
-  plan_batches(state, {}, omnibal::keep_home);
+  plan_batches(state, squared_lengths, {}, omnibal::keep_home);
 }
 
-void plan_lpt(benchmark::State& state) { plan_batches(state, {.ranks_per_node = 8}, omnibal::lpt); }
+/// The balancer sees the outputs of encoders as bytes, as `make_orchestration` lets it.
+void plan_language_phase(benchmark::State& state) {
+  plan_batches(state, mixed_samples, {.ranks_per_node = 8}, omnibal::keep_home);
+  if (bench::size_of(state) == bench::size_of_test_runs) return;
+  bench::make_promises(
+      state, {{"make_plan of a language phase, milliseconds, " + std::to_string(state.range(0)) +
+                   " samples on " + std::to_string(state.range(1)) + " ranks",
+               "milliseconds", most_milliseconds(state)}});
+}
+
+void plan_lpt(benchmark::State& state) {
+  plan_batches(state, squared_lengths, {.ranks_per_node = 8}, omnibal::lpt);
+}
 
 void plan_sizes(benchmark::internal::Benchmark* made) {
   made->ArgNames({"n", "ranks"})->UseManualTime()->Unit(benchmark::kMillisecond);
@@ -107,6 +177,7 @@ void plan_sizes(benchmark::internal::Benchmark* made) {
 
 BENCHMARK(plan_keep_home)->Apply(plan_sizes);
 BENCHMARK(plan_keep_home_without_nodes)->Apply(plan_sizes);
+BENCHMARK(plan_language_phase)->Apply(plan_sizes);
 BENCHMARK(plan_lpt)->Apply(plan_sizes);
 
 }  // namespace

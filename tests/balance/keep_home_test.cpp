@@ -301,6 +301,25 @@ TEST_CASE("keep_home with a workspace gives the same and allocates once") {
   for (std::uint64_t seed = 0; seed != 8; ++seed) CHECK(run(seed, 0.0) == 0);
 }
 
+TEST_CASE("keep_home takes the memory of exchanges and of lpt when they are first needed") {
+  omnibal::keep_home_workspace<> workspace;
+  std::size_t const ranks = 16;
+  std::vector<std::int64_t> const even(480, 7);
+  std::vector<std::int64_t> uneven(even.size());
+  test::random_amounts random(3);
+  for (auto& cost : uneven) cost = random.heavy_tail(1 << 20);
+  auto const home = home_of(even.size(), ranks, [&](std::size_t i) { return i % ranks; });
+  auto const allocations = [&](std::vector<std::int64_t> const& costs) {
+    return test::allocations_of(
+        [&] { (void)keep_home(home, costs, even, {.tolerance = 0.0}, workspace); });
+  };
+  CHECK(allocations(even) > 0);
+  CHECK(allocations(even) == 0);
+  CHECK(allocations(uneven) > 0);
+  CHECK(allocations(uneven) == 0);
+  CHECK(allocations(even) == 0);
+}
+
 TEST_CASE("a workspace forgets the sizes of the call before") {
   omnibal::keep_home_workspace<> workspace;
   std::vector<int> const many(100, 3);

@@ -86,9 +86,11 @@ TEST_CASE("payloads of 64 MiB") {
   test::watchdog const limit;
   omnibal::self_communicator self;
   CHECK_NOTHROW(test::exchange_payloads_of(self, std::size_t{64} << 20));
-  CHECK_NOTHROW(omnibal::thread_communicator::run(2, [](omnibal::thread_communicator& comm) {
-    test::exchange_payloads_of(comm, std::size_t{64} << 20);
-  }));
+  for (std::size_t const ranks : {1u, 2u, 4u}) {
+    CHECK_NOTHROW(omnibal::thread_communicator::run(ranks, [](omnibal::thread_communicator& comm) {
+      test::exchange_payloads_of(comm, std::size_t{64} << 20);
+    }));
+  }
 }
 
 namespace {

@@ -131,6 +131,12 @@ void send_huge(mpi::communicator& comm) {
   }
 }
 
+/// A rank that leaves between calls while the others wait for it: MPI ends all of them.
+void leave_one_rank(mpi::communicator& comm) {
+  if (comm.rank() + 1 == comm.size()) throw std::runtime_error("the last rank has thrown");
+  static_cast<void>(omnibal::all_gather(comm, 1));
+}
+
 void run_all(mpi::communicator& comm) {
   auto const run = [&](std::string const& name, auto const& body) {
     if (comm.rank() == 0) std::printf("%s\n", name.c_str());
@@ -150,14 +156,17 @@ void run_all(mpi::communicator& comm) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::string const option = argc > 1 ? argv[1] : "";
   // Four processes take 30 GiB, two 13 GiB.
-  bool const is_huge = argc > 1 && std::string(argv[1]) == "--huge";
+  bool const is_huge = option == "--huge";
   test::watchdog const limit(std::chrono::seconds(is_huge ? 900 : 240));
   mpi::environment const environment(argc, argv);
   try {
     mpi::communicator comm;
     if (is_huge) {
       send_huge(comm);
+    } else if (option == "--leave") {
+      leave_one_rank(comm);
     } else {
       run_all(comm);
     }

@@ -9,6 +9,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/comm/all_equal.hpp>
+#include <omnibal/comm/all_gather.hpp>
 #include <omnibal/comm/all_gather_v.hpp>
 #include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/ragged.hpp>
@@ -515,6 +516,23 @@ void orchestrate_many_rounds(Comm& comm) {
     require(plans.encoders.size() == 2, "routes for each encoder");
     check_encoder(comm, plans, 0, local, &mixed_sample::images);
     check_encoder(comm, plans, 1, local, &mixed_sample::sounds);
+
+    // The integers to which the owners map their seconds give the same plans.
+    double largest = 0;
+    for (mixed_sample const& sample : local) {
+      for (image const& sound : sample.sounds) largest = std::max(largest, seconds(sound));
+    }
+    for (double const of_rank : omnibal::all_gather(comm, largest)) {
+      largest = std::max(largest, of_rank);
+    }
+    auto const whole = [&](image const& sound) {
+      return largest > 0 ? static_cast<std::int64_t>(seconds(sound) / largest * 2147483648.0) : 0;
+    };
+    omnibal::encoder_phase const audio_in_integers{&mixed_sample::sounds, whole, tiles, tiles};
+    auto const same = omnibal::orchestrate(
+        comm, local, language, std::tuple{vision, audio_in_integers}, {.ranks_per_node = 2});
+    require(same.digest() == plans.digest(), "quantised costs of an encoder");
+
     auto const dealt =
         omnibal::orchestrate(comm, local, language, std::tuple{audio}, {}, omnibal::deal);
     check_encoder(comm, dealt, 0, local, &mixed_sample::sounds);

@@ -79,8 +79,10 @@ struct keep_home_fn {
     return std::move(workspace.parts_);
   }
 
-  /// The same in memory that is kept, for a training loop: a call allocates only where it needs
-  /// more than all calls before it. The result lies in the workspace.
+  /// The same in memory that is kept, for a training loop. A call allocates only where it needs
+  /// more than all calls before it: where there are more samples or ranks, or more samples on one
+  /// rank, and where samples leave, are exchanged or placed by `lpt` for the first time. The result
+  /// lies in the workspace.
   template <index_measure Cost, detail::index_weight Bytes>
   grouping const& operator()(
       grouping_view home, Cost const& cost, Bytes const& bytes, keep_home_options const& options,

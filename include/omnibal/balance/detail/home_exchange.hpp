@@ -67,14 +67,13 @@ inline void keep_better(home_exchange& best, home_exchange const& other) {
   if (other.is_better_than(best)) best = other;
 }
 
-/// The exchange between `heavy` and `light` that lowers the excess most for its bytes; it leaves
-/// nothing where none lowers it. Precondition: `light` has no excess.
+/// The exchange between `heavy` and `light` that lowers the excess most for its bytes, or `best`
+/// where none is better. Precondition: `light` has no excess.
 [[nodiscard]] inline home_exchange best_home_exchange(open_rank<1> const& heavy,
                                                       open_rank<1> const& light,
-                                                      std::int64_t target) {
+                                                      std::int64_t target, home_exchange best) {
   std::int64_t const excess = heavy.load[0] - target;
   std::int64_t const room = target - light.load[0];
-  home_exchange best;
   auto const consider = [&](std::size_t i, std::size_t j) {
     movable_sample<1> const& leaves = heavy.samples[i];
     bool const comes_any = j != home_exchange::nothing;
@@ -87,7 +86,11 @@ inline void keep_better(home_exchange& best, home_exchange const& other) {
   // fall so do those that come, and each list is gone through once.
   std::size_t j = 0;
   for (std::size_t i = 0; i != heavy.samples.size(); ++i) {
-    std::int64_t const wanted = heavy.samples[i].cost[0] - excess;
+    movable_sample<1> const& leaves = heavy.samples[i];
+    // No exchange takes away more, or adds fewer bytes.
+    home_exchange const at_best{i, 0, std::min({leaves.cost[0], excess, room}), leaves.bytes};
+    if (!at_best.is_better_than(best)) continue;
+    std::int64_t const wanted = leaves.cost[0] - excess;
     while (j != light.samples.size() && light.samples[j].cost[0] > wanted) ++j;
     consider(i, home_exchange::nothing);
     if (j != light.samples.size()) consider(i, j);
@@ -106,9 +109,8 @@ template <std::size_t R>
 /// The same for several kinds, among evenly spaced samples; `light` may have an excess.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_home_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
-                                               std::int64_t target) {
+                                               std::int64_t target, home_exchange best) {
   std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
-  home_exchange best;
   for (std::size_t i = 0; i < heavy.samples.size(); i += candidate_step(heavy)) {
     movable_sample<R> const& leaves = heavy.samples[i];
     auto const consider = [&](std::size_t j, resources<R> const& comes, std::int64_t bytes) {
@@ -141,6 +143,25 @@ void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, st
   }
 }
 
+/// The same for one kind, where those that are too large for all room are skipped at once.
+template <class Body>
+void for_each_in_return(open_rank<1> const& heavy, open_rank<1> const& light, std::size_t leaves,
+                        std::int64_t target, Body const& body) {
+  std::int64_t const cost = heavy.samples[leaves].cost[0];
+  std::int64_t owed = light.load[0] + cost - target;
+  if (owed <= 0) return;
+  std::int64_t room = std::max<std::int64_t>(0, target - (heavy.load[0] - cost));
+  auto const first = light.samples.begin();
+  auto at = std::partition_point(first, light.samples.end(),
+                                 [room](auto const& sample) { return sample.cost[0] > room; });
+  for (; at != light.samples.end() && owed > 0; ++at) {
+    if (at->cost[0] > room) continue;
+    room -= at->cost[0];
+    owed -= at->cost[0];
+    body(static_cast<std::size_t>(at - first));
+  }
+}
+
 /// The best exchange of one of evenly spaced samples of `heavy` against as many of `light` as it
 /// takes, or `best` where none is better.
 template <std::size_t R>
@@ -150,8 +171,10 @@ template <std::size_t R>
   for (std::size_t i = 0; i < heavy.samples.size(); i += candidate_step(heavy)) {
     movable_sample<R> const& leaves = heavy.samples[i];
     home_exchange found{i, home_exchange::several, before, leaves.bytes};
-    // With one kind only what leaves lowers the excess.
-    if constexpr (R == 1) found.relief = std::min(before, leaves.cost[0]);
+    // With one kind only what leaves lowers the excess, and what there is room for.
+    if constexpr (R == 1) {
+      found.relief = std::min({before, leaves.cost[0], target - light.load[0]});
+    }
     if (!found.is_better_than(best)) continue;
     resources<R> from = heavy.load - leaves.cost;
     resources<R> to = light.load + leaves.cost;

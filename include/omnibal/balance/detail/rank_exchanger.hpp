@@ -13,6 +13,7 @@
 #include <omnibal/detail/node_layout.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -51,25 +52,21 @@ class rank_exchanger {
     open(state, heavy, heavy_);
     home_exchange best;
     std::uint32_t partner = none;
-    auto const try_partners = [&](auto const& best_with) {
-      for (uint128 const word : partners_) {
-        std::uint32_t const light = sorted_.rank(word);
-        open(state, light, light_);
-        home_exchange const found = best_with(heavy_, light_);
-        if (!found.is_better_than(best)) continue;
-        best = found;
-        partner = light;
-      }
-    };
-    auto const single = [&](auto const& from, auto const& to) {
-      return best_home_exchange(from, to, target);
-    };
-    auto const set = [&](auto const& from, auto const& to) {
-      return best_set_exchange(from, to, target, best);
+    auto const consider = [&](std::uint32_t light, home_exchange const& found) {
+      if (!found.is_better_than(best)) return;
+      best = found;
+      partner = light;
     };
     auto const try_both = [&] {
-      try_partners(single);
-      if (best.relief < excess_of(state.loads[heavy], target)) try_partners(set);
+      for (std::size_t p = 0; p != partners_.size(); ++p) {
+        std::uint32_t const light = sorted_.rank(partners_[p]);
+        open(state, light, opened_[p]);
+        consider(light, best_home_exchange(heavy_, opened_[p], target, best));
+      }
+      if (best.relief >= excess_of(state.loads[heavy], target)) return;
+      for (std::size_t p = 0; p != partners_.size(); ++p) {
+        consider(sorted_.rank(partners_[p]), best_set_exchange(heavy_, opened_[p], target, best));
+      }
     };
     if (layout.ranks_per_node != 1) {
       list_neighbours(state, layout, heavy, target);
@@ -81,7 +78,11 @@ class rank_exchanger {
     }
     if (partner == none) {
       list_lightest(heavy, target, state.ranks());
-      try_partners(single);
+      for (uint128 const word : partners_) {
+        std::uint32_t const light = sorted_.rank(word);
+        open(state, light, light_);
+        consider(light, best_home_exchange(heavy_, light_, target, best));
+      }
     }
     if (partner == none) return false;
     std::int64_t const heavy_load = largest_amount(state.loads[heavy]);
@@ -157,6 +158,8 @@ class rank_exchanger {
   std::vector<uint128> partners_;
   open_rank<R> heavy_;
   open_rank<R> light_;
+  /// The partners, where they are few.
+  std::array<open_rank<R>, few> opened_;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -1,0 +1,213 @@
+/// \file
+/// Samples that change their rank over MPI, beside a bare `MPI_Alltoallv` of the same bytes in the
+/// same run. All samples leave. To be run by mpirun: see docs/benchmarks.md.
+
+#include <omnibal/comm/mpi.hpp>
+#include <omnibal/comm/ragged.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/exchange_samples.hpp>
+#include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/rng/permutation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+namespace {
+
+namespace mpi = omnibal::mpi;
+
+/// The seconds from when all ranks begin until all are done.
+template <class Call>
+double seconds_of(mpi::communicator const& comm, Call const& call) {
+  MPI_Barrier(comm.get());
+  double const begin = MPI_Wtime();
+  call();
+  MPI_Barrier(comm.get());
+  return MPI_Wtime() - begin;
+}
+
+double median(std::vector<double> values) {
+  auto const middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// Each rank gets samples of all others and keeps none, in a random order; of one rank all stay.
+omnibal::exchange_plan scattering_plan(std::size_t ranks, std::uint32_t samples_of_rank) {
+  auto const scatter = [&](auto const&, std::size_t parts, auto const&) {
+    omnibal::rng::permutation const order(samples_of_rank, 1);
+    omnibal::grouping result;
+    for (std::size_t to = 0; to != parts; ++to) {
+      for (std::uint32_t i = 0; i != samples_of_rank; ++i) {
+        auto const sample = static_cast<std::uint32_t>(order(i));
+        std::size_t const step = parts == 1 ? 0 : 1 + sample % (parts - 1);
+        std::size_t const from = (to + parts - step) % parts;
+        result.push(static_cast<std::uint32_t>(from) * samples_of_rank + sample);
+      }
+      result.close();
+    }
+    return result;
+  };
+  std::vector<std::uint32_t> offsets;
+  for (std::size_t rank = 0; rank <= ranks; ++rank) {
+    offsets.push_back(static_cast<std::uint32_t>(rank) * samples_of_rank);
+  }
+  // Without bytes the placement leaves the parts where they are.
+  std::vector<int> const nothing(offsets.back(), 0);
+  return omnibal::make_plan(offsets, nothing, nothing, {}, scatter);
+}
+
+/// `MPI_Alltoallv` of as many bytes from each rank to each as samples bring.
+class bare_exchange {
+ public:
+  bare_exchange(mpi::communicator const& comm, omnibal::exchange_plan const& plan,
+                std::size_t row_bytes)
+      : comm_(comm.get()) {
+    send_.fill(plan.send_counts(comm.rank()), row_bytes);
+    receive_.fill(plan.receive_counts(comm.rank()), row_bytes);
+  }
+
+  void operator()() {
+    mpi::detail::check(MPI_Alltoallv(send_.bytes.data(), send_.counts.data(), send_.places.data(),
+                                     MPI_BYTE, receive_.bytes.data(), receive_.counts.data(),
+                                     receive_.places.data(), MPI_BYTE, comm_),
+                       "MPI_Alltoallv");
+  }
+
+ private:
+  struct side {
+    std::vector<int> counts;
+    std::vector<int> places;
+    std::vector<std::byte> bytes;
+
+    void fill(std::vector<std::uint64_t> const& rows, std::size_t row_bytes) {
+      int place = 0;
+      for (std::uint64_t const row_count : rows) {
+        places.push_back(place);
+        counts.push_back(static_cast<int>(row_count * row_bytes));
+        place += counts.back();
+      }
+      bytes.assign(static_cast<std::size_t>(place), std::byte{1});
+    }
+  };
+
+  MPI_Comm comm_;
+  side send_;
+  side receive_;
+};
+
+struct timing {
+  double seconds;
+  /// The time of the call over that of the bare exchange: the median of the rounds.
+  double ratio;
+};
+
+template <class Call>
+timing compare(mpi::communicator const& comm, bare_exchange& bare, int rounds, Call const& call) {
+  // The first calls take memory and make connections.
+  bare();
+  call();
+  std::vector<double> seconds;
+  std::vector<double> ratios;
+  for (int round = 0; round != rounds; ++round) {
+    double const of_bare = seconds_of(comm, [&] { bare(); });
+    seconds.push_back(seconds_of(comm, call));
+    ratios.push_back(seconds.back() / of_bare);
+  }
+  return {median(seconds), median(ratios)};
+}
+
+struct promise {
+  std::size_t from_bytes;
+  double most_ratio;
+};
+
+/// Prints a row; false where the promise is missed.
+bool report(mpi::communicator const& comm, std::string const& name, std::size_t bytes,
+            timing const& found, promise const& made) {
+  if (comm.rank() != 0) return true;
+  bool const is_promised = bytes >= made.from_bytes && comm.size() > 1;
+  bool const is_held = !is_promised || found.ratio <= made.most_ratio;
+  std::printf("| %s | %zu | %.3f | %.2f | ", name.c_str(), bytes, 1e3 * found.seconds, found.ratio);
+  if (is_promised) {
+    std::printf("%.2f | %s |\n", made.most_ratio, is_held ? "held" : "MISSED");
+  } else {
+    std::printf(" | |\n");
+  }
+  return is_held;
+}
+
+bool run(mpi::communicator& comm, bool is_quick) {
+  if (comm.rank() == 0) {
+    std::printf("%zu processes; bytes are those that each of them sends.\n\n", comm.size());
+    std::printf(
+        "| call | bytes | ms | / MPI_Alltoallv | promised | |\n|---|---|---|---|---|---|\n");
+  }
+  constexpr std::size_t row_bytes = 65'536;
+  struct block {
+    std::byte bytes[row_bytes];
+  };
+  bool is_held = true;
+  for (std::size_t const most : {std::size_t{1} << 20, std::size_t{64} << 20}) {
+    if (is_quick && most > (std::size_t{1} << 20)) continue;
+    auto const samples = static_cast<std::uint32_t>(most / row_bytes);
+    auto const plan = scattering_plan(comm.size(), samples);
+    bare_exchange bare(comm, plan, row_bytes);
+    std::vector<block> const local(samples);
+    omnibal::ragged<std::byte> rows;
+    for (std::uint32_t i = 0; i != samples; ++i) {
+      rows.push(std::vector<std::byte>(row_bytes, std::byte{1}));
+    }
+    std::vector<block> out;
+    omnibal::ragged<std::byte> out_rows;
+    omnibal::exchange_workspace workspace;
+    auto const bytes_of = [&](std::vector<std::uint64_t> counts) {
+      for (std::uint64_t& count : counts) count *= row_bytes;
+      return counts;
+    };
+    auto const send_counts = bytes_of(plan.send_counts(comm.rank()));
+    auto const receive_counts = bytes_of(plan.receive_counts(comm.rank()));
+    std::vector<std::byte> const sent(most, std::byte{1});
+    std::vector<std::byte> received(most);
+    int const rounds = is_quick ? 3 : 31;
+
+    auto const plain = compare(comm, bare, rounds, [&] {
+      comm.all_to_all_v(sent, send_counts, received, receive_counts);
+    });
+    is_held &=
+        report(comm, "mpi::communicator::all_to_all_v", most, plain, {std::size_t{64} << 20, 1.5});
+    auto const fixed = compare(
+        comm, bare, rounds, [&] { omnibal::exchange_samples(comm, plan, local, out, workspace); });
+    is_held &=
+        report(comm, "exchange_samples, one size", most, fixed, {std::size_t{64} << 20, 4.0});
+    auto const sized = compare(comm, bare, rounds, [&] {
+      omnibal::exchange_samples(comm, plan, rows, out_rows, workspace);
+    });
+    is_held &=
+        report(comm, "exchange_samples, any size", most, sized, {std::size_t{64} << 20, 4.0});
+  }
+  return is_held;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool const is_quick = argc > 1 && std::string(argv[1]) == "--quick";
+  mpi::environment const environment(argc, argv);
+  try {
+    mpi::communicator comm;
+    return run(comm, is_quick) ? 0 : 1;
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "mpi_timings: %s\n", error.what());
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  return 1;
+}
