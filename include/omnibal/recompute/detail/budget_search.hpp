@@ -35,7 +35,8 @@ class budget_search {
         table_(table),
         budget_(budget),
         options_(options),
-        order_(table.ordered_layers()) {}
+        order_(table.ordered_layers()),
+        kinds_(count_kinds()) {}
 
   [[nodiscard]] recompute_result<Time> run() {
     find_problems();
@@ -57,8 +58,19 @@ class budget_search {
 
   /// The least time of a problem that needs no more work.
   static constexpr std::int64_t solved = std::numeric_limits<std::int64_t>::max();
-  /// A proof is always looked for within this product of layers and problems.
-  static constexpr std::size_t little_work = 512;
+  /// A proof is always looked for where no more kinds of layers differ than these, and within this
+  /// product of layers and problems.
+  static constexpr std::size_t few_kinds = 4;
+  static constexpr std::size_t little_work = 200;
+
+  /// The number of different layers.
+  [[nodiscard]] std::size_t count_kinds() const {
+    std::size_t result = 0;
+    for (std::size_t i = 0; i != order_.size(); ++i) {
+      if (i == 0 || !std::ranges::equal(table_[order_[i - 1]], table_[order_[i]])) ++result;
+    }
+    return result;
+  }
 
   /// Finds the problems that can be solved.
   void find_problems() {
@@ -168,7 +180,7 @@ class budget_search {
 
   /// True where no proof is wanted for problems with this least time, which then is the bound.
   [[nodiscard]] bool is_good_enough(std::int64_t least_time) {
-    if (work_ < little_work ||
+    if (kinds_ <= few_kinds || work_ < little_work ||
         static_cast<double>(time_ - least_time) > options_.tolerance * static_cast<double>(time_)) {
       return false;
     }
@@ -210,7 +222,6 @@ class budget_search {
     return *std::ranges::find(table_[layer], index, &numbered_choice<Time>::index);
   }
 
-  /// What choices take of the budget.
   [[nodiscard]] int128 taken(std::int64_t kept_bytes, std::int64_t transient_bytes) const {
     return static_cast<int128>(options_.in_flight) * kept_bytes + transient_bytes +
            options_.reserve_bytes;
@@ -274,6 +285,7 @@ class budget_search {
   std::int64_t budget_;
   recompute_options const& options_;
   std::vector<std::uint32_t> order_;
+  std::size_t kinds_;
   limited_fronts limited_;
   gain_search search_;
   /// By ascending transient bytes.
