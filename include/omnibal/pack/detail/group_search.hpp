@@ -64,8 +64,9 @@ class group_search {
   static constexpr std::uint64_t looks_per_candidate = 2;
 
   /// What each candidate adds to the work that is allowed for a sample of the group. Where lookups
-  /// are dear, fewer candidates are compared, so that the time does not depend on the data.
-  static constexpr std::uint64_t work_per_candidate = 5;
+  /// are dear, fewer candidates are compared, so that the time does not depend on the data. With
+  /// more resources the rest of a sample takes longer.
+  static constexpr std::uint64_t work_per_candidate = R <= 2 ? 5 : 4;
 
   /// Puts the oldest samples into `base_` and returns the first that is not among them.
   slot hide_oldest(waiting_type& waiting, room_type& room) {

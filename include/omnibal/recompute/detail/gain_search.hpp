@@ -39,7 +39,7 @@ class gain_search {
              limits.tolerance * static_cast<double>(time - gain);
     };
     // Less is done for a proof alone.
-    auto const effort = [&] { return is_enough(gain_) ? (limits.states + 1) / 2 : limits.states; };
+    auto const effort = [&] { return is_enough(gain_) ? (limits.states + 2) / 3 : limits.states; };
     relax(fronts, budget, known);
     if (gain_ < bound_) search_core(limits.states);
     if (gain_ < bound_) search_counts(effort());
