@@ -132,8 +132,8 @@ void online_quality(benchmark::State& state, bench::shape from,
   add_hard("two_tails", two_tails, omnibal::resources{1000, 4096}, 100);
   add_hard("opposed", opposed, omnibal::resources{64, 4096}, 100);
   add_hard("small_and_fine", small_and_fine, omnibal::resources{large, large}, 100);
-  add_hard("three_kinds", three_kinds, omnibal::resources{9, 4096, 1000}, 130);
-  add_hard("three_tails", three_tails, omnibal::resources{9, 4096, 1000}, 130);
+  add_hard("three_kinds", three_kinds, omnibal::resources{9, 4096, 1000}, 100);
+  add_hard("three_tails", three_tails, omnibal::resources{9, 4096, 1000}, 100);
 
   auto const add_quality = [](std::string const& name, bench::shape from,
                               omnibal::resources<2> const& capacity) {
