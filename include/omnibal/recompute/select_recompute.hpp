@@ -46,9 +46,9 @@ struct select_recompute_fn {
   /// better solution by the linear relaxation, are dropped, and similar ones merge where too many
   /// remain. The solution may miss the best, by how much at most the lower bound says. Up to four
   /// different kinds of layers with three choices were always solved with a proof, and most of the
-  /// layers that have little in common. For 93 layers off by up to 30 percent the gap was at most 0.08 percent
-  /// of the time that recomputation adds, below 0.01 percent in nine of ten cases, and up to 0.11
-  /// percent in a few that have transient bytes.
+  /// layers that have little in common. For 93 layers off by up to 30 percent the gap was at most
+  /// 0.08 percent of the time that recomputation adds, below 0.01 percent in nine of ten cases, and
+  /// up to 0.11 percent in a few that have transient bytes.
   ///
   /// Of choices of a layer that are equal the first is taken; of equal layers the first ones take
   /// the first choices. The order of the layers has no influence on the time. Floating-point times
