@@ -7,6 +7,7 @@
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -65,8 +66,8 @@ class group_search {
 
   /// What each candidate adds to the work that is allowed for a sample of the group. Where lookups
   /// are dear, fewer candidates are compared, so that the time does not depend on the data. With
-  /// more resources the rest of a sample takes longer.
-  static constexpr std::uint64_t work_per_candidate = R <= 2 ? 5 : 4;
+  /// more resources and with floating-point amounts the rest of a sample takes longer.
+  static constexpr std::uint64_t work_per_candidate = R <= 2 && std::integral<T> ? 5 : 4;
 
   /// Puts the oldest samples into `base_` and returns the first that is not among them.
   slot hide_oldest(waiting_type& waiting, room_type& room) {
