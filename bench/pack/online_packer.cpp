@@ -72,13 +72,22 @@ omnibal::resources<3> three_tails(engine& words) {
   return {heavy_tailed(words, 9), heavy_tailed(words, 4096), heavy_tailed(words, 1000)};
 }
 
+/// One or two samples fill a group.
+omnibal::resources<3> three_large(engine& words) {
+  return {uniform(words, 9), uniform(words, 4096), uniform(words, 1000)};
+}
+
+omnibal::resources<2, double> fractions(engine& words) {
+  return {static_cast<double>(1 + uniform(words, 4)),
+          0.1 * static_cast<double>(uniform(words, 2000))};
+}
+
 /// Demands whose lookups take long, with the default options.
-template <std::size_t R>
-void online_packer_of(benchmark::State& state, omnibal::resources<R> (*make)(engine&),
-                      omnibal::resources<R> const& capacity, std::string const& promise,
-                      double limit) {
+template <class Demand>
+void online_packer_of(benchmark::State& state, Demand (*make)(engine&), Demand const& capacity,
+                      std::string const& promise, double limit) {
   engine words(1);
-  std::vector<omnibal::resources<R>> demands(bench::size_of(state));
+  std::vector<Demand> demands(bench::size_of(state));
   for (auto& demand : demands) demand = make(words);
   bench::compare(state, bench::plain_shuffle(demands.size()), [&] {
     omnibal::online_packer packer(capacity);
@@ -120,8 +129,8 @@ void online_quality(benchmark::State& state, bench::shape from,
 
   auto const add_hard = [](std::string const& name, auto make, auto const& capacity, double limit) {
     benchmark::RegisterBenchmark(("online_packer_of/" + name).c_str(),
-                                 online_packer_of<std::remove_cvref_t<decltype(capacity)>::size()>,
-                                 make, capacity, name, limit)
+                                 online_packer_of<std::remove_cvref_t<decltype(capacity)>>, make,
+                                 capacity, name, limit)
         ->ArgName("n")
         ->RangeMultiplier(10)
         ->Range(10'000, 1'000'000)
@@ -134,6 +143,8 @@ void online_quality(benchmark::State& state, bench::shape from,
   add_hard("small_and_fine", small_and_fine, omnibal::resources{large, large}, 100);
   add_hard("three_kinds", three_kinds, omnibal::resources{9, 4096, 1000}, 100);
   add_hard("three_tails", three_tails, omnibal::resources{9, 4096, 1000}, 100);
+  add_hard("three_large", three_large, omnibal::resources{9, 4096, 1000}, 130);
+  add_hard("fractions", fractions, omnibal::resources{9.0, 409.6}, 100);
 
   auto const add_quality = [](std::string const& name, bench::shape from,
                               omnibal::resources<2> const& capacity) {
