@@ -3,13 +3,8 @@
 /// \file
 /// Moves and swaps that even parts, many pairs of parts at a time.
 
-#include <omnibal/balance/detail/collect_parts.hpp>
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/least_load.hpp>
-#include <omnibal/balance/detail/part_of_samples.hpp>
-#include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/balance/detail/refine_parts.hpp>
 #include <omnibal/balance/detail/round_refiner.hpp>
-#include <omnibal/balance/detail/tolerance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/grouping.hpp>
@@ -17,9 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <string_view>
-#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -60,19 +53,14 @@ struct refine_rounds_fn {
   [[nodiscard]] grouping operator()(Samples const& samples, grouping_view parts,
                                     Cost const& cost = {},
                                     refine_rounds_options const& options = {}) const {
-    detail::check_tolerance(name, options.tolerance);
-    auto const costs = detail::measure_costs(name, samples, cost);
-    std::vector<std::uint32_t> part_of;
-    detail::part_of_samples(name, "part", parts, costs.size(), part_of);
-    if (parts.empty()) return {};
-    auto const order = detail::largest_first(costs);
-    std::int64_t const bound = detail::least_load(costs, std::span(order), parts.size());
-    detail::round_refiner refiner(costs, order, part_of, parts.size());
-    refiner.run(detail::with_tolerance(bound, options.tolerance), options.rounds,
-                options.counts == part_counts::free);
-    refiner.lists().for_each_sample(
-        [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
-    return detail::collect_parts(part_of, parts.size());
+    return detail::refine_parts(
+        name, samples, parts, cost, options.tolerance,
+        [&](auto const& costs, auto const& order, auto const& part_of, std::int64_t limit,
+            auto const& put) {
+          detail::round_refiner refiner(costs, order, part_of, parts.size());
+          refiner.run(limit, options.rounds, options.counts == part_counts::free);
+          refiner.lists().for_each_sample(put);
+        });
   }
 
  private:
