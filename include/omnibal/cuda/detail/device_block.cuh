@@ -13,40 +13,34 @@ namespace omnibal::inline v0::gpu::detail {
 
 #if defined(__CUDA_ARCH__)
 
-/// The value of the lane `distance` above this one; every lane of the warp takes part.
+/// The value of another lane, word by word; every lane of the warp takes part.
+template <class T, class Shuffle>
+[[nodiscard]] __device__ T shuffle_words(T const& value, Shuffle const& shuffle) {
+  constexpr unsigned words = (sizeof(T) + 3) / 4;
+  unsigned copy[words] = {};
+  __builtin_memcpy(copy, &value, sizeof(T));
+  for (unsigned k = 0; k != words; ++k) copy[k] = shuffle(copy[k]);
+  T result;
+  __builtin_memcpy(&result, copy, sizeof(T));
+  return result;
+}
+
+/// Of the lane `distance` above this one.
 template <class T>
 [[nodiscard]] __device__ T shuffle_down(T const& value, unsigned distance) {
-  constexpr unsigned words = (sizeof(T) + 3) / 4;
-  unsigned copy[words] = {};
-  __builtin_memcpy(copy, &value, sizeof(T));
-  for (unsigned k = 0; k != words; ++k) copy[k] = __shfl_down_sync(~0u, copy[k], distance);
-  T result;
-  __builtin_memcpy(&result, copy, sizeof(T));
-  return result;
+  return shuffle_words(value, [=](unsigned word) { return __shfl_down_sync(~0u, word, distance); });
 }
 
-/// The value of the lane `distance` below this one; every lane of the warp takes part.
+/// Of the lane `distance` below this one.
 template <class T>
 [[nodiscard]] __device__ T shuffle_up(T const& value, unsigned distance) {
-  constexpr unsigned words = (sizeof(T) + 3) / 4;
-  unsigned copy[words] = {};
-  __builtin_memcpy(copy, &value, sizeof(T));
-  for (unsigned k = 0; k != words; ++k) copy[k] = __shfl_up_sync(~0u, copy[k], distance);
-  T result;
-  __builtin_memcpy(&result, copy, sizeof(T));
-  return result;
+  return shuffle_words(value, [=](unsigned word) { return __shfl_up_sync(~0u, word, distance); });
 }
 
-/// The value of one lane in every lane of the warp.
+/// Of one lane, for all.
 template <class T>
 [[nodiscard]] __device__ T shuffle_from(T const& value, unsigned lane) {
-  constexpr unsigned words = (sizeof(T) + 3) / 4;
-  unsigned copy[words] = {};
-  __builtin_memcpy(copy, &value, sizeof(T));
-  for (unsigned k = 0; k != words; ++k) copy[k] = __shfl_sync(~0u, copy[k], lane);
-  T result;
-  __builtin_memcpy(&result, copy, sizeof(T));
-  return result;
+  return shuffle_words(value, [=](unsigned word) { return __shfl_sync(~0u, word, lane); });
 }
 
 /// In lane 0: `op` over the values of the first `count` lanes, `count > 0`.
