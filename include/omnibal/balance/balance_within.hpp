@@ -94,12 +94,13 @@ struct balance_within_fn {
   /// part exceeds the capacity, floating-point demands being summed by ascending index. `demand` is
   /// called once or twice for each sample, `cost` once.
   ///
-  /// Complexity: a comparison for each doubling of the parts for each sample; one for each sample
-  /// and part where parts are nearly full; a pass as in `improve`. Memory: about 150 + 32R bytes
-  /// per sample and 100 + 16R per part. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for no parts, a capacity that is not positive, a demand or cost that
-  /// is negative or not finite and such a tolerance; `std::overflow_error` where the sum of all
-  /// costs leaves its type; `std::length_error` above 2^32 - 1 samples or parts.
+  /// Complexity: a few comparisons for each doubling of the parts for each sample; up to one for
+  /// each sample and part where parts are nearly full in one or the other of several resources; a
+  /// pass as in `improve`. Memory: about 150 + 32R bytes per sample and 200 + 50R per part.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` for no parts, a capacity
+  /// that is not positive, a demand or cost that is negative or not finite and such a tolerance;
+  /// `std::overflow_error` where the sum of all costs leaves its type; `std::length_error` above
+  /// 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>>

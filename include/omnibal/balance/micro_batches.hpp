@@ -56,7 +56,7 @@ struct micro_batches_fn {
   ///
   /// `demand` is called once or twice for each sample, `cost` once. Complexity: that of
   /// `best_fit_decreasing` and `balance_within`, and a pass as in `improve` as long as there may be
-  /// fewer micro-batches. Memory: about 200 + 32R bytes per sample and 150 per micro-batch.
+  /// fewer micro-batches. Memory: about 200 + 32R bytes per sample and 350 per micro-batch.
   /// Determinism: portable for integers. Errors: those of `balance_within`, and
   /// `std::invalid_argument` for a multiple of zero and for a sample that exceeds the capacity,
   /// which it names with its demand.

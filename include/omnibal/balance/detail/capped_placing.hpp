@@ -5,6 +5,7 @@
 
 #include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/ranked_load.hpp>
+#include <omnibal/balance/detail/roomy_parts.hpp>
 #include <omnibal/balance/detail/winner_tree.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -15,7 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -40,21 +41,22 @@ template <class Layout>
   std::vector<std::int64_t> loads(parts, 0);
   std::vector<std::uint32_t> counts(parts, 0);
   least.fill(parts, [&](std::size_t part) { return word(0, 0, part); });
+  // Kept up to date from the first sample on that the least part has no room for.
+  roomy_parts<Layout, uint128> others(input.layout, rooms);
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];
     auto part = static_cast<std::uint32_t>(least.least());
     if (!input.layout.fits(rooms[part], demand)) {
-      uint128 best = winner_tree<uint128>::none;
-      for (std::size_t p = 0; p != parts; ++p) {
-        if (least[p] < best && input.layout.fits(rooms[p], demand)) best = least[p];
-      }
-      if (best == winner_tree<uint128>::none) return std::nullopt;
-      part = static_cast<std::uint32_t>(best);
+      if (!others.is_filled()) others.fill([&](std::size_t p) { return least[p]; });
+      std::size_t const other = others.find(demand, std::identity{});
+      if (other == parts) return std::nullopt;
+      part = static_cast<std::uint32_t>(other);
     }
     part_of[sample] = part;
     input.layout.take(rooms[part], demand);
     loads[part] += costs[sample][0];
     least.set(part, word(loads[part], ++counts[part], part));
+    if (others.is_filled()) others.set(part, least[part]);
   }
   return part_of;
 }
@@ -81,22 +83,17 @@ template <class Layout>
       order_descending(shares.size(), [&shares](std::size_t k) { return sum_of(shares[k]); });
 
   std::vector<typename Layout::room_type> rooms(parts, input.layout.empty_room());
-  std::vector<shares_type> loads(parts, shares_type{});
+  roomy_parts<Layout, shares_type> shared(input.layout, rooms);
+  shared.fill([](std::size_t) { return shares_type{}; });
   std::vector<std::uint32_t> part_of(input.size());
   for (std::uint32_t const sample : order) {
-    std::size_t best = parts;
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t part = 0; part != parts; ++part) {
-      if (!input.layout.fits(rooms[part], input.demands[sample])) continue;
-      std::int64_t const largest = largest_amount(loads[part] + shares[sample]);
-      if (largest >= least) continue;
-      least = largest;
-      best = part;
-    }
-    if (best == parts) return std::nullopt;
-    part_of[sample] = static_cast<std::uint32_t>(best);
-    input.layout.take(rooms[best], input.demands[sample]);
-    loads[best] += shares[sample];
+    std::size_t const part = shared.find(input.demands[sample], [&](shares_type const& load) {
+      return largest_amount(load + shares[sample]);
+    });
+    if (part == parts) return std::nullopt;
+    part_of[sample] = static_cast<std::uint32_t>(part);
+    input.layout.take(rooms[part], input.demands[sample]);
+    shared.set(part, shared.load(part) + shares[sample]);
   }
   return part_of;
 }
