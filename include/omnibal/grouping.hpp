@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/place_iterator.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +18,12 @@ namespace omnibal::inline v0 {
 
 /// Groups that live elsewhere: `offsets` has one element more than there are groups and `items`
 /// holds the indices of group g at [offsets[g], offsets[g + 1]). Trivially copyable, so that it can
-/// be passed to a kernel; what does not name `std::span` is callable from device code.
+/// be passed to a kernel; what does not name `std::span` is callable from device code. A random-access
+/// range of groups, each the span of its indices; its iterators need the arrays, not the view.
 class grouping_view {
  public:
+  using iterator = detail::place_iterator<grouping_view>;
+
   /// No groups.
   grouping_view() = default;
 
@@ -52,6 +56,9 @@ class grouping_view {
   [[nodiscard]] constexpr std::span<std::uint32_t const> operator[](std::size_t group) const {
     return {items_ + offsets_[group], group_size(group)};
   }
+  [[nodiscard]] constexpr iterator begin() const { return {*this, 0}; }
+  [[nodiscard]] constexpr iterator end() const { return {*this, group_count_}; }
+
   [[nodiscard]] constexpr std::span<std::uint32_t const> offsets() const {
     return {offsets_, offsets_ == nullptr ? 0 : group_count_ + 1};
   }
@@ -66,10 +73,13 @@ class grouping_view {
 };
 
 /// Owner of groups of sample indices. Indices are appended to one open group, which `close` adds to
-/// the groups; until then it is not part of them. Empty groups are legal (a rank without samples).
-/// An object that has been moved from may only be assigned to or destroyed.
+/// the groups; until then it is not part of them. Empty groups are legal (a rank without samples). A
+/// random-access range of groups, each the span of its indices. An object that has been moved from may
+/// only be assigned to or destroyed.
 class grouping {
  public:
+  using iterator = grouping_view::iterator;
+
   /// No groups.
   grouping() : offsets_(1, 0) {}
 
@@ -107,6 +117,10 @@ class grouping {
   [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t group) const {
     return view()[group];
   }
+  /// Any change of this object invalidates iterators.
+  [[nodiscard]] iterator begin() const noexcept { return view().begin(); }
+  [[nodiscard]] iterator end() const noexcept { return view().end(); }
+
   [[nodiscard]] std::span<std::uint32_t const> offsets() const noexcept { return offsets_; }
   [[nodiscard]] std::span<std::uint32_t const> items() const noexcept {
     return {items_.data(), item_count()};

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <type_traits>
 #include <utility>
@@ -29,6 +30,26 @@ static_assert(!std::is_convertible_v<grouping_view, grouping>);
 
 /// {4, 1}, {}, {7, 8, 9}
 grouping three_groups() { return grouping({0, 2, 2, 5}, {4, 1, 7, 8, 9}); }
+
+TEST_CASE("a grouping is a range of its groups", "[grouping]") {
+  static_assert(std::random_access_iterator<omnibal::grouping::iterator>);
+  omnibal::grouping groups;
+  CHECK(groups.begin() == groups.end());
+  for (std::uint32_t const item : {4u, 0u, 7u}) groups.push(item);
+  groups.close();
+  groups.close();
+  groups.push(5);
+  groups.close();
+  groups.push(9);
+
+  std::vector<std::vector<std::uint32_t>> found;
+  for (auto const group : groups) found.emplace_back(group.begin(), group.end());
+  CHECK(found == std::vector<std::vector<std::uint32_t>>{{4, 0, 7}, {}, {5}});
+  CHECK(groups.end() - groups.begin() == 3);
+  CHECK(groups.begin()[2].front() == 5);
+  CHECK((*--groups.end()).size() == 1);
+  CHECK(omnibal::grouping_view{}.begin() == omnibal::grouping_view{}.end());
+}
 
 }  // namespace
 

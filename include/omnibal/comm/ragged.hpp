@@ -4,12 +4,11 @@
 /// Rows of different lengths in one array.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/place_iterator.hpp>
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -26,56 +25,7 @@ class ragged {
 
  public:
   /// Walks over the rows; what it gives is a span, not a reference.
-  class iterator {
-   public:
-    using iterator_concept = std::random_access_iterator_tag;
-    using iterator_category = std::input_iterator_tag;
-    using value_type = std::span<T const>;
-    using difference_type = std::ptrdiff_t;
-    using reference = value_type;
-    using pointer = void;
-
-    iterator() = default;
-    iterator(ragged const& rows, std::size_t row)
-        : rows_(&rows), row_(static_cast<difference_type>(row)) {}
-
-    [[nodiscard]] value_type operator*() const { return (*this)[0]; }
-    [[nodiscard]] value_type operator[](difference_type step) const {
-      return (*rows_)[static_cast<std::size_t>(row_ + step)];
-    }
-    iterator& operator+=(difference_type steps) {
-      row_ += steps;
-      return *this;
-    }
-    iterator& operator-=(difference_type steps) { return *this += -steps; }
-    iterator& operator++() { return *this += 1; }
-    iterator& operator--() { return *this += -1; }
-    iterator operator++(int) { return std::exchange(*this, *this + 1); }
-    iterator operator--(int) { return std::exchange(*this, *this - 1); }
-    [[nodiscard]] friend iterator operator+(iterator at, difference_type steps) {
-      return at += steps;
-    }
-    [[nodiscard]] friend iterator operator+(difference_type steps, iterator at) {
-      return at += steps;
-    }
-    [[nodiscard]] friend iterator operator-(iterator at, difference_type steps) {
-      return at -= steps;
-    }
-    [[nodiscard]] friend difference_type operator-(iterator const& left, iterator const& right) {
-      return left.row_ - right.row_;
-    }
-    [[nodiscard]] friend bool operator==(iterator const& left, iterator const& right) {
-      return left.row_ == right.row_;
-    }
-    [[nodiscard]] friend std::strong_ordering operator<=>(iterator const& left,
-                                                          iterator const& right) {
-      return left.row_ <=> right.row_;
-    }
-
-   private:
-    ragged const* rows_ = nullptr;
-    difference_type row_ = 0;
-  };
+  using iterator = detail::place_iterator<detail::sequence_ref<ragged>>;
 
   /// No rows.
   ragged() : offsets_(1, 0) {}
@@ -102,8 +52,8 @@ class ragged {
   [[nodiscard]] std::span<T> operator[](std::size_t row) {
     return values().subspan(offsets_[row], offsets_[row + 1] - offsets_[row]);
   }
-  [[nodiscard]] iterator begin() const { return {*this, 0}; }
-  [[nodiscard]] iterator end() const { return {*this, size()}; }
+  [[nodiscard]] iterator begin() const { return {detail::sequence_ref(*this), 0}; }
+  [[nodiscard]] iterator end() const { return {detail::sequence_ref(*this), size()}; }
 
   [[nodiscard]] std::span<std::uint64_t const> offsets() const noexcept { return offsets_; }
   [[nodiscard]] std::span<T const> values() const noexcept { return values_; }

@@ -3,13 +3,12 @@
 /// \file
 /// The samples that a rank takes in a step.
 
+#include <omnibal/detail/place_iterator.hpp>
 #include <omnibal/sample/detail/epoch_order.hpp>
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 
 namespace omnibal::inline v0 {
 
@@ -20,7 +19,7 @@ class epoch_sampler;
 /// as long as the batch.
 class sample_batch {
  public:
-  class iterator;
+  using iterator = detail::place_iterator<detail::sequence_ref<sample_batch>>;
 
   [[nodiscard]] constexpr std::size_t size() const { return size_; }
   [[nodiscard]] constexpr bool empty() const { return size_ == 0; }
@@ -38,8 +37,8 @@ class sample_batch {
     return size_ - static_cast<std::size_t>(std::min<std::uint64_t>(size_, new_samples));
   }
 
-  [[nodiscard]] constexpr iterator begin() const;
-  [[nodiscard]] constexpr iterator end() const;
+  [[nodiscard]] constexpr iterator begin() const { return {detail::sequence_ref(*this), 0}; }
+  [[nodiscard]] constexpr iterator end() const { return {detail::sequence_ref(*this), size_}; }
 
  private:
   friend class epoch_sampler;
@@ -55,73 +54,5 @@ class sample_batch {
   std::uint64_t stride_;
   std::size_t size_;
 };
-
-/// A random-access iterator over the samples of a batch.
-class sample_batch::iterator {
- public:
-  using value_type = std::uint64_t;
-  using difference_type = std::ptrdiff_t;
-  using reference = std::uint64_t;
-  using pointer = void;
-  using iterator_category = std::input_iterator_tag;
-  using iterator_concept = std::random_access_iterator_tag;
-
-  iterator() = default;
-  constexpr iterator(sample_batch const& batch, difference_type place)
-      : batch_(&batch), place_(place) {}
-
-  [[nodiscard]] constexpr std::uint64_t operator*() const { return (*this)[0]; }
-  [[nodiscard]] constexpr std::uint64_t operator[](difference_type offset) const {
-    return (*batch_)[static_cast<std::size_t>(place_ + offset)];
-  }
-
-  constexpr iterator& operator+=(difference_type offset) {
-    place_ += offset;
-    return *this;
-  }
-  constexpr iterator& operator-=(difference_type offset) { return *this += -offset; }
-  constexpr iterator& operator++() { return *this += 1; }
-  constexpr iterator& operator--() { return *this -= 1; }
-  constexpr iterator operator++(int) {
-    iterator const before = *this;
-    ++*this;
-    return before;
-  }
-  constexpr iterator operator--(int) {
-    iterator const before = *this;
-    --*this;
-    return before;
-  }
-
-  [[nodiscard]] friend constexpr iterator operator+(iterator left, difference_type offset) {
-    return left += offset;
-  }
-  [[nodiscard]] friend constexpr iterator operator+(difference_type offset, iterator right) {
-    return right += offset;
-  }
-  [[nodiscard]] friend constexpr iterator operator-(iterator left, difference_type offset) {
-    return left -= offset;
-  }
-  [[nodiscard]] friend constexpr difference_type operator-(iterator const& left,
-                                                           iterator const& right) {
-    return left.place_ - right.place_;
-  }
-  [[nodiscard]] friend constexpr bool operator==(iterator const& left, iterator const& right) {
-    return left.place_ == right.place_;
-  }
-  [[nodiscard]] friend constexpr std::strong_ordering operator<=>(iterator const& left,
-                                                                  iterator const& right) {
-    return left.place_ <=> right.place_;
-  }
-
- private:
-  sample_batch const* batch_ = nullptr;
-  difference_type place_ = 0;
-};
-
-constexpr sample_batch::iterator sample_batch::begin() const { return {*this, 0}; }
-constexpr sample_batch::iterator sample_batch::end() const {
-  return {*this, static_cast<std::ptrdiff_t>(size_)};
-}
 
 }  // namespace omnibal::inline v0
