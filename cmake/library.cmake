@@ -29,12 +29,32 @@ if(MPI_CXX_FOUND)
   include("${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake")
 endif()
 
+# omnibal_switch(name needed): OMNIBAL_WITH_<NAME> of the component, which needs what is named.
+function(omnibal_switch name needed)
+  string(TOUPPER "OMNIBAL_WITH_${name}" switch)
+  set(${switch}
+      AUTO
+      CACHE STRING "Offer omnibal::${name}: AUTO (where ${needed} is installed), ON or OFF")
+  set_property(CACHE ${switch} PROPERTY STRINGS AUTO ON OFF)
+endfunction()
+
+# omnibal_offer(name hint): the target omnibal::<name>, unless omnibal_<name>_missing says why there
+# is none. That is an error, which ends with the hint, where the switch is ON; with AUTO a message.
+function(omnibal_offer name hint)
+  string(TOUPPER "OMNIBAL_WITH_${name}" switch)
+  set(missing "${omnibal_${name}_missing}")
+  if(NOT missing)
+    include("${PROJECT_SOURCE_DIR}/cmake/omnibal-${name}.cmake")
+  elseif("${${switch}}" STREQUAL "AUTO")
+    message(STATUS "omnibal::${name} is off: ${missing}")
+  else()
+    message(FATAL_ERROR "${switch} is ${${switch}}, but ${missing}. ${hint}")
+  endif()
+endfunction()
+
 # omnibal::cuda, where the CUDA toolkit is installed. A consumer of the package asks for the component
-# `cuda`. ON makes a missing or old toolkit an error.
-set(OMNIBAL_WITH_CUDA
-    AUTO
-    CACHE STRING "Offer omnibal::cuda: AUTO (where a CUDA toolkit is installed), ON or OFF")
-set_property(CACHE OMNIBAL_WITH_CUDA PROPERTY STRINGS AUTO ON OFF)
+# `cuda`.
+omnibal_switch(cuda "a CUDA toolkit")
 set(omnibal_cuda_missing "OMNIBAL_WITH_CUDA is OFF")
 if(OMNIBAL_WITH_CUDA)
   set(omnibal_cuda_oldest 12.8)
@@ -46,22 +66,12 @@ if(OMNIBAL_WITH_CUDA)
     set(omnibal_cuda_missing
         "the CUDA toolkit ${CUDAToolkit_VERSION} is older than ${omnibal_cuda_oldest}")
   endif()
-  if(NOT omnibal_cuda_missing)
-    include("${PROJECT_SOURCE_DIR}/cmake/omnibal-cuda.cmake")
-  elseif(OMNIBAL_WITH_CUDA STREQUAL AUTO)
-    message(STATUS "omnibal::cuda is off: ${omnibal_cuda_missing}")
-  else()
-    message(FATAL_ERROR "OMNIBAL_WITH_CUDA is ${OMNIBAL_WITH_CUDA}, but ${omnibal_cuda_missing}. "
-                        "CUDAToolkit_ROOT names the folder of a toolkit.")
-  endif()
+  omnibal_offer(cuda "CUDAToolkit_ROOT names the folder of a toolkit.")
 endif()
 
 # omnibal::nccl, where NCCL is installed beside it. A consumer of the package asks for the component
-# `nccl`. ON makes a missing or old NCCL an error.
-set(OMNIBAL_WITH_NCCL
-    AUTO
-    CACHE STRING "Offer omnibal::nccl: AUTO (where NCCL is installed), ON or OFF")
-set_property(CACHE OMNIBAL_WITH_NCCL PROPERTY STRINGS AUTO ON OFF)
+# `nccl`.
+omnibal_switch(nccl NCCL)
 set(omnibal_nccl_missing "OMNIBAL_WITH_NCCL is OFF")
 if(OMNIBAL_WITH_NCCL)
   # The first with ncclCommSplit.
@@ -77,14 +87,7 @@ if(OMNIBAL_WITH_NCCL)
       set(omnibal_nccl_missing "NCCL ${NCCL_VERSION} is older than ${omnibal_nccl_oldest}")
     endif()
   endif()
-  if(NOT omnibal_nccl_missing)
-    include("${PROJECT_SOURCE_DIR}/cmake/omnibal-nccl.cmake")
-  elseif(OMNIBAL_WITH_NCCL STREQUAL AUTO)
-    message(STATUS "omnibal::nccl is off: ${omnibal_nccl_missing}")
-  else()
-    message(FATAL_ERROR "OMNIBAL_WITH_NCCL is ${OMNIBAL_WITH_NCCL}, but ${omnibal_nccl_missing}. "
-                        "NCCL_ROOT names the folder of an installation.")
-  endif()
+  omnibal_offer(nccl "NCCL_ROOT names the folder of an installation.")
 endif()
 
 set(omnibal_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/omnibal")

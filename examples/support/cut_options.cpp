@@ -1,5 +1,4 @@
 #include "cut_options.hpp"
-
 #include "option_checks.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
@@ -161,14 +160,7 @@ std::optional<cut_options> parse_cut_options(int count, char const* const* words
   add_model_options(app, typed);
   add_machine_options(app, typed);
   app.add_option("--svg", typed.svg, "Draw the table into this file, too")->type_name("FILE");
-  try {
-    app.parse(count, words);
-  } catch (CLI::Success const& asked) {
-    app.exit(asked);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    throw std::runtime_error(error.what());
-  }
+  if (!parse_words(app, count, words)) return std::nullopt;
   return checked(app, typed);
 }
 

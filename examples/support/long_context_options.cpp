@@ -1,5 +1,4 @@
 #include "long_context_options.hpp"
-
 #include "option_checks.hpp"
 
 #include <limits>
@@ -47,14 +46,7 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
       ->check(integer_between<std::int64_t>(8, std::int64_t{1} << 20))
       ->capture_default_str();
   app.add_option("--svg", svg, "Draw levels and waiting into this file")->type_name("FILE");
-  try {
-    app.parse(count, words);
-  } catch (CLI::Success const& asked) {
-    app.exit(asked);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    throw std::runtime_error(error.what());
-  }
+  if (!parse_words(app, count, words)) return std::nullopt;
   if (options.ranks % 8 != 0) {
     throw std::runtime_error("--ranks: is " + std::to_string(options.ranks) +
                              ", must be a multiple of 8");

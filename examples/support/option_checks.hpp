@@ -4,6 +4,7 @@
 /// What command lines accept. For the sources that parse one.
 
 #include <charconv>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -25,6 +26,21 @@ CLI::Validator integer_between(Integer least, Integer most) {
            std::to_string(most);
   };
   return CLI::Validator(check, "");
+}
+
+/// Parses a command line. False where it asks for the help or the version, which is printed then.
+/// Throws `Error` with the text of what is wrong.
+template <class Error = std::runtime_error>
+bool parse_words(CLI::App& app, int count, char const* const* words) {
+  try {
+    app.parse(count, words);
+    return true;
+  } catch (CLI::Success const& asked) {
+    app.exit(asked);
+    return false;
+  } catch (CLI::ParseError const& error) {
+    throw Error(error.what());
+  }
 }
 
 }  // namespace examples

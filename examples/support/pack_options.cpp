@@ -1,6 +1,5 @@
-#include "pack_options.hpp"
-
 #include "option_checks.hpp"
+#include "pack_options.hpp"
 
 #include <omnibal/check.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -300,14 +299,7 @@ std::optional<pack_options> parse_command_line(int count, char const* const* wor
   add_packing_options(app, options, typed);
   add_schedule_options(app, options, typed);
   add_output_options(app, typed);
-  try {
-    app.parse(count, words);
-  } catch (CLI::Success const& asked) {
-    app.exit(asked);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    throw usage_error(error.what());
-  }
+  if (!parse_words<usage_error>(app, count, words)) return std::nullopt;
   return checked(app, std::move(options), typed);
 }
 

@@ -1,10 +1,8 @@
-#include "post_balance_options.hpp"
-
 #include "option_checks.hpp"
+#include "post_balance_options.hpp"
 
 #include <cstdlib>
 #include <map>
-#include <stdexcept>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -76,14 +74,7 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
       ->type_name("NAME")
       ->transform(CLI::CheckedTransformer(rules).description(""))
       ->default_str("keep_home");
-  try {
-    app.parse(count, words);
-  } catch (CLI::Success const& asked) {
-    app.exit(asked);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    throw std::runtime_error(error.what());
-  }
+  if (!parse_words(app, count, words)) return std::nullopt;
   if (simulate->count() != 0) {
     options.engine = rank_engine::simulated;
     options.ranks = simulated;

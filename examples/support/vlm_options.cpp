@@ -1,6 +1,6 @@
+#include "option_checks.hpp"
 #include "vlm_options.hpp"
 
-#include <stdexcept>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -27,14 +27,7 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   app.add_option("--output", output, "Write plans, traces and pictures into this directory")
       ->type_name("DIRECTORY");
   app.add_flag("--sensitivity", result.wants_sensitivity, "Show what other assumptions would give");
-  try {
-    app.parse(count, words);
-  } catch (CLI::Success const& asked) {
-    app.exit(asked);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    throw std::runtime_error(error.what());
-  }
+  if (!parse_words(app, count, words)) return std::nullopt;
   result.inputs.assign(inputs.begin(), inputs.end());
   result.output = output;
   return result;

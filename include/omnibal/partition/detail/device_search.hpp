@@ -5,6 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/partition/detail/cut_windows.hpp>
+#include <omnibal/partition/detail/device_labels.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
 
@@ -48,8 +49,7 @@ class device_search {
   /// `best_bottleneck` are theirs then.
   [[nodiscard]] bool run(C limit) {
     limit_ = limit;
-    labels_.clear();
-    usage_.clear();
+    labels_.clear(devices());
     is_complete_ = true;
     if (!windows_.narrow(stages_, limit)) return false;
     std::size_t const count = stages_.stages();
@@ -60,7 +60,7 @@ class device_search {
     ends_.assign(windows_.offsets[count + 1], 0);
     most_of_cell_ = most_labels_ / begins_.size();
     most_of_list_ = std::max<std::size_t>(shortest_list, 2 * most_of_cell_);
-    add({least_, C{}}, std::vector<std::int64_t>(devices(), 0));
+    labels_.add({least_, C{}}, std::vector<std::int64_t>(devices(), 0));
     ends_.back() = 1;
     for (std::size_t s = count; s-- != 0;) {
       for (std::size_t first = windows_.first[s]; first <= windows_.last[s]; ++first) {
@@ -99,10 +99,7 @@ class device_search {
   /// A list of labels may become so long while it is made, however few are kept.
   static constexpr std::size_t shortest_list = 16;
 
-  struct label {
-    C bottleneck;
-    C sum;
-  };
+  using label = device_label<C>;
 
   struct outcome {
     wide_weight<C> time;
@@ -115,14 +112,6 @@ class device_search {
 
   [[nodiscard]] std::size_t devices() const { return memory_.devices(); }
   [[nodiscard]] std::size_t device(std::size_t stage) const { return stage % devices(); }
-  [[nodiscard]] std::span<std::int64_t const> usage(std::size_t index) const {
-    return std::span(usage_).subspan(index * devices(), devices());
-  }
-
-  void add(label const& made, std::span<std::int64_t const> used) {
-    labels_.push_back(made);
-    usage_.insert(usage_.end(), used.begin(), used.end());
-  }
 
   /// For each boundary and device the most that the stages before may take.
   void find_most_before() {
@@ -167,7 +156,8 @@ class device_search {
     std::size_t const next = windows_.cell(s + 1, last);
     std::int64_t const bytes = memory_.bytes(first, last);
     for (std::size_t l = begins_[next]; l != ends_[next]; ++l) {
-      used_.assign(usage(l).begin(), usage(l).end());
+      auto const used_after = labels_.usage(l);
+      used_.assign(used_after.begin(), used_after.end());
       if (bytes > memory_.capacity(s) - used_[device(s)]) continue;
       used_[device(s)] += bytes;
       if (!leaves_room(s, first)) continue;
@@ -180,8 +170,7 @@ class device_search {
         made.sum = labels_[l].sum;
         checked_add(stages_.function(), "the sum over the stages", made.sum, cost);
       }
-      if (is_dominated(made, begin)) continue;
-      add(made, used_);
+      labels_.add_unless_dominated(begin, made, used_);
       if (labels_.size() - begin > most_of_list_) keep_best(s, first);
     }
   }
@@ -194,43 +183,6 @@ class device_search {
       rest -= std::min({rest, room, most_before_[s * devices() + d]});
     }
     return rest == 0;
-  }
-
-  /// Whether `left` is nowhere worse.
-  [[nodiscard]] static bool is_as_good(label const& left, std::span<std::int64_t const> left_used,
-                                       label const& right,
-                                       std::span<std::int64_t const> right_used) {
-    if (left.bottleneck > right.bottleneck || left.sum > right.sum) return false;
-    for (std::size_t d = 0; d != left_used.size(); ++d) {
-      if (left_used[d] > right_used[d]) return false;
-    }
-    return true;
-  }
-
-  /// Whether a label from `begin` on is as good as one that takes `used_`. If not, drops those than
-  /// which the new one is as good.
-  [[nodiscard]] bool is_dominated(label const& made, std::size_t begin) {
-    for (std::size_t l = begin; l != labels_.size(); ++l) {
-      if (is_as_good(labels_[l], usage(l), made, used_)) return true;
-    }
-    std::size_t kept = begin;
-    for (std::size_t l = begin; l != labels_.size(); ++l) {
-      if (!is_as_good(made, used_, labels_[l], usage(l))) move_label(l, kept++);
-    }
-    resize(kept);
-    return false;
-  }
-
-  void move_label(std::size_t from, std::size_t to) {
-    if (from == to) return;
-    labels_[to] = labels_[from];
-    std::copy_n(usage_.begin() + static_cast<std::ptrdiff_t>(from * devices()), devices(),
-                usage_.begin() + static_cast<std::ptrdiff_t>(to * devices()));
-  }
-
-  void resize(std::size_t count) {
-    labels_.resize(count);
-    usage_.resize(count * devices());
   }
 
   [[nodiscard]] outcome outcome_of(label const& made) const {
@@ -247,7 +199,7 @@ class device_search {
       auto const share =
           static_cast<std::int64_t>(int128{bytes} * static_cast<int128>(before) /
                                     static_cast<int128>(std::max<std::size_t>(s, 1)));
-      result = std::max(result, share - (memory_.capacity(d) - usage(l)[d]));
+      result = std::max(result, share - (memory_.capacity(d) - labels_.usage(l)[d]));
     }
     return result;
   }
@@ -275,8 +227,7 @@ class device_search {
     });
     order_.resize(most_of_cell_);
     std::sort(order_.begin(), order_.end());
-    for (std::size_t i = 0; i != most_of_cell_; ++i) move_label(begin + order_[i], begin + i);
-    resize(begin + most_of_cell_);
+    labels_.keep_only(begin, order_);
   }
 
   [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first,
@@ -308,7 +259,7 @@ class device_search {
     for (std::size_t l = begins_[cell]; l != ends_[cell]; ++l) {
       bool fits = true;
       for (std::size_t d = 0; d != devices(); ++d) {
-        fits = fits && usage(l)[d] <= memory_.capacity(d) - used[d];
+        fits = fits && labels_.usage(l)[d] <= memory_.capacity(d) - used[d];
       }
       if (!fits) continue;
       if (!(*best_ < outcome_of(with_costs(labels_[l], costs)))) return true;
@@ -335,8 +286,7 @@ class device_search {
   std::size_t most_of_list_ = 0;
   bool is_complete_ = true;
   cut_windows windows_;
-  std::vector<label> labels_;
-  std::vector<std::int64_t> usage_;  ///< of each label, device by device
+  device_labels<C> labels_;
   std::vector<std::size_t> begins_;  ///< of the labels of each cell
   std::vector<std::size_t> ends_;
   std::vector<std::int64_t> most_before_;  ///< of each boundary, device by device
