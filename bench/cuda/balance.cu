@@ -171,6 +171,7 @@ int main() {
   return test::device_program([](test::comparison& results) {
     bench::stopwatch watch;
     time_steps(results, watch, 1, {.most_microseconds = 100}, {.most_microseconds = 400});
-    time_steps(results, watch, 1024, {.most_microseconds = 5000}, {.most_microseconds = 5000});
+    time_steps(results, watch, bench::sized(1024), {.most_microseconds = 5000},
+               {.most_microseconds = 5000});
   });
 }

@@ -68,8 +68,8 @@ void time_best_fit(test::comparison& results, bench::stopwatch& watch, bench::wo
 int main() {
   return test::device_program([](test::comparison& results) {
     bench::stopwatch watch;
-    time_best_fit(results, watch, bench::mix_9_4096, 1'200'000);
-    time_best_fit(results, watch, bench::long_131072, 1'000'000);
-    time_best_fit(results, watch, bench::long_131072, 10'000'000);
+    time_best_fit(results, watch, bench::mix_9_4096, bench::sized(1'200'000));
+    time_best_fit(results, watch, bench::long_131072, bench::sized(1'000'000));
+    time_best_fit(results, watch, bench::long_131072, bench::sized(10'000'000));
   });
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Exchanges that are timed: all samples move.
+/// Exchanges that are timed: most samples move.
 
 #include "device_program.hpp"
 
@@ -11,11 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 namespace bench {
 
-/// `rows` samples on each rank, which all move: those of a rank in turn to the other ranks.
+/// `rows` samples on each rank, dealt in turn to all parts but one. A plan keeps at home what it can,
+/// so that about one in `ranks - 1` does not move.
 inline omnibal::exchange_plan plan_of_moves(std::size_t ranks, std::uint32_t rows) {
   std::vector<std::uint32_t> offsets;
   for (std::size_t rank = 0; rank <= ranks; ++rank) {
@@ -35,20 +37,28 @@ inline omnibal::exchange_plan plan_of_moves(std::size_t ranks, std::uint32_t row
   return omnibal::make_plan(offsets, ones, ones, {}, spread);
 }
 
-/// The bytes that a rank sends to each other one and gets from it.
+/// The bytes that a rank sends to each other one and gets from it, and those that stay.
 struct traffic {
   std::vector<std::uint64_t> sent;
   std::vector<std::uint64_t> received;
+  std::uint64_t kept = 0;
 
   traffic(omnibal::exchange_plan const& plan, std::size_t rank, std::size_t row_bytes)
       : sent(plan.ranks()), received(plan.ranks()) {
     auto const sends = plan.sends(rank);
     for (std::size_t peer = 0; peer != sent.size(); ++peer) {
-      sent[peer] = sends[peer].size() * row_bytes;
+      if (peer != rank) sent[peer] = sends[peer].size() * row_bytes;
     }
     for (std::uint32_t const sample : plan.arrivals(rank)) {
-      received[plan.home_of(sample)] += row_bytes;
+      std::size_t const home = plan.home_of(sample);
+      (home == rank ? kept : received[home]) += row_bytes;
     }
+  }
+
+  /// What leaves, what comes and what stays: each is copied once.
+  [[nodiscard]] std::uint64_t copied() const {
+    return std::accumulate(sent.begin(), sent.end(), kept) +
+           std::accumulate(received.begin(), received.end(), std::uint64_t{0});
   }
 };
 

@@ -99,8 +99,8 @@ void time_isf(test::comparison& results, bench::stopwatch& watch, bench::workloa
 /// Groups of four samples, which lie one after the other or anywhere.
 void time_group_loads(test::comparison& results, bench::stopwatch& watch, bool is_shuffled) {
   constexpr std::size_t group_size = 4;
-  constexpr std::size_t groups = std::size_t{1} << 24;
-  constexpr std::size_t count = groups * group_size;
+  std::size_t const groups = bench::sized(std::size_t{1} << 24);
+  std::size_t const count = groups * group_size;
   auto const exec = gpu::on(watch.stream());
 
   std::vector<std::uint32_t> offsets(groups + 1);
@@ -137,7 +137,7 @@ void time_group_loads(test::comparison& results, bench::stopwatch& watch, bool i
 }
 
 void time_permutation(bench::stopwatch& watch) {
-  constexpr std::size_t count = 100'000'000;
+  std::size_t const count = bench::sized(100'000'000);
   auto const exec = gpu::on(watch.stream());
   gpu::device_array<std::uint32_t> const order(exec, count);
   double const time =
@@ -151,10 +151,11 @@ void time_permutation(bench::stopwatch& watch) {
 int main() {
   return test::device_program([](test::comparison& results) {
     bench::stopwatch watch;
-    time_isf(results, watch, bench::mix_9_4096, 100'000, {});
-    time_isf(results, watch, bench::mix_9_4096, 1'200'000, {.most_microseconds = 10'000});
-    time_isf(results, watch, bench::real_18_6016, 1'200'000, {});
-    time_isf(results, watch, bench::mix_9_4096, 10'000'000, {});
+    time_isf(results, watch, bench::mix_9_4096, bench::sized(100'000), {});
+    time_isf(results, watch, bench::mix_9_4096, bench::sized(1'200'000),
+             {.most_microseconds = 10'000});
+    time_isf(results, watch, bench::real_18_6016, bench::sized(1'200'000), {});
+    time_isf(results, watch, bench::mix_9_4096, bench::sized(10'000'000), {});
     time_permutation(watch);
     time_group_loads(results, watch, false);
     time_group_loads(results, watch, true);

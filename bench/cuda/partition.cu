@@ -84,11 +84,14 @@ void time_minimax(test::comparison& results, bench::stopwatch& watch, std::size_
 int main() {
   return test::device_program([](test::comparison& results) {
     bench::stopwatch watch;
-    time_minimax(results, watch, 100'000, 16);
-    time_minimax(results, watch, 1'000'000, 64);
-    time_minimax(results, watch, 1'000'000, 512);
-    time_minimax(results, watch, 1'000'000, 4096);
-    time_minimax(results, watch, 10'000'000, 64);
-    time_minimax(results, watch, 10'000'000, 4096);
+    auto const time = [&](std::size_t layers, std::size_t stages) {
+      time_minimax(results, watch, bench::sized(layers), test::is_small() ? 16 : stages);
+    };
+    time(100'000, 16);
+    time(1'000'000, 64);
+    time(1'000'000, 512);
+    time(1'000'000, 4096);
+    time(10'000'000, 64);
+    time(10'000'000, 4096);
   });
 }

@@ -129,7 +129,8 @@ void time_plan(test::comparison& results, bench::stopwatch& watch) {
   results.expect(gpu::download(pool, faults)[0] == gpu::fault::none, "there are no faults");
 }
 
-/// What rank 0 copies in an exchange of `ranks` ranks whose samples all move, without the network.
+/// What rank 0 copies in an exchange of `ranks` ranks whose samples nearly all move, without the
+/// network.
 void time_copies(test::comparison& results, bench::stopwatch& watch, std::size_t row_bytes) {
   constexpr std::uint32_t ranks = 8;
   auto const rows = static_cast<std::uint32_t>(bench::bytes_to_move() / row_bytes);
@@ -162,7 +163,7 @@ void time_copies(test::comparison& results, bench::stopwatch& watch, std::size_t
   };
   auto const move = [&](auto& b) {
     nccl::detail::exchange_messages(b, network_for(b, network), state, load,
-                                    {bytes.sent, bytes.received, 0}, report.data());
+                                    {bytes.sent, bytes.received, bytes.kept}, report.data());
   };
   std::size_t const scratch_bytes =
       std::max(gpu::detail::device_scratch_bytes(find), gpu::detail::device_scratch_bytes(move));
@@ -174,9 +175,9 @@ void time_copies(test::comparison& results, bench::stopwatch& watch, std::size_t
   results.same(std::vector(found.begin(), found.begin() + ranks), bytes.sent, "what is sent");
   results.same(std::vector(found.begin() + ranks, found.begin() + 2 * ranks), bytes.received,
                "what is received");
+  results.expect(found[2 * ranks] == bytes.kept, "what stays");
 
-  // As many bytes are read and written: what leaves once, and what comes.
-  auto const copy = bench::time_copy(watch, (rows + arrivals) * row_bytes, "a copy of as much");
+  auto const copy = bench::time_copy(watch, bytes.copied(), "a copy of as much");
   std::string const of =
       ", " + std::to_string(rows) + " rows of " + std::to_string(row_bytes) + " B";
   bench::print_time("pack and unpack" + of,

@@ -71,7 +71,7 @@ void time_schedule(test::comparison& results, bench::stopwatch& watch, std::size
 int main() {
   return test::device_program([](test::comparison& results) {
     bench::stopwatch watch;
-    time_schedule(results, watch, 500'000, 64);
-    time_schedule(results, watch, 500'000, 1024);
+    time_schedule(results, watch, bench::sized(500'000), 64);
+    time_schedule(results, watch, bench::sized(500'000), 1024);
   });
 }

@@ -74,10 +74,21 @@ struct all_phases {
     });
     std::uint64_t const warps = block.reduce(
         6, [&](std::size_t i) { return of_warps[i] + i; }, larger{}, std::uint64_t{0});
+    // Element i is reduced over as many others as there are, and over none.
+    block.reduce_each(
+        n, n, [&](std::size_t i, std::size_t j) { return data[j] < data[i] ? 1u : 0u; },
+        [](std::uint32_t a, std::uint32_t b) { return a + b; }, 0u,
+        [&](std::size_t i, std::uint32_t below) { copy[i] = below; });
+    block.reduce_each(
+        n, 0, [](std::size_t, std::size_t) { return std::uint64_t{9}; }, larger{}, std::uint64_t{2},
+        [&](std::size_t i, std::uint64_t none) { sums[i] += none; });
     std::uint64_t const total = block.exclusive_sum(sums, n);
+    std::uint64_t const squares = block.exclusive_sum_of(
+        n, [&](std::size_t i) { return sums[i] % 97 * copy[i]; }, sums);
     block.sort_pairs(data, order, n);
     block.once([&] {
-      *after = largest + 3 * all.sum + 5 * all.least + 7 * all.count + 11 * total + 13 * warps;
+      *after = largest + 3 * all.sum + 5 * all.least + 7 * all.count + 11 * total + 13 * warps +
+               17 * squares;
     });
     block.for_each(n + 1, [&](std::size_t i) { digest[i] = *after; });
   }
@@ -119,6 +130,23 @@ void check_block(std::size_t n, std::uint64_t values) {
   CHECK(on_threads == expected);
 }
 
+template <int Threads, class Key, class Of>
+void check_sort(std::size_t n, Of const& of) {
+  CAPTURE(Threads);
+  omnibal::rng::engine words(n);
+  std::vector<Key> keys(n);
+  for (Key& key : keys) key = static_cast<Key>(of(words()));
+  std::vector<Key> expected = keys;
+  std::vector<std::uint32_t> numbers(n, 0xababababu);
+  std::vector<std::uint32_t> expected_numbers = numbers;
+  serial_block twin(Threads, 0, visit_order::forward, 0);
+  twin.sort_numbered(expected.data(), expected_numbers.data(), n);
+  stand_in::run_block<Threads>(
+      0, [&](auto& block) { block.sort_numbered(keys.data(), numbers.data(), n); });
+  CHECK(keys == expected);
+  CHECK(numbers == expected_numbers);
+}
+
 }  // namespace
 
 TEST_CASE("a block of the device does what its serial twin does") {
@@ -129,6 +157,21 @@ TEST_CASE("a block of the device does what its serial twin does") {
   }
   check_block<96>(97, 50);
   check_block<128>(300, 1'000'000'000);
+}
+
+TEST_CASE("a block numbers the keys that it sorts as its serial twin does") {
+  for (std::size_t const n : {0u, 1u, 2u, 33u, 63u, 64u, 100u, 200u, 511u, 512u}) {
+    CAPTURE(n);
+    // None differ, few do in a bit far up, all do in all bits, and costs from the largest sum down.
+    check_sort<32, std::uint64_t>(n, [](std::uint64_t) { return 7u; });
+    check_sort<32, std::uint64_t>(n, [](std::uint64_t word) { return word >> 63 << 50 | 5u; });
+    check_sort<32, std::uint64_t>(n, [](std::uint64_t word) { return word; });
+    check_sort<64, std::uint64_t>(
+        n, [](std::uint64_t word) { return 0x7fffffffffffffffu - word % 100'000; });
+    check_sort<64, std::uint32_t>(n, [](std::uint64_t word) { return word % 64; });
+    check_sort<96, std::uint32_t>(n, [](std::uint64_t word) { return word; });
+  }
+  check_sort<128, std::uint64_t>(2000, [](std::uint64_t word) { return word % 3000 << 20; });
 }
 
 TEST_CASE("every thread of a block gets the result of a reduction and of a sum") {

@@ -19,6 +19,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace gpu = omnibal::gpu;
@@ -35,6 +36,17 @@ struct outcome {
   fault faults = fault::none;
 };
 
+/// Whether the loads of such groups can be asked for.
+template <class Groups>
+constexpr bool takes_groups =
+    std::is_invocable_v<gpu::group_loads_fn, gpu::execution<> const&, Groups,
+                        gpu::device_span<std::int32_t const>, gpu::device_span<resources<1>>>;
+static_assert(takes_groups<gpu::device_grouping<> const&> && takes_groups<gpu::grouping_span> &&
+              takes_groups<omnibal::grouping_view>);
+// A kernel could not follow its pointers.
+static_assert(!takes_groups<grouping> && !takes_groups<grouping&> &&
+              !takes_groups<grouping const&>);
+
 template <class Demand>
 outcome<Demand> loads_on_device(grouping const& groups, std::vector<Demand> const& demands) {
   auto const exec = gpu::on(cudaStreamPerThread);
@@ -42,7 +54,7 @@ outcome<Demand> loads_on_device(grouping const& groups, std::vector<Demand> cons
   auto const values = gpu::upload(exec, demands);
   auto const faults = gpu::upload(exec, std::vector<fault>(1, fault::none));
   gpu::device_array<gpu::detail::load_of<Demand>> const loads(exec, groups.size());
-  gpu::group_loads(exec, on_device.view(), values.span(), loads, faults);
+  gpu::group_loads(exec, on_device, values, loads, faults);
   return {gpu::download(exec, loads), gpu::download(exec, faults)[0]};
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What exchanges on a stream must do. `Calls` has the calls of cuda/nccl/*.cuh.
+// What exchanges on a stream must do.
 
 #include "stream_batches.hpp"
 
@@ -8,6 +8,8 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
+#include <omnibal/cuda/nccl/exchange_bounded.cuh>
+#include <omnibal/cuda/nccl/exchange_exact.cuh>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/exchange_samples.hpp>
 
@@ -27,9 +29,9 @@ struct both_forms {
   std::size_t slot_bytes;
 };
 
-template <class Calls, class Comm, class T>
-void check_rows(Calls const& calls, Comm& comm, gpu::execution<> const& exec,
-                omnibal::exchange_plan const& plan, std::size_t length, both_forms const& form) {
+template <class T, class Comm>
+void check_rows(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_plan const& plan,
+                std::size_t length, both_forms const& form) {
   std::size_t const rank = comm.rank();
   auto const before = rows_of<T>(homes(plan, rank), length);
   auto const after = rows_of<T>(plan.arrivals(rank), length);
@@ -43,9 +45,10 @@ void check_rows(Calls const& calls, Comm& comm, gpu::execution<> const& exec,
     nccl::device_rows<T const> const rows_in{constant(from), length};
     nccl::device_rows<T> const rows_out{to, length};
     if (form.is_bounded) {
-      calls.exchange_bounded(exec, comm, view, rows_in, rows_out, form.slot_bytes, report);
+      nccl::exchange_bounded(exec, comm, view, rows_in, rows_out, {.slot_bytes = form.slot_bytes},
+                             report);
     } else {
-      calls.exchange_exact(exec, comm, view, rows_in, rows_out, report);
+      nccl::exchange_exact(exec, comm, view, rows_in, rows_out, report);
     }
     return to_host(exec, comm, report)[0];
   };
@@ -63,10 +66,9 @@ void check_rows(Calls const& calls, Comm& comm, gpu::execution<> const& exec,
   require(to_host(exec, comm, straight) == after, "the rows of the plan, straight");
 }
 
-template <class Calls, class Comm, class T>
-void check_payloads(Calls const& calls, Comm& comm, gpu::execution<> const& exec,
-                    omnibal::exchange_plan const& plan, std::vector<std::int64_t> const& sizes,
-                    both_forms const& form) {
+template <class T, class Comm>
+void check_payloads(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_plan const& plan,
+                    std::vector<std::int64_t> const& sizes, both_forms const& form) {
   std::size_t const rank = comm.rank();
   auto const home = homes(plan, rank);
   auto const before = payloads_of<T>(home, sizes);
@@ -83,10 +85,10 @@ void check_payloads(Calls const& calls, Comm& comm, gpu::execution<> const& exec
   nccl::device_payloads<T const> const from{constant(in), constant(in_offsets)};
   nccl::device_payloads<T> const to{out, out_offsets};
   if (form.is_bounded) {
-    calls.exchange_bounded(exec, comm, uploaded, constant(all_sizes), from, to, form.slot_bytes,
-                           report);
+    nccl::exchange_bounded(exec, comm, uploaded, constant(all_sizes), from, to,
+                           {.slot_bytes = form.slot_bytes}, report);
   } else {
-    calls.exchange_exact(exec, comm, uploaded, constant(all_sizes), from, to, report);
+    nccl::exchange_exact(exec, comm, uploaded, constant(all_sizes), from, to, report);
   }
   auto const found = to_host(exec, comm, report)[0];
   require(found.faults == gpu::fault::none, "no fault");
@@ -106,8 +108,8 @@ inline std::size_t slot_for(std::size_t samples, std::size_t bytes) {
   return 16 + (samples * (bytes + 15) / 16 + samples + 1) * 16;
 }
 
-template <class Calls, class Comm>
-void exchange_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
+template <class Comm>
+void exchange_on_stream(Comm& comm, std::uint64_t rounds) {
   own_stream const stream;
   auto const exec = gpu::on(stream);
   for (std::uint64_t round = 0; round != rounds; ++round) {
@@ -118,23 +120,23 @@ void exchange_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
     for (std::int64_t const size : all.sizes) most = std::max(most, static_cast<std::size_t>(size));
     both_forms const form{round % 2 == 0, slot_for(samples, std::max<std::size_t>(4 * most, 8192))};
     switch (round % 5) {
-      case 0: check_rows<Calls, Comm, float>(calls, comm, exec, plan, 4, form); break;
-      case 1: check_rows<Calls, Comm, std::uint8_t>(calls, comm, exec, plan, 3, form); break;
-      case 2: check_rows<Calls, Comm, std::uint16_t>(calls, comm, exec, plan, 515, form); break;
-      case 3: check_rows<Calls, Comm, std::uint64_t>(calls, comm, exec, plan, 1, form); break;
-      default: check_rows<Calls, Comm, std::uint32_t>(calls, comm, exec, plan, 1001, form); break;
+      case 0: check_rows<float>(comm, exec, plan, 4, form); break;
+      case 1: check_rows<std::uint8_t>(comm, exec, plan, 3, form); break;
+      case 2: check_rows<std::uint16_t>(comm, exec, plan, 515, form); break;
+      case 3: check_rows<std::uint64_t>(comm, exec, plan, 1, form); break;
+      default: check_rows<std::uint32_t>(comm, exec, plan, 1001, form); break;
     }
     if (round % 4 < 2) {
-      check_payloads<Calls, Comm, std::uint32_t>(calls, comm, exec, plan, all.sizes, form);
+      check_payloads<std::uint32_t>(comm, exec, plan, all.sizes, form);
     } else {
-      check_payloads<Calls, Comm, std::uint8_t>(calls, comm, exec, plan, all.sizes, form);
+      check_payloads<std::uint8_t>(comm, exec, plan, all.sizes, form);
     }
   }
 }
 
 /// A slot that is one step too small is reported on all ranks, with the one that is enough.
-template <class Calls, class Comm>
-void report_overflow(Calls const& calls, Comm& comm) {
+template <class Comm>
+void report_overflow(Comm& comm) {
   std::size_t const rank = comm.rank();
   std::size_t const ranks = comm.size();
   own_stream const stream;
@@ -161,17 +163,17 @@ void report_overflow(Calls const& calls, Comm& comm) {
   auto const in = gpu::upload(exec, before);
   gpu::device_array<std::uint64_t> const out(exec, after.size());
   gpu::device_array<nccl::exchange_report> const report(exec, 1);
-  nccl::device_rows<std::uint64_t const> const from{constant(in), length};
+  nccl::device_rows<std::uint64_t> const from{in, length};
   nccl::device_rows<std::uint64_t> const to{out, length};
   // 5 * 56 bytes and the header are 296, rounded up to words of 16.
   constexpr std::size_t enough = 304;
-  calls.exchange_bounded(exec, comm, uploaded, from, to, enough - 16, report);
+  nccl::exchange_bounded(exec, comm, uploaded, from, to, {.slot_bytes = enough - 16}, report);
   auto const small = to_host(exec, comm, report)[0];
   if (is_moving) {
     require(small.faults == gpu::fault::no_room, "a slot that is too small");
     require(small.largest_message == enough, "the slot that is enough");
   }
-  calls.exchange_bounded(exec, comm, uploaded, from, to, enough, report);
+  nccl::exchange_bounded(exec, comm, uploaded, from, to, {.slot_bytes = enough}, report);
   auto const found = to_host(exec, comm, report)[0];
   require(found.faults == gpu::fault::none, "a slot that is enough");
   require(to_host(exec, comm, out) == after, "the rows after an overflow");
@@ -185,13 +187,13 @@ void report_overflow(Calls const& calls, Comm& comm) {
   bool const is_last = rank + 1 == ranks;
   nccl::device_rows<std::uint64_t> const less{
       {out.data(), is_last ? after.size() - length : after.size()}, length};
-  calls.exchange_bounded(exec, comm, uploaded, from, less, enough, report);
+  nccl::exchange_bounded(exec, comm, uploaded, from, less, {.slot_bytes = enough}, report);
   require(to_host(exec, comm, report)[0].faults == gpu::fault::no_room, "too small an output");
   seen const wanted = is_last ? seen::own : seen::remote;
   auto const caught = error_of<std::length_error, omnibal::communication_error>(
-      [&] { calls.exchange_exact(exec, comm, uploaded, from, less, report); });
+      [&] { nccl::exchange_exact(exec, comm, uploaded, from, less, report); });
   require(caught == wanted, "too small an output is an error on all ranks");
-  calls.exchange_exact(exec, comm, uploaded, from, to, report);
+  nccl::exchange_exact(exec, comm, uploaded, from, to, report);
   require(to_host(exec, comm, out) == after, "the rows after an error");
 
   // Offsets that contradict the sizes.
@@ -200,10 +202,10 @@ void report_overflow(Calls const& calls, Comm& comm) {
   for (std::size_t i = 0; i != plan.home_count(rank); ++i) wrong.push_back(wrong.back() + 3);
   auto const in_offsets = gpu::upload(exec, wrong);
   gpu::device_array<std::uint64_t> const out_offsets(exec, plan.arrivals(rank).size() + 1);
-  calls.exchange_bounded(
+  nccl::exchange_bounded(
       exec, comm, uploaded, constant(sizes),
       nccl::device_payloads<std::uint64_t const>{constant(in), constant(in_offsets)},
-      nccl::device_payloads<std::uint64_t>{out, out_offsets}, std::size_t{1024}, report);
+      nccl::device_payloads<std::uint64_t>{out, out_offsets}, {.slot_bytes = 1024}, report);
   require(to_host(exec, comm, report)[0].faults == gpu::fault::invalid_amount,
           "offsets that contradict the sizes");
 }

@@ -1,11 +1,12 @@
 #pragma once
 
-// What gathering lengths on a stream must do. `Calls` has the calls of cuda/nccl/*.cuh.
+// What gathering lengths on a stream must do.
 
 #include "stream_batches.hpp"
 
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/nccl/gather_lengths.cuh>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/resources.hpp>
 
@@ -22,8 +23,8 @@ namespace nccl = omnibal::nccl;
 
 /// Lengths of every rank, with one collective and with two, several of a sample, and counts that
 /// only the device knows.
-template <class Calls, class Comm>
-void gather_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
+template <class Comm>
+void gather_on_stream(Comm& comm, std::uint64_t rounds) {
   std::size_t const rank = comm.rank();
   std::size_t const ranks = comm.size();
   own_stream const stream;
@@ -39,10 +40,10 @@ void gather_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
     std::size_t const most = all.most() + round % 3;
     switch (round % 4) {
       case 0:
-        calls.gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)), out,
+        nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)), out,
                              {.most_samples = most});
         break;
-      case 1: calls.gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)), out); break;
+      case 1: nccl::gather_lengths(exec, comm, local, out); break;
       default: {
         // More memory than lengths.
         std::vector<std::int64_t> padded(own.begin(), own.end());
@@ -50,7 +51,7 @@ void gather_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
         auto const values = gpu::upload(exec, padded);
         auto const count =
             gpu::upload(exec, std::vector(1, static_cast<std::uint32_t>(own.size())));
-        calls.gather_lengths(exec, comm, nccl::local_lengths<>(constant(values), constant(count)),
+        nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(values), constant(count)),
                              out, {.most_samples = most});
         comm.wait(stream);
       }
@@ -64,7 +65,7 @@ void gather_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
     auto const pairs =
         gpu::upload(exec, std::span(both).subspan(all.offsets[rank], all.count(rank)));
     gpu::device_array<omnibal::resources<2>> gathered(exec, all.samples() + 1);
-    calls.gather_lengths(exec, comm, nccl::local_lengths<omnibal::resources<2>>(constant(pairs)),
+    nccl::gather_lengths(exec, comm, nccl::local_lengths<omnibal::resources<2>>(constant(pairs)),
                          nccl::gathered_lengths<omnibal::resources<2>>{offsets, gathered, faults},
                          {.most_samples = most});
     auto found = to_host(exec, comm, gathered);
@@ -74,8 +75,8 @@ void gather_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
 }
 
 /// A wrong value on one rank is a fault on all.
-template <class Calls, class Comm>
-void agree_on_faults(Calls const& calls, Comm& comm) {
+template <class Comm>
+void agree_on_faults(Comm& comm) {
   std::size_t const ranks = comm.size();
   bool const is_last = comm.rank() + 1 == ranks;
   own_stream const stream;
@@ -86,7 +87,7 @@ void agree_on_faults(Calls const& calls, Comm& comm) {
     gpu::device_array<std::uint32_t> const offsets(exec, ranks + 1);
     gpu::device_array<std::int64_t> const lengths(exec, room);
     auto const faults = gpu::upload(exec, std::vector(1, before));
-    calls.gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)),
+    nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)),
                          nccl::gathered_lengths<>{offsets, lengths, faults}, {.most_samples = 3});
     require(to_host(exec, comm, offsets).back() <= 3 * ranks,
             "more than can be counts as what can be");
@@ -110,7 +111,7 @@ void agree_on_faults(Calls const& calls, Comm& comm) {
   nccl::gathered_lengths<> const out{offsets, lengths, {}};
   for (std::size_t const most : {std::size_t{1} << 32, (std::size_t{1} << 63) + 1}) {
     auto const caught = error_of<std::length_error, std::invalid_argument>([&] {
-      calls.gather_lengths(exec, comm, nccl::local_lengths<>(constant(lengths)), out,
+      nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(lengths)), out,
                            {.most_samples = most});
     });
     require(caught == seen::own, "too many samples of a rank are refused");

@@ -1,6 +1,6 @@
 #pragma once
 
-// What post-balancing on a stream must do. `Calls` has the calls of cuda/nccl/*.cuh.
+// What post-balancing on a stream must do.
 
 #include "exchange_stream_bodies.hpp"
 #include "stream_batches.hpp"
@@ -12,6 +12,7 @@
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
+#include <omnibal/cuda/nccl/post_balance.cuh>
 #include <omnibal/cuda/nccl/post_balance_options.hpp>
 
 #include <cstddef>
@@ -34,8 +35,8 @@ inline std::vector<std::vector<std::uint32_t>> wanted_parts(batch const& all, st
   return result;
 }
 
-template <class Calls, class Comm>
-void post_balance_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds) {
+template <class Comm>
+void post_balance_on_stream(Comm& comm, std::uint64_t rounds) {
   std::size_t const rank = comm.rank();
   std::size_t const ranks = comm.size();
   own_stream const stream;
@@ -56,7 +57,7 @@ void post_balance_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds
     auto const after = rows_of<float>(parts[rank], length);
     auto const in = gpu::upload(exec, before);
     gpu::device_array<float> const out(exec, after.size() + length);
-    calls.post_balance(exec, comm, constant(own_costs),
+    nccl::post_balance(exec, comm, constant(own_costs),
                        nccl::device_rows<float const>{constant(in), length}, plan,
                        nccl::device_rows<float>{out, length}, report, options);
     auto const found = to_host(exec, comm, report)[0];
@@ -67,7 +68,7 @@ void post_balance_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds
     require(arrived == after, "the rows of the part");
 
     gpu::device_array<float> const back(exec, before.size());
-    calls.exchange_exact(exec, comm, plan.view().inverse(),
+    nccl::exchange_exact(exec, comm, plan.view().inverse(),
                          nccl::device_rows<float const>{constant(out), length},
                          nccl::device_rows<float>{back, length}, report);
     require(to_host(exec, comm, back) == before, "the rows again");
@@ -78,7 +79,7 @@ void post_balance_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds
     auto const texts_in = gpu::upload(exec, texts);
     gpu::device_array<std::uint16_t> const texts_out(exec, texts_after.size());
     gpu::device_array<std::uint64_t> const offsets_out(exec, 30 * ranks + 1);
-    calls.post_balance(
+    nccl::post_balance(
         exec, comm, constant(own_costs),
         nccl::device_payloads<std::uint16_t const>{constant(texts_in), constant(text_offsets)},
         plan, nccl::device_payloads<std::uint16_t>{texts_out, offsets_out}, report, options);
@@ -91,8 +92,8 @@ void post_balance_on_stream(Calls const& calls, Comm& comm, std::uint64_t rounds
 }
 
 /// The bounded form in a graph that is launched again with other samples.
-template <class Calls, class Comm>
-void capture_post_balance(Calls const& calls, Comm& comm) {
+template <class Comm>
+void capture_post_balance(Comm& comm) {
   std::size_t const rank = comm.rank();
   std::size_t const ranks = comm.size();
   own_stream const stream;
@@ -126,7 +127,7 @@ void capture_post_balance(Calls const& calls, Comm& comm) {
   auto const call = [&] {
     gpu::given_scratch scratch(memory);
     auto const exec = gpu::on(stream, scratch);
-    calls.post_balance(exec, comm, nccl::local_lengths<>(constant(costs), constant(count)),
+    nccl::post_balance(exec, comm, nccl::local_lengths<>(constant(costs), constant(count)),
                        nccl::device_rows<float const>{constant(in), length}, arrays,
                        nccl::device_rows<float>{out, length}, report,
                        {.slot_bytes = slot_for(most, length * 4)});

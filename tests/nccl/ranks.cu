@@ -18,11 +18,7 @@
 
 #include <omnibal/comm/all_equal.hpp>
 #include <omnibal/cuda/nccl/connect.hpp>
-#include <omnibal/cuda/nccl/exchange_bounded.cuh>
-#include <omnibal/cuda/nccl/exchange_exact.cuh>
 #include <omnibal/cuda/nccl/find_nodes.hpp>
-#include <omnibal/cuda/nccl/gather_lengths.cuh>
-#include <omnibal/cuda/nccl/post_balance.cuh>
 
 #include <algorithm>
 #include <chrono>
@@ -42,55 +38,9 @@
 namespace {
 
 namespace nccl = omnibal::nccl;
-namespace gpu = omnibal::gpu;
 constexpr int skipped = 77;
 
 bool is_small() { return std::getenv("OMNIBAL_SMALL") != nullptr; }
-
-/// The calls on a stream, on the device.
-struct device_calls {
-  template <class Exec, class Comm, class T>
-  void gather_lengths(Exec const& exec, Comm& comm, nccl::local_lengths<T> const& local,
-                      nccl::gathered_lengths<T> const& out,
-                      omnibal::gather_lengths_options const& options = {}) const {
-    nccl::gather_lengths(exec, comm, local, out, options);
-  }
-  template <class Exec, class Comm, class T>
-  void exchange_bounded(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
-                        nccl::device_rows<T const> const& in, nccl::device_rows<T> const& out,
-                        std::size_t slot_bytes,
-                        gpu::device_span<nccl::exchange_report> report) const {
-    nccl::exchange_bounded(exec, comm, plan, in, out, {.slot_bytes = slot_bytes}, report);
-  }
-  template <class Exec, class Comm, class T>
-  void exchange_bounded(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
-                        gpu::device_span<std::int64_t const> sizes,
-                        nccl::device_payloads<T const> const& in,
-                        nccl::device_payloads<T> const& out, std::size_t slot_bytes,
-                        gpu::device_span<nccl::exchange_report> report) const {
-    nccl::exchange_bounded(exec, comm, plan, sizes, in, out, {.slot_bytes = slot_bytes}, report);
-  }
-  template <class Exec, class Comm, class T>
-  void exchange_exact(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
-                      nccl::device_rows<T const> const& in, nccl::device_rows<T> const& out,
-                      gpu::device_span<nccl::exchange_report> report) const {
-    nccl::exchange_exact(exec, comm, plan, in, out, report);
-  }
-  template <class Exec, class Comm, class T>
-  void exchange_exact(Exec const& exec, Comm& comm, nccl::device_plan_view const& plan,
-                      gpu::device_span<std::int64_t const> sizes,
-                      nccl::device_payloads<T const> const& in, nccl::device_payloads<T> const& out,
-                      gpu::device_span<nccl::exchange_report> report) const {
-    nccl::exchange_exact(exec, comm, plan, sizes, in, out, report);
-  }
-  template <class Exec, class Comm, class In, class Resource, class Out>
-  void post_balance(Exec const& exec, Comm& comm, nccl::local_lengths<> const& costs, In const& in,
-                    nccl::device_plan<Resource> const& plan, Out const& out,
-                    gpu::device_span<nccl::exchange_report> report,
-                    nccl::post_balance_options const& options = {}) const {
-    nccl::post_balance(exec, comm, costs, in, plan, out, report, options);
-  }
-};
 
 /// All bodies, on one communicator.
 void run_bodies(nccl::communicator& comm) {
@@ -102,17 +52,15 @@ void run_bodies(nccl::communicator& comm) {
     std::fflush(stdout);
   };
   std::uint64_t const rounds = is_small() ? 20 : 1000;
-  device_calls const calls;
   test::for_each_comm_body(run);
   run("exchange_many_rounds", [](auto& c) { test::exchange_many_rounds(c, 8); });
   run("agree_on_errors", [](auto& c) { test::agree_on_errors(c); });
-  run("gather_on_stream", [&](auto& c) { test::gather_on_stream(calls, c, rounds); });
-  run("agree_on_faults", [&](auto& c) { test::agree_on_faults(calls, c); });
-  run("exchange_on_stream", [&](auto& c) { test::exchange_on_stream(calls, c, rounds); });
-  run("report_overflow", [&](auto& c) { test::report_overflow(calls, c); });
-  run("post_balance_on_stream",
-      [&](auto& c) { test::post_balance_on_stream(calls, c, rounds / 4); });
-  run("capture_post_balance", [&](auto& c) { test::capture_post_balance(calls, c); });
+  run("gather_on_stream", [&](auto& c) { test::gather_on_stream(c, rounds); });
+  run("agree_on_faults", [](auto& c) { test::agree_on_faults(c); });
+  run("exchange_on_stream", [&](auto& c) { test::exchange_on_stream(c, rounds); });
+  run("report_overflow", [](auto& c) { test::report_overflow(c); });
+  run("post_balance_on_stream", [&](auto& c) { test::post_balance_on_stream(c, rounds / 4); });
+  run("capture_post_balance", [](auto& c) { test::capture_post_balance(c); });
   run("split", [&](auto& c) {
     nccl::communicator part = c.split(static_cast<int>(c.rank() % 2));
     test::gather_values(part);

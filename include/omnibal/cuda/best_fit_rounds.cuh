@@ -45,7 +45,8 @@ struct best_fit_rounds_fn {
     });
   }
 
-  /// The scratch that a call takes for so many samples and this capacity, in bytes.
+  /// The scratch that a call takes for so many samples and this capacity, in bytes. Ask on the device
+  /// of the call. Errors: `error` without a device.
   template <integral_amount Capacity>
     requires(omnibal::detail::kinds_of<Capacity> == 1)
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const& capacity) {

@@ -35,6 +35,10 @@ concept device_integers = device_range<Array> && weight<device_element_of<Array>
 template <class Array>
 concept device_demands = device_range<Array> && integral_amount<device_element_of<Array>>;
 
+/// Amounts in device memory: resources or weights, also floating-point ones.
+template <class Array>
+concept device_amounts = device_range<Array> && amount<device_element_of<Array>>;
+
 /// A predicate on the load of a group, passed to kernels as it is: callable in device code, too.
 template <class Rule, class Load>
 concept device_keep_rule = keep_rule<Rule, Load> && std::is_trivially_copyable_v<Rule>;

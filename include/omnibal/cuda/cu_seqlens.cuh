@@ -4,18 +4,17 @@
 /// Cumulative sequence lengths of packed samples on a stream, for variable-length attention.
 
 #include <omnibal/check.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/check_size.hpp>
 #include <omnibal/cuda/detail/cu_seqlens.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/device_groups.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/grouping.hpp>
-#include <omnibal/resources.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace omnibal::inline v0::gpu {
 
@@ -35,20 +34,19 @@ struct sequence_offsets_span {
 struct cu_seqlens_fn {
   /// Writes the cumulative sequence lengths of each group, its samples in their order.
   ///
-  /// `groups` has pointers to device memory, `lengths` the tokens of each sample. Complexity: linear,
+  /// `lengths` has the tokens of each sample. Complexity: linear,
   /// one launch. Takes no scratch. Determinism: portable, equal to `omnibal::cu_seqlens`. Errors on
   /// the host: `std::invalid_argument` for `begins` or `longest` without room for all groups;
   /// `error`. Faults on the device: `unknown_index`, `invalid_amount`, `overflow` for a group of more
   /// than 2^31 - 1 tokens, `no_room` for too few `offsets`.
-  template <device_resource Resource, class Length>
-    requires weight<std::remove_const_t<Length>> && integral_amount<std::remove_const_t<Length>>
-  void operator()(execution<Resource> const& exec, grouping_view groups,
-                  device_span<Length> lengths, sequence_offsets_span out) const {
+  template <device_resource Resource, device_integers Lengths>
+  void operator()(execution<Resource> const& exec, device_groups groups, Lengths const& lengths,
+                  sequence_offsets_span out) const {
     omnibal::detail::check_index_count("gpu::cu_seqlens", "lengths", lengths.size());
-    detail::check_room("gpu::cu_seqlens", "begins", out.begins.size(), groups.size() + 1);
-    detail::check_room("gpu::cu_seqlens", "longest", out.longest.size(), groups.size());
+    detail::check_room("gpu::cu_seqlens", "begins", out.begins.size(), groups.view.size() + 1);
+    detail::check_room("gpu::cu_seqlens", "longest", out.longest.size(), groups.view.size());
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::cu_seqlens(backend, groups, lengths.data(), lengths.size(), out.begins.data(),
+      detail::cu_seqlens(backend, groups.view, lengths.data(), lengths.size(), out.begins.data(),
                          out.offsets.data(), out.offsets.size(), out.longest.data(),
                          out.faults.data());
     });

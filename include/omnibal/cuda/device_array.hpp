@@ -27,7 +27,8 @@ concept device_element = std::is_trivially_copyable_v<T> && !std::is_const_v<T>;
 
 /// Owner of an array in device memory, taken from and given back to the resource of an execution in
 /// the order of its stream: whoever uses the array on another stream orders the two by an event.
-/// The elements are not initialised. Movable, not copyable. Errors: `error`, and `std::length_error`
+/// The stream and the resource must outlive it; arrays in a `given_scratch` must die in the reverse
+/// order. Assigning exchanges the arrays. The elements are not initialised. Movable, not copyable. Errors: `error`, and `std::length_error`
 /// for more bytes than there are addresses.
 template <device_element T, device_resource Resource = stream_pool>
 class device_array {

@@ -4,42 +4,37 @@
 /// The load of each group on a stream: the sum of the demands of its samples.
 
 #include <omnibal/check.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/check_size.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/group_loads.hpp>
+#include <omnibal/cuda/device_groups.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/grouping.hpp>
-#include <omnibal/resources.hpp>
 
 #include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 namespace omnibal::inline v0::gpu {
 
 struct group_loads_fn {
   /// Writes the load of each group to `loads`, which has an element for each group of the view.
   ///
-  /// `groups` has pointers to device memory, as `device_grouping::view` gives them; `demands` has
-  /// the demand of each sample, resources or a weight. The loads are resources of `std::int64_t`, or
+  /// `demands` has the demand of each sample, resources or a weight. The loads are resources of `std::int64_t`, or
   /// of `double` where the demands float. Complexity: linear, one launch; a group of integral demands
   /// is shared among as many threads as its size asks for, one of floating-point demands is summed by
   /// one thread. Takes no scratch. Determinism: portable, equal to `omnibal::group_loads`. Errors on
   /// the host: `std::invalid_argument` for too few loads; `error`. Faults on the device:
   /// `unknown_index`, `invalid_amount`, `overflow`.
-  template <device_resource Resource, class Demand>
-    requires amount<std::remove_const_t<Demand>>
-  void operator()(execution<Resource> const& exec, grouping_view groups,
-                  device_span<Demand> demands,
-                  device_span<detail::load_of<std::remove_const_t<Demand>>> loads,
+  template <device_resource Resource, device_amounts Demands>
+  void operator()(execution<Resource> const& exec, device_groups groups, Demands const& demands,
+                  device_span<detail::load_of<device_element_of<Demands>>> loads,
                   device_span<fault> faults = {}) const {
     omnibal::detail::check_index_count("gpu::group_loads", "demands", demands.size());
-    detail::check_room("gpu::group_loads", "loads", loads.size(), groups.size());
+    detail::check_room("gpu::group_loads", "loads", loads.size(), groups.view.size());
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::group_loads(backend, groups, demands.data(), demands.size(), loads.data(),
+      detail::group_loads(backend, groups.view, demands.data(), demands.size(), loads.data(),
                           faults.data());
     });
   }

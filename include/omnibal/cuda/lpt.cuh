@@ -51,12 +51,15 @@ struct lpt_fn {
   }
 
   /// The scratch that a call with such arguments takes, in bytes; of the arrays only the sizes
-  /// matter. Errors: those of the call.
+  /// matter. Ask on the device of the call. Errors: those of the call, so `error` without a device.
+  /// A template, so that a program that never asks does not compile the steps for it.
+  template <class Meter = detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t parts,
                                           lpt_options const& options = {}) const {
     check(steps, parts, options);
-    return detail::device_scratch_bytes(
-        [&](auto& backend) { detail::lpt(backend, steps, parts, options.count, part_span{}); });
+    Meter meter;
+    detail::lpt(meter, steps, parts, options.count, part_span{});
+    return meter.total_bytes();
   }
 
  private:

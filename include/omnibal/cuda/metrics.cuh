@@ -4,10 +4,12 @@
 /// How even and how full, on a stream: pad ratio, dist ratio, imbalance, utilisation.
 
 #include <omnibal/check.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/check_size.hpp>
 #include <omnibal/cuda/detail/device_reduce.cuh>
 #include <omnibal/cuda/detail/metrics.hpp>
 #include <omnibal/cuda/detail/spread.hpp>
+#include <omnibal/cuda/device_groups.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
@@ -24,13 +26,9 @@ namespace omnibal::inline v0::gpu {
 
 namespace detail {
 
-/// Integers in device memory that can be measured.
-template <class Amount>
-concept device_amount = integral_amount<std::remove_const_t<Amount>>;
-
-template <class Amount>
+template <class Amounts>
 inline constexpr std::size_t kinds_on_device =
-    omnibal::detail::kinds_of<std::remove_const_t<Amount>>;
+    omnibal::detail::kinds_of<device_element_of<Amounts>>;
 
 /// The scratch of `ratios_of`.
 template <class Amount>
@@ -43,12 +41,12 @@ template <class Amount>
 }
 
 /// Checks the arguments that all ratios have in common and writes the ratios.
-template <class Resource, class Amount, class Ratio>
+template <class Resource, class Amounts, class Ratio>
 void write_ratios_of(std::string_view function, execution<Resource> const& exec,
-                     device_span<Amount> amounts, Ratio const& ratio, device_span<double> out,
+                     Amounts const& amounts, Ratio const& ratio, device_span<double> out,
                      device_span<std::uint32_t const> count, device_span<fault> faults) {
   omnibal::detail::check_index_count(function, "the amounts", amounts.size());
-  check_room(function, "out", out.size(), kinds_on_device<Amount>);
+  check_room(function, "out", out.size(), kinds_on_device<Amounts>);
   run_on_device(exec, [&](auto& backend) {
     ratios_of(backend, amounts.data(), element_count{amounts.size(), count.data()}, ratio,
               out.data(), faults.data());
@@ -65,10 +63,9 @@ struct pad_ratio_fn {
   /// last bit. Errors on the host: `std::invalid_argument` for an `out` without room,
   /// `std::length_error` above 2^32 - 1 lengths; `error`. Faults on the device: `invalid_amount`,
   /// `overflow`. Source: Yao et al., OmniBal, ICML 2025.
-  template <device_resource Resource, detail::device_amount Length>
-    requires weight<std::remove_const_t<Length>>
-  void operator()(execution<Resource> const& exec, device_span<Length> lengths,
-                  device_span<double> out, device_span<std::uint32_t const> count = {},
+  template <device_resource Resource, device_integers Lengths>
+  void operator()(execution<Resource> const& exec, Lengths const& lengths, device_span<double> out,
+                  device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     detail::write_ratios_of("gpu::pad_ratio", exec, lengths, detail::idle_share{}, out, count,
                             faults);
@@ -77,26 +74,25 @@ struct pad_ratio_fn {
   /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults as above,
   /// and the fault `unknown_index`. Complexity: linear; one thread adds the ratios, in the order of
   /// the groups, since a mean of floating-point numbers depends on it.
-  template <device_resource Resource, detail::device_amount Length>
-    requires weight<std::remove_const_t<Length>>
-  void operator()(execution<Resource> const& exec, grouping_view groups,
-                  device_span<Length> lengths, device_span<double> out,
-                  device_span<fault> faults = {}) const {
+  template <device_resource Resource, device_integers Lengths>
+  void operator()(execution<Resource> const& exec, device_groups groups, Lengths const& lengths,
+                  device_span<double> out, device_span<fault> faults = {}) const {
     omnibal::detail::check_index_count("gpu::pad_ratio", "lengths", lengths.size());
     detail::check_room("gpu::pad_ratio", "out", out.size(), 1);
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::pad_ratio_of_groups(backend, groups, lengths.data(), lengths.size(), out.data(),
+      detail::pad_ratio_of_groups(backend, groups.view, lengths.data(), lengths.size(), out.data(),
                                   faults.data());
     });
   }
 
-  /// The bytes of scratch that a call on `size` lengths takes.
-  template <detail::device_amount Length>
+  /// The bytes of scratch that a call on `size` lengths takes. Ask on the device of the call. Errors:
+  /// `error` without a device.
+  template <integral_amount Length>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
     return detail::ratio_scratch_bytes<Length>(size);
   }
   /// The same for a call on `groups` groups of `size` samples.
-  template <detail::device_amount Length>
+  template <integral_amount Length>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t groups, std::size_t size) {
     return detail::device_scratch_bytes([&](auto& backend) {
       detail::pad_ratio_of_groups(backend, grouping_view(nullptr, nullptr, groups),
@@ -114,9 +110,9 @@ struct dist_ratio_fn {
   ///
   /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
   /// `omnibal::dist_ratio`.
-  template <device_resource Resource, detail::device_amount Total>
-  void operator()(execution<Resource> const& exec, device_span<Total> totals,
-                  device_span<double> out, device_span<std::uint32_t const> count = {},
+  template <device_resource Resource, device_demands Totals>
+  void operator()(execution<Resource> const& exec, Totals const& totals, device_span<double> out,
+                  device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     detail::write_ratios_of("gpu::dist_ratio", exec, totals, detail::idle_share{}, out, count,
                             faults);
@@ -126,29 +122,30 @@ struct dist_ratio_fn {
   /// of rank r in step s at `s * ranks + r`, as `steps::cells`; `loads` has the load of each group.
   /// `step_count`, where it is given, is one number on the device: only so many steps count. Errors
   /// on the host: also `std::invalid_argument` for no rank. Faults: also `unknown_index`.
-  template <device_resource Resource, detail::device_amount Load>
-  void operator()(execution<Resource> const& exec, grouping_view cells, std::size_t ranks,
-                  device_span<Load> loads, device_span<double> out,
+  template <device_resource Resource, device_demands Loads>
+  void operator()(execution<Resource> const& exec, device_groups cells, std::size_t ranks,
+                  Loads const& loads, device_span<double> out,
                   device_span<std::uint32_t const> step_count = {},
                   device_span<fault> faults = {}) const {
     if (ranks == 0) {
       omnibal::detail::throw_invalid("gpu::dist_ratio", "ranks is 0, must be positive");
     }
     omnibal::detail::check_index_count("gpu::dist_ratio", "loads", loads.size());
-    detail::check_room("gpu::dist_ratio", "out", out.size(), detail::kinds_on_device<Load>);
+    detail::check_room("gpu::dist_ratio", "out", out.size(), detail::kinds_on_device<Loads>);
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::dist_ratio_of_steps(backend, cells, ranks, step_count.data(), loads.data(),
+      detail::dist_ratio_of_steps(backend, cells.view, ranks, step_count.data(), loads.data(),
                                   loads.size(), out.data(), faults.data());
     });
   }
 
-  /// The bytes of scratch that a call on `size` totals takes.
-  template <detail::device_amount Total>
+  /// The bytes of scratch that a call on `size` totals takes. Ask on the device of the call. Errors:
+  /// `error` without a device.
+  template <integral_amount Total>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
     return detail::ratio_scratch_bytes<Total>(size);
   }
   /// The same for a call on the cells of a schedule.
-  template <detail::device_amount Load>
+  template <integral_amount Load>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t cells, std::size_t ranks,
                                                  std::size_t groups) {
     return detail::device_scratch_bytes([&](auto& backend) {
@@ -166,16 +163,17 @@ struct imbalance_fn {
   ///
   /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
   /// `omnibal::imbalance`.
-  template <device_resource Resource, detail::device_amount Load>
-  void operator()(execution<Resource> const& exec, device_span<Load> loads, device_span<double> out,
+  template <device_resource Resource, device_demands Loads>
+  void operator()(execution<Resource> const& exec, Loads const& loads, device_span<double> out,
                   device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     detail::write_ratios_of("gpu::imbalance", exec, loads, detail::largest_over_mean{}, out, count,
                             faults);
   }
 
-  /// The bytes of scratch that a call on `size` loads takes.
-  template <detail::device_amount Load>
+  /// The bytes of scratch that a call on `size` loads takes. Ask on the device of the call. Errors:
+  /// `error` without a device.
+  template <integral_amount Load>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
     return detail::ratio_scratch_bytes<Load>(size);
   }
@@ -190,15 +188,14 @@ struct utilisation_fn {
   /// Count, complexity, determinism and faults as for `gpu::pad_ratio`; equal to
   /// `omnibal::utilisation`. Errors on the host: also `std::invalid_argument` for a capacity that is
   /// not positive or not finite.
-  template <device_resource Resource, detail::device_amount Load, amount Capacity>
-    requires omnibal::detail::same_kinds<std::remove_const_t<Load>, Capacity>
-  void operator()(execution<Resource> const& exec, device_span<Load> loads,
-                  Capacity const& capacity, device_span<double> out,
-                  device_span<std::uint32_t const> count = {},
+  template <device_resource Resource, device_demands Loads, amount Capacity>
+    requires omnibal::detail::same_kinds<device_element_of<Loads>, Capacity>
+  void operator()(execution<Resource> const& exec, Loads const& loads, Capacity const& capacity,
+                  device_span<double> out, device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     auto const limits =
         omnibal::detail::to_resources<detail::working_weight_of<Capacity>>(capacity);
-    detail::mean_over_limit<detail::kinds_on_device<Load>> ratio{};
+    detail::mean_over_limit<detail::kinds_on_device<Loads>> ratio{};
     for (std::size_t r = 0; r != limits.size(); ++r) {
       if (!(limits[r] > 0) || !omnibal::detail::is_valid_weight(limits[r])) {
         omnibal::detail::throw_invalid("gpu::utilisation",
@@ -211,8 +208,9 @@ struct utilisation_fn {
     detail::write_ratios_of("gpu::utilisation", exec, loads, ratio, out, count, faults);
   }
 
-  /// The bytes of scratch that a call on `size` loads takes.
-  template <detail::device_amount Load>
+  /// The bytes of scratch that a call on `size` loads takes. Ask on the device of the call. Errors:
+  /// `error` without a device.
+  template <integral_amount Load>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
     return detail::ratio_scratch_bytes<Load>(size);
   }

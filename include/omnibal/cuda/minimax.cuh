@@ -48,8 +48,8 @@ struct minimax_fn {
     });
   }
 
-  /// The scratch that a call takes for so many layers and stages, in bytes. Errors: those of
-  /// the call.
+  /// The scratch that a call takes for so many layers and stages, in bytes. Ask on the
+  /// device of the call. Errors: those of the call.
   [[nodiscard]] std::size_t scratch_bytes(std::size_t layers, std::size_t stages,
                                           minimax_options const& options = {}) const {
     check_sizes(layers, stages, options);

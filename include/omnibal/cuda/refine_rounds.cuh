@@ -10,6 +10,7 @@
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/detail/refine.hpp>
+#include <omnibal/cuda/device_groups.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/part_span.hpp>
@@ -42,22 +43,25 @@ struct refine_rounds_fn {
   /// `gpu::error`. Faults on the device: those of `gpu::deal`, and `unknown_index` for parts that
   /// name a sample twice, not at all, or of another step.
   template <device_resource Resource>
-  void operator()(execution<Resource> const& exec, cost_steps const& steps, grouping_view parts,
+  void operator()(execution<Resource> const& exec, cost_steps const& steps, device_groups parts,
                   refine_rounds_options const& options, part_span const& out) const {
-    std::size_t const count = checked_parts(steps, parts.size(), options);
+    std::size_t const count = checked_parts(steps, parts.view.size(), options);
     detail::check_out(name, steps, count, out);
-    detail::run_on_device(exec,
-                          [&](auto& backend) { run(backend, steps, parts, count, options, out); });
+    detail::run_on_device(
+        exec, [&](auto& backend) { run(backend, steps, parts.view, count, options, out); });
   }
 
   /// The scratch that a call with such arguments and `groups` parts of all steps takes, in bytes;
-  /// of the arrays only the sizes matter. Errors: those of the call.
+  /// of the arrays only the sizes matter. Ask on the device of the call. Errors: those of the call,
+  /// so `error` without a device.
+  /// A template, so that a program that never asks does not compile the steps for it.
+  template <class Meter = detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t groups,
                                           refine_rounds_options const& options = {}) const {
     std::size_t const count = checked_parts(steps, groups, options);
-    return detail::device_scratch_bytes([&](auto& backend) {
-      run(backend, steps, {nullptr, nullptr, groups}, count, options, part_span{});
-    });
+    Meter meter;
+    run(meter, steps, {nullptr, nullptr, groups}, count, options, part_span{});
+    return meter.total_bytes();
   }
 
  private:

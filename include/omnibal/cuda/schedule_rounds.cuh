@@ -73,7 +73,8 @@ struct schedule_rounds_fn {
     return omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder).cells();
   }
 
-  /// The scratch that a call on loads of this type takes, in bytes. Errors: those of the call.
+  /// The scratch that a call on loads of this type takes, in bytes. Ask on the device of the call.
+  /// Errors: those of the call, so `error` without a device.
   template <integral_amount Load>
   [[nodiscard]] std::size_t scratch_bytes(std::size_t groups, std::size_t carried,
                                           std::size_t ranks,

@@ -43,6 +43,16 @@ inline unsigned shuffle(unsigned value, unsigned from) {
   return result;
 }
 
+/// Every lane shows what it says and sees what all say.
+inline unsigned ballot(bool says) {
+  own_warp->values[index.x % lanes] = says ? 1u : 0u;
+  own_warp->together.arrive_and_wait();
+  unsigned result = 0;
+  for (unsigned lane = 0; lane != lanes; ++lane) result |= own_warp->values[lane] << lane;
+  own_warp->together.arrive_and_wait();
+  return result;
+}
+
 inline void warp_barrier() { own_warp->together.arrive_and_wait(); }
 
 inline void barrier() { block_barrier->arrive_and_wait(); }
@@ -118,6 +128,7 @@ inline unsigned __shfl_up_sync(unsigned, unsigned value, unsigned distance) {
 inline unsigned __shfl_sync(unsigned, unsigned value, unsigned lane) {
   return stand_in::shuffle(value, lane);
 }
+inline unsigned __ballot_sync(unsigned, int says) { return stand_in::ballot(says != 0); }
 
 #include <omnibal/cuda/detail/device_block.cuh>
 #include <omnibal/cuda/detail/device_grid.cuh>

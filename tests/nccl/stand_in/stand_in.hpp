@@ -1,25 +1,19 @@
 #pragma once
 
-// NOT NCCL and not CUDA: a stand-in with the signatures of both, for tests on machines without a
-// device. Ranks are threads of one process, device memory is host memory, and a stream is a queue
-// with a thread of its own, so that what is submitted runs later, in order. It is stricter than the
-// real libraries: memory is poisoned when it is taken and given back, a copy or a message of memory
-// of the wrong kind is an error, and so is one whose counts differ on both sides.
+// NOT NCCL: a stand-in with its signatures, over that for CUDA in tests/cuda/stand_in. Ranks are
+// threads of one process. It is stricter than NCCL: a message of memory of the wrong kind is an
+// error, and so is one whose counts differ on both sides.
+
+#include "runtime.hpp"
 
 #include <cstddef>
 #include <exception>
-#include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
-#include <cuda_runtime_api.h>
 #include <nccl.h>
 
 namespace stand_in {
-
-/// Submits work to a stream, as a kernel would be.
-void enqueue(cudaStream_t stream, std::function<void()> work);
 
 /// What a dead rank looks like to the others.
 enum class death { is_silent, is_reported };
@@ -33,8 +27,7 @@ void set_giving_ids(bool gives);
 /// The version that `ncclGetVersion` gives on this thread.
 void set_version(int version);
 
-/// The device allocations, and the communicators, that were not given back.
-std::size_t live_allocations();
+/// The communicators that were not given back.
 std::size_t live_communicators();
 /// Collectives and groups that ran.
 std::size_t operations();

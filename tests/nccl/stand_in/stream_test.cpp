@@ -2,7 +2,7 @@
 
 #include "catch.hpp"
 #include "device_bodies.hpp"
-#include "device_calls.hpp"
+#include "launch.hpp"
 #include "on_ranks.hpp"
 #include "stand_in.hpp"
 
@@ -17,49 +17,46 @@ namespace {
 
 namespace nccl = omnibal::nccl;
 using stand_in::on_ranks;
+using stand_in::thread_order;
 
 static_assert(nccl::detail::stream_communicator<nccl::communicator>);
 static_assert(nccl::detail::stream_communicator<nccl::communicator_ref>);
 
 TEST_CASE("lengths are gathered on a stream", "[nccl]") {
   auto const ranks = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4});
-  auto const order = GENERATE(stand_in::visit_order::forward, stand_in::visit_order::backward,
-                              stand_in::visit_order::shuffled);
-  stand_in::device_calls const calls{{order}};
+  stand_in::set_thread_order(
+      GENERATE(thread_order::ascending, thread_order::descending, thread_order::random));
   on_ranks(ranks, [&](nccl::communicator& comm) {
-    test::gather_on_stream(calls, comm, 100);
-    test::agree_on_faults(calls, comm);
+    test::gather_on_stream(comm, 100);
+    test::agree_on_faults(comm);
   });
 }
 
 TEST_CASE("samples are exchanged on a stream", "[nccl]") {
   auto const ranks = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4});
-  auto const order = GENERATE(stand_in::visit_order::forward, stand_in::visit_order::backward,
-                              stand_in::visit_order::shuffled);
-  stand_in::device_calls const calls{{order}};
+  stand_in::set_thread_order(
+      GENERATE(thread_order::ascending, thread_order::descending, thread_order::random));
   on_ranks(ranks, [&](nccl::communicator& comm) {
-    test::exchange_on_stream(calls, comm, 100);
-    test::report_overflow(calls, comm);
+    test::exchange_on_stream(comm, 100);
+    test::report_overflow(comm);
   });
 }
 
 TEST_CASE("loads are evened on a stream", "[nccl]") {
   auto const ranks = GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4});
-  auto const order = GENERATE(stand_in::visit_order::forward, stand_in::visit_order::backward,
-                              stand_in::visit_order::shuffled);
-  stand_in::device_calls const calls{{order}};
+  stand_in::set_thread_order(
+      GENERATE(thread_order::ascending, thread_order::descending, thread_order::random));
   on_ranks(ranks, [&](nccl::communicator& comm) {
-    test::post_balance_on_stream(calls, comm, 40);
-    test::capture_post_balance(calls, comm);
+    test::post_balance_on_stream(comm, 40);
+    test::capture_post_balance(comm);
   });
 }
 
 TEST_CASE("a thousand rounds on four ranks", "[nccl]") {
-  stand_in::device_calls const calls{{stand_in::visit_order::shuffled}};
   on_ranks(4, [&](nccl::communicator& comm) {
-    test::gather_on_stream(calls, comm, 1000);
-    test::exchange_on_stream(calls, comm, 1000);
-    test::post_balance_on_stream(calls, comm, 300);
+    test::gather_on_stream(comm, 1000);
+    test::exchange_on_stream(comm, 1000);
+    test::post_balance_on_stream(comm, 300);
   });
 }
 

@@ -26,12 +26,12 @@ OMNIBAL_HOST_DEVICE void write_part_offsets(Block& block, part_writer const& out
 }
 
 /// Writes the samples of the parts of a step, which are sorted for that: `parts[i]` is the part of
-/// sample `samples[i]` of the step.
+/// sample i of the step. `samples` is memory for as many.
 template <class Block, class Part>
 OMNIBAL_HOST_DEVICE void write_parts_in_block(Block& block, part_writer const& out,
                                               step_range const& range, Part* parts,
                                               std::uint32_t* samples) {
-  block.sort_pairs(parts, samples, range.size);
+  block.sort_numbered(parts, samples, range.size);
   block.for_each(range.size, [&](std::size_t i) {
     out.put(range.first + i, range.first + samples[i], static_cast<std::uint32_t>(parts[i]));
   });

@@ -5,6 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/atomics.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/step_table.hpp>
@@ -23,19 +24,23 @@ namespace omnibal::inline v0::gpu::detail {
 /// Lets a block write the costs of one step to `costs`, from the largest to the smallest, and the
 /// number of the sample within the step beside each, equal costs by this number. Where the sum of
 /// the costs is above the largest integer, which is a fault, all costs are zero. Returns the number
-/// of costs that are not.
+/// of costs that are not. Precondition: the step has no more samples than fit the shared memory with
+/// these arrays.
 template <class Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t write_in_order(Block& block,
                                                                step_table const& table,
                                                                step_range const& range,
                                                                std::uint64_t* costs,
                                                                std::uint32_t* samples) {
+  // What a block sorts.
+  static_assert(most_shared_bytes / (sizeof(*costs) + sizeof(*samples)) <= 16 * 512);
+  // A loop that does nothing else has several loads under way.
+  block.for_each(range.size, [&](std::size_t i) { costs[i] = table.given_cost(range.first + i); });
   std::uint64_t const sum = block.reduce(
       range.size,
       [&](std::size_t i) {
-        std::uint64_t const cost = table.cost(range.first + i);
+        std::uint64_t const cost = table.checked(costs[i]);
         costs[i] = descending(cost);
-        samples[i] = static_cast<std::uint32_t>(i);
         return cost;
       },
       add_saturating{}, std::uint64_t{0});
@@ -43,7 +48,7 @@ template <class Block>
     raise(table.faults(), fault::overflow);
     block.for_each(range.size, [&](std::size_t i) { costs[i] = descending(0); });
   }
-  block.sort_pairs(costs, samples, range.size);
+  block.sort_numbered(costs, samples, range.size);
   return block.reduce(
       range.size,
       [&](std::size_t i) {

@@ -4,10 +4,12 @@
 /// A block of threads on the device that works in phases; `serial_block` is its twin.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
 namespace omnibal::inline v0::gpu::detail {
 
@@ -42,6 +44,9 @@ template <class T>
 [[nodiscard]] __device__ T shuffle_from(T const& value, unsigned lane) {
   return shuffle_words(value, [=](unsigned word) { return __shfl_sync(~0u, word, lane); });
 }
+
+/// Bit k: what lane k says.
+[[nodiscard]] __device__ inline unsigned ballot(bool says) { return __ballot_sync(~0u, says); }
 
 /// In lane 0: `op` over the values of the first `count` lanes, `count > 0`.
 template <class T, class Op>
@@ -119,10 +124,23 @@ class device_warp {
 /// give is said in `serial_block`.
 template <int Threads>
 class device_block {
+  static constexpr unsigned warps = Threads / 32;
+  /// Values that pass from warp to warp, at most 32 bytes for each.
+  static constexpr std::size_t exchange_bytes = 32 * warps;
+  /// A sort by digits counts them for each warp.
+  static constexpr unsigned digit_bits = warps <= 16 ? 6 : 5;
+  static constexpr unsigned digits = 1u << digit_bits;
+  /// Counters from a warp to the next, which lie in other banks.
+  static constexpr unsigned digit_stride = warps <= 16 ? digits + 2 : digits;
+  /// Keys of a thread that such a sort takes at most, and of all.
+  static constexpr unsigned sorted_of_thread = 16;
+  static constexpr unsigned sorted_keys = sorted_of_thread * Threads;
+
  public:
-  /// Values that pass from warp to warp lie here, at most 32 bytes for each of at most 32 warps.
-  static constexpr std::size_t reserved_bytes = 1024;
   static constexpr std::size_t alignment = 16;
+  static constexpr std::size_t reserved_bytes =
+      exchange_bytes +
+      (warps * digit_stride * sizeof(std::uint16_t) + alignment - 1) / alignment * alignment;
 
   OMNIBAL_HOST_DEVICE explicit device_block(unsigned char* shared)
       : exchange_(shared), free_(shared + reserved_bytes) {}
@@ -177,9 +195,9 @@ class device_block {
     }
     __syncthreads();
     // Every warp does the same, which costs no further barrier.
-    unsigned const warps = (active + 31) / 32;
-    T total = of_warps[lane < warps ? lane : 0];
-    total = shuffle_from(reduce_warp(total, warps, op), 0);
+    unsigned const active_warps = (active + 31) / 32;
+    T total = of_warps[lane < active_warps ? lane : 0];
+    total = shuffle_from(reduce_warp(total, active_warps, op), 0);
     __syncthreads();
     return op(init, total);
 #else
@@ -187,16 +205,47 @@ class device_block {
 #endif
   }
 
+  template <class F, class Op, class T, class Done>
+  OMNIBAL_HOST_DEVICE void reduce_each([[maybe_unused]] std::size_t n,
+                                       [[maybe_unused]] std::size_t m, [[maybe_unused]] F const& f,
+                                       [[maybe_unused]] Op const& op, [[maybe_unused]] T neutral,
+                                       [[maybe_unused]] Done const& done) {
+#if defined(__CUDA_ARCH__)
+    // As many neighbouring lanes as there are share one i.
+    unsigned lanes = 32;
+    while (lanes != 1 && lanes * n > Threads) lanes /= 2;
+    for (std::size_t first = 0; first < n; first += Threads / lanes) {
+      std::size_t const i = first + threadIdx.x / lanes;
+      T value = neutral;
+      if (i < n) {
+        for (std::size_t j = threadIdx.x % lanes; j < m; j += lanes) value = op(value, f(i, j));
+      }
+      for (unsigned distance = lanes / 2; distance != 0; distance /= 2) {
+        value = op(value, shuffle_down(value, distance));
+      }
+      if (i < n && threadIdx.x % lanes == 0) done(i, value);
+    }
+    __syncthreads();
+#endif
+  }
+
   template <class T>
-  OMNIBAL_HOST_DEVICE T exclusive_sum([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n) {
+  OMNIBAL_HOST_DEVICE T exclusive_sum(T* data, std::size_t n) {
+    return exclusive_sum_of(
+        n, [=](std::size_t i) { return data[i]; }, data);
+  }
+
+  template <class F, class T>
+  OMNIBAL_HOST_DEVICE T exclusive_sum_of([[maybe_unused]] std::size_t n,
+                                         [[maybe_unused]] F const& f, [[maybe_unused]] T* out) {
     T sum{};
 #if defined(__CUDA_ARCH__)
     auto const plus = [](T const& left, T const& right) { return static_cast<T>(left + right); };
     for (std::size_t first = 0; first < n; first += Threads) {
       std::size_t const i = first + threadIdx.x;
-      T const value = i < n ? data[i] : T{};
+      T const value = i < n ? f(i) : T{};
       tile_scan<T> const tile = scan_tile(value, plus, T{});
-      if (i < n) data[i] = plus(sum, static_cast<T>(tile.up_to - value));
+      if (i < n) out[i] = plus(sum, static_cast<T>(tile.up_to - value));
       sum = plus(sum, tile.all);
     }
     __syncthreads();
@@ -257,6 +306,35 @@ class device_block {
 #endif
   }
 
+  /// By digits from the lowest on, of which the keys differ in one at least. Only the numbers move;
+  /// a warp ranks the digits of 32 keys at a time, by ballots.
+  template <class Key>
+  OMNIBAL_HOST_DEVICE void sort_numbered([[maybe_unused]] Key* keys,
+                                         [[maybe_unused]] std::uint32_t* numbers,
+                                         [[maybe_unused]] std::size_t n) {
+#if defined(__CUDA_ARCH__)
+    if (n == 0) return;
+    Key const first = keys[0];
+    Key const differing = reduce(
+        n,
+        [&](std::size_t i) {
+          numbers[i] = static_cast<std::uint32_t>(i);
+          return static_cast<Key>(keys[i] ^ first);
+        },
+        [](Key left, Key right) { return static_cast<Key>(left | right); }, Key{0});
+    if (differing == 0) return;
+    auto const count = static_cast<unsigned>(n);
+    unsigned const low = bit_length(differing & (Key{0} - differing)) - 1;
+    unsigned const high = bit_length(differing);
+    unsigned const passes = (high - low + digit_bits - 1) / digit_bits;
+    unsigned const width = (high - low + passes - 1) / passes;
+    for (unsigned bit = low; bit < high; bit += width) {
+      sort_digit(keys, numbers, count, bit, (1u << width) - 1);
+    }
+    permute(keys, numbers, count);
+#endif
+  }
+
  private:
   /// `op` over the threads up to this one, and over all.
   template <class T>
@@ -270,7 +348,6 @@ class device_block {
   template <class T, class Op>
   [[nodiscard]] __device__ tile_scan<T> scan_tile(T const& value, Op const& op, T const& neutral) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32);
-    constexpr unsigned warps = Threads / 32;
     unsigned const warp = threadIdx.x / 32;
     unsigned const lane = threadIdx.x % 32;
     T* const of_warps = reinterpret_cast<T*>(exchange_);
@@ -282,6 +359,104 @@ class device_block {
     T const all = shuffle_from(warps_up_to, warps - 1);
     __syncthreads();
     return {warp == 0 ? up_to : op(before, up_to), all};
+  }
+
+  /// `f(j)` for what a thread sorts, written out, so that arrays of as many are registers.
+  template <class F>
+  __device__ static void for_rows(F const& f) {
+    [&]<unsigned... J>(std::integer_sequence<unsigned, J...>) { (f(J), ...); }
+    (std::make_integer_sequence<unsigned, sorted_of_thread>{});
+  }
+
+  /// Sorts the numbers of keys by one digit of these, stably. Beside its number a word gets its digit
+  /// and how many of its warp come before.
+  template <class Key>
+  __device__ void sort_digit(Key const* keys, std::uint32_t* words, unsigned n, unsigned bit,
+                             unsigned mask) {
+    constexpr unsigned number_bits = 14;
+    static_assert(sorted_keys <= 1u << number_bits);
+    constexpr unsigned rank_bit = number_bits + digit_bits;
+    unsigned const warp = threadIdx.x / 32;
+    unsigned const lane = threadIdx.x % 32;
+    auto* const counters = reinterpret_cast<std::uint16_t*>(exchange_ + exchange_bytes);
+    std::uint16_t* const own = counters + warp * digit_stride;
+    unsigned const rows = (n + Threads - 1) / Threads;
+    unsigned const begin = warp * rows * 32 + lane;
+
+    for (unsigned digit = lane; digit < digits; digit += 32) own[digit] = 0;
+    __syncwarp();
+    for (unsigned i = begin; i - begin != rows * 32; i += 32) {
+      unsigned const number = i < n ? words[i] : 0;
+      // Behind the last key all digits are largest: what is there stays there.
+      unsigned const digit = i < n ? static_cast<unsigned>(keys[number] >> bit) & mask : digits - 1;
+      unsigned equal = ~0u;
+      for (unsigned k = 0; k != digit_bits; ++k) {
+        bool const is_set = (digit & 1u << k) != 0;
+        unsigned const others = ballot(is_set);
+        equal &= others ^ (is_set ? 0u : ~0u);
+      }
+      unsigned const before = own[digit];
+      unsigned const below = count_bits(equal & ((1u << lane) - 1));
+      __syncwarp();
+      if (below == 0) own[digit] = static_cast<std::uint16_t>(before + count_bits(equal));
+      __syncwarp();
+      if (i < n) words[i] = number | digit << number_bits | (before + below) << rank_bit;
+    }
+
+    std::uint32_t moved[sorted_of_thread];
+    for_rows([&](unsigned j) {
+      unsigned const i = begin + 32 * j;
+      moved[j] = j < rows && i < n ? words[i] : 0;
+    });
+    __syncthreads();
+    count_digits_before(counters);
+    for_rows([&](unsigned j) {
+      if (j >= rows || begin + 32 * j >= n) return;
+      unsigned const digit = moved[j] >> number_bits & (digits - 1);
+      words[own[digit] + (moved[j] >> rank_bit)] = moved[j] & ((1u << number_bits) - 1);
+    });
+    __syncthreads();
+  }
+
+  /// Makes of the counters of digits how many keys come before: those with a lower digit, and those
+  /// with the same one in the warps before.
+  __device__ void count_digits_before(std::uint16_t* counters) {
+    constexpr unsigned of_thread = digits / 32;
+    unsigned counts[of_thread];
+    unsigned sum = 0;
+    for (unsigned k = 0; k != of_thread; ++k) {
+      counts[k] = *counter_at(counters, of_thread * threadIdx.x + k);
+      sum += counts[k];
+    }
+    unsigned before = scan_tile(
+                          sum, [](unsigned left, unsigned right) { return left + right; }, 0u)
+                          .up_to -
+                      sum;
+    for (unsigned k = 0; k != of_thread; ++k) {
+      *counter_at(counters, of_thread * threadIdx.x + k) = static_cast<std::uint16_t>(before);
+      before += counts[k];
+    }
+    __syncthreads();
+  }
+  /// All counters of a digit, then those of the next.
+  [[nodiscard]] __device__ static std::uint16_t* counter_at(std::uint16_t* counters, unsigned k) {
+    return counters + k % warps * digit_stride + k / warps;
+  }
+
+  /// Brings the keys into the order of the numbers.
+  template <class Key>
+  __device__ static void permute(Key* keys, std::uint32_t const* numbers, unsigned n) {
+    Key moved[sorted_of_thread];
+    for_rows([&](unsigned j) {
+      unsigned const i = threadIdx.x + j * Threads;
+      moved[j] = i < n ? keys[numbers[i]] : Key{0};
+    });
+    __syncthreads();
+    for_rows([&](unsigned j) {
+      unsigned const i = threadIdx.x + j * Threads;
+      if (i < n) keys[i] = moved[j];
+    });
+    __syncthreads();
   }
 #endif
 

@@ -94,8 +94,8 @@ struct exchange_lists {
       static_cast<void>(atomic_add(&sizes[part_of[place]], std::uint32_t{1}));
       static_cast<void>(atomic_add(&loads[part_of[place]], costs[place]));
     });
-    block.for_each(parts, [&](std::size_t part) { offsets[part] = sizes[part]; });
-    static_cast<void>(block.exclusive_sum(offsets, parts));
+    static_cast<void>(block.exclusive_sum_of(
+        parts, [&](std::size_t part) { return sizes[part]; }, offsets));
   }
 
   /// The exchange after which the larger load of two parts is least, found by a block or a warp;
@@ -166,8 +166,8 @@ struct exchange_lists {
   /// Carries out what was noted.
   template <class Block>
   OMNIBAL_HOST_DEVICE void carry_out(Block& block) {
-    block.for_each(parts, [&](std::size_t part) { next_offsets[part] = sizes[part]; });
-    static_cast<void>(block.exclusive_sum(next_offsets, parts));
+    static_cast<void>(block.exclusive_sum_of(
+        parts, [&](std::size_t part) { return sizes[part]; }, next_offsets));
     block.for_each(samples, [&](std::size_t i) {
       auto const position = static_cast<std::uint32_t>(i);
       std::uint32_t const place = places[position];

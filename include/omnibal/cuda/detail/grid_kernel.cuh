@@ -7,12 +7,13 @@
 #include <omnibal/cuda/detail/device_grid.cuh>
 #include <omnibal/cuda/detail/grid_exchange.hpp>
 #include <omnibal/cuda/detail/kernels.cuh>
+#include <omnibal/cuda/detail/shared_memory.cuh>
 #include <omnibal/cuda/error.hpp>
 
 #include <algorithm>
 #include <cstddef>
 
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 namespace omnibal::inline v0::gpu::detail {
 
@@ -20,8 +21,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 template <int Threads, class F>
 __global__ void __launch_bounds__(Threads) grid_kernel(F const f, unsigned char* exchange) {
-  extern __shared__ __align__(16) unsigned char omnibal_shared_memory[];
-  device_grid<Threads> grid(omnibal_shared_memory, exchange);
+  device_grid<Threads> grid(shared_memory(), exchange);
   f(grid);
 }
 
@@ -31,14 +31,15 @@ struct grid_launch {
   static void run(cudaStream_t stream, std::size_t items, std::size_t shared_bytes, F f,
                   unsigned char* exchange) {
     static_assert(is_kernel_functor<F>);
-    auto const* const kernel = reinterpret_cast<void const*>(&grid_kernel<Threads, F>);
+    auto* const kernel = &grid_kernel<Threads, F>;
+    auto const* const address = reinterpret_cast<void const*>(kernel);
     std::size_t const bytes = shared_bytes + device_block<Threads>::reserved_bytes;
-    allow_shared_bytes(kernel, bytes);
+    allow_shared_bytes(address, bytes);
     // A thread with fewer indices than this costs more in barriers than it saves.
     constexpr std::size_t least_indices = 4;
     std::size_t const wanted = items / (Threads * least_indices) + 1;
     std::size_t const blocks =
-        wanted == 1 ? 1 : std::min({wanted, resident_blocks(kernel, bytes), most_grid_blocks});
+        wanted == 1 ? 1 : std::min({wanted, resident_blocks(address, bytes), most_grid_blocks});
     void* arguments[] = {&f, &exchange};
     check(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(Threads),
                                       arguments, bytes, stream));

@@ -6,12 +6,13 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/device_block.cuh>
+#include <omnibal/cuda/detail/shared_memory.cuh>
 #include <omnibal/cuda/error.hpp>
 
 #include <cstddef>
 #include <type_traits>
 
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 namespace omnibal::inline v0::gpu::detail {
 
@@ -30,8 +31,7 @@ __global__ void __launch_bounds__(for_each_threads) for_each_kernel(std::size_t 
 
 template <int Threads, class F>
 __global__ void __launch_bounds__(Threads) for_each_block_kernel(F const f) {
-  extern __shared__ __align__(16) unsigned char omnibal_shared_memory[];
-  device_block<Threads> block(omnibal_shared_memory);
+  device_block<Threads> block(shared_memory());
   f(block, std::size_t{blockIdx.x});
 }
 
@@ -46,9 +46,8 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
   std::size_t const blocks = (n + for_each_threads - 1) / for_each_threads;
   if (blocks > 0x7fffffffu) omnibal::detail::throw_length("gpu", "a launch", n);
   void* arguments[] = {&n, &f};
-  check(cudaLaunchKernel(reinterpret_cast<void const*>(&for_each_kernel<F>),
-                         dim3(static_cast<unsigned>(blocks)), dim3(for_each_threads), arguments, 0,
-                         stream));
+  check(cudaLaunchKernel(&for_each_kernel<F>, dim3(static_cast<unsigned>(blocks)),
+                         dim3(for_each_threads), arguments, 0, stream));
 }
 
 /// Lets a kernel take more shared memory than every kernel may: as much as the device has, so that of
@@ -69,9 +68,9 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
   static_assert(Threads % 32 == 0 && Threads >= 32 && Threads <= 1024);
   if (blocks == 0) return;
   if (blocks > 0x7fffffffu) omnibal::detail::throw_length("gpu", "a launch of blocks", blocks);
-  auto const* const kernel = reinterpret_cast<void const*>(&for_each_block_kernel<Threads, F>);
+  auto* const kernel = &for_each_block_kernel<Threads, F>;
   std::size_t const bytes = shared_bytes + device_block<Threads>::reserved_bytes;
-  allow_shared_bytes(kernel, bytes);
+  allow_shared_bytes(reinterpret_cast<void const*>(kernel), bytes);
   void* arguments[] = {&f};
   check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(Threads), arguments,
                          bytes, stream));

@@ -4,6 +4,7 @@
 /// Samples from the largest to the smallest, each to the part with the least load, many at a time.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/part_ranking.hpp>
 
@@ -36,16 +37,21 @@ struct longest_first {
   std::uint64_t* loads;
   std::uint32_t* counts;
   part_ranking ranking;
+  /// By part, or by rank.
+  std::uint32_t* marks;
   /// What one thread tells the others.
   std::uint32_t* message;
+  /// Of two rounds the least rank behind which a round cannot go on.
+  std::uint32_t* ends;
 
   template <class Arena>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static longest_first take(Arena& arena, std::size_t parts,
-                                                              std::size_t threads) {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static longest_first take(Arena& arena, std::size_t parts) {
     auto* const loads = arena.template take<std::uint64_t>(parts);
     auto* const counts = arena.template take<std::uint32_t>(parts);
-    auto const ranking = part_ranking::take(arena, parts, threads);
-    return {loads, counts, ranking, arena.template take<std::uint32_t>(2)};
+    auto const ranking = part_ranking::take(arena, parts);
+    auto* const marks = arena.template take<std::uint32_t>(parts);
+    auto* const message = arena.template take<std::uint32_t>(2);
+    return {loads, counts, ranking, marks, message, arena.template take<std::uint32_t>(2)};
   }
 
   /// The first `costly` of `count` samples have a cost.
@@ -56,6 +62,7 @@ struct longest_first {
     block.for_each(parts, [&](std::size_t part) {
       loads[part] = 0;
       counts[part] = 0;
+      if (part == 0) ends[0] = none;
     });
     if (parts == 1) {
       return block.for_each(count,
@@ -66,24 +73,25 @@ struct longest_first {
   }
 
  private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// Below this one thread is faster than a round of all.
   static constexpr std::uint32_t few = 5;
 
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place_costly(Block& block, Samples const& samples, std::uint32_t costly,
                                         std::uint32_t parts, count_limits& limits) const {
-    for (std::uint32_t next = 0; next != costly;) {
+    std::uint32_t turn = 0;
+    for (std::uint32_t next = 0; next != costly; turn ^= 1) {
       std::uint32_t const open = rank_open_parts(block, parts, limits);
       std::uint32_t const most = smaller_of(open, costly - next);
-      std::uint32_t const run = block.reduce(
-          most,
-          [&](std::size_t i) {
-            auto const rank = static_cast<std::uint32_t>(i);
-            return ranking.first_after(rank + 1, most,
-                                       ranking.loads[rank] + samples.cost(next + rank),
-                                       ranking.parts[rank]);
-          },
-          take_smaller{}, most);
+      block.for_each(most, [&](std::size_t i) {
+        auto const rank = static_cast<std::uint32_t>(i);
+        std::uint32_t const end = ranking.first_after(
+            rank + 1, most, ranking.loads[rank] + samples.cost(next + rank), ranking.parts[rank]);
+        if (end != most) atomic_min(&ends[turn], end);
+        if (rank == 0) ends[turn ^ 1] = none;
+      });
+      std::uint32_t const run = smaller_of(ends[turn], most);
       if (run < few) {
         next = place_in_turn(block, samples, next, costly, open, limits);
       } else {
@@ -135,8 +143,8 @@ struct longest_first {
     auto const is_extra = [&](std::size_t rank) {
       return counts[ranking.parts[rank]] == limits.floor;
     };
-    block.for_each(run, [&](std::size_t rank) { ranking.spare[rank] = is_extra(rank) ? 1u : 0u; });
-    std::uint32_t const extras = block.exclusive_sum(ranking.spare, run);
+    block.for_each(run, [&](std::size_t rank) { marks[rank] = is_extra(rank) ? 1u : 0u; });
+    std::uint32_t const extras = block.exclusive_sum(marks, run);
     if (extras < limits.extra) {
       limits.extra -= extras;
       return run;
@@ -144,7 +152,7 @@ struct longest_first {
     std::uint32_t const last = block.reduce(
         run,
         [&](std::size_t rank) {
-          bool const is_last = is_extra(rank) && ranking.spare[rank] + 1 == limits.extra;
+          bool const is_last = is_extra(rank) && marks[rank] + 1 == limits.extra;
           return is_last ? static_cast<std::uint32_t>(rank) + 1 : run;
         },
         take_smaller{}, run);
@@ -196,19 +204,18 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place_costless(Block& block, Samples const& samples, std::uint32_t next,
                                           std::uint32_t last, std::uint32_t parts) const {
-    constexpr std::uint32_t none = ~std::uint32_t{0};
     while (next != last) {
       std::uint32_t const level = block.reduce(
           parts, [&](std::size_t part) { return counts[part]; }, take_smaller{}, none);
       std::uint32_t const above = block.reduce(
           parts, [&](std::size_t part) { return counts[part] == level ? none : counts[part]; },
           take_smaller{}, none);
-      block.for_each(
-          parts, [&](std::size_t part) { ranking.spare[part] = counts[part] == level ? 1u : 0u; });
-      std::uint32_t const members = block.exclusive_sum(ranking.spare, parts);
+      block.for_each(parts,
+                     [&](std::size_t part) { marks[part] = counts[part] == level ? 1u : 0u; });
+      std::uint32_t const members = block.exclusive_sum(marks, parts);
       block.for_each(parts, [&](std::size_t part) {
         if (counts[part] == level) {
-          ranking.parts[ranking.spare[part]] = static_cast<std::uint32_t>(part);
+          ranking.parts[marks[part]] = static_cast<std::uint32_t>(part);
         }
       });
       std::uint64_t const room = std::uint64_t{members} * (above - level);

@@ -51,28 +51,38 @@ struct lpt_in_block {
                                                        std::size_t parts) {
     auto* const costs = arena.template take<std::uint64_t>(samples);
     auto* const numbers = arena.template take<std::uint32_t>(samples);
-    return {{costs, numbers}, longest_first::take(arena, parts, lpt_threads)};
+    return {{costs, numbers}, longest_first::take(arena, parts)};
   }
 
-  /// The part of a sample takes the place of its cost.
+  /// The part of a sample is noted above its number: there are less than 2^16 of both.
   struct in_place {
-    std::uint64_t* costs;
+    static constexpr int number_bits = 16;
+    static_assert(most_shared_bytes / (sizeof(std::uint64_t) + sizeof(std::uint32_t)) <=
+                  std::size_t{1} << number_bits);
+
+    ordered_samples order;
     [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t cost(std::uint32_t place) const {
-      return costs[place];
+      return order.costs[place];
     }
     OMNIBAL_HOST_DEVICE void put(std::uint32_t place, std::uint32_t part) const {
-      costs[place] = part;
+      order.samples[place] |= part << number_bits;
     }
   };
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    auto const [order, placing] = take(shared_arena(block), table.largest(), out.parts);
+    memory const taken = take(shared_arena(block), table.largest(), out.parts);
+    ordered_samples const& order = taken.order;
+    longest_first const& placing = taken.placing;
     step_range const range = table[step];
     std::uint32_t const costly = write_in_order(block, table, range, order.costs, order.samples);
-    placing.place(block, in_place{order.costs}, range.size, costly, out.parts,
+    placing.place(block, in_place{order}, range.size, costly, out.parts,
                   limits_of(policy, range.size, out.parts, table.faults()));
     write_part_offsets(block, out, step, range, placing.counts);
+    block.for_each(range.size, [&](std::size_t place) {
+      std::uint32_t const put = order.samples[place];
+      order.costs[put & ((1u << in_place::number_bits) - 1)] = put >> in_place::number_bits;
+    });
     write_parts_in_block(block, out, range, order.costs, order.samples);
   }
 };
@@ -123,10 +133,10 @@ struct lpt_of_sorted {
   [[nodiscard]] OMNIBAL_HOST_DEVICE longest_first arrays(Block& block, std::size_t step) const {
     if (scratch == nullptr) {
       shared_arena arena(block);
-      return longest_first::take(arena, out.parts, lpt_threads);
+      return longest_first::take(arena, out.parts);
     }
     memory_arena arena(scratch + step * scratch_of_step);
-    return longest_first::take(arena, out.parts, lpt_threads);
+    return longest_first::take(arena, out.parts);
   }
 };
 
@@ -146,8 +156,8 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
   }
   ordered_samples const order = sort_all_costs(backend, steps, table);
   auto* const part_of = backend.template scratch<std::uint32_t>(steps.costs.size());
-  std::size_t const of_parts = arena_bytes(
-      [&](arena_meter& arena) { return longest_first::take(arena, parts, lpt_threads); });
+  std::size_t const of_parts =
+      arena_bytes([&](arena_meter& arena) { return longest_first::take(arena, parts); });
   bool const is_shared = of_parts <= most_shared_bytes;
   auto* const scratch =
       is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);

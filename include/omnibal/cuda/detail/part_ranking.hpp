@@ -25,15 +25,11 @@ inline constexpr std::uint64_t no_load = ~std::uint64_t{0};
 struct part_ranking {
   std::uint64_t* loads;
   std::uint32_t* parts;
-  /// As many elements as there are parts, and at least as many as there are threads.
-  std::uint32_t* spare;
 
   template <class Arena>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts,
-                                                             std::size_t threads) {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts) {
     auto* const loads = arena.template take<std::uint64_t>(parts);
-    auto* const ranked = arena.template take<std::uint32_t>(parts);
-    return {loads, ranked, arena.template take<std::uint32_t>(larger_of(parts, threads))};
+    return {loads, arena.template take<std::uint32_t>(parts)};
   }
 
   /// Ranks so many parts by `load(part)`: each by the number of those before it, which several
@@ -48,25 +44,34 @@ struct part_ranking {
       block.sort_pairs(loads, parts, count);
       return;
     }
-    std::uint32_t const shares = block.threads() / count;
-    block.for_each(std::size_t{count} * shares, [&](std::size_t i) {
-      auto const part = static_cast<std::uint32_t>(i) % count;
-      auto const share = static_cast<std::uint32_t>(i) / count;
-      std::uint64_t const own = load(part);
-      std::uint32_t const last = (share + 1) * count / shares;
-      std::uint32_t before = 0;
-      for (std::uint32_t other = share * count / shares; other != last; ++other) {
-        before += is_before(load(other), other, own, part) ? 1u : 0u;
+    block.reduce_each(
+        count, count,
+        [&](std::size_t i, std::size_t j) {
+          auto const part = static_cast<std::uint32_t>(i);
+          auto const other = static_cast<std::uint32_t>(j);
+          return is_before(load(other), other, load(part), part) ? 1u : 0u;
+        },
+        add{}, 0u,
+        [&](std::size_t i, std::uint32_t rank) {
+          auto const part = static_cast<std::uint32_t>(i);
+          loads[rank] = load(part);
+          parts[rank] = part;
+        });
+  }
+
+  /// How many of so many ranks have no larger load.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t first_above(std::uint32_t count,
+                                                              std::uint64_t load) const {
+    std::uint32_t first = 0;
+    while (first != count) {
+      std::uint32_t const middle = first + (count - first) / 2;
+      if (loads[middle] > load) {
+        count = middle;
+      } else {
+        first = middle + 1;
       }
-      spare[i] = before;
-    });
-    block.for_each(count, [&](std::size_t i) {
-      auto const part = static_cast<std::uint32_t>(i);
-      std::uint32_t rank = 0;
-      for (std::uint32_t share = 0; share != shares; ++share) rank += spare[share * count + part];
-      loads[rank] = load(part);
-      parts[rank] = part;
-    });
+    }
+    return first;
   }
 
   /// The first rank of [first, last) whose part comes after a part with this load, or `last`.

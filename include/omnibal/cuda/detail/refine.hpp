@@ -95,7 +95,7 @@ struct refine_of_sorted {
   OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t parts, exchange_lists& lists,
                                        refine_memory& memory) {
     lists.take_parts(arena, static_cast<std::uint32_t>(parts));
-    memory.take(arena, parts, refine_threads);
+    memory.take(arena, parts);
   }
 
   template <class Block>

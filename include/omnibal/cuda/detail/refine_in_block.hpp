@@ -99,7 +99,7 @@ struct refine_in_block {
                                        exchange_lists& lists, refine_memory& memory) {
     lists.take_samples(arena, static_cast<std::uint32_t>(samples));
     lists.take_parts(arena, static_cast<std::uint32_t>(parts));
-    memory.take(arena, parts, refine_threads);
+    memory.take(arena, parts);
   }
 
   template <class Block>
@@ -123,10 +123,14 @@ struct refine_in_block {
                                 exchange_lists const& lists) const {
     constexpr std::uint32_t no_part = ~std::uint32_t{0};
     std::uint32_t* const part_of_sample = lists.next_places;
-    block.for_each(range.size, [&](std::size_t i) { part_of_sample[i] = no_part; });
+    // A loop that does nothing else has several loads under way.
+    block.for_each(range.size, [&](std::size_t i) {
+      part_of_sample[i] = no_part;
+      lists.places[i] = given.groups.item(range.first + i);
+    });
     block.for_each(range.size, [&](std::size_t i) {
       auto const position = range.first + static_cast<std::uint32_t>(i);
-      std::uint32_t const sample = given.groups.item(position) - range.first;
+      std::uint32_t const sample = lists.places[i] - range.first;
       if (sample < range.size) part_of_sample[sample] = given.part_at(step, position);
     });
     static_cast<void>(write_in_order(block, table, range, lists.costs, lists.places));
@@ -140,11 +144,9 @@ struct refine_in_block {
       lists.part_of[place] = part;
       out.items[range.first + place] = range.first + sample;
     });
-    block.for_each(range.size, [&](std::size_t place) {
-      lists.places[place] = static_cast<std::uint32_t>(place);
-      lists.next_places[place] = lists.part_of[place];
-    });
-    block.sort_pairs(lists.next_places, lists.places, range.size);
+    block.for_each(range.size,
+                   [&](std::size_t place) { lists.next_places[place] = lists.part_of[place]; });
+    block.sort_numbered(lists.next_places, lists.places, range.size);
   }
 
   template <class Block>
@@ -152,9 +154,9 @@ struct refine_in_block {
                                  exchange_lists const& lists) const {
     write_part_offsets(block, out, step, range, lists.sizes);
     block.for_each(range.size, [&](std::size_t place) {
-      lists.places[place] = out.items[range.first + place] - range.first;
+      lists.next_places[out.items[range.first + place] - range.first] = lists.part_of[place];
     });
-    write_parts_in_block(block, out, range, lists.part_of, lists.places);
+    write_parts_in_block(block, out, range, lists.next_places, lists.places);
   }
 };
 

@@ -20,8 +20,8 @@ struct refine_memory {
   sample_swap* swaps;
 
   template <class Arena>
-  OMNIBAL_HOST_DEVICE void take(Arena& arena, std::size_t parts, std::size_t threads) {
-    ranking = part_ranking::take(arena, parts, threads);
+  OMNIBAL_HOST_DEVICE void take(Arena& arena, std::size_t parts) {
+    ranking = part_ranking::take(arena, parts);
     swaps = arena.template take<sample_swap>(parts);
   }
 
@@ -92,21 +92,19 @@ struct search_in_rounds {
                                                     std::uint64_t target) const {
     part_ranking const& ranking = memory.ranking;
     std::uint32_t const last = lists.parts - 1;
-    std::uint32_t const pairs = block.reduce(
-        lists.parts / 2,
-        [&](std::size_t pair) {
-          return ranking.loads[last - pair] > target ? std::uint32_t{1} : std::uint32_t{0};
-        },
-        add{}, std::uint32_t{0});
+    std::uint32_t const pairs =
+        smaller_of(lists.parts / 2, lists.parts - ranking.first_above(lists.parts, target));
     block.for_each_warp(pairs, [&](auto& warp, std::size_t pair) {
       sample_swap const found =
           lists.best_swap(warp, ranking.parts[last - pair], ranking.parts[pair], may_move);
       warp.once([&] { memory.swaps[pair] = found; });
     });
-    // Through a reduction, since what follows may write there before the last thread has looked.
-    bool const helps_first =
-        memory.best_rank(block, smaller_of(pairs, std::uint32_t{1}), take_smaller{}) == 0;
-    if (pairs == 0 || !helps_first) return false;
+    if (pairs == 0) return false;
+    if (!memory.swaps[0].helps()) {
+      // A barrier, since what follows may write there before the last thread has looked.
+      block.for_each(0, [](std::size_t) {});
+      return false;
+    }
     block.for_each(pairs, [&](std::size_t pair) {
       if (!memory.swaps[pair].helps()) return;
       lists.note(ranking.parts[last - pair], ranking.parts[pair], memory.swaps[pair]);

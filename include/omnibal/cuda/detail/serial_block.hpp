@@ -76,11 +76,34 @@ class serial_block {
     return init;
   }
 
+  /// For all `i < n`, in any order, at once: `done(i, r)` with `op` over `f(i, j)` for all `j < m`.
+  /// `op` is associative and commutative, `neutral` its neutral element; what `done` writes no `f`
+  /// reads.
+  template <class F, class Op, class T, class Done>
+  void reduce_each(std::size_t n, std::size_t m, F const& f, Op const& op, T neutral,
+                   Done const& done) {
+    visit(n, order_, seed_++, [&](std::size_t i) {
+      T value = neutral;
+      visit(m, order_, seed_++, [&](std::size_t j) { value = op(value, f(i, j)); });
+      done(i, value);
+    });
+  }
+
   /// Replaces each element by the sum of those before it; returns the sum of all.
   template <class T>
   T exclusive_sum(T* data, std::size_t n) {
+    return exclusive_sum_of(
+        n, [&](std::size_t i) { return data[i]; }, data);
+  }
+  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i.
+  template <class F, class T>
+  T exclusive_sum_of(std::size_t n, F const& f, T* out) {
     T sum{};
-    for (std::size_t i = 0; i != n; ++i) sum += std::exchange(data[i], sum);
+    for (std::size_t i = 0; i != n; ++i) {
+      T const value = f(i);
+      out[i] = sum;
+      sum = static_cast<T>(sum + value);
+    }
     return sum;
   }
 
@@ -123,6 +146,17 @@ class serial_block {
       keys[i] = pairs[i].first;
       values[i] = pairs[i].second;
     }
+  }
+
+  /// Sorts keys, ascending, and writes beside each the number that it had; equal keys by number. A
+  /// thread takes at most 16 of them.
+  template <class Key>
+  void sort_numbered(Key* keys, std::uint32_t* numbers, std::size_t n) {
+    if (n > std::size_t{16} * threads_) {
+      throw std::length_error("serial_block: too many keys for a sort in the block");
+    }
+    for (std::size_t i = 0; i != n; ++i) numbers[i] = static_cast<std::uint32_t>(i);
+    sort_pairs(keys, numbers, n);
   }
 
   /// The alignment of each array in the shared memory, in bytes.

@@ -67,12 +67,18 @@ class step_table {
     return low;
   }
 
-  /// The cost of a sample; zero, and a fault, where it is negative.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t cost(std::size_t sample) const {
-    std::int64_t const cost = costs_[sample];
-    if (cost >= 0) return static_cast<std::uint64_t>(cost);
+  /// The cost of a sample as it is given.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t given_cost(std::size_t sample) const {
+    return static_cast<std::uint64_t>(costs_[sample]);
+  }
+  /// A cost; zero, and a fault, where it was negative.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t checked(std::uint64_t given) const {
+    if (given <= 0x7fffffffffffffffu) return given;
     raise(faults_, fault::invalid_amount);
     return 0;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t cost(std::size_t sample) const {
+    return checked(given_cost(sample));
   }
 
  private:

@@ -40,7 +40,8 @@ namespace omnibal::inline v0::nccl {
 /// which also ends what hangs on its streams. A `nccl::communicator` does that itself.
 class communicator_ref {
  public:
-  /// `timeout` is the longest that a collective of host memory, and NCCL's own submitting, waits.
+  /// `timeout` is the longest that a collective of host memory, and NCCL's own submitting, waits; a
+  /// call of NCCL on a communicator that blocks cannot be ended.
   explicit communicator_ref(ncclComm_t comm,
                             std::chrono::milliseconds timeout = communicator_options{}.timeout)
       : comm_(comm), timeout_(timeout) {
@@ -66,7 +67,7 @@ class communicator_ref {
 
   /// Waits until the work on `stream` is done, and looks after NCCL while it waits: what a rank
   /// that has died leaves behind is an asynchronous error or a stream that never ends, and this is
-  /// the only way of waiting that notices. Errors: `nccl::error`, `gpu::error`, `nccl::timeout`;
+  /// the only way of waiting that notices. Not for a stream that is captured. Errors: `nccl::error`, `gpu::error`, `nccl::timeout`;
   /// `std::invalid_argument` for a time that is not positive.
   void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) const {
     wait(stream, timeout_, where);

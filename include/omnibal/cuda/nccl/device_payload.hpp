@@ -7,6 +7,7 @@
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/nccl/detail/payload.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -21,6 +22,11 @@ template <class T>
 struct device_rows {
   gpu::device_span<T> values;
   std::size_t row_length = 1;
+
+  /// The same rows, not to be changed.
+  template <std::same_as<T const> U>
+    requires(!std::is_const_v<T>)
+  operator device_rows<U>() const { return {values, row_length}; }
 };
 
 /// Samples of different sizes, one after the other: sample i is the elements
@@ -31,6 +37,11 @@ struct device_payloads {
   gpu::device_span<T> values;
   gpu::device_span<std::conditional_t<std::is_const_v<T>, std::uint64_t const, std::uint64_t>>
       offsets;
+
+  /// The same samples, not to be changed.
+  template <std::same_as<T const> U>
+    requires(!std::is_const_v<T>)
+  operator device_payloads<U>() const { return {values, offsets}; }
 };
 
 }  // namespace omnibal::inline v0::nccl
@@ -38,7 +49,8 @@ struct device_payloads {
 namespace omnibal::inline v0::nccl::detail {
 
 template <class T>
-[[nodiscard]] payload payload_of(std::string_view function, device_rows<T const> const& in,
+[[nodiscard]] payload payload_of(std::string_view function,
+                                 device_rows<std::type_identity_t<T> const> const& in,
                                  device_rows<T> const& out) {
   static_assert(std::is_trivially_copyable_v<T>);
   if (in.row_length == 0 || in.row_length != out.row_length) {
@@ -60,8 +72,8 @@ template <class T>
 /// `sizes` are those of all samples; `most_arrivals` is what the plan has room for.
 template <class T>
 [[nodiscard]] payload payload_of(std::string_view function, std::int64_t const* sizes,
-                                 device_payloads<T const> const& in, device_payloads<T> const& out,
-                                 std::size_t most_arrivals) {
+                                 device_payloads<std::type_identity_t<T> const> const& in,
+                                 device_payloads<T> const& out, std::size_t most_arrivals) {
   static_assert(std::is_trivially_copyable_v<T>);
   if (in.offsets.empty()) omnibal::detail::throw_invalid(function, "the offsets are empty");
   if (out.offsets.size() < most_arrivals + 1) {

@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace omnibal::inline v0::nccl {
 
@@ -48,7 +49,7 @@ struct exchange_bounded_fn {
   /// `unknown_index` for a wrong plan.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
-                  device_rows<T const> const& in, device_rows<T> const& out,
+                  device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
                   slot_options const& options, gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(name, detail::device_runner{}, exec, comm, plan,
                                   detail::payload_of(name, in, out), options.slot_bytes, report);
@@ -60,7 +61,8 @@ struct exchange_bounded_fn {
   /// another size.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
-                  gpu::device_span<std::int64_t const> sizes, device_payloads<T const> const& in,
+                  gpu::device_span<std::int64_t const> sizes,
+                  device_payloads<std::type_identity_t<T> const> const& in,
                   device_payloads<T> const& out, slot_options const& options,
                   gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(
@@ -69,7 +71,9 @@ struct exchange_bounded_fn {
         report);
   }
 
-  /// The scratch of a call with such a plan, in bytes.
+  /// The scratch of a call with such a plan, in bytes. A template, so that a program that never
+  /// asks does not compile the steps for it.
+  template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           slot_options const& options) const {
     detail::check_slot(name, options.slot_bytes);
@@ -77,10 +81,10 @@ struct exchange_bounded_fn {
     detail::payload load;
     load.out_offsets = &offsets;
     exchange_report report;
-    return gpu::detail::device_scratch_bytes([&](auto& b) {
-      detail::exchange_in_slots(b, detail::silent_wire(0, plan.ranks), plan, load,
-                                options.slot_bytes, &report);
-    });
+    Meter meter;
+    detail::exchange_in_slots(meter, detail::silent_wire(0, plan.ranks), plan, load,
+                              options.slot_bytes, &report);
+    return meter.total_bytes();
   }
 
  private:

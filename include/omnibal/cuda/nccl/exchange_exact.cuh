@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 namespace omnibal::inline v0::nccl {
 
@@ -34,7 +35,7 @@ struct exchange_exact_fn {
   /// elsewhere `communication_error`; on one rank those of arguments that the host sees.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
-                  device_rows<T const> const& in, device_rows<T> const& out,
+                  device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
                   gpu::device_span<exchange_report> report) const {
     detail::exchange_exact_call(name, detail::device_runner{}, exec, comm, plan,
                                 detail::payload_of(name, in, out), report,
@@ -44,7 +45,8 @@ struct exchange_exact_fn {
   /// The same for samples of different sizes; see `exchange_bounded`.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
-                  gpu::device_span<std::int64_t const> sizes, device_payloads<T const> const& in,
+                  gpu::device_span<std::int64_t const> sizes,
+                  device_payloads<std::type_identity_t<T> const> const& in,
                   device_payloads<T> const& out, gpu::device_span<exchange_report> report) const {
     detail::exchange_exact_call(name, detail::device_runner{}, exec, comm, plan,
                                 detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals),

@@ -10,7 +10,8 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// Written to device memory by an exchange on a stream, on each rank.
+/// Written to device memory by an exchange on a stream, on each rank; what was there before does not
+/// matter.
 struct exchange_report {
   /// Those of all ranks in the bounded form. `no_room` where a message did not fit into its slot or
   /// the arrivals did not fit into the output; what came is unspecified then, and what was there
@@ -28,7 +29,7 @@ struct exchange_report {
 };
 
 /// How many bytes the bounded form sends for each byte of samples: it sends a whole slot to each of
-/// the other ranks. 0 where nothing was sent.
+/// the other ranks. 0 where nothing was sent. Precondition: `ranks > 0`.
 [[nodiscard]] inline double padding_factor(exchange_report const& report, std::size_t slot_bytes,
                                            std::size_t ranks) {
   if (report.sent_bytes == 0) return 0.0;

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -42,7 +43,8 @@ struct exchange_samples_fn {
   /// their timeout.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, exchange_plan const& plan,
-                  device_rows<T const> const& in, device_rows<T> const& out) const {
+                  device_rows<std::type_identity_t<T> const> const& in,
+                  device_rows<T> const& out) const {
     std::size_t const rank = checked_rank(comm, plan);
     detail::payload const load = detail::payload_of(name, in, out);
     check_room("the rows to send", load.in_room, plan.home_count(rank));

@@ -9,6 +9,7 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/nccl/detail/device_runner.cuh>
+#include <omnibal/cuda/nccl/detail/gather_lengths_call.hpp>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/detail/stream_calls.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
@@ -35,7 +36,8 @@ struct gather_lengths_fn {
   /// `most_samples` or `out.lengths` is too small for all.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
-  void operator()(gpu::execution<Resource> const& exec, Comm&& comm, local_lengths<T> const& local,
+  void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
+                  std::type_identity_t<local_lengths<T>> const& local,
                   gathered_lengths<T> const& out,
                   gather_lengths_options const& options = {}) const {
     detail::gather_lengths_call{}(detail::device_runner{}, exec, comm, local, out, options);

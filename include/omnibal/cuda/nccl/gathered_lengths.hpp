@@ -20,7 +20,8 @@ template <class T = std::int64_t>
 struct local_lengths {
   local_lengths() = default;
   /// A length for each sample.
-  local_lengths(gpu::device_span<T const> of_samples) : values(of_samples) {}
+  template <std::convertible_to<gpu::device_span<T const>> Values>
+  local_lengths(Values const& of_samples) : values(of_samples) {}
   /// The first `*number` of the values, where only the device knows how many there are.
   local_lengths(gpu::device_span<T const> of_samples, gpu::device_span<std::uint32_t const> number)
       : values(of_samples), count(number) {}

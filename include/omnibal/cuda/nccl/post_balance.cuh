@@ -52,7 +52,9 @@ struct post_balance_fn {
                                 plan, out, report, options);
   }
 
-  /// The scratch of the bounded form for such a plan, in bytes.
+  /// The scratch of the bounded form for such a plan, in bytes. A template, so that a program that
+  /// never asks does not compile the steps for it.
+  template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           std::size_t slot_bytes) const {
     detail::check_slot(detail::post_balance_call::name, slot_bytes);
@@ -64,11 +66,11 @@ struct post_balance_fn {
     load.out_offsets = &offsets;
     detail::plan_arrays const arrays{nullptr,    nullptr,        nullptr,           nullptr,
                                      plan.ranks, plan.most_home, plan.most_samples, nullptr};
-    return gpu::detail::device_scratch_bytes([&](auto& b) {
-      detail::post_balance_call::in_slots(
-          b, detail::silent_wire(0, plan.ranks), detail::lpt_parts{}, local, arrays, plan,
-          [&](std::int64_t*) { return load; }, &report, slot_bytes);
-    });
+    Meter meter;
+    detail::post_balance_call::in_slots(
+        meter, detail::silent_wire(0, plan.ranks), detail::lpt_parts{}, local, arrays, plan,
+        [&](std::int64_t*) { return load; }, &report, slot_bytes);
+    return meter.total_bytes();
   }
 };
 

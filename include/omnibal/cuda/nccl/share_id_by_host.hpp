@@ -24,6 +24,7 @@ struct host_meeting {
   std::uint16_t port = 0;
   /// What names this run where others may use the port at the same time.
   std::string run;
+  /// Looking the name up may add the time of the resolver.
   std::chrono::milliseconds timeout = communicator_options{}.timeout;
 };
 

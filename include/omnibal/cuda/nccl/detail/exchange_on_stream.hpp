@@ -12,7 +12,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 
 namespace omnibal::inline v0::nccl::detail {
@@ -117,7 +116,9 @@ void exchange_messages(Backend& b, Wire const& wire, exchange_state const& state
                        exchange_report const* report) {
   auto const& [tables, positions] = state;
   auto const sum = [](std::span<std::uint64_t const> bytes) {
-    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+    std::uint64_t result = 0;
+    for (std::uint64_t const message : bytes) result += message;
+    return result;
   };
   std::uint64_t const sent_bytes = sum(messages.sent);
   std::uint64_t const received_bytes = sum(messages.received);

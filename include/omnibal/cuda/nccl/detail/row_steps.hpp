@@ -37,6 +37,36 @@ struct row_run {
   return {positions, positions[first], first, last, wire};
 }
 
+/// A run with what its rows are.
+struct sample_run : row_run {
+  plan_tables const* tables;
+  payload const* load;
+
+  /// The bytes of a sample that a word has which begins after `inner` of them.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t bytes_of(std::uint32_t sample,
+                                                           std::uint64_t inner,
+                                                           std::uint32_t word) const {
+    std::uint64_t const bytes = load->bytes(sample) - inner;
+    return static_cast<std::uint32_t>(bytes < word ? bytes : word);
+  }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::byte const* row_leaving(std::uint32_t k) const {
+    return load->row_in(tables->leaving[k]);
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::byte* row_coming(std::uint32_t k) const {
+    return load->row_out(tables->coming[k]);
+  }
+};
+
+/// Copies a tile of the bytes of a run.
+template <class Block, class Rows>
+OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size_t tile) {
+  std::uint64_t const bytes = rows.bytes();
+  std::uint64_t const begin = tile * copy_tile_bytes;
+  std::uint64_t const end = begin + copy_tile_bytes < bytes ? begin + copy_tile_bytes : bytes;
+  copy_tile(block, rows, rows.first, rows.last, begin, end, rows.load->word);
+}
+
 /// Which runs a step copies: a slot for each rank, or all in one.
 struct wire_layout {
   std::byte* wire = nullptr;
@@ -69,15 +99,11 @@ struct pack_rows {
   wire_layout layout;
   exchange_report const* report;
 
-  struct run : row_run {
-    plan_tables const* tables;
-    payload const* load;
-
+  struct run : sample_run {
     OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
-      std::uint64_t const bytes = load->bytes(tables->sample_leaving(k)) - inner;
-      auto const count = static_cast<std::uint32_t>(bytes < word ? bytes : word);
+      std::uint32_t const count = bytes_of(tables->sample_leaving(k), inner, word);
       std::byte* const to = wire + at(k) + inner;
-      copy_word(to, load->row_in(tables->leaving[k]) + inner, count);
+      copy_word(to, row_leaving(k) + inner, count);
       for (std::uint32_t rest = count; rest < word; ++rest) to[rest] = std::byte{0};
     }
   };
@@ -86,18 +112,9 @@ struct pack_rows {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     if (report->faults != gpu::fault::none) return;
     run const rows{
-        layout.run(positions.sent(), tables.send_begin, tables.plan.ranks, index / layout.tiles),
-        &tables, &load};
-    copy_own_tile(block, rows, index % layout.tiles, load.word);
-  }
-
-  template <class Block, class Rows>
-  OMNIBAL_HOST_DEVICE static void copy_own_tile(Block& block, Rows const& rows, std::size_t tile,
-                                                std::uint32_t word) {
-    std::uint64_t const bytes = rows.bytes();
-    std::uint64_t const begin = tile * copy_tile_bytes;
-    std::uint64_t const end = begin + copy_tile_bytes < bytes ? begin + copy_tile_bytes : bytes;
-    copy_tile(block, rows, rows.first, rows.last, begin, end, word);
+        {layout.run(positions.sent(), tables.send_begin, tables.plan.ranks, index / layout.tiles),
+         &tables, &load}};
+    copy_own_tile(block, rows, index % layout.tiles);
   }
 };
 
@@ -109,24 +126,20 @@ struct unpack_rows {
   wire_layout layout;
   exchange_report const* report;
 
-  struct run : row_run {
-    plan_tables const* tables;
-    payload const* load;
-
+  struct run : sample_run {
     OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
-      std::uint64_t const bytes = load->bytes(tables->sample_coming(k)) - inner;
-      auto const count = static_cast<std::uint32_t>(bytes < word ? bytes : word);
-      copy_word(load->row_out(tables->coming[k]) + inner, wire + at(k) + inner, count);
+      std::uint32_t const count = bytes_of(tables->sample_coming(k), inner, word);
+      copy_word(row_coming(k) + inner, wire + at(k) + inner, count);
     }
   };
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     if (report->faults != gpu::fault::none) return;
-    run const rows{layout.run(positions.received(), tables.receive_begin, tables.plan.ranks,
-                              index / layout.tiles),
-                   &tables, &load};
-    pack_rows::copy_own_tile(block, rows, index % layout.tiles, load.word);
+    run const rows{{layout.run(positions.received(), tables.receive_begin, tables.plan.ranks,
+                               index / layout.tiles),
+                    &tables, &load}};
+    copy_own_tile(block, rows, index % layout.tiles);
   }
 };
 
@@ -137,27 +150,22 @@ struct keep_rows {
   wire_positions positions;
   exchange_report const* report;
 
-  struct run : row_run {
-    plan_tables const* tables;
-    payload const* load;
-
+  struct run : sample_run {
     OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
-      std::uint64_t const bytes = load->bytes(tables->sample_leaving(k)) - inner;
-      auto const count = static_cast<std::uint32_t>(bytes < word ? bytes : word);
+      std::uint32_t const count = bytes_of(tables->sample_leaving(k), inner, word);
       // Both lists have what stays in the order of its slots.
       std::uint32_t const place = tables->receive_begin[tables->rank] + (k - first);
-      copy_word(load->row_out(tables->coming[place]) + inner,
-                load->row_in(tables->leaving[k]) + inner, count);
+      copy_word(row_coming(place) + inner, row_leaving(k) + inner, count);
     }
   };
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t tile) const {
     if (report->faults != gpu::fault::none) return;
-    run const rows{run_of(positions.kept(), tables.send_begin[tables.rank],
-                          tables.send_begin[tables.rank + 1], nullptr),
-                   &tables, &load};
-    pack_rows::copy_own_tile(block, rows, tile, load.word);
+    run const rows{{run_of(positions.kept(), tables.send_begin[tables.rank],
+                           tables.send_begin[tables.rank + 1], nullptr),
+                    &tables, &load}};
+    copy_own_tile(block, rows, tile);
   }
 };
 

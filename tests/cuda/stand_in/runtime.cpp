@@ -1,8 +1,10 @@
-// The CUDA runtime of the stand-in: the few functions that the library calls.
+// The functions of the CUDA runtime that the library and its tests call.
 
-#include "stand_in.hpp"
+#include "launch.hpp"
+#include "runtime.hpp"
 #include "streams.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -34,7 +36,8 @@ memory_map& memory() {
 }
 
 void* take(std::size_t bytes, memory_kind kind) {
-  void* const result = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  void* result = nullptr;
+  if (posix_memalign(&result, 256, bytes) != 0) return nullptr;
   std::memset(result, 0xcd, bytes);
   std::lock_guard const lock(memory().mutex);
   memory().blocks[reinterpret_cast<std::uintptr_t>(result)] = {bytes, kind};
@@ -54,6 +57,12 @@ bool give_back(void* address) {
   std::free(address);
   return true;
 }
+
+/// An event.
+struct time_point {
+  std::chrono::steady_clock::time_point time;
+  cudaStream_t stream = nullptr;
+};
 
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -81,7 +90,10 @@ memory_kind kind_of(void const* address, std::size_t bytes) {
 
 stream& stream_of(void* handle) {
   static thread_local stream own(current_device);
-  return handle == nullptr ? own : *static_cast<stream*>(handle);
+  // The default stream is that of the thread.
+  bool const is_default =
+      handle == nullptr || handle == cudaStreamLegacy || handle == cudaStreamPerThread;
+  return is_default ? own : *static_cast<stream*>(handle);
 }
 
 void enqueue(cudaStream_t handle, std::function<void()> action) { push(handle, std::move(action)); }
@@ -118,6 +130,43 @@ char const* cudaGetErrorString(cudaError_t code) {
 }
 cudaError_t cudaGetLastError() { return std::exchange(stand_in::last_error, cudaSuccess); }
 
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
+  *properties = {};
+  std::strcpy(properties->name, "stand-in");
+  properties->major = 8;
+  properties->multiProcessorCount = stand_in::multiprocessors;
+  properties->sharedMemPerBlockOptin = stand_in::most_shared_bytes;
+  return cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  switch (attribute) {
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = static_cast<int>(stand_in::most_shared_bytes);
+      return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount: *value = stand_in::multiprocessors; return cudaSuccess;
+    default: return give(cudaErrorInvalidValue);
+  }
+}
+cudaError_t cudaFuncSetAttribute(void const* kernel, cudaFuncAttribute attribute, int value) {
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0) {
+    return give(cudaErrorInvalidValue);
+  }
+  return give(stand_in::allow_shared_bytes(kernel, static_cast<std::size_t>(value)));
+}
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void const*, int,
+                                                          std::size_t) {
+  *blocks = stand_in::blocks_on_each;
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** address, std::size_t bytes) {
+  *address = stand_in::take(bytes, memory_kind::device);
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* address) {
+  if (address == nullptr) return cudaSuccess;
+  return give(stand_in::give_back(address) ? cudaSuccess : cudaErrorInvalidValue);
+}
 cudaError_t cudaMallocHost(void** address, std::size_t bytes) {
   *address = stand_in::take(bytes, memory_kind::pinned);
   return cudaSuccess;
@@ -168,6 +217,11 @@ cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaM
   if (target == memory_kind::pageable) stream_of(stream).wait();
   return cudaSuccess;
 }
+cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind) {
+  cudaError_t const status = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
+  stream_of(nullptr).wait();
+  return status;
+}
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (stand_in::kind_of(to, bytes) != memory_kind::device) return give(cudaErrorInvalidValue);
   stand_in::push(stream, [to, value, bytes] { std::memset(to, value, bytes); });
@@ -190,6 +244,33 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream_of(stream).is_capturing()) return give(cudaErrorStreamCaptureUnsupported);
   stream_of(stream).wait();
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() { return cudaStreamSynchronize(nullptr); }
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = reinterpret_cast<cudaEvent_t>(new stand_in::time_point);
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete reinterpret_cast<stand_in::time_point*>(event);
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  auto* const when = reinterpret_cast<stand_in::time_point*>(event);
+  when->stream = stream;
+  stand_in::push(stream, [when] { when->time = std::chrono::steady_clock::now(); });
+  return cudaSuccess;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  return cudaStreamSynchronize(reinterpret_cast<stand_in::time_point*>(event)->stream);
+}
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(reinterpret_cast<stand_in::time_point*>(end)->time -
+                                               reinterpret_cast<stand_in::time_point*>(begin)->time)
+          .count();
   return cudaSuccess;
 }
 

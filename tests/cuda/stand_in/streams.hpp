@@ -115,10 +115,6 @@ class stream {
   std::thread thread_;
 };
 
-/// Kinds of memory.
-enum class memory_kind { pageable, pinned, device };
-memory_kind kind_of(void const* address, std::size_t bytes);
-
 /// The stream behind a handle.
 stream& stream_of(void* handle);
 

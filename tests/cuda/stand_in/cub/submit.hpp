@@ -1,0 +1,73 @@
+#pragma once
+
+// What the stand-ins for CUB share.
+
+#include "runtime.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace stand_in {
+
+/// Leaves nothing of what was there.
+inline void spoil(void* memory, std::size_t bytes) { std::memset(memory, 0xa5, bytes); }
+
+/// A call of CUB: without temporary memory it says how much it needs; with too little, or with
+/// memory that is not that of the device, it refuses.
+template <class Work>
+cudaError_t submit(void* temporary, std::size_t& bytes, std::uint32_t n, cudaStream_t stream,
+                   Work work) {
+  std::size_t const needed = 500 + n % 97 + n / 16;
+  if (temporary == nullptr) {
+    bytes = needed;
+    return cudaSuccess;
+  }
+  if (bytes < needed || kind_of(temporary, needed) != memory_kind::device) {
+    return cudaErrorInvalidValue;
+  }
+  enqueue(stream, [=] {
+    spoil(temporary, needed);
+    work();
+  });
+  return cudaSuccess;
+}
+
+/// Tiles of changing sizes, in their order.
+template <class Tile>
+void for_tiles(std::size_t n, Tile const& tile) {
+  std::size_t size = 1;
+  for (std::size_t first = 0; first < n;) {
+    std::size_t const last = std::min(n, first + size);
+    tile(first, last);
+    first = last;
+    size = size % 61 + 7;
+  }
+}
+
+/// An element of what may be any random-access iterator.
+template <class In>
+decltype(auto) element(In const& in, std::size_t i) {
+  return in[static_cast<std::ptrdiff_t>(i)];
+}
+
+/// The prefix sums of a tile, as pairs of pairs.
+template <class T, class In, class Op>
+std::vector<T> scanned_tile(In const& in, std::size_t first, std::size_t last, Op const& op) {
+  std::vector<T> sums;
+  for (std::size_t i = first; i != last; ++i) sums.push_back(element(in, i));
+  for (std::size_t distance = 1; distance < sums.size(); distance *= 2) {
+    for (std::size_t i = sums.size() - 1; i >= distance; --i) {
+      sums[i] = op(sums[i - distance], sums[i]);
+    }
+  }
+  return sums;
+}
+
+}  // namespace stand_in

@@ -1,0 +1,155 @@
+#pragma once
+
+// What nvcc gives to device code, for a compiler of the host. Programs for a device are compiled with
+// this file before all others (-include): then their kernels are functions that `launch` of
+// launch.hpp runs on threads of a block as a device does.
+
+// Headers that must not see __CUDA_ARCH__.
+#include "launch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <concepts>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <set>
+#include <span>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <cuda_runtime.h>
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
+
+namespace stand_in {
+
+inline unsigned lane() { return position().thread % lanes; }
+
+template <class T>
+T change(T* word, std::type_identity_t<T> value, bool wants_larger) {
+  T before = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (wants_larger ? before < value : value < before) {
+    if (__atomic_compare_exchange_n(word, &before, value, true, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      break;
+    }
+  }
+  return before;
+}
+
+struct one_dimension {
+  unsigned x;
+};
+
+template <class... A, std::size_t... I>
+cudaError_t launch_kernel(launch_shape const& shape, void (*kernel)(A...), void** arguments,
+                          cudaStream_t stream, std::index_sequence<I...>) {
+  // The values when the call returns, as a launch takes them.
+  std::tuple<A...> const values(*static_cast<A*>(arguments[I])...);
+  return launch(stream, shape, reinterpret_cast<void const*>(kernel),
+                [kernel, values] { std::apply(kernel, values); });
+}
+
+}  // namespace stand_in
+
+template <class... A>
+cudaError_t cudaLaunchKernel(void (*kernel)(A...), dim3 grid, dim3 block, void** arguments,
+                             std::size_t shared_bytes, cudaStream_t stream) {
+  return stand_in::launch_kernel({grid.x, block.x, shared_bytes, false}, kernel, arguments, stream,
+                                 std::index_sequence_for<A...>{});
+}
+template <class... A>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3 grid, dim3 block,
+                                        void** arguments, std::size_t shared_bytes,
+                                        cudaStream_t stream) {
+  return stand_in::launch_kernel({grid.x, block.x, shared_bytes, true}, kernel, arguments, stream,
+                                 std::index_sequence_for<A...>{});
+}
+
+inline unsigned __shfl_sync(unsigned, unsigned value, unsigned from) {
+  return stand_in::values_of_warp(value)[from % stand_in::lanes];
+}
+inline unsigned __shfl_down_sync(unsigned, unsigned value, unsigned distance) {
+  auto const& values = stand_in::values_of_warp(value);
+  unsigned const from = stand_in::lane() + distance;
+  return values[from < stand_in::lanes ? from : stand_in::lane()];
+}
+inline unsigned __shfl_up_sync(unsigned, unsigned value, unsigned distance) {
+  auto const& values = stand_in::values_of_warp(value);
+  unsigned const lane = stand_in::lane();
+  return values[lane >= distance ? lane - distance : lane];
+}
+inline unsigned __shfl_xor_sync(unsigned, unsigned value, unsigned mask) {
+  return stand_in::values_of_warp(value)[(stand_in::lane() ^ mask) % stand_in::lanes];
+}
+inline unsigned __ballot_sync(unsigned, int says) {
+  unsigned result = 0;
+  auto const& values = stand_in::values_of_warp(says != 0 ? 1 : 0);
+  for (unsigned lane = 0; lane != stand_in::lanes; ++lane) result |= values[lane] << lane;
+  return result;
+}
+inline void __syncwarp() { stand_in::wait_for_warp(); }
+inline void __syncthreads() { stand_in::wait_for_block(); }
+
+template <class T>
+T atomicAdd(T* word, std::type_identity_t<T> value) {
+  return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicOr(T* word, std::type_identity_t<T> value) {
+  return __atomic_fetch_or(word, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicMin(T* word, std::type_identity_t<T> value) {
+  return stand_in::change<T>(word, value, false);
+}
+template <class T>
+T atomicMax(T* word, std::type_identity_t<T> value) {
+  return stand_in::change<T>(word, value, true);
+}
+
+namespace cooperative_groups {
+
+struct grid_group {
+  void sync() const { stand_in::wait_for_grid(); }
+};
+inline grid_group this_grid() { return {}; }
+
+}  // namespace cooperative_groups
+
+#define __launch_bounds__(...)
+#define __CUDA_ARCH__ 800
+#define threadIdx (stand_in::one_dimension{stand_in::position().thread})
+#define blockIdx (stand_in::one_dimension{stand_in::position().block})
+#define gridDim (stand_in::one_dimension{stand_in::position().blocks})

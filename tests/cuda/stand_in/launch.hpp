@@ -1,0 +1,62 @@
+#pragma once
+
+// Runs kernels on the host: each thread of a block is a fiber, and all of them take turns on the one
+// thread of the host that runs the stream. A thread runs until it waits at a barrier or ends; which
+// one is next is chosen at random from a seed, or in ascending or descending order. So a kernel that
+// needs an order shows it, the same way each time. A barrier that not all threads reach, or
+// reach together with another one, ends the program with a message.
+
+#include <array>
+#include <cstddef>
+#include <functional>
+
+#include <cuda_runtime_api.h>
+
+namespace stand_in {
+
+constexpr unsigned lanes = 32;
+
+/// Multiprocessors of the device, and the blocks that each of them runs at once.
+constexpr int multiprocessors = 3;
+constexpr int blocks_on_each = 2;
+/// Shared memory that a kernel may take unasked, and at most.
+constexpr std::size_t usual_shared_bytes = 48 * 1024;
+constexpr std::size_t most_shared_bytes = 99 * 1024;
+
+struct launch_shape {
+  unsigned blocks;
+  unsigned threads;
+  std::size_t shared_bytes;
+  /// Whether the blocks run at once and may wait for each other.
+  bool is_cooperative;
+};
+
+/// Lets a kernel take more shared memory than all may.
+cudaError_t allow_shared_bytes(void const* kernel, std::size_t bytes);
+
+/// Submits a kernel to a stream; `body()` is called once for each thread.
+cudaError_t launch(cudaStream_t stream, launch_shape const& shape, void const* kernel,
+                   std::function<void()> body);
+
+/// Who asks, in a kernel.
+struct thread_position {
+  unsigned thread;
+  unsigned block;
+  unsigned blocks;
+};
+thread_position position();
+
+/// The dynamic shared memory of the block that asks.
+unsigned char* dynamic_shared_memory();
+
+void wait_for_warp();
+void wait_for_block();
+void wait_for_grid();
+/// Every lane shows a value, and sees those of all until it shows the next one.
+std::array<unsigned, lanes> const& values_of_warp(unsigned value);
+
+/// The order in which the threads of a kernel run, for the launches that follow.
+enum class thread_order { ascending, descending, random };
+void set_thread_order(thread_order order);
+
+}  // namespace stand_in
