@@ -17,15 +17,17 @@
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <numeric>
 #include <span>
+#include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace {
@@ -93,12 +95,16 @@ void run(std::size_t samples) {
 
 int main(int count, char** words) {
   try {
-    int const samples = count > 1 ? std::atoi(words[1]) : 64;
-    if (samples < 0) {
-      std::fprintf(stderr, "usage: %s [samples of a rank]\n", words[0]);
-      return 2;
+    std::size_t samples = 64;
+    if (count > 1) {
+      std::string_view const word = words[1];
+      auto const read = std::from_chars(word.data(), word.data() + word.size(), samples);
+      if (count > 2 || read.ec != std::errc{} || read.ptr != word.data() + word.size()) {
+        std::fprintf(stderr, "usage: %s [samples of a rank]\n", words[0]);
+        return 2;
+      }
     }
-    run(static_cast<std::size_t>(samples));
+    run(samples);
   } catch (omnibal::gpu::error const& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     bool const is_missing =

@@ -109,7 +109,8 @@ struct barrier {
 
 struct warp {
   barrier together;
-  /// Values that the lanes show each other, and those of the next time, which a fast lane may begin before a slow one has read.
+  /// Values that the lanes show each other, and those of the next time, which a fast lane may begin
+  /// before a slow one has read.
   std::array<std::array<unsigned, lanes>, 2> values{};
 };
 

@@ -4,143 +4,28 @@
 /// A block of threads on the device that works in phases; `serial_block` is its twin.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/block_scan.cuh>
+#include <omnibal/cuda/detail/device_warp.cuh>
+#include <omnibal/cuda/detail/digit_sort.cuh>
 #include <omnibal/cuda/detail/integers.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 namespace omnibal::inline v0::gpu::detail {
-
-#if defined(__CUDA_ARCH__)
-
-/// The value of another lane, word by word; every lane of the warp takes part.
-template <class T, class Shuffle>
-[[nodiscard]] __device__ T shuffle_words(T const& value, Shuffle const& shuffle) {
-  constexpr unsigned words = (sizeof(T) + 3) / 4;
-  unsigned copy[words] = {};
-  __builtin_memcpy(copy, &value, sizeof(T));
-  for (unsigned k = 0; k != words; ++k) copy[k] = shuffle(copy[k]);
-  T result;
-  __builtin_memcpy(&result, copy, sizeof(T));
-  return result;
-}
-
-/// Of the lane `distance` above this one.
-template <class T>
-[[nodiscard]] __device__ T shuffle_down(T const& value, unsigned distance) {
-  return shuffle_words(value, [=](unsigned word) { return __shfl_down_sync(~0u, word, distance); });
-}
-
-/// Of the lane `distance` below this one.
-template <class T>
-[[nodiscard]] __device__ T shuffle_up(T const& value, unsigned distance) {
-  return shuffle_words(value, [=](unsigned word) { return __shfl_up_sync(~0u, word, distance); });
-}
-
-/// Of one lane, for all.
-template <class T>
-[[nodiscard]] __device__ T shuffle_from(T const& value, unsigned lane) {
-  return shuffle_words(value, [=](unsigned word) { return __shfl_sync(~0u, word, lane); });
-}
-
-/// Bit k: what lane k says.
-[[nodiscard]] __device__ inline unsigned ballot(bool says) { return __ballot_sync(~0u, says); }
-
-/// In lane 0: `op` over the values of the first `count` lanes, `count > 0`.
-template <class T, class Op>
-[[nodiscard]] __device__ T reduce_warp(T value, unsigned count, Op const& op) {
-  unsigned const lane = threadIdx.x % 32;
-  for (unsigned distance = 16; distance != 0; distance /= 2) {
-    T const other = shuffle_down(value, distance);
-    if (lane + distance < count) value = op(value, other);
-  }
-  return value;
-}
-
-/// In each lane: `op` over the lanes up to this one.
-template <class T, class Op>
-[[nodiscard]] __device__ T scan_warp(T value, Op const& op) {
-  unsigned const lane = threadIdx.x % 32;
-  for (unsigned distance = 1; distance != 32; distance *= 2) {
-    T const other = shuffle_up(value, distance);
-    if (lane >= distance) value = op(other, value);
-  }
-  return value;
-}
-
-#endif
-
-/// The 32 threads of one warp; `serial_warp` is the twin.
-class device_warp {
- public:
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr unsigned threads() { return 32; }
-
-  template <class F>
-  OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
-#if defined(__CUDA_ARCH__)
-    for (std::size_t i = threadIdx.x % 32; i < n; i += 32) f(i);
-    __syncwarp();
-#endif
-  }
-
-  template <class F, class Op, class T>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
-                                             [[maybe_unused]] F const& f,
-                                             [[maybe_unused]] Op const& op, T init) {
-#if defined(__CUDA_ARCH__)
-    if (n == 0) {
-      __syncwarp();
-      return init;
-    }
-    unsigned const active = n < 32 ? static_cast<unsigned>(n) : 32;
-    unsigned const lane = threadIdx.x % 32;
-    // What idle lanes hold is never looked at.
-    T value = init;
-    if (lane < active) {
-      value = f(std::size_t{lane});
-      for (std::size_t i = std::size_t{lane} + 32; i < n; i += 32) value = op(value, f(i));
-    }
-    value = shuffle_from(reduce_warp(value, active, op), 0);
-    __syncwarp();
-    return op(init, value);
-#else
-    return init;
-#endif
-  }
-
-  template <class F>
-  OMNIBAL_HOST_DEVICE void once([[maybe_unused]] F const& f) {
-#if defined(__CUDA_ARCH__)
-    if (threadIdx.x % 32 == 0) f();
-    __syncwarp();
-#endif
-  }
-};
 
 /// `Threads` threads with their dynamic shared memory, of which the first `reserved_bytes` are the
 /// block's own. Host code may name the members, only device code may call them. What they take and
 /// give is said in `serial_block`.
 template <int Threads>
 class device_block {
-  static constexpr unsigned warps = Threads / 32;
   /// Values that pass from warp to warp, at most 32 bytes for each.
-  static constexpr std::size_t exchange_bytes = 32 * warps;
-  /// A sort by digits counts them for each warp.
-  static constexpr unsigned digit_bits = warps <= 16 ? 6 : 5;
-  static constexpr unsigned digits = 1u << digit_bits;
-  /// Counters from a warp to the next, which lie in other banks.
-  static constexpr unsigned digit_stride = warps <= 16 ? digits + 2 : digits;
-  /// Keys of a thread that such a sort takes at most, and of all.
-  static constexpr unsigned sorted_of_thread = 16;
-  static constexpr unsigned sorted_keys = sorted_of_thread * Threads;
+  static constexpr std::size_t exchange_bytes = std::size_t{Threads};
 
  public:
   static constexpr std::size_t alignment = 16;
-  static constexpr std::size_t reserved_bytes =
-      exchange_bytes +
-      (warps * digit_stride * sizeof(std::uint16_t) + alignment - 1) / alignment * alignment;
+  static constexpr std::size_t reserved_bytes = exchange_bytes + digit_sort<Threads>::counter_bytes;
 
   OMNIBAL_HOST_DEVICE explicit device_block(unsigned char* shared)
       : exchange_(shared), free_(shared + reserved_bytes) {}
@@ -244,7 +129,7 @@ class device_block {
     for (std::size_t first = 0; first < n; first += Threads) {
       std::size_t const i = first + threadIdx.x;
       T const value = i < n ? f(i) : T{};
-      tile_scan<T> const tile = scan_tile(value, plus, T{});
+      tile_scan<T> const tile = scan_tile<Threads>(exchange_, value, plus, T{});
       if (i < n) out[i] = plus(sum, static_cast<T>(tile.up_to - value));
       sum = plus(sum, tile.all);
     }
@@ -261,7 +146,8 @@ class device_block {
 #if defined(__CUDA_ARCH__)
     for (std::size_t first = 0; first < n; first += Threads) {
       std::size_t const i = first + threadIdx.x;
-      tile_scan<T> const tile = scan_tile(i < n ? data[i] : neutral, op, neutral);
+      tile_scan<T> const tile =
+          scan_tile<Threads>(exchange_, i < n ? data[i] : neutral, op, neutral);
       if (i < n) data[i] = op(carry, tile.up_to);
       carry = op(carry, tile.all);
     }
@@ -306,8 +192,7 @@ class device_block {
 #endif
   }
 
-  /// By digits from the lowest on, of which the keys differ in one at least. Only the numbers move;
-  /// a warp ranks the digits of 32 keys at a time, by ballots.
+  /// By digits from the lowest on, of which the keys differ in one at least. Only the numbers move.
   template <class Key>
   OMNIBAL_HOST_DEVICE void sort_numbered([[maybe_unused]] Key* keys,
                                          [[maybe_unused]] std::uint32_t* numbers,
@@ -323,143 +208,22 @@ class device_block {
         },
         [](Key left, Key right) { return static_cast<Key>(left | right); }, Key{0});
     if (differing == 0) return;
+    digit_sort<Threads> const sort{exchange_,
+                                   reinterpret_cast<std::uint16_t*>(exchange_ + exchange_bytes)};
     auto const count = static_cast<unsigned>(n);
     unsigned const low = bit_length(differing & (Key{0} - differing)) - 1;
     unsigned const high = bit_length(differing);
+    constexpr unsigned digit_bits = digit_sort<Threads>::digit_bits;
     unsigned const passes = (high - low + digit_bits - 1) / digit_bits;
     unsigned const width = (high - low + passes - 1) / passes;
     for (unsigned bit = low; bit < high; bit += width) {
-      sort_digit(keys, numbers, count, bit, (1u << width) - 1);
+      sort.sort_digit(keys, numbers, count, bit, (1u << width) - 1);
     }
-    permute(keys, numbers, count);
+    sort.permute(keys, numbers, count);
 #endif
   }
 
  private:
-  /// `op` over the threads up to this one, and over all.
-  template <class T>
-  struct tile_scan {
-    T up_to;
-    T all;
-  };
-
-#if defined(__CUDA_ARCH__)
-  /// Scans one value of each thread, and ends with a barrier.
-  template <class T, class Op>
-  [[nodiscard]] __device__ tile_scan<T> scan_tile(T const& value, Op const& op, T const& neutral) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32);
-    unsigned const warp = threadIdx.x / 32;
-    unsigned const lane = threadIdx.x % 32;
-    T* const of_warps = reinterpret_cast<T*>(exchange_);
-    T const up_to = scan_warp(value, op);
-    if (lane == 31) of_warps[warp] = up_to;
-    __syncthreads();
-    T const warps_up_to = scan_warp(lane < warps ? of_warps[lane] : neutral, op);
-    T const before = shuffle_from(warps_up_to, warp == 0 ? 0 : warp - 1);
-    T const all = shuffle_from(warps_up_to, warps - 1);
-    __syncthreads();
-    return {warp == 0 ? up_to : op(before, up_to), all};
-  }
-
-  /// `f(j)` for what a thread sorts, written out, so that arrays of as many are registers.
-  template <class F>
-  __device__ static void for_rows(F const& f) {
-    [&]<unsigned... J>(std::integer_sequence<unsigned, J...>) { (f(J), ...); }
-    (std::make_integer_sequence<unsigned, sorted_of_thread>{});
-  }
-
-  /// Sorts the numbers of keys by one digit of these, stably. Beside its number a word gets its digit
-  /// and how many of its warp come before.
-  template <class Key>
-  __device__ void sort_digit(Key const* keys, std::uint32_t* words, unsigned n, unsigned bit,
-                             unsigned mask) {
-    constexpr unsigned number_bits = 14;
-    static_assert(sorted_keys <= 1u << number_bits);
-    constexpr unsigned rank_bit = number_bits + digit_bits;
-    unsigned const warp = threadIdx.x / 32;
-    unsigned const lane = threadIdx.x % 32;
-    auto* const counters = reinterpret_cast<std::uint16_t*>(exchange_ + exchange_bytes);
-    std::uint16_t* const own = counters + warp * digit_stride;
-    unsigned const rows = (n + Threads - 1) / Threads;
-    unsigned const begin = warp * rows * 32 + lane;
-
-    for (unsigned digit = lane; digit < digits; digit += 32) own[digit] = 0;
-    __syncwarp();
-    for (unsigned i = begin; i - begin != rows * 32; i += 32) {
-      unsigned const number = i < n ? words[i] : 0;
-      // Behind the last key all digits are largest: what is there stays there.
-      unsigned const digit = i < n ? static_cast<unsigned>(keys[number] >> bit) & mask : digits - 1;
-      unsigned equal = ~0u;
-      for (unsigned k = 0; k != digit_bits; ++k) {
-        bool const is_set = (digit & 1u << k) != 0;
-        unsigned const others = ballot(is_set);
-        equal &= others ^ (is_set ? 0u : ~0u);
-      }
-      unsigned const before = own[digit];
-      unsigned const below = count_bits(equal & ((1u << lane) - 1));
-      __syncwarp();
-      if (below == 0) own[digit] = static_cast<std::uint16_t>(before + count_bits(equal));
-      __syncwarp();
-      if (i < n) words[i] = number | digit << number_bits | (before + below) << rank_bit;
-    }
-
-    std::uint32_t moved[sorted_of_thread];
-    for_rows([&](unsigned j) {
-      unsigned const i = begin + 32 * j;
-      moved[j] = j < rows && i < n ? words[i] : 0;
-    });
-    __syncthreads();
-    count_digits_before(counters);
-    for_rows([&](unsigned j) {
-      if (j >= rows || begin + 32 * j >= n) return;
-      unsigned const digit = moved[j] >> number_bits & (digits - 1);
-      words[own[digit] + (moved[j] >> rank_bit)] = moved[j] & ((1u << number_bits) - 1);
-    });
-    __syncthreads();
-  }
-
-  /// Makes of the counters of digits how many keys come before: those with a lower digit, and those
-  /// with the same one in the warps before.
-  __device__ void count_digits_before(std::uint16_t* counters) {
-    constexpr unsigned of_thread = digits / 32;
-    unsigned counts[of_thread];
-    unsigned sum = 0;
-    for (unsigned k = 0; k != of_thread; ++k) {
-      counts[k] = *counter_at(counters, of_thread * threadIdx.x + k);
-      sum += counts[k];
-    }
-    unsigned before = scan_tile(
-                          sum, [](unsigned left, unsigned right) { return left + right; }, 0u)
-                          .up_to -
-                      sum;
-    for (unsigned k = 0; k != of_thread; ++k) {
-      *counter_at(counters, of_thread * threadIdx.x + k) = static_cast<std::uint16_t>(before);
-      before += counts[k];
-    }
-    __syncthreads();
-  }
-  /// All counters of a digit, then those of the next.
-  [[nodiscard]] __device__ static std::uint16_t* counter_at(std::uint16_t* counters, unsigned k) {
-    return counters + k % warps * digit_stride + k / warps;
-  }
-
-  /// Brings the keys into the order of the numbers.
-  template <class Key>
-  __device__ static void permute(Key* keys, std::uint32_t const* numbers, unsigned n) {
-    Key moved[sorted_of_thread];
-    for_rows([&](unsigned j) {
-      unsigned const i = threadIdx.x + j * Threads;
-      moved[j] = i < n ? keys[numbers[i]] : Key{0};
-    });
-    __syncthreads();
-    for_rows([&](unsigned j) {
-      unsigned const i = threadIdx.x + j * Threads;
-      if (i < n) keys[i] = moved[j];
-    });
-    __syncthreads();
-  }
-#endif
-
   template <class Key, class Value>
   OMNIBAL_HOST_DEVICE static void order_pair(Key* keys, Value* values, std::size_t i,
                                              std::size_t j) {
