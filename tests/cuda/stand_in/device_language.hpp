@@ -5,6 +5,7 @@
 // launch.hpp runs on threads of a block as a device does.
 
 // Headers that must not see __CUDA_ARCH__.
+#include "../support/device_atomics.hpp"
 #include "launch.hpp"
 
 #include <algorithm>
@@ -55,18 +56,6 @@
 namespace stand_in {
 
 inline unsigned lane() { return position().thread % lanes; }
-
-template <class T>
-T change(T* word, std::type_identity_t<T> value, bool wants_larger) {
-  T before = __atomic_load_n(word, __ATOMIC_RELAXED);
-  while (wants_larger ? before < value : value < before) {
-    if (__atomic_compare_exchange_n(word, &before, value, true, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      break;
-    }
-  }
-  return before;
-}
 
 struct one_dimension {
   unsigned x;
@@ -121,23 +110,6 @@ inline unsigned __ballot_sync(unsigned, int says) {
 }
 inline void __syncwarp() { stand_in::wait_for_warp(); }
 inline void __syncthreads() { stand_in::wait_for_block(); }
-
-template <class T>
-T atomicAdd(T* word, std::type_identity_t<T> value) {
-  return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
-}
-template <class T>
-T atomicOr(T* word, std::type_identity_t<T> value) {
-  return __atomic_fetch_or(word, value, __ATOMIC_RELAXED);
-}
-template <class T>
-T atomicMin(T* word, std::type_identity_t<T> value) {
-  return stand_in::change<T>(word, value, false);
-}
-template <class T>
-T atomicMax(T* word, std::type_identity_t<T> value) {
-  return stand_in::change<T>(word, value, true);
-}
 
 namespace cooperative_groups {
 

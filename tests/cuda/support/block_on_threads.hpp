@@ -4,6 +4,8 @@
 // shuffles and atomics as the device has them; and its grid, whose blocks run at once. Included
 // after all headers of the standard library and before those of omnibal/cuda.
 
+#include "device_atomics.hpp"
+
 #include <array>
 #include <barrier>
 #include <cstddef>
@@ -11,7 +13,6 @@
 #include <cstring>
 #include <memory>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
 namespace stand_in {
@@ -57,38 +58,6 @@ inline void warp_barrier() { own_warp->together.arrive_and_wait(); }
 
 inline void barrier() { block_barrier->arrive_and_wait(); }
 
-template <class T>
-T add(T* word, std::type_identity_t<T> value) {
-  return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
-}
-
-template <class T>
-T bits_or(T* word, std::type_identity_t<T> value) {
-  return __atomic_fetch_or(word, value, __ATOMIC_RELAXED);
-}
-
-template <class T>
-T change(T* word, std::type_identity_t<T> value, bool wants_larger) {
-  T before = __atomic_load_n(word, __ATOMIC_RELAXED);
-  while (wants_larger ? before < value : value < before) {
-    if (__atomic_compare_exchange_n(word, &before, value, true, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED)) {
-      break;
-    }
-  }
-  return before;
-}
-
-template <class T>
-T least(T* word, std::type_identity_t<T> value) {
-  return change<T>(word, value, false);
-}
-
-template <class T>
-T largest(T* word, std::type_identity_t<T> value) {
-  return change<T>(word, value, true);
-}
-
 }  // namespace stand_in
 
 namespace cooperative_groups {
@@ -107,10 +76,6 @@ inline grid_group this_grid() { return {}; }
 #define gridDim stand_in::grid_size
 #define __syncthreads stand_in::barrier
 #define __syncwarp stand_in::warp_barrier
-#define atomicAdd stand_in::add
-#define atomicOr stand_in::bits_or
-#define atomicMin stand_in::least
-#define atomicMax stand_in::largest
 // Other files of the program have functions of these names for one thread.
 #define atomic_add atomic_add_on_threads
 #define atomic_min atomic_min_on_threads

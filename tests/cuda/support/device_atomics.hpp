@@ -1,0 +1,38 @@
+#pragma once
+
+// The atomic functions of device code, for threads of the host: no other access is put in order.
+
+#include <type_traits>
+
+namespace stand_in {
+
+template <class T>
+T change(T* word, std::type_identity_t<T> value, bool wants_larger) {
+  T before = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (wants_larger ? before < value : value < before) {
+    if (__atomic_compare_exchange_n(word, &before, value, true, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)) {
+      break;
+    }
+  }
+  return before;
+}
+
+}  // namespace stand_in
+
+template <class T>
+T atomicAdd(T* word, std::type_identity_t<T> value) {
+  return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicOr(T* word, std::type_identity_t<T> value) {
+  return __atomic_fetch_or(word, value, __ATOMIC_RELAXED);
+}
+template <class T>
+T atomicMin(T* word, std::type_identity_t<T> value) {
+  return stand_in::change<T>(word, value, false);
+}
+template <class T>
+T atomicMax(T* word, std::type_identity_t<T> value) {
+  return stand_in::change<T>(word, value, true);
+}
