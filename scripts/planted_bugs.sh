@@ -36,7 +36,7 @@ passes() {
     cat "$log"
     stop "the program test_$1 does not compile"
   fi
-  timeout 300 "$build/tests/test_$1" --abort >"$log" 2>&1
+  OMNIBAL_TEST_INSTANCES=20000 timeout 300 "$build/tests/test_$1" --abort >"$log" 2>&1
 }
 
 bugs=()
