@@ -6,9 +6,7 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf.cuh>
 #include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/minimax.cuh>
 #include <omnibal/cuda/packing_span.hpp>
-#include <omnibal/cuda/partition_span.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
@@ -79,14 +77,6 @@ static_assert(!packs<device_span<resources<3>>, resources<2>, usual_keep>);
 static_assert(!packs<device_span<resources<2>>, resources<2>, keeps_strings>);
 static_assert(!packs<resources<2>, resources<2>, usual_keep>);
 
-template <class Costs>
-inline constexpr bool cuts =
-    std::invocable<gpu::minimax_fn const&, gpu::execution<>, Costs, std::size_t,
-                   omnibal::minimax_options, gpu::partition_span>;
-static_assert(cuts<device_span<std::int64_t const>> && cuts<gpu::device_array<std::uint16_t>>);
-static_assert(!cuts<device_span<double>> && !cuts<device_span<bool>> &&
-              !cuts<device_span<resources<1>>>);
-
 void check_isf() {
   auto const exec = gpu::on(nullptr);
   auto const demands = of_size<resources<2>>(5);
@@ -132,39 +122,10 @@ void check_isf() {
   });
 }
 
-void check_minimax() {
-  auto const exec = gpu::on(nullptr);
-  auto const costs = of_size<std::int32_t>(5);
-  using std::invalid_argument;
-  auto const cut = [&](std::size_t stages, std::size_t room) {
-    gpu::minimax(exec, costs, stages, {}, {of_size<std::uint32_t>(room)});
-  };
-  expect_error<invalid_argument>({"gpu::minimax", "stages is 0"}, [&] { cut(0, 1); });
-  expect_error<invalid_argument>({"gpu::minimax", "5 layers", "6 stages"}, [&] { cut(6, 7); });
-  expect_error<invalid_argument>({"gpu::minimax", "boundaries", "3", "4"}, [&] { cut(3, 3); });
-  expect_error<std::length_error>({"gpu::minimax", "layers", "4294967296"}, [&] {
-    gpu::minimax(exec, of_size<std::int32_t>(std::size_t{1} << 32), 3, {},
-                 {of_size<std::uint32_t>(4)});
-  });
-  expect_error<invalid_argument>({"gpu::minimax", "stages is 0"},
-                                 [] { static_cast<void>(gpu::minimax.scratch_bytes(5, 0)); });
-
-  for (std::size_t const stages : {3u, 5000u}) {
-    omnibal::minimax_options const options{.empty = omnibal::empty_stages::allowed};
-    std::size_t const bytes = gpu::minimax.scratch_bytes(5, stages, options);
-    gpu::given_scratch scratch({nullptr, bytes - 1});
-    expect_error<std::length_error>({"given_scratch", std::to_string(bytes)}, [&] {
-      gpu::minimax(gpu::on(nullptr, scratch), costs, stages, options,
-                   {of_size<std::uint32_t>(stages + 1)});
-    });
-  }
-}
-
 }  // namespace
 
 int main() {
   check_isf();
-  check_minimax();
   std::printf("%d failed\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -7,17 +7,14 @@
 #include "support/threaded_backend.hpp"
 
 #include <omnibal/cuda/detail/run_isf.hpp>
-#include <omnibal/cuda/detail/run_minimax.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
-#include <omnibal/partition/minimax.hpp>
 #include <omnibal/rng/feistel.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <vector>
 
 #include <catch.hpp>
@@ -25,7 +22,6 @@
 namespace {
 
 namespace detail = omnibal::gpu::detail;
-using detail::minimax_search;
 using stand_in::threaded_backend;
 
 }  // namespace
@@ -57,23 +53,5 @@ TEST_CASE("isf has no races in a block") {
         {.rounds = 2}, keep, shuffle, out);
     offsets.resize(groups + 1);
     CHECK(omnibal::grouping(offsets, items) == expected.groups);
-  }
-}
-
-TEST_CASE("minimax has no races in a block") {
-  test::random_amounts random(2);
-  std::vector<std::int8_t> costs(4200);
-  for (auto& cost : costs) cost = static_cast<std::int8_t>(random.between(0, 100));
-  for (auto const& plan : {detail::minimax_plan{minimax_search::by_chain, 3},
-                           detail::minimax_plan{minimax_search::by_stages, 3}}) {
-    std::size_t const stages = plan.search == minimax_search::by_chain ? 300 : 9;
-    auto const expected = omnibal::minimax(costs, stages);
-    std::vector<std::uint32_t> boundaries(stages + 1);
-    std::int64_t bottleneck = 0;
-    threaded_backend backend;
-    detail::run_minimax(backend, costs.data(), costs.size(), stages, 1,
-                        {boundaries.data(), &bottleneck, nullptr}, plan);
-    CHECK(bottleneck == expected.bottleneck);
-    CHECK(boundaries == expected.boundaries);
   }
 }
