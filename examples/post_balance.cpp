@@ -68,7 +68,7 @@ batch_measures measure_batch(post_balance_options const& options, std::size_t ra
 /// that of the plans that know nodes.
 template <class Balance>
 double report_step(post_balance_options const& options, batch_measures const& batch,
-                   Balance const& balance, omnibal::orchestration_workspace& workspace,
+                   Balance const& balance, omnibal::make_orchestration_workspace& workspace,
                    phase_report& report) {
   auto const encoders = batch.of_encoders();
   auto const blind =
@@ -82,7 +82,7 @@ double report_step(post_balance_options const& options, batch_measures const& ba
   double const begin = processor_seconds();
   make();
   double const seconds = processor_seconds() - begin;
-  report.add(batch, blind, workspace.plans());
+  report.add(batch, blind, workspace.result());
   return seconds;
 }
 
@@ -95,7 +95,7 @@ void simulate(post_balance_options const& options) {
   modality_costs const costs;
   phase_report report(options.ranks_per_node);
   planning_time planning;
-  omnibal::orchestration_workspace workspace;
+  omnibal::make_orchestration_workspace workspace;
   with_balancer(options.rule, [&](auto const& balance) {
     for (std::size_t step = 0; step != options.steps; ++step) {
       auto const batch = measure_batch(options, options.ranks, step, costs);
@@ -162,7 +162,7 @@ class trainer {
     planning_.collective_seconds += seconds_of([&] {
       omnibal::orchestrate(comm_, samples, language, encoders, options, balance_, workspace_);
     });
-    return workspace_.plans();
+    return workspace_.result();
   }
 
   /// One rank alone can make everybody's plans, since they depend on the measures only.
@@ -170,7 +170,7 @@ class trainer {
     auto const batch =
         measure_batch(options_, static_cast<std::size_t>(comm_.size()), step, costs_);
     planning_.seconds += report_step(options_, batch, balance_, simulation_, report_);
-    if (simulation_.plans().digest() != digest) {
+    if (simulation_.result().digest() != digest) {
       throw std::runtime_error("step " + std::to_string(step) + ": the simulated plans differ");
     }
   }
@@ -182,7 +182,7 @@ class trainer {
   modality_costs costs_;
   toy_model model_;
   omnibal::orchestrate_workspace<modality_count> workspace_;
-  omnibal::orchestration_workspace simulation_;
+  omnibal::make_orchestration_workspace simulation_;
   phase_report report_;
   planning_time planning_;
 };

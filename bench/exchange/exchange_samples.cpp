@@ -127,7 +127,7 @@ void exchange_samples(benchmark::State& state) {
       local.push(std::vector<std::byte>(row, std::byte{1}));
     }
     return [&comm, &plan, local = std::move(local), out = omnibal::ragged<std::byte>(),
-            workspace = omnibal::exchange_workspace()]() mutable {
+            workspace = omnibal::exchange_samples_workspace()]() mutable {
       omnibal::exchange_samples(comm, plan, local, out, workspace);
     };
   });
@@ -147,7 +147,7 @@ void exchange_blocks(benchmark::State& state) {
   auto const plan = swapping_plan(samples);
   compare_with_copies(state, samples * Bytes, [&](thread_communicator& comm) {
     return [&comm, &plan, local = std::vector<block>(samples), out = std::vector<block>(),
-            workspace = omnibal::exchange_workspace()]() mutable {
+            workspace = omnibal::exchange_samples_workspace()]() mutable {
       omnibal::exchange_samples(comm, plan, local, out, workspace);
     };
   });

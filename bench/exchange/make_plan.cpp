@@ -110,7 +110,7 @@ void plan_batches(benchmark::State& state, MakeBatch const& make_batch,
   batches_in_turn batches(bench::size_of(state), make_batch);
   auto const ranks = static_cast<std::size_t>(state.range(1));
   auto const offsets = even_offsets(bench::size_of(state), ranks);
-  omnibal::plan_workspace<1> workspace;
+  omnibal::make_plan_workspace<1> workspace;
   auto const plan = [&](batch const& one) -> omnibal::exchange_plan const& {
     return omnibal::make_plan(offsets, one.costs, one.bytes, options, balance, workspace);
   };

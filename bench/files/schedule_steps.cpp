@@ -23,8 +23,7 @@ constexpr std::size_t ranks = 8;
 
 [[nodiscard]] omnibal::resources<2> tuned_capacity(std::vector<bench::sample> const& samples) {
   return omnibal::tune_capacity(samples, bench::images_and_tokens, 4.0,
-                                omnibal::best_fit_decreasing, omnibal::published_rule<>{},
-                                {.granularity = {1, 16}})
+                                omnibal::best_fit_decreasing, {.granularity = {1, 16}})
       .best.capacity;
 }
 

@@ -168,7 +168,7 @@ bool run(mpi::communicator& comm, bool is_quick) {
     }
     std::vector<block> out;
     omnibal::ragged<std::byte> out_rows;
-    omnibal::exchange_workspace workspace;
+    omnibal::exchange_samples_workspace workspace;
     auto const bytes_of = [&](std::vector<std::uint64_t> counts) {
       for (std::uint64_t& count : counts) count *= row_bytes;
       return counts;

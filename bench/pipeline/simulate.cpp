@@ -60,7 +60,7 @@ void compare_with_table(benchmark::State& state, Schedule const& schedule,
   }
   std::size_t const operations =
       virtual_stages * schedule.micro_batches * (Schedule::splits_backward ? 3 : 2);
-  omnibal::simulation_workspace<> workspace;
+  omnibal::simulate_workspace<> workspace;
   bench::compare(
       state, table_of_maxima(virtual_stages, schedule.micro_batches),
       [&] { return omnibal::simulate(schedule, times, 3, bytes, options, workspace).makespan; },

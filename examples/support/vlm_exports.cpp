@@ -40,8 +40,8 @@ std::uint32_t tower_layers(omnibal::vision_language_model const& model) {
 
 /// The best plan with a stage that begins with the language model, whichever it is.
 plan_type plan_with_border(planned_scenario const& planned, std::uint32_t border) {
-  auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches, planned.cost,
-                                           planned.machine.device);
+  auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches,
+                                           planned.machine.device, planned.cost);
   plan_type best;
   best.status = omnibal::plan_status::infeasible;
   for (std::uint32_t stage = 1; stage < planned.machine.stages; ++stage) {

@@ -111,9 +111,8 @@ planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario
   auto const balanced = [&](vlm_samples const& from) {
     return packed_batches(from, assumed, seed);
   };
-  result.plan = omnibal::plan_training(result.samples, result.machine,
-                                       {.micro_batches = assumed.micro_batches}, first, balanced,
-                                       result.cost);
+  result.plan = omnibal::plan_training(result.samples, result.machine, first, balanced, result.cost,
+                                       {.micro_batches = assumed.micro_batches});
   return result;
 }
 

@@ -290,7 +290,7 @@ TEST_CASE("keep_home with a workspace gives the same and allocates once") {
     omnibal::keep_home_options const options{.tolerance = tolerance};
     auto const count =
         test::allocations_of([&] { (void)keep_home(home, costs, bytes, options, workspace); });
-    CHECK(workspace.parts() == keep_home(home, costs, bytes, options));
+    CHECK(workspace.result() == keep_home(home, costs, bytes, options));
     return count;
   };
   // The first calls grow the memory, as the fallback on lpt and the exchanges take some too.
@@ -328,11 +328,11 @@ TEST_CASE("a workspace forgets the sizes of the call before") {
     for (std::uint32_t i = 0; i != 100; ++i) items[i] = i;
     return items;
   }());
-  (void)keep_home(all_on_one, many, many, {}, workspace);
+  (void)keep_home(all_on_one, many, many, workspace);
   std::vector<int> const few{5, 5};
   grouping const home({0, 2, 2}, {0, 1});
-  CHECK(keep_home(home, few, few, {}, workspace) == keep_home(home, few, few));
-  CHECK(keep_home(grouping{}, std::vector<int>{}, std::vector<int>{}, {}, workspace) == grouping{});
+  CHECK(keep_home(home, few, few, workspace) == keep_home(home, few, few));
+  CHECK(keep_home(grouping{}, std::vector<int>{}, std::vector<int>{}, workspace) == grouping{});
 }
 
 TEST_CASE("keep_home takes no ranks, no samples, zeros and fewer samples than ranks") {

@@ -56,17 +56,18 @@ TEST_CASE("a training loop allocates nothing once it has seen the largest step")
   auto const floating = [](std::int64_t sample) { return 0.5 * static_cast<double>(sample); };
   omnibal::gather_lengths_workspace<1> lengths;
   omnibal::plan_exchange_workspace<1> planner;
-  omnibal::exchange_workspace mover;
+  omnibal::exchange_samples_workspace mover;
   omnibal::exchange_plan inverse;
   std::vector<std::int64_t> mine;
   std::vector<std::int64_t> again;
   omnibal::ragged<float> my_payloads;
   auto const step = [&] {
-    omnibal::gather_lengths(comm, samples, std::identity{}, {}, lengths);
+    omnibal::gather_lengths(comm, samples, lengths);
+    omnibal::gather_lengths(comm, samples, std::identity{}, lengths);
     omnibal::gather_lengths(comm, samples, std::identity{}, {.most_samples = 200}, lengths);
-    omnibal::plan_exchange(comm, samples, floating, bytes, {}, omnibal::keep_home, planner);
-    auto const& plan = omnibal::plan_exchange(comm, samples, bytes, bytes, {.tolerance = 0.001},
-                                              omnibal::keep_home, planner);
+    omnibal::plan_exchange(comm, samples, floating, bytes, planner);
+    auto const& plan =
+        omnibal::plan_exchange(comm, samples, bytes, bytes, {.tolerance = 0.001}, planner);
     plan.inverse_into(inverse);
     omnibal::exchange_samples(comm, plan, samples, mine, mover);
     omnibal::exchange_samples(comm, inverse, mine, again, mover);
@@ -74,8 +75,8 @@ TEST_CASE("a training loop allocates nothing once it has seen the largest step")
   };
   step();
   CHECK(test::allocations_of(step) == 0);
-  CHECK(planner.plan().sample_count() == 400);
-  CHECK(lengths.lengths().values().size() == 400);
+  CHECK(planner.result().sample_count() == 400);
+  CHECK(lengths.result().values().size() == 400);
 }
 
 TEST_CASE("the phases of a training loop allocate nothing once they have seen the largest step") {
@@ -98,15 +99,15 @@ TEST_CASE("the phases of a training loop allocate nothing once they have seen th
   omnibal::orchestrate_workspace<2> workspace;
   std::uint64_t digest = 0;
   auto const step = [&] {
-    digest = omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2},
-                                  omnibal::keep_home, workspace)
-                 .digest();
+    digest =
+        omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2}, workspace)
+            .digest();
   };
   step();
   CHECK(test::allocations_of(step) == 0);
   CHECK(digest ==
         omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2}).digest());
-  CHECK(workspace.plans().encoders[1].inputs.sample_count() != 0);
+  CHECK(workspace.result().encoders[1].inputs.sample_count() != 0);
   // Fewer samples take no more memory.
   samples.resize(100);
   CHECK(test::allocations_of(step) == 0);
@@ -117,12 +118,12 @@ TEST_CASE("a simulation allocates nothing once it has seen the largest batch") {
   for (std::uint32_t r = 0; r <= 100; ++r) offsets.push_back(20 * r);
   std::uint32_t turn = 0;
   auto const cost = [&](std::uint32_t i) { return (i * 7919 + turn * 31) % 1000; };
-  omnibal::plan_workspace<1> workspace;
+  omnibal::make_plan_workspace<1> workspace;
   std::int64_t moved = 0;
   auto const step = [&] {
-    moved += omnibal::make_plan(offsets, cost, cost, {.ranks_per_node = 8, .tolerance = 0.02},
-                                omnibal::keep_home, workspace)
-                 .moved_bytes();
+    moved +=
+        omnibal::make_plan(offsets, cost, cost, {.ranks_per_node = 8, .tolerance = 0.02}, workspace)
+            .moved_bytes();
   };
   for (; turn != 5; ++turn) step();
   CHECK(test::allocations_of(step) == 0);

@@ -85,8 +85,7 @@ void print_tuned(std::size_t count) {
   options.first_samples = 100;
   test::fnv1a hash;
   for (auto const& set : test::all_sets<R>(count, count)) {
-    auto const result =
-        omnibal::tune_capacity(set.samples, std::identity{}, 3.5, pack, {}, options);
+    auto const result = omnibal::tune_capacity(set.samples, std::identity{}, 3.5, pack, options);
     hash.add(result.packings);
     for (auto const& judged : result.finalists) {
       hash.add(digest_of(judged.capacity.amounts));

@@ -101,7 +101,7 @@ TEST_CASE("split_long loses no token") {
         split_options const options{policy, sizes, random.between(1, capacity)};
         INFO("capacity " << capacity << ", multiple " << options.multiple);
         auto const check = [&](auto const&... pack) {
-          auto const result = split_long(samples, std::identity{}, capacity, options, pack...);
+          auto const result = split_long(samples, std::identity{}, capacity, pack..., options);
           CHECK(fault(result, samples, capacity, options) == "");
         };
         check();
@@ -129,8 +129,8 @@ TEST_CASE("split_long makes even or full pieces that start at multiples") {
 }
 
 TEST_CASE("split_long puts long samples into groups of their own behind the others") {
-  auto const result = split_long(lengths{9, 2, 30, 3, 0}, std::identity{}, 5,
-                                 {.policy = long_samples::own_group}, omnibal::next_fit);
+  auto const result = split_long(lengths{9, 2, 30, 3, 0}, std::identity{}, 5, omnibal::next_fit,
+                                 {.policy = long_samples::own_group});
   std::vector<text_piece> const pieces{
       {1, 0, 0, 2}, {3, 0, 0, 3}, {4, 0, 0, 0}, {0, 0, 0, 9}, {2, 0, 0, 30}};
   CHECK(result.pieces == pieces);
@@ -141,8 +141,8 @@ TEST_CASE("split_long puts long samples into groups of their own behind the othe
 }
 
 TEST_CASE("split_long lists rejected samples") {
-  auto const result = split_long(lengths{9, 2, 30, 3}, std::identity{}, 5,
-                                 {.policy = long_samples::reject}, omnibal::next_fit);
+  auto const result = split_long(lengths{9, 2, 30, 3}, std::identity{}, 5, omnibal::next_fit,
+                                 {.policy = long_samples::reject});
   CHECK(result.oversized == std::vector<std::uint32_t>{0, 2});
   CHECK(result.pieces.size() == 2);
   CHECK(result.first_long_group == result.groups.size());
@@ -166,7 +166,7 @@ TEST_CASE("split_long refuses bad arguments") {
   names(call(5, {.multiple = 6}), "options.multiple is 6");
   names([] { return split_long(lengths{1, -2}, std::identity{}, 5); }, "sample 1 is -2");
   auto const forgetful = [](auto const&, auto const&, auto const&) { return omnibal::packing{}; };
-  names([&] { return split_long(samples, std::identity{}, 5, {}, forgetful); },
+  names([&] { return split_long(samples, std::identity{}, 5, forgetful); },
         "the packer puts 0 of 4 pieces into groups");
   lengths const endless{std::numeric_limits<std::int64_t>::max()};
   CHECK(test::error_text<std::length_error>([&] {

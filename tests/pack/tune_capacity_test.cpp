@@ -278,7 +278,7 @@ TEST_CASE("tune_capacity tries many capacities on few samples and few on all") {
   counting<omnibal::best_fit_decreasing_fn> const pack{{}, &calls};
   auto const tune = [&](omnibal::tune_options<2> const& options, double target = 4.0) {
     calls.clear();
-    return omnibal::tune_capacity(samples, std::identity{}, target, pack, {}, options);
+    return omnibal::tune_capacity(samples, std::identity{}, target, pack, options);
   };
   auto const result = tune({.granularity = {1, 16}, .first_samples = 1500, .finalists = 3});
   REQUIRE(calls.size() == 3);
@@ -342,8 +342,8 @@ TEST_CASE("tune_capacity fills the groups of equal samples") {
 TEST_CASE("tune_capacity gives a resource that no sample takes the least capacity") {
   auto samples = mixture(3000);
   for (auto& sample : samples) sample[0] = 0;
-  auto const result = omnibal::tune_capacity(samples, std::identity{}, 8.0, few_rounds,
-                                             omnibal::published_rule<>{}, {.granularity = {4, 16}});
+  auto const result =
+      omnibal::tune_capacity(samples, std::identity{}, 8.0, few_rounds, {.granularity = {4, 16}});
   CHECK(result.status == tune_status::ok);
   CHECK(result.best.capacity[0] == 4);
   CHECK(result.warnings.empty());
@@ -401,7 +401,7 @@ TEST_CASE("tune_capacity takes floating-point demands") {
   }
   for (double const granularity : {0.0, 1e-6}) {
     auto const result =
-        omnibal::tune_capacity(samples, std::identity{}, 4.0, omnibal::best_fit_decreasing, {},
+        omnibal::tune_capacity(samples, std::identity{}, 4.0, omnibal::best_fit_decreasing,
                                {.granularity = {1.0, granularity}});
     CHECK(result.status == tune_status::ok);
     CHECK(result.best.objective < 0.1);
@@ -450,7 +450,7 @@ TEST_CASE("tune_capacity never gives a hopeless capacity without a warning") {
   std::size_t warned = 0;
   for (double target = 1.0; target < 5.0; target += 0.125) {
     INFO(target);
-    auto const result = omnibal::tune_capacity(samples, std::identity{}, target, one_attempt, {},
+    auto const result = omnibal::tune_capacity(samples, std::identity{}, target, one_attempt,
                                                {.width = 0.25, .granularity = {1, 16}});
     bool const hopeless = result.best.capacity[0] < 10;
     REQUIRE(result.warnings.size() == (hopeless ? 1 : 0));
@@ -464,7 +464,7 @@ TEST_CASE("tune_capacity never gives a hopeless capacity without a warning") {
   CHECK(warned > 3);
 
   // With images in multiples of 4 the next capacity for two samples of 5 is 12.
-  auto const coarse = omnibal::tune_capacity(samples, std::identity{}, 1.5, one_attempt, {},
+  auto const coarse = omnibal::tune_capacity(samples, std::identity{}, 1.5, one_attempt,
                                              {.width = 0.25, .granularity = {4, 16}});
   REQUIRE(coarse.warnings.size() == 1);
   CHECK(coarse.warnings[0].enough == 12);
@@ -646,7 +646,7 @@ TEST_CASE("tune_capacity gives a golden result") {
     return hash.value();
   };
   auto const tune = [&](auto const& pack, std::size_t count) {
-    return digest(omnibal::tune_capacity(mixture(count), std::identity{}, 4.0, pack, {},
+    return digest(omnibal::tune_capacity(mixture(count), std::identity{}, 4.0, pack,
                                          {.granularity = {1, 16}}));
   };
   CHECK(tune(omnibal::next_fit, 3000) == 0x009a0b3f3e51c8db);

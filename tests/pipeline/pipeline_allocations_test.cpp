@@ -12,7 +12,7 @@
 TEST_CASE("simulate allocates nothing with a workspace that has been used") {
   constexpr omnibal::simulate_options recorded{.timeline = omnibal::timeline_policy::recorded};
   std::vector<omnibal::stage_time<>> const times(6, omnibal::stage_time{5, 7, 3});
-  omnibal::simulation_workspace<> workspace;
+  omnibal::simulate_workspace<> workspace;
   auto const run = [&](std::size_t micro_batches) {
     omnibal::simulate(omnibal::zb_h1{6, micro_batches}, times, 2, 10, recorded, workspace);
     omnibal::simulate(omnibal::one_f_one_b{6, micro_batches}, times, 2, 10, recorded, workspace);

@@ -79,14 +79,14 @@ TEST_CASE("simulate_training takes the slowest rank of each step and the true by
                                           .device = one_flop_a_nanosecond};
   // A micro-batch of size s takes 20 s forward and 60 s backward on stage 0, 100 s and 300 s on
   // stage 1, which waits 20 s for the first forward pass; stage 0 ends 60 s after it.
-  auto const one = omnibal::simulate_training(plan, one_step({2}, {1}), costs_of, machine);
+  auto const one = omnibal::simulate_training(plan, one_step({2}, {1}), machine, costs_of);
   CHECK(one.steps == 1);
   CHECK(one.nanoseconds == 2 * (20 + 100 + 300 + 60));
   CHECK(one.peak_bytes == std::vector<std::int64_t>{2 * 2 + 20 + 14 + 3, 2 * 4 + 20 + 28 + 4});
   CHECK(one.waiting_share == Approx(0.5));
 
   auto const both =
-      omnibal::simulate_training(plan, one_step({2, 3, 1}, {1, 2}), costs_of, machine);
+      omnibal::simulate_training(plan, one_step({2, 3, 1}, {1, 2}), machine, costs_of);
   // Rank 1: 60 for the first forward pass, 1200 and 400 on stage 1, then 60 backward on stage 0.
   CHECK(both.nanoseconds == 60 + 1200 + 400 + 60);
   // Stage 0 has both in flight, of 3 and of 1.
@@ -105,7 +105,7 @@ TEST_CASE("simulate_training counts the bytes between stages where links have a 
     return costs;
   };
   auto const time = [&] {
-    return omnibal::simulate_training(plan, one_step({2}, {1}), with_cuts, machine).nanoseconds;
+    return omnibal::simulate_training(plan, one_step({2}, {1}), machine, with_cuts).nanoseconds;
   };
   CHECK(time() == 2 * (20 + 100 + 300 + 60));
   // 14 bytes forward, 14 backward.
@@ -119,8 +119,8 @@ TEST_CASE("plan_training applies the levers one after the other") {
   omnibal::pipeline_machine const machine{
       .stages = 2, .memory_bytes = {2000}, .device = one_flop_a_nanosecond};
   batches_type const samples{6, 1, 2, 3};
-  auto const plan = omnibal::plan_training(samples, machine, {.micro_batches = 2}, first_data_of,
-                                           even_data_of, costs_of);
+  auto const plan = omnibal::plan_training(samples, machine, first_data_of, even_data_of, costs_of,
+                                           {.micro_batches = 2});
   auto const time = [&](training_lever lever) { return plan[lever].estimate.nanoseconds; };
   CHECK(time(training_lever::baseline) > time(training_lever::data));
   CHECK(time(training_lever::data) > time(training_lever::model));
@@ -132,9 +132,9 @@ TEST_CASE("plan_training applies the levers one after the other") {
   CHECK(plan.balanced_data.batches == batches_type(4, 3));
 
   auto const again = omnibal::simulate_training(plan[training_lever::memory].plan,
-                                                plan.balanced_data, costs_of, machine);
+                                                plan.balanced_data, machine, costs_of);
   CHECK(again == plan[training_lever::memory].estimate);
-  auto const layers = omnibal::shape_costs(plan.balanced_data.batches, costs_of, machine.device);
+  auto const layers = omnibal::shape_costs(plan.balanced_data.batches, machine.device, costs_of);
   CHECK(omnibal::plan_pipeline(layers, machine, {.micro_batches = 2}) ==
         plan[training_lever::memory].plan);
 }
@@ -144,9 +144,8 @@ TEST_CASE("plan_training keeps every step within the memory") {
     CAPTURE(memory);
     omnibal::pipeline_machine const machine{
         .stages = 2, .memory_bytes = {memory}, .device = one_flop_a_nanosecond};
-    auto const plan =
-        omnibal::plan_training(batches_type{6, 1, 2, 3}, machine, {.micro_batches = 2},
-                               first_data_of, first_data_of, costs_of);
+    auto const plan = omnibal::plan_training(batches_type{6, 1, 2, 3}, machine, first_data_of,
+                                             first_data_of, costs_of, {.micro_batches = 2});
     for (auto const lever : {training_lever::model, training_lever::memory}) {
       if (plan[lever].plan.status != plan_status::ok) {
         CHECK(plan[lever].plan.missing_bytes > 0);
@@ -162,9 +161,9 @@ TEST_CASE("simulate_training of equal micro-batches is near the step time of the
   omnibal::pipeline_machine const machine{
       .stages = 2, .memory_bytes = {100'000}, .device = one_flop_a_nanosecond};
   auto const data = one_step(batches_type(32, 5), {32});
-  auto const layers = omnibal::shape_costs(data.batches, costs_of, machine.device);
+  auto const layers = omnibal::shape_costs(data.batches, machine.device, costs_of);
   auto const plan = omnibal::plan_pipeline(layers, machine, {.micro_batches = 32});
-  auto const estimate = omnibal::simulate_training(plan, data, costs_of, machine);
+  auto const estimate = omnibal::simulate_training(plan, data, machine, costs_of);
   CHECK(static_cast<double>(estimate.nanoseconds) ==
         Approx(static_cast<double>(plan.step_time)).epsilon(0.03));
 }
@@ -176,7 +175,7 @@ TEST_CASE("simulate_training refuses what does not belong together") {
   auto plan = recomputed_plan();
   auto const error = [&] {
     return test::error_text<std::invalid_argument>(
-        [&] { static_cast<void>(omnibal::simulate_training(plan, data, costs_of, machine)); });
+        [&] { static_cast<void>(omnibal::simulate_training(plan, data, machine, costs_of)); });
   };
   CHECK(error() == "no error");
   machine.stages = 3;
@@ -190,10 +189,10 @@ TEST_CASE("simulate_training refuses what does not belong together") {
   plan = recomputed_plan();
   auto missing = data;
   missing.batches.pop_back();
-  CHECK_THROWS_AS(omnibal::simulate_training(plan, missing, costs_of, machine),
+  CHECK_THROWS_AS(omnibal::simulate_training(plan, missing, machine, costs_of),
                   std::invalid_argument);
   auto const no_data = [](batches_type const&) { return one_step({}, {0}); };
-  CHECK_THROWS_AS(omnibal::plan_training(batches_type{1}, machine, {.micro_batches = 1}, no_data,
-                                         first_data_of, costs_of),
+  CHECK_THROWS_AS(omnibal::plan_training(batches_type{1}, machine, no_data, first_data_of, costs_of,
+                                         {.micro_batches = 1}),
                   std::invalid_argument);
 }

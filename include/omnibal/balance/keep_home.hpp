@@ -30,13 +30,13 @@ template <std::size_t R = 1>
 class keep_home_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] grouping const& parts() const { return parts_; }
+  [[nodiscard]] grouping const& result() const { return result_; }
 
  private:
   friend struct keep_home_fn;
 
   detail::home_keeper<R> keeper_;
-  grouping parts_;
+  grouping result_;
 };
 
 struct keep_home_fn {
@@ -76,7 +76,7 @@ struct keep_home_fn {
                                     keep_home_options const& options = {}) const {
     keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>> workspace;
     (*this)(home, cost, bytes, options, workspace);
-    return std::move(workspace.parts_);
+    return std::move(workspace.result_);
   }
 
   /// The same in memory that is kept, for a training loop. A call allocates only where it needs
@@ -97,8 +97,16 @@ struct keep_home_fn {
                                detail::amounts_by_index(name, "bytes", bytes, count),
                                keeper.state.bytes);
     keeper.run(name, home, options.tolerance, options.ranks_per_node);
-    keeper.write(workspace.parts_);
-    return workspace.parts_;
+    keeper.write(workspace.result_);
+    return workspace.result_;
+  }
+
+  /// The same with the options as they are.
+  template <index_measure Cost, detail::index_weight Bytes>
+  grouping const& operator()(
+      grouping_view home, Cost const& cost, Bytes const& bytes,
+      keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
+    return (*this)(home, cost, bytes, {}, workspace);
   }
 
  private:

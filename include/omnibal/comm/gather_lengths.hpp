@@ -42,7 +42,7 @@ template <std::size_t R = 1>
 class gather_lengths_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] ragged<lengths_of_sample<R>> const& lengths() const { return lengths_; }
+  [[nodiscard]] ragged<lengths_of_sample<R>> const& result() const { return result_; }
 
  private:
   friend struct gather_lengths_fn;
@@ -52,10 +52,16 @@ class gather_lengths_workspace {
   std::vector<std::byte> block_;
   detail::agreement<std::uint64_t> agreement_;
   detail::padded_gather gather_;
-  ragged<lengths_of_sample<R>> lengths_;
+  ragged<lengths_of_sample<R>> result_;
 };
 
 struct gather_lengths_fn {
+ private:
+  template <class Samples, class Length>
+  static constexpr std::size_t kinds =
+      detail::kinds_of<demand_result<Length, sample_reference<Samples>>>;
+
+ public:
   /// The lengths of the samples of all ranks, a row for each rank. `length` measures a sample: one
   /// integer, or resources where a sample has several lengths, such as tokens of images and of
   /// text. Ranks may have different numbers of samples, also none; the offsets of the result are
@@ -74,7 +80,7 @@ struct gather_lengths_fn {
                                 gather_lengths_options const& options = {}) const {
     gather_lengths_workspace<kinds<Samples, Length>> workspace;
     (*this)(comm, local, length, options, workspace);
-    return std::move(workspace.lengths_);
+    return std::move(workspace.result_);
   }
 
   /// The same in memory that is kept, for a training loop: once the workspace has seen the largest
@@ -82,11 +88,9 @@ struct gather_lengths_fn {
   template <communicator Comm, sample_range Samples, class Length>
     requires demand_function<Length, sample_reference<Samples>> &&
         integral_amount<demand_result<Length, sample_reference<Samples>>>
-  auto const& operator()(
-      Comm&& comm, Samples const& local, Length const& length,
-      gather_lengths_options const& options,
-      gather_lengths_workspace<detail::kinds_of<demand_result<Length, sample_reference<Samples>>>>&
-          workspace) const {
+  auto const& operator()(Comm&& comm, Samples const& local, Length const& length,
+                         gather_lengths_options const& options,
+                         gather_lengths_workspace<kinds<Samples, Length>>& workspace) const {
     auto const measured = [&] { measure(local, length, options, workspace.own_); };
     if (options.most_samples) {
       detail::check_index_count(name, "most_samples", *options.most_samples);
@@ -94,15 +98,29 @@ struct gather_lengths_fn {
     } else {
       gather_counts_first(comm, measured, workspace);
     }
-    return workspace.lengths_;
+    return workspace.result_;
+  }
+
+  /// The same with the options as they are.
+  template <communicator Comm, sample_range Samples, class Length>
+    requires demand_function<Length, sample_reference<Samples>> &&
+        integral_amount<demand_result<Length, sample_reference<Samples>>>
+  auto const& operator()(Comm&& comm, Samples const& local, Length const& length,
+                         gather_lengths_workspace<kinds<Samples, Length>>& workspace) const {
+    return (*this)(comm, local, length, {}, workspace);
+  }
+
+  /// The same where the samples are lengths.
+  template <communicator Comm, sample_range Samples>
+    requires demand_function<std::identity, sample_reference<Samples>> &&
+        integral_amount<demand_result<std::identity, sample_reference<Samples>>>
+  auto const& operator()(Comm&& comm, Samples const& local,
+                         gather_lengths_workspace<kinds<Samples, std::identity>>& workspace) const {
+    return (*this)(comm, local, std::identity{}, {}, workspace);
   }
 
  private:
   static constexpr std::string_view name = "gather_lengths";
-
-  template <class Samples, class Length>
-  static constexpr std::size_t kinds =
-      detail::kinds_of<demand_result<Length, sample_reference<Samples>>>;
 
   /// The lengths of the local samples.
   template <class Samples, class Length, class Result>
@@ -152,7 +170,7 @@ struct gather_lengths_fn {
     workspace.counts_.clear();
     for (auto const& report : reports) workspace.counts_.push_back(report.facts);
     workspace.gather_.run(comm, std::span<own_type const>(workspace.own_), workspace.counts_,
-                          workspace.lengths_);
+                          workspace.result_);
   }
 
   /// Each rank gives the number of its samples, or that it failed, and then their lengths.
@@ -188,9 +206,9 @@ struct gather_lengths_fn {
       if (header_of(rank) == failure) detail::throw_remote_failure(name, rank);
       workspace.counts_.push_back(header_of(rank));
     }
-    workspace.lengths_.shape(workspace.counts_);
+    workspace.result_.shape(workspace.counts_);
     for (std::size_t rank = 0; rank != ranks; ++rank) {
-      auto const row = std::as_writable_bytes(workspace.lengths_[rank]);
+      auto const row = std::as_writable_bytes(workspace.result_[rank]);
       auto const from = blocks.subspan(rank * block + sizeof(header), row.size());
       std::copy(from.begin(), from.end(), row.begin());
     }

@@ -22,13 +22,13 @@ namespace omnibal::inline v0 {
 class compose_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] exchange_plan const& plan() const { return plan_; }
+  [[nodiscard]] exchange_plan const& result() const { return result_; }
 
  private:
   friend struct compose_fn;
 
   detail::whole_costs<1> bytes_;
-  exchange_plan plan_;
+  exchange_plan result_;
 };
 
 struct compose_fn {
@@ -48,7 +48,7 @@ struct compose_fn {
                                          placement_options const& options = {}) const {
     compose_workspace workspace;
     (*this)(first, second, bytes, options, workspace);
-    return std::move(workspace.plan_);
+    return std::move(workspace.result_);
   }
 
   /// The same in memory that is kept, for a training loop: once the workspace has seen the largest
@@ -66,14 +66,21 @@ struct compose_fn {
     detail::whole_costs<1>& whole = workspace.bytes_;
     detail::measure_bytes_into(name, bytes, first.sample_count(), whole);
     auto const from = first.arrivals().items();
-    detail::plan_writer const writer{workspace.plan_};
+    detail::plan_writer const writer{workspace.result_};
     writer.start(first.home_offsets());
     for (std::size_t rank = 0; rank != second.ranks(); ++rank) {
       for (std::uint32_t const item : second.arrivals(rank)) writer.push(from[item]);
       writer.close();
     }
     writer.finish(options.ranks_per_node, [&](std::uint32_t sample) { return whole[sample][0]; });
-    return workspace.plan_;
+    return workspace.result_;
+  }
+
+  /// The same with the options as they are.
+  template <detail::index_bytes Bytes>
+  exchange_plan const& operator()(exchange_plan const& first, exchange_plan const& second,
+                                  Bytes const& bytes, compose_workspace& workspace) const {
+    return (*this)(first, second, bytes, {}, workspace);
   }
 
  private:

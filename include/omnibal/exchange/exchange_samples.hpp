@@ -71,7 +71,7 @@ concept sendable_samples = sample_range<Samples> &&
      (detail::sized_payload<detail::sample_value<Samples>> && detail::lasting_elements<Samples>));
 
 /// Memory of `exchange_samples`, to be kept from step to step.
-class exchange_workspace {
+class exchange_samples_workspace {
  private:
   friend struct exchange_samples_fn;
 
@@ -101,7 +101,7 @@ struct exchange_samples_fn {
   [[nodiscard]] auto operator()(Comm&& comm, exchange_plan const& plan,
                                 Samples const& local) const {
     using sample_type = detail::sample_value<Samples>;
-    exchange_workspace workspace;
+    exchange_samples_workspace workspace;
     if constexpr (detail::fixed_payload<sample_type>) {
       std::vector<sample_type> result;
       (*this)(comm, plan, local, result, workspace);
@@ -126,7 +126,7 @@ struct exchange_samples_fn {
   template <exchanging_communicator Comm, sendable_samples Samples, class Out>
     requires detail::result_of_samples<Out, Samples>
   void operator()(Comm&& comm, exchange_plan const& plan, Samples const& local, Out& out,
-                  exchange_workspace& workspace) const {
+                  exchange_samples_workspace& workspace) const {
     using sample_type = detail::sample_value<Samples>;
     auto const first = std::ranges::begin(local);
     auto const sample_at = [&](std::uint32_t i) -> decltype(auto) {

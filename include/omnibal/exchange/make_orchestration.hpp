@@ -80,22 +80,22 @@ struct orchestration {
 };
 
 /// Memory of `make_orchestration`, and its last result. To be kept from step to step.
-class orchestration_workspace {
+class make_orchestration_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] orchestration const& plans() const { return plans_; }
+  [[nodiscard]] orchestration const& result() const { return result_; }
 
  private:
   friend struct make_orchestration_fn;
 
-  plan_workspace<1> planner_;
+  make_plan_workspace<1> planner_;
   compose_workspace composer_;
   std::vector<std::uint32_t> first_piece_;
   std::vector<std::uint32_t> offsets_;
   std::vector<std::int64_t> travelling_;
   exchange_plan back_;
   exchange_plan with_samples_;
-  orchestration plans_;
+  orchestration result_;
 };
 
 struct make_orchestration_fn {
@@ -121,9 +121,9 @@ struct make_orchestration_fn {
                                          std::span<encoder_measures const> encoders,
                                          exchange_options const& options = {},
                                          Balance const& balance = keep_home) const {
-    orchestration_workspace workspace;
+    make_orchestration_workspace workspace;
     (*this)(home_offsets, language, encoders, options, balance, workspace);
-    return std::move(workspace.plans_);
+    return std::move(workspace.result_);
   }
 
   /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
@@ -132,8 +132,8 @@ struct make_orchestration_fn {
   orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
                                   std::span<encoder_measures const> encoders,
                                   exchange_options const& options, Balance const& balance,
-                                  orchestration_workspace& workspace) const {
-    orchestration& plans = workspace.plans_;
+                                  make_orchestration_workspace& workspace) const {
+    orchestration& plans = workspace.result_;
     for (encoder_measures const& encoder : encoders) check_sizes(encoder, language.costs.size());
     add_outputs(language, encoders, workspace.travelling_);
     plans.samples = make_plan(home_offsets, language.costs, workspace.travelling_, options, balance,
@@ -147,14 +147,31 @@ struct make_orchestration_fn {
     return plans;
   }
 
+  /// The same with `keep_home`.
+  template <offset_range Offsets>
+  orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
+                                  std::span<encoder_measures const> encoders,
+                                  exchange_options const& options,
+                                  make_orchestration_workspace& workspace) const {
+    return (*this)(home_offsets, language, encoders, options, keep_home, workspace);
+  }
+
+  /// The same with the options as they are.
+  template <offset_range Offsets>
+  orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
+                                  std::span<encoder_measures const> encoders,
+                                  make_orchestration_workspace& workspace) const {
+    return (*this)(home_offsets, language, encoders, {}, keep_home, workspace);
+  }
+
  private:
   static constexpr std::string_view name = "make_orchestration";
 
   template <class Balance>
   static void find_routes(encoder_measures const& encoder, exchange_options const& options,
-                          Balance const& balance, orchestration_workspace& workspace,
+                          Balance const& balance, make_orchestration_workspace& workspace,
                           encoder_routes& routes) {
-    exchange_plan const& samples = workspace.plans_.samples;
+    exchange_plan const& samples = workspace.result_.samples;
     count_pieces(encoder, workspace.first_piece_);
     workspace.offsets_.clear();
     for (std::uint32_t const offset : samples.home_offsets()) {
@@ -235,7 +252,8 @@ struct make_orchestration_fn {
   }
 
   /// The plan by which pieces would go where their samples go.
-  static void send_with_samples(exchange_plan const& samples, orchestration_workspace& workspace) {
+  static void send_with_samples(exchange_plan const& samples,
+                                make_orchestration_workspace& workspace) {
     std::vector<std::uint32_t> const& first_piece = workspace.first_piece_;
     detail::plan_writer const writer{workspace.with_samples_};
     writer.start(workspace.offsets_);

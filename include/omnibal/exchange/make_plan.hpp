@@ -56,10 +56,10 @@ concept plan_balancer = detail::home_balancer<Balance, detail::amounts_of<Cost>>
 /// Memory of `make_plan` for a cost of `R` kinds, and its last result. To be kept from step to
 /// step.
 template <std::size_t R = 1>
-class plan_workspace {
+class make_plan_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] exchange_plan const& plan() const { return plan_; }
+  [[nodiscard]] exchange_plan const& result() const { return result_; }
 
  private:
   friend struct make_plan_fn;
@@ -71,10 +71,15 @@ class plan_workspace {
   std::vector<std::uint32_t> part_of_;
   keep_home_workspace<R> keeper_;
   detail::rank_placer placer_;
-  exchange_plan plan_;
+  exchange_plan result_;
 };
 
 struct make_plan_fn {
+ private:
+  template <class Cost>
+  static constexpr std::size_t kinds = detail::kinds_of<detail::index_amount<Cost>>;
+
+ public:
   /// Which sample goes where so that the ranks have even loads. Rank r has the samples
   /// [home_offsets[r], home_offsets[r + 1]); ranks without samples are legal. `costs` and `bytes`
   /// are functors of the index of a sample, or ranges with an element for each; costs may be
@@ -97,19 +102,19 @@ struct make_plan_fn {
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, Cost const& costs,
                                          Bytes const& bytes, exchange_options const& options = {},
                                          Balance const& balance = keep_home) const {
-    plan_workspace<kinds<Cost>> workspace;
+    make_plan_workspace<kinds<Cost>> workspace;
     (*this)(home_offsets, costs, bytes, options, balance, workspace);
-    return std::move(workspace.plan_);
+    return std::move(workspace.result_);
   }
 
   /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
   /// where it needs more than all calls before it. The result lies in the workspace.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance>
-  exchange_plan const& operator()(
-      Offsets const& home_offsets, Cost const& costs, Bytes const& bytes,
-      exchange_options const& options, Balance const& balance,
-      plan_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
+  exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
+                                  Bytes const& bytes, exchange_options const& options,
+                                  Balance const& balance,
+                                  make_plan_workspace<kinds<Cost>>& workspace) const {
     detail::check_exchange_options(name, options);
     copy_offsets(home_offsets, workspace.offsets_);
     std::size_t const count = workspace.offsets_.back();
@@ -122,14 +127,27 @@ struct make_plan_fn {
     } else {
       place(make_parts(home, costs, options, balance, workspace.bytes_), home, options, workspace);
     }
-    return workspace.plan_;
+    return workspace.result_;
+  }
+
+  /// The same with `keep_home`.
+  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes>
+  exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
+                                  Bytes const& bytes, exchange_options const& options,
+                                  make_plan_workspace<kinds<Cost>>& workspace) const {
+    return (*this)(home_offsets, costs, bytes, options, keep_home, workspace);
+  }
+
+  /// The same with the options as they are.
+  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes>
+  exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
+                                  Bytes const& bytes,
+                                  make_plan_workspace<kinds<Cost>>& workspace) const {
+    return (*this)(home_offsets, costs, bytes, {}, keep_home, workspace);
   }
 
  private:
   static constexpr std::string_view name = "make_plan";
-
-  template <class Cost>
-  static constexpr std::size_t kinds = detail::kinds_of<detail::index_amount<Cost>>;
 
   [[nodiscard]] static keep_home_options keep_home_options_of(exchange_options const& options) {
     return {.tolerance = options.tolerance, .ranks_per_node = options.ranks_per_node};
@@ -199,7 +217,7 @@ struct make_plan_fn {
     auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
     workspace.placer_.run(workspace.home_of_, parts, bytes_of, options.ranks_per_node);
 
-    detail::plan_writer const writer{workspace.plan_};
+    detail::plan_writer const writer{workspace.result_};
     writer.start(workspace.offsets_);
     for (std::uint32_t const part : workspace.placer_.part_at()) {
       for (std::uint32_t const sample : parts[part]) writer.push(sample);

@@ -82,7 +82,7 @@ template <std::size_t Encoders>
 class orchestrate_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] orchestration const& plans() const { return planner_.plans(); }
+  [[nodiscard]] orchestration const& result() const { return planner_.result(); }
 
  private:
   friend struct orchestrate_fn;
@@ -107,7 +107,7 @@ class orchestrate_workspace {
   detail::agreement<local_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plans_;
   detail::padded_gather gather_;
-  orchestration_workspace planner_;
+  make_orchestration_workspace planner_;
 };
 
 struct orchestrate_fn {
@@ -167,7 +167,28 @@ struct orchestrate_fn {
     workspace.on_plans_.run({name, "plans"}, comm, [&](auto& report) {
       report.digest = arrange(reports, options, balance, workspace).digest();
     });
-    return workspace.plans();
+    return workspace.result();
+  }
+
+  /// The same with `keep_home`.
+  template <communicator Comm, sample_range Samples,
+            detail::language_of<sample_reference<Samples>> Language,
+            detail::encoder_of<sample_reference<Samples>>... Encoders>
+  orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
+                                  std::tuple<Encoders...> const& encoders,
+                                  exchange_options const& options,
+                                  orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
+    return (*this)(comm, local, language, encoders, options, keep_home, workspace);
+  }
+
+  /// The same with the options as they are.
+  template <communicator Comm, sample_range Samples,
+            detail::language_of<sample_reference<Samples>> Language,
+            detail::encoder_of<sample_reference<Samples>>... Encoders>
+  orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
+                                  std::tuple<Encoders...> const& encoders,
+                                  orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
+    return (*this)(comm, local, language, encoders, {}, keep_home, workspace);
   }
 
  private:

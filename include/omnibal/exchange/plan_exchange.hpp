@@ -49,7 +49,7 @@ template <std::size_t R = 1>
 class plan_exchange_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] exchange_plan const& plan() const { return planner_.plan(); }
+  [[nodiscard]] exchange_plan const& result() const { return planner_.result(); }
 
  private:
   friend struct plan_exchange_fn;
@@ -74,7 +74,7 @@ class plan_exchange_workspace {
   detail::agreement<local_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plan_;
   detail::padded_gather gather_;
-  plan_workspace<R> planner_;
+  make_plan_workspace<R> planner_;
 };
 
 struct plan_exchange_fn {
@@ -129,7 +129,24 @@ struct plan_exchange_fn {
                                 workspace.planner_)
                           .digest();
     });
-    return workspace.plan();
+    return workspace.result();
+  }
+
+  /// The same with `keep_home`.
+  template <communicator Comm, sample_range Samples, class Cost, class Bytes>
+  requires detail::sample_planner<keep_home_fn, Samples, Cost, Bytes> exchange_plan const&
+  operator()(Comm&& comm, Samples const& local, Cost const& cost, Bytes const& bytes,
+             exchange_options const& options,
+             plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
+    return (*this)(comm, local, cost, bytes, options, keep_home, workspace);
+  }
+
+  /// The same with the options as they are.
+  template <communicator Comm, sample_range Samples, class Cost, class Bytes>
+  requires detail::sample_planner<keep_home_fn, Samples, Cost, Bytes> exchange_plan const&
+  operator()(Comm&& comm, Samples const& local, Cost const& cost, Bytes const& bytes,
+             plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
+    return (*this)(comm, local, cost, bytes, {}, keep_home, workspace);
   }
 
  private:

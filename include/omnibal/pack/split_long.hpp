@@ -93,7 +93,7 @@ struct split_long_fn {
       packer<Packer, std::span<text_piece const>, std::int64_t text_piece::*,
              std::int64_t> [[nodiscard]] split_packing
       operator()(Samples const& samples, Length const& length, std::int64_t capacity,
-                 split_options const& options, Packer const& pack) const {
+                 Packer const& pack, split_options const& options = {}) const {
     check_arguments(std::ranges::size(samples), capacity, options);
     split_packing result;
     std::vector<text_piece> own;
@@ -138,7 +138,7 @@ struct split_long_fn {
   [[nodiscard]] split_packing operator()(Samples const& samples, Length const& length,
                                          std::int64_t capacity,
                                          split_options const& options = {}) const {
-    return (*this)(samples, length, capacity, options, best_fit_decreasing);
+    return (*this)(samples, length, capacity, best_fit_decreasing, options);
   }
 
  private:

@@ -84,11 +84,11 @@ struct tune_capacity_fn {
   /// not finite and a packer that loses samples; `std::length_error` above 2^32 - 1 samples.
   /// Sources: Yao et al., OmniBal, ICML 2025; Karnin, Koren, Somekh, "Almost optimal exploration in
   /// multi-armed bandits", ICML 2013 (successive halving).
-  template <sample_range Samples, class Demand, class Packer, class Objective = published_rule<>>
+  template <sample_range Samples, class Demand, class Packer, class Objective>
     requires detail::tunable<Samples, Demand, Packer, Objective>
   [[nodiscard]] auto operator()(
       Samples const& samples, Demand const& demand, double target, Packer const& pack,
-      Objective const& objective = {},
+      Objective const& objective,
       detail::tune_options_of<Samples, Demand> const& options = {}) const {
     constexpr std::size_t kinds = detail::demand_kinds_of<Samples, Demand>;
     using amount_type = detail::demand_weight_of<Samples, Demand>;
@@ -108,6 +108,15 @@ struct tune_capacity_fn {
     result.warnings = detail::warnings_of(result.best.capacity, profiles, demands.size(),
                                           options.common_share, options.granularity);
     return result;
+  }
+
+  /// The same with `published_rule` for 8 ranks.
+  template <sample_range Samples, class Demand, class Packer>
+    requires detail::tunable<Samples, Demand, Packer, published_rule<>>
+  [[nodiscard]] auto operator()(
+      Samples const& samples, Demand const& demand, double target, Packer const& pack,
+      detail::tune_options_of<Samples, Demand> const& options = {}) const {
+    return (*this)(samples, demand, target, pack, published_rule<>{}, options);
   }
 
  private:

@@ -53,11 +53,18 @@ using simulated_time =
     detail::working_weight<typename detail::time_type_of<detail::value_of<Times>>::type,
                            typename detail::time_type_of<detail::value_of<Transfers>>::type>;
 
-/// Memory of `simulate`, and its result, to be used again.
+/// Memory of `simulate`, and its last result. To be kept from step to step.
 template <weight T = std::int64_t>
-struct simulation_workspace {
-  simulation<T> result;
-  detail::run_memory<T> memory;
+class simulate_workspace {
+ public:
+  /// The result of the last call.
+  [[nodiscard]] simulation<T> const& result() const { return result_; }
+
+ private:
+  friend struct simulate_fn;
+
+  simulation<T> result_;
+  detail::run_memory<T> memory_;
 };
 
 struct simulate_fn {
@@ -79,12 +86,12 @@ struct simulate_fn {
   simulation<simulated_time<Times, Transfers>> const& operator()(
       Schedule const& schedule, Times const& times, Transfers const& transfers, Bytes const& bytes,
       simulate_options const& options,
-      simulation_workspace<simulated_time<Times, Transfers>>& workspace) const {
+      simulate_workspace<simulated_time<Times, Transfers>>& workspace) const {
     using time_type = simulated_time<Times, Transfers>;
     check(schedule, times, transfers, bytes);
     detail::pipeline_run<time_type, Schedule, Times, Transfers, Bytes> run(
-        name, schedule, times, transfers, bytes, workspace.memory);
-    simulation<time_type>& result = workspace.result;
+        name, schedule, times, transfers, bytes, workspace.memory_);
+    simulation<time_type>& result = workspace.result_;
     if (options.timeline == timeline_policy::recorded) {
       result.timeline.resize(schedule.stages * run.operations_of_stage());
       run.run(result.timeline.data());
@@ -92,8 +99,17 @@ struct simulate_fn {
       result.timeline.clear();
       run.run(nullptr);
     }
-    summarise(workspace.memory.stages, result);
+    summarise(workspace.memory_.stages, result);
     return result;
+  }
+
+  /// The same with the options as they are.
+  template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
+            activation_bytes Bytes>
+  simulation<simulated_time<Times, Transfers>> const& operator()(
+      Schedule const& schedule, Times const& times, Transfers const& transfers, Bytes const& bytes,
+      simulate_workspace<simulated_time<Times, Transfers>>& workspace) const {
+    return (*this)(schedule, times, transfers, bytes, {}, workspace);
   }
 
   /// The same with a workspace of its own. Transfers take no time and activations no bytes unless
@@ -103,9 +119,9 @@ struct simulate_fn {
   [[nodiscard]] simulation<simulated_time<Times, Transfers>> operator()(
       Schedule const& schedule, Times const& times, Transfers const& transfers = {},
       Bytes const& bytes = {}, simulate_options const& options = {}) const {
-    simulation_workspace<simulated_time<Times, Transfers>> workspace;
+    simulate_workspace<simulated_time<Times, Transfers>> workspace;
     (*this)(schedule, times, transfers, bytes, options, workspace);
-    return std::move(workspace.result);
+    return std::move(workspace.result_);
   }
 
  private:

@@ -62,8 +62,8 @@ struct shape_costs_fn {
   /// portable. Errors: those of `combine_shapes` and `accelerator`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost>
   [[nodiscard]] std::vector<plan_layer<>> operator()(std::vector<MicroBatch> const& batches,
-                                                     Cost const& cost,
-                                                     accelerator const& device) const {
+                                                     accelerator const& device,
+                                                     Cost const& cost) const {
     std::vector<shape_layers<>> shapes;
     shapes.reserve(batches.size());
     for (auto const& batch : batches) {
@@ -113,8 +113,8 @@ struct plan_training_fn {
   /// the steps. Source: Yao et al., "OmniBal", ICML 2025.
   template <class Samples, class First, class Balanced, class Cost>
   [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
-                                plan_options const& options, First const& first,
-                                Balanced const& balanced, Cost const& cost) const {
+                                First const& first, Balanced const& balanced, Cost const& cost,
+                                plan_options const& options) const {
     training_plan<batch_of<First, Samples>> result{
         std::invoke(first, samples), std::invoke(balanced, samples), {}};
     auto const& before = result.first_data;
@@ -123,16 +123,16 @@ struct plan_training_fn {
     check_batches("balanced", after.batches.size());
     auto& levers = result.levers;
     levers[0].plan = plan_by_parameters(std::invoke(cost, before.batches[0]), machine.stages);
-    levers[0].estimate = simulate_training(levers[0].plan, before, cost, machine);
+    levers[0].estimate = simulate_training(levers[0].plan, before, machine, cost);
     levers[1].plan = levers[0].plan;
-    levers[1].estimate = simulate_training(levers[1].plan, after, cost, machine);
+    levers[1].estimate = simulate_training(levers[1].plan, after, machine, cost);
 
-    auto const layers = shape_costs(after.batches, cost, machine.device);
+    auto const layers = shape_costs(after.batches, machine.device, cost);
     levers[2].plan = plan_recomputed(layers, machine, options);
     levers[3].plan = plan_pipeline(layers, machine, options);
     for (std::size_t lever : {std::size_t{2}, std::size_t{3}}) {
       if (levers[lever].plan.status != plan_status::ok) continue;
-      levers[lever].estimate = simulate_training(levers[lever].plan, after, cost, machine);
+      levers[lever].estimate = simulate_training(levers[lever].plan, after, machine, cost);
     }
     return result;
   }

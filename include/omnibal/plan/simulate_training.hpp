@@ -69,8 +69,8 @@ struct simulate_training_fn {
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
                                              training_data<MicroBatch> const& data,
-                                             Cost const& cost,
-                                             pipeline_machine const& machine) const {
+                                             pipeline_machine const& machine,
+                                             Cost const& cost) const {
     std::size_t const stages = check_plan(plan, machine);
     std::vector<measured_stage> measured;
     measured.reserve(data.batches.size() * stages);
@@ -79,7 +79,7 @@ struct simulate_training_fn {
     }
     training_estimate result{.steps = data.schedule.size(),
                              .peak_bytes = std::vector<std::int64_t>(stages, 0)};
-    simulation_workspace<std::int64_t> workspace;
+    simulate_workspace<std::int64_t> workspace;
     double busy = 0;
     for (std::size_t step = 0; step != data.schedule.size(); ++step) {
       std::int64_t slowest = 0;
@@ -88,9 +88,9 @@ struct simulate_training_fn {
         if (batches.empty()) continue;
         check_batches(batches, data.batches.size());
         run(batches, measured, stages, workspace);
-        slowest = std::max(slowest, workspace.result.makespan);
-        for (std::int64_t const time : workspace.result.busy) busy += static_cast<double>(time);
-        raise_peaks(batches, measured, workspace.result.peak_bytes, result.peak_bytes);
+        slowest = std::max(slowest, workspace.result().makespan);
+        for (std::int64_t const time : workspace.result().busy) busy += static_cast<double>(time);
+        raise_peaks(batches, measured, workspace.result().peak_bytes, result.peak_bytes);
       }
       detail::checked_add(name, "the time of all steps", result.nanoseconds, slowest);
     }
@@ -173,7 +173,7 @@ struct simulate_training_fn {
 
   static void run(std::span<std::uint32_t const> batches,
                   std::vector<measured_stage> const& measured, std::size_t stages,
-                  simulation_workspace<std::int64_t>& workspace) {
+                  simulate_workspace<std::int64_t>& workspace) {
     auto const time = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].time;
     };
@@ -184,7 +184,7 @@ struct simulate_training_fn {
       return measured[batches[batch] * stages + stage].kept_bytes;
     };
     one_f_one_b const schedule{.stages = stages, .micro_batches = batches.size()};
-    simulate(schedule, time, transfer, bytes, {}, workspace);
+    simulate(schedule, time, transfer, bytes, workspace);
   }
 
   static void raise_peaks(std::span<std::uint32_t const> batches,
