@@ -15,7 +15,6 @@
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/part_span.hpp>
 #include <omnibal/cuda/refine.cuh>
-#include <omnibal/cuda/refine_rounds.cuh>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -148,16 +147,9 @@ void time_steps(test::comparison& results, bench::stopwatch& watch, std::size_t 
                                      "CUB's sort of all costs");
 
   std::size_t const deal_bytes = gpu::deal.scratch_bytes(of.steps(), parts);
-  std::size_t const rounds_bytes = gpu::refine_rounds.scratch_bytes(of.steps(), steps * parts);
   std::size_t const refine_bytes = gpu::refine.scratch_bytes(of.steps(), steps * parts);
-  time_balance(results, watch, of, "deal and refine_rounds" + at,
-               std::max(deal_bytes, rounds_bytes), sort, deal_and_refine, 1.005,
-               [&](auto const& exec) {
-                 gpu::deal(exec, of.steps(), parts, of.out());
-                 gpu::refine_rounds(exec, of.steps(), of.view(), {}, of.out());
-               });
   time_balance(results, watch, of, "deal and refine" + at, std::max(deal_bytes, refine_bytes), sort,
-               {}, 1.005, [&](auto const& exec) {
+               deal_and_refine, 1.005, [&](auto const& exec) {
                  gpu::deal(exec, of.steps(), parts, of.out());
                  gpu::refine(exec, of.steps(), of.view(), {}, of.out());
                });

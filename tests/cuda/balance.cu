@@ -15,7 +15,6 @@
 #include <omnibal/cuda/lpt.cuh>
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/refine.cuh>
-#include <omnibal/cuda/refine_rounds.cuh>
 
 #include <cstddef>
 #include <cstdint>
@@ -102,26 +101,20 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
   // A round passes over all samples of a step by one block.
   bool const is_long = steps.largest > 100'000;
   std::uint64_t const rounds = is_long ? 50 : 1000;
-  for (double const tolerance : {0.005, 0.0}) {
-    gpu::refine_rounds(exec, refined.steps(), dealt.view(),
-                       {.tolerance = tolerance, .rounds = rounds}, refined.out());
-    is_same(
-        refined,
-        [&](cost_list const& costs) {
-          return omnibal::refine_rounds(costs, deal(costs), std::identity{},
-                                        {.tolerance = tolerance, .rounds = rounds});
-        },
-        "refine_rounds");
+  for (auto const counts : {omnibal::part_counts::free, omnibal::part_counts::kept}) {
+    for (double const tolerance : {0.005, 0.0}) {
+      gpu::refine(exec, refined.steps(), dealt.view(),
+                  {.tolerance = tolerance, .counts = counts, .rounds = rounds}, refined.out());
+      is_same(
+          refined,
+          [&](cost_list const& costs) {
+            return omnibal::refine_rounds(
+                costs, deal(costs), std::identity{},
+                {.tolerance = tolerance, .counts = counts, .rounds = rounds});
+          },
+          "refine");
+    }
   }
-  omnibal::refine_options const sequence{.counts = omnibal::part_counts::kept,
-                                         .exchanges = is_long ? 50u : 300u};
-  gpu::refine(exec, refined.steps(), dealt.view(), sequence, refined.out());
-  is_same(
-      refined,
-      [&](cost_list const& costs) {
-        return omnibal::refine(costs, deal(costs), std::identity{}, sequence);
-      },
-      "refine");
 }
 
 void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
@@ -182,7 +175,7 @@ void check_many_steps(test::comparison& results, gpu::execution<> const& exec) {
   check_all(results, exec, steps, steps.costs.size(), 64, "many steps without a bound");
 }
 
-/// Captures deal, refine_rounds and lpt with scratch of the caller, and replays them with other
+/// Captures deal, refine and lpt with scratch of the caller, and replays them with other
 /// costs.
 void check_graph(test::comparison& results) {
   cudaStream_t stream = nullptr;
@@ -196,7 +189,7 @@ void check_graph(test::comparison& results) {
     device_steps const placed(exec, first, first.costs.size(), parts);
     std::size_t const bytes = gpu::deal.scratch_bytes(dealt.steps(), parts) +
                               gpu::lpt.scratch_bytes(placed.steps(), parts) +
-                              gpu::refine_rounds.scratch_bytes(refined.steps(), 20 * parts);
+                              gpu::refine.scratch_bytes(refined.steps(), 20 * parts);
     gpu::device_array<std::byte> const memory(exec, bytes);
     gpu::given_scratch scratch(memory.span());
     auto const given = gpu::on(stream, scratch);
@@ -206,7 +199,7 @@ void check_graph(test::comparison& results) {
     cudaGraphExec_t replay = nullptr;
     gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     gpu::deal(given, dealt.steps(), parts, dealt.out());
-    gpu::refine_rounds(given, refined.steps(), dealt.view(), {}, refined.out());
+    gpu::refine(given, refined.steps(), dealt.view(), {}, refined.out());
     gpu::lpt(given, placed.steps(), parts, {}, placed.out());
     gpu::check(cudaStreamEndCapture(stream, &graph));
     gpu::check(cudaGraphInstantiate(&replay, graph, 0));
@@ -232,7 +225,7 @@ void check_graph(test::comparison& results) {
       text = differs(refined, [&](cost_list const& costs) {
         return omnibal::refine_rounds(costs, deal(costs));
       });
-      results.expect(text.empty(), "refine_rounds " + in_graph + text);
+      results.expect(text.empty(), "refine " + in_graph + text);
       text = differs(placed, [&](cost_list const& costs) { return omnibal::lpt(costs, parts); });
       results.expect(text.empty(), "lpt " + in_graph + text);
     }

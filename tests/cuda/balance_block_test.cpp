@@ -106,16 +106,6 @@ void check_refined(step_costs const& steps, std::size_t parts, Start const& star
               return omnibal::refine_rounds(costs, start(costs, parts), std::identity{},
                                             {.tolerance = tolerance, .rounds = 10});
             }) == "");
-  CHECK(fault_of(
-            steps, parts,
-            [&](auto& backend, auto const& costs, auto const& out) {
-              detail::refine(backend, costs, groups, parts, tolerance,
-                             detail::search_in_turn{10, true}, out);
-            },
-            [&](cost_list const& costs) {
-              return omnibal::refine(costs, start(costs, parts), std::identity{},
-                                     {.tolerance = tolerance, .exchanges = 10});
-            }) == "");
 }
 
 }  // namespace

@@ -23,18 +23,16 @@ using omnibal::grouping;
 using omnibal::part_counts;
 using omnibal::gpu::fault;
 using omnibal::gpu::detail::search_in_rounds;
-using omnibal::gpu::detail::search_in_turn;
 using test::consecutive;
 using test::cost_list;
 using test::in_last_part;
 using test::start_of_all;
 using test::step_costs;
 
-template <class Search>
 struct serial_refine {
   omnibal::grouping_view groups;
   double tolerance;
-  Search search;
+  search_in_rounds search;
   template <class Backend>
   void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
                   omnibal::gpu::part_span const& out) const {
@@ -45,47 +43,33 @@ struct serial_refine {
 struct limits {
   double tolerance = 0.0;
   part_counts counts = part_counts::free;
-  std::uint64_t exchanges = 1'000'000;
+  std::uint64_t rounds = 1'000'000;
 };
 
-/// What differs between the device's algorithms on one thread and the host's.
+/// What differs between the device's algorithm on one thread and the host's.
 template <class Start>
 std::string fault_of(step_costs const& steps, std::size_t bound, std::size_t parts,
                      Start const& start, limits const& most, std::size_t launches = 0) {
   grouping const groups = start_of_all(steps, parts, start);
   bool const may_move = most.counts == part_counts::free;
   std::string fault_text;
-  auto const in_rounds = test::run_serially(
-      steps.view(bound), parts,
-      serial_refine<search_in_rounds>{groups, most.tolerance, {most.exchanges, may_move}},
+  auto const refined = test::run_serially(
+      steps.view(bound), parts, serial_refine{groups, most.tolerance, {most.rounds, may_move}},
       fault_text);
-  if (!fault_text.empty()) return "in rounds: " + fault_text;
-  if (launches != 0 && in_rounds.launches != launches) return "not so many launches";
-  auto differs = test::differs_from_host(in_rounds, steps, parts, [&](cost_list const& costs) {
+  if (!fault_text.empty()) return fault_text;
+  if (launches != 0 && refined.launches != launches) return "not so many launches";
+  return test::differs_from_host(refined, steps, parts, [&](cost_list const& costs) {
     return omnibal::refine_rounds(
         costs, start(costs, parts), std::identity{},
-        {.tolerance = most.tolerance, .counts = most.counts, .rounds = most.exchanges});
+        {.tolerance = most.tolerance, .counts = most.counts, .rounds = most.rounds});
   });
-  if (!differs.empty()) return "in rounds: " + differs;
-
-  auto const in_turn = test::run_serially(
-      steps.view(bound), parts,
-      serial_refine<search_in_turn>{groups, most.tolerance, {most.exchanges, may_move}},
-      fault_text);
-  if (!fault_text.empty()) return "in turn: " + fault_text;
-  differs = test::differs_from_host(in_turn, steps, parts, [&](cost_list const& costs) {
-    return omnibal::refine(
-        costs, start(costs, parts), std::identity{},
-        {.tolerance = most.tolerance, .counts = most.counts, .exchanges = most.exchanges});
-  });
-  return differs.empty() ? "" : "in turn: " + differs;
 }
 
 /// More samples than fit shared memory.
 constexpr std::size_t large = 9000;
 
 constexpr limits all_limits[] = {
-    {}, {.counts = part_counts::kept}, {.tolerance = 0.01}, {.exchanges = 3}, {.exchanges = 0}};
+    {}, {.counts = part_counts::kept}, {.tolerance = 0.01}, {.rounds = 3}, {.rounds = 0}};
 
 }  // namespace
 
@@ -96,7 +80,7 @@ TEST_CASE("refined parts of one step are those of the host") {
         step_costs const steps({shape.costs});
         for (limits const& most : all_limits) {
           INFO(shape.name << ", " << count << " samples, " << parts << " parts, tolerance "
-                          << most.tolerance << ", " << most.exchanges << " exchanges");
+                          << most.tolerance << ", " << most.rounds << " rounds");
           REQUIRE(fault_of(steps, steps.largest, parts, omnibal::deal, most, 1) == "");
           REQUIRE(fault_of(steps, steps.largest, parts, consecutive, most, 1) == "");
           REQUIRE(fault_of(steps, steps.largest, parts, in_last_part, most, 1) == "");
@@ -112,7 +96,7 @@ TEST_CASE("refined parts of a step that does not fit shared memory are those of 
       step_costs steps({shape.costs});
       steps.pad(large);
       INFO(shape.name << ", " << parts << " parts");
-      REQUIRE(fault_of(steps, large, parts, omnibal::deal, {.exchanges = 200}) == "");
+      REQUIRE(fault_of(steps, large, parts, omnibal::deal, {.rounds = 200}) == "");
     }
   }
 }
@@ -127,7 +111,7 @@ TEST_CASE("refined parts of many steps at once are those of each") {
   padded.pad(large);
   for (std::size_t const parts : {1u, 3u, 8u, 40u}) {
     INFO(parts << " parts");
-    limits const most{.tolerance = 0.001, .exchanges = 100};
+    limits const most{.tolerance = 0.001, .rounds = 100};
     CHECK(fault_of(steps, steps.largest, parts, omnibal::deal, most, 1) == "");
     CHECK(fault_of(padded, padded.largest, parts, omnibal::deal, most, 1) == "");
     CHECK(fault_of(padded, large, parts, omnibal::deal, most) == "");
@@ -142,9 +126,8 @@ TEST_CASE("parts can be refined in place") {
     if (bound == large) steps.pad(large);
     grouping const groups = start_of_all(steps, 8, omnibal::deal);
     std::string fault_text;
-    auto const apart =
-        test::run_serially(steps.view(bound), 8,
-                           serial_refine<search_in_rounds>{groups, 0.0, {100, true}}, fault_text);
+    auto const apart = test::run_serially(steps.view(bound), 8,
+                                          serial_refine{groups, 0.0, {100, true}}, fault_text);
     CHECK(fault_text == "");
 
     std::vector<std::uint32_t> offsets(groups.offsets().begin(), groups.offsets().end());
@@ -172,9 +155,8 @@ TEST_CASE("refining says what is wrong with the parts") {
       step_costs steps(lists);
       steps.pad(large);
       std::string fault_text;
-      auto const written =
-          test::run_serially(steps.view(in_block ? steps.largest : large), 2,
-                             serial_refine<search_in_rounds>{groups, 0.0, {100, true}}, fault_text);
+      auto const written = test::run_serially(steps.view(in_block ? steps.largest : large), 2,
+                                              serial_refine{groups, 0.0, {100, true}}, fault_text);
       return written.faults;
     };
     std::vector<cost_list> const lists{{1, 2, 3}, {4, 5}};

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Moves and swaps that even parts, on the device.
+/// Moves and swaps that even parts, many pairs of parts at a time, on the device.
 
 #include <omnibal/balance/detail/tolerance.hpp>
 #include <omnibal/balance/refine.hpp>
@@ -21,12 +21,25 @@
 
 namespace omnibal::inline v0::gpu {
 
+struct refine_options {
+  /// The search ends where the largest load exceeds a lower bound by at most this share of it.
+  double tolerance = 0.005;
+  /// With `kept` samples are only swapped, else moved too.
+  part_counts counts = part_counts::free;
+  /// The most rounds.
+  std::size_t rounds = 1'000'000;
+};
+
 struct refine_fn {
-  /// The parts of `omnibal::refine` for the costs of each step, bit for bit. The exchanges of a
-  /// step come one after the other, as on the host; only the search for each of them uses all
-  /// threads of the block. Where the result need not be that of `omnibal::refine`,
-  /// `gpu::refine_rounds` is several times as fast and as good; many steps at once are worth the
-  /// while with either.
+  /// Evens the loads of given parts in rounds, for the costs of each step: the most loaded part
+  /// exchanges with the least loaded one, the second most loaded with the second least loaded, and so
+  /// on as far as loads are above the limit, all at once; each pair makes the one move or swap after
+  /// which the larger load of the two is least. Where that does not help the most loaded part, it
+  /// alone exchanges with the part that helps it most. The largest load never rises. A step ends
+  /// within `options.tolerance` of a lower bound (the mean load, the largest cost, two of the
+  /// `parts + 1` largest), after `options.rounds`, or where no exchange with any part lowers the
+  /// largest load. A few rounds bring dealt parts within a percent. `omnibal::refine` on the host
+  /// makes other exchanges, one after the other.
   ///
   /// `parts` are groups on the device, as many for each step, as `gpu::deal` writes them: part p of
   /// step s is group s * parts + p, and has indices into all costs. They may be the arrays of
@@ -36,14 +49,14 @@ struct refine_fn {
   /// 60 for each part, 96 KiB in all) take one launch with a block for each; else all samples are
   /// sorted by radix sorts before and after, and the lists lie in device memory.
   ///
-  /// Complexity: the sorts; for each exchange a search for each sample of a part and a pass over
-  /// the samples of the step. Memory: none where it fits; else 32 bytes per sample and what the
-  /// sorts take, and above 1600 parts 60 for each part of each step. Determinism: portable.
-  /// Synchronises nothing. Errors: `std::invalid_argument` for numbers of groups that the steps do
-  /// not divide, arrays of `out` of another size and a tolerance that is negative or not finite;
-  /// `std::length_error` above 2^32 - 1 costs or groups; `gpu::error`. Faults on the device: those
-  /// of `gpu::deal`, and `unknown_index` for parts that name a sample twice, not at all, or of
-  /// another step.
+  /// Complexity: the sorts; for each round a ranking of the parts, a search for each sample of the
+  /// parts above the limit, and a pass over the samples of the step. Memory: none where it fits;
+  /// else 32 bytes per sample and what the sorts take, and above 1600 parts 60 for each part of
+  /// each step. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument` for
+  /// numbers of groups that the steps do not divide, arrays of `out` of another size and a
+  /// tolerance that is negative or not finite; `std::length_error` above 2^32 - 1 costs or groups;
+  /// `gpu::error`. Faults on the device: those of `gpu::deal`, and `unknown_index` for parts that
+  /// name a sample twice, not at all, or of another step.
   template <device_resource Resource>
   void operator()(execution<Resource> const& exec, cost_steps const& steps, device_groups parts,
                   refine_options const& options, part_span const& out) const {
@@ -78,12 +91,12 @@ struct refine_fn {
   template <class Backend>
   static void run(Backend& backend, cost_steps const& steps, grouping_view parts, std::size_t count,
                   refine_options const& options, part_span const& out) {
-    detail::search_in_turn const search{options.exchanges, options.counts == part_counts::free};
+    detail::search_in_rounds const search{options.rounds, options.counts == part_counts::free};
     detail::refine(backend, steps, parts, count, options.tolerance, search, out);
   }
 };
 
-/// Moves and swaps that even parts, on the device; see `refine_fn`.
+/// Moves and swaps that even parts, many pairs at a time, on the device; see `refine_fn`.
 inline constexpr refine_fn refine{};
 
 }  // namespace omnibal::inline v0::gpu

@@ -98,11 +98,11 @@ struct exchange_lists {
         parts, [&](std::size_t part) { return sizes[part]; }, offsets));
   }
 
-  /// The exchange after which the larger load of two parts is least, found by a block or a warp;
+  /// The exchange after which the larger load of two parts is least, found by a warp;
   /// `heavy` has the larger load. It leaves nothing where none makes that load smaller. Each sample
   /// that may leave looks for the two that are best for it, by the excess of the load.
-  template <class Group>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE sample_swap best_swap(Group& group, std::uint32_t heavy,
+  template <class Warp>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE sample_swap best_swap(Warp& warp, std::uint32_t heavy,
                                                           std::uint32_t light,
                                                           bool may_move) const {
     std::uint32_t const* const from = places + offsets[heavy];
@@ -112,7 +112,7 @@ struct exchange_lists {
     auto const other_load = static_cast<std::int64_t>(loads[light]);
     std::int64_t const half_excess = (load - other_load) / 2;
     sample_swap const none{loads[heavy], sample_swap::nothing, sample_swap::nothing};
-    return group.reduce(
+    return warp.reduce(
         sizes[heavy],
         [&](std::size_t i) {
           auto const leaves = static_cast<std::int64_t>(costs[from[i]]);

@@ -78,11 +78,10 @@ struct read_places {
 };
 
 /// Evens the parts of one step whose lists lie in device memory.
-template <class Search>
 struct refine_of_sorted {
   step_table table;
   part_writer out;
-  Search search;
+  search_in_rounds search;
   double tolerance;
   ordered_samples order;
   std::uint32_t* part_of;
@@ -126,12 +125,10 @@ struct refine_of_sorted {
   }
 };
 
-/// `gpu::refine` and `gpu::refine_rounds` on any backend.
-template <class Backend, class Search>
+/// `gpu::refine` on any backend.
+template <class Backend>
 void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std::size_t parts,
-            double tolerance, Search const& search, part_span const& out) {
-  using in_block = refine_in_block<Search>;
-  using of_sorted = refine_of_sorted<Search>;
+            double tolerance, search_in_rounds const& search, part_span const& out) {
   fault* const faults = out.faults.data();
   step_table const table(steps, faults);
   part_writer const writer(steps, parts, out);
@@ -139,11 +136,12 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
   exchange_lists lists{};
   refine_memory memory{};
-  std::size_t const bytes = arena_bytes(
-      [&](arena_meter& arena) { in_block::take(arena, steps.largest_step, parts, lists, memory); });
+  std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
+    refine_in_block::take(arena, steps.largest_step, parts, lists, memory);
+  });
   if (bytes <= most_shared_bytes) {
     backend.template for_each_block<refine_threads>(
-        steps.step_count, bytes, in_block{table, given, writer, search, tolerance});
+        steps.step_count, bytes, refine_in_block{table, given, writer, search, tolerance});
     return;
   }
   std::size_t const count = steps.costs.size();
@@ -158,14 +156,14 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
                    read_places{table, given, order.samples, next_places, part_of, places, keys});
   backend.sort_pairs(keys, places, count, 0, bits_up_to(steps.step_count * parts));
   std::size_t const of_parts =
-      arena_bytes([&](arena_meter& arena) { of_sorted::take(arena, parts, lists, memory); });
+      arena_bytes([&](arena_meter& arena) { refine_of_sorted::take(arena, parts, lists, memory); });
   bool const is_shared = of_parts <= most_shared_bytes;
   auto* const scratch =
       is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
   backend.template for_each_block<refine_threads>(
       steps.step_count, is_shared ? of_parts : 0,
-      of_sorted{table, writer, search, tolerance, order, part_of, places, next_places, scratch,
-                of_parts});
+      refine_of_sorted{table, writer, search, tolerance, order, part_of, places, next_places,
+                       scratch, of_parts});
   write_parts_of_places(backend, steps, table, writer, order.samples, part_of, keys);
 }
 

@@ -86,12 +86,11 @@ template <class Block>
 
 /// Evens the parts of one step in shared memory. The samples by place lie in the items of the
 /// result until they are needed.
-template <class Search>
 struct refine_in_block {
   step_table table;
   given_parts given;
   part_writer out;
-  Search search;
+  search_in_rounds search;
   double tolerance;
 
   template <class Arena>
