@@ -5,7 +5,6 @@
 
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_scan.cuh>
-#include <omnibal/cuda/detail/device_select.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/detail/grid_kernel.cuh>
 #include <omnibal/cuda/device_array.hpp>

@@ -27,8 +27,6 @@ template <class F, class T>
 struct device_scan;
 template <class F, class T>
 struct device_reduce;
-template <class F, class Keep, class T>
-struct device_select;
 template <class Key, class Value>
 struct device_sort;
 template <int Threads, class F>
@@ -44,10 +42,6 @@ struct grid_launch;
 /// The temporary memory of one step is used again by the next.
 class device_meter : public scratch_meter {
  public:
-  template <class T>
-  void exclusive_sum(T const* in, T* out, std::size_t n) {
-    exclusive_sum_of(n, element_of<T>{in}, out);
-  }
   template <class F, class T>
   void exclusive_sum_of(std::size_t n, F const& f, T* out) {
     if (n == 0) return;
@@ -68,10 +62,6 @@ class device_meter : public scratch_meter {
     });
   }
 
-  template <class T, class Op>
-  void reduce(T const* in, T* out, std::size_t n, Op const& op, T init) {
-    reduce_of(n, element_of<T>{in}, out, op, init);
-  }
   template <class F, class T, class Op>
   void reduce_of(std::size_t n, F const& f, T* out, Op const& op, T init) {
     need([&](std::size_t& bytes) {
@@ -91,32 +81,6 @@ class device_meter : public scratch_meter {
         },
         padded(n * sizeof(Key)) + padded(n * sizeof(Value)));
   }
-  template <class Key>
-  void sort_keys(Key* keys, std::size_t n, int begin_bit = 0,
-                 int end_bit = static_cast<int>(8 * sizeof(Key))) {
-    if (n == 0) return;
-    need(
-        [&](std::size_t& bytes) {
-          bool in_place = true;
-          return device_sort<Key, void>::keys(nullptr, bytes, step_size(n), keys, keys, begin_bit,
-                                              end_bit, nullptr, in_place);
-        },
-        padded(n * sizeof(Key)));
-  }
-
-  template <class T>
-  void select(T const* in, std::uint8_t const* flags, T* out, std::uint32_t* count, std::size_t n) {
-    select_of(n, element_of<T>{in}, element_of<std::uint8_t>{flags}, out, count);
-  }
-  template <class F, class Keep, class T>
-  void select_of(std::size_t n, F const& f, Keep const& keep, T* out, std::uint32_t* count) {
-    if (n == 0) return;
-    need([&](std::size_t& bytes) {
-      return device_select<F, Keep, T>::select(nullptr, bytes, step_size(n), f, keep, out, count,
-                                               nullptr);
-    });
-  }
-
   /// The temporary memory of the step that needs most.
   [[nodiscard]] std::size_t temporary_bytes() const { return temporary_bytes_; }
   /// Temporary memory and scratch.
@@ -175,10 +139,6 @@ class device_backend {
                                  scratch<unsigned char>(grid_exchange_bytes));
   }
 
-  template <class T>
-  void exclusive_sum(T const* in, T* out, std::size_t n) {
-    exclusive_sum_of(n, element_of<T>{in}, out);
-  }
   template <class F, class T>
   void exclusive_sum_of(std::size_t n, F const& f, T* out) {
     if (n == 0) return;
@@ -197,10 +157,6 @@ class device_backend {
     check(device_scan<F, T>::inclusive(temporary_, bytes, step_size(n), f, out, op, stream_));
   }
 
-  template <class T, class Op>
-  void reduce(T const* in, T* out, std::size_t n, Op const& op, T init) {
-    reduce_of(n, element_of<T>{in}, out, op, init);
-  }
   template <class F, class T, class Op>
   void reduce_of(std::size_t n, F const& f, T* out, Op const& op, T init) {
     std::size_t bytes = temporary_bytes_;
@@ -224,39 +180,6 @@ class device_backend {
     copy(keys, spare_keys, n);
     copy(values, spare_values, n);
   }
-  template <class Key>
-  void sort_keys(Key* keys, std::size_t n, int begin_bit = 0,
-                 int end_bit = static_cast<int>(8 * sizeof(Key))) {
-    if (n == 0) return;
-    std::size_t const buffers = device_meter::padded(n * sizeof(Key));
-    auto* const spare_keys = reinterpret_cast<Key*>(temporary_);
-    std::size_t bytes = temporary_bytes_ - buffers;
-    bool in_place = true;
-    check(device_sort<Key, void>::keys(temporary_ + buffers, bytes, step_size(n), keys, spare_keys,
-                                       begin_bit, end_bit, stream_, in_place));
-    if (!in_place) copy(keys, spare_keys, n);
-  }
-
-  template <class T>
-  void select(T const* in, std::uint8_t const* flags, T* out, std::uint32_t* count, std::size_t n) {
-    select_of(n, element_of<T>{in}, element_of<std::uint8_t>{flags}, out, count);
-  }
-  template <class F, class Keep, class T>
-  void select_of(std::size_t n, F const& f, Keep const& keep, T* out, std::uint32_t* count) {
-    if (n == 0) {
-      fill_zero(count, 1);
-      return;
-    }
-    std::size_t bytes = temporary_bytes_;
-    check(device_select<F, Keep, T>::select(temporary_, bytes, step_size(n), f, keep, out, count,
-                                            stream_));
-  }
-
-  template <class T>
-  void copy(T* to, T const* from, std::size_t n) {
-    if (n == 0) return;
-    check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
-  }
   template <class T>
   void fill_zero(T* to, std::size_t n) {
     if (n == 0) return;
@@ -264,6 +187,11 @@ class device_backend {
   }
 
  private:
+  template <class T>
+  void copy(T* to, T const* from, std::size_t n) {
+    check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyDeviceToDevice, stream_));
+  }
+
   cudaStream_t stream_;
   std::byte* temporary_;
   std::size_t temporary_bytes_;

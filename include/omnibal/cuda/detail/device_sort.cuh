@@ -28,17 +28,4 @@ struct device_sort {
   }
 };
 
-template <class Key>
-struct device_sort<Key, void> {
-  static cudaError_t keys(void* temporary, std::size_t& bytes, std::uint32_t n, Key* keys,
-                          Key* spare_keys, int begin_bit, int end_bit, cudaStream_t stream,
-                          bool& in_place) {
-    cub::DoubleBuffer<Key> key_buffers(keys, spare_keys);
-    cudaError_t const status = cub::DeviceRadixSort::SortKeys(temporary, bytes, key_buffers, n,
-                                                              begin_bit, end_bit, stream);
-    in_place = key_buffers.selector == 0;
-    return status;
-  }
-};
-
 }  // namespace omnibal::inline v0::gpu::detail

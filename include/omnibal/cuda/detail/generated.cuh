@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A functor of an index as a random-access iterator, the input of scans and selections.
+/// A functor of an index as a random-access iterator, the input of scans and reductions.
 
 #include <omnibal/config.hpp>
 

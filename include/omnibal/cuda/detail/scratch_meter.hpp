@@ -33,31 +33,18 @@ class scratch_meter {
     static_cast<void>(scratch<unsigned char>(grid_exchange_bytes));
   }
 
-  template <class T>
-  void exclusive_sum(T const*, T*, std::size_t) {}
   template <class F, class T>
   void exclusive_sum_of(std::size_t, F const&, T*) {}
   template <class T, class Op>
   void inclusive_scan(T const*, T*, std::size_t, Op const&) {}
   template <class F, class T, class Op>
   void inclusive_scan_of(std::size_t, F const&, T*, Op const&) {}
-  template <class T, class Op>
-  void reduce(T const*, T*, std::size_t, Op const&, T) {}
   template <class F, class T, class Op>
   void reduce_of(std::size_t, F const&, T*, Op const&, T) {}
 
   template <class Key, class Value>
   void sort_pairs(Key*, Value*, std::size_t, int = 0, int = static_cast<int>(8 * sizeof(Key))) {}
-  template <class Key>
-  void sort_keys(Key*, std::size_t, int = 0, int = static_cast<int>(8 * sizeof(Key))) {}
 
-  template <class T>
-  void select(T const*, std::uint8_t const*, T*, std::uint32_t*, std::size_t) {}
-  template <class F, class Keep, class T>
-  void select_of(std::size_t, F const&, Keep const&, T*, std::uint32_t*) {}
-
-  template <class T>
-  void copy(T*, T const*, std::size_t) {}
   template <class T>
   void fill_zero(T*, std::size_t) {}
 

@@ -76,11 +76,6 @@ class serial_backend {
     f(grid);
   }
 
-  /// `out[i]` is the sum of `in[0 .. i)`. `out` may equal `in`.
-  template <class T>
-  void exclusive_sum(T const* in, T* out, std::size_t n) {
-    exclusive_sum_of(n, element<T>{in}, out);
-  }
   /// `out[i]` is the sum of `f(0) .. f(i - 1)`; `f` may read `out[i]` for f(i) alone.
   template <class F, class T>
   void exclusive_sum_of(std::size_t n, F const f, T* out) {
@@ -113,12 +108,7 @@ class serial_backend {
     }
   }
 
-  /// `*out` is `op` over `init` and `in[0 .. n)`. `op` is associative and commutative.
-  template <class T, class Op>
-  void reduce(T const* in, T* out, std::size_t n, Op const op, T init) {
-    reduce_of(n, element<T>{in}, out, op, init);
-  }
-  /// `*out` is `op` over `init` and `f(0) .. f(n - 1)`.
+  /// `*out` is `op` over `init` and `f(0) .. f(n - 1)`. `op` is associative and commutative.
   template <class F, class T, class Op>
   void reduce_of(std::size_t n, F const f, T* out, Op const op, T init) {
     visit(n, order_, next_seed(), [&](std::size_t i) { init = op(init, f(i)); });
@@ -133,39 +123,6 @@ class serial_backend {
     std::vector<std::size_t> const order = sorted_order(keys, n, begin_bit, end_bit);
     apply(order, keys);
     apply(order, values);
-  }
-  /// The same without values.
-  template <class Key>
-  void sort_keys(Key* keys, std::size_t n, int begin_bit = 0,
-                 int end_bit = static_cast<int>(8 * sizeof(Key))) {
-    if (n == 0) return;
-    apply(sorted_order(keys, n, begin_bit, end_bit), keys);
-  }
-
-  /// The elements of `in` whose flag is not zero, in their order, to `out`; their number to
-  /// `*count`. `out` does not overlap `in`.
-  template <class T>
-  void select(T const* in, std::uint8_t const* flags, T* out, std::uint32_t* count, std::size_t n) {
-    select_of(n, element<T>{in}, element<std::uint8_t>{flags}, out, count);
-  }
-  /// `f(i)` for those `i < n` where `keep(i)`, in the order of i, to `out`; their number to
-  /// `*count`.
-  template <class F, class Keep, class T>
-  void select_of(std::size_t n, F const f, Keep const keep, T* out, std::uint32_t* count) {
-    ++launches_;
-    std::uint32_t selected = 0;
-    for (std::size_t i = 0; i != n; ++i) {
-      if (keep(i)) out[selected++] = f(i);
-    }
-    *count = selected;
-  }
-
-  /// Copies `n` elements between arrays that do not overlap.
-  template <class T>
-  void copy(T* to, T const* from, std::size_t n) {
-    if (n == 0) return;
-    ++launches_;
-    std::memcpy(to, from, n * sizeof(T));
   }
   /// Sets all bytes of `n` elements to zero.
   template <class T>

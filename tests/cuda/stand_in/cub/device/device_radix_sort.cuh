@@ -57,18 +57,6 @@ struct DeviceRadixSort {
     });
   }
 
-  template <class Key>
-  static cudaError_t SortKeys(void* temporary, std::size_t& bytes, DoubleBuffer<Key>& keys,
-                              std::uint32_t n, int begin_bit, int end_bit, cudaStream_t stream) {
-    bool const moves = is_odd(begin_bit, end_bit);
-    Key* const from = keys.Current();
-    Key* const spare = keys.Alternate();
-    if (temporary != nullptr && moves) keys.selector = 1 - keys.selector;
-    return stand_in::submit(temporary, bytes, n, stream, [=] {
-      place(from, spare, sorted_order(from, n, begin_bit, end_bit), moves);
-    });
-  }
-
  private:
   /// Whether passes of eight bits end in the other array.
   static bool is_odd(int begin_bit, int end_bit) { return (end_bit - begin_bit + 7) / 8 % 2 != 0; }
