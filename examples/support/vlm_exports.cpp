@@ -146,7 +146,7 @@ void write_plan_files(std::string const& name, planned_scenario const& planned,
   staged_files files;
   auto const path = [&](std::string const& suffix) { return directory / (name + suffix); };
   files.write(path(".trace.json"), [&](std::ostream& out) {
-    omnibal::write_trace(timeline, std::ostreambuf_iterator<char>(out), {.process = name});
+    omnibal::write_trace(timeline, {.process = name}, std::ostreambuf_iterator<char>(out));
   });
   files.write(path(".svg"), [&](std::ostream& out) {
     write_pipeline_picture(scaled(timeline, 1e-9),

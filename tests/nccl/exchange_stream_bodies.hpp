@@ -45,7 +45,7 @@ void check_rows(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_plan
     nccl::device_rows<T const> const rows_in{constant(from), length};
     nccl::device_rows<T> const rows_out{to, length};
     if (form.is_bounded) {
-      nccl::exchange_bounded(exec, comm, view, rows_in, rows_out, {.slot_bytes = form.slot_bytes},
+      nccl::exchange_bounded(exec, comm, view, rows_in, {.slot_bytes = form.slot_bytes}, rows_out,
                              report);
     } else {
       nccl::exchange_exact(exec, comm, view, rows_in, rows_out, report);
@@ -85,8 +85,8 @@ void check_payloads(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_
   nccl::device_payloads<T const> const from{constant(in), constant(in_offsets)};
   nccl::device_payloads<T> const to{out, out_offsets};
   if (form.is_bounded) {
-    nccl::exchange_bounded(exec, comm, uploaded, constant(all_sizes), from, to,
-                           {.slot_bytes = form.slot_bytes}, report);
+    nccl::exchange_bounded(exec, comm, uploaded, constant(all_sizes), from,
+                           {.slot_bytes = form.slot_bytes}, to, report);
   } else {
     nccl::exchange_exact(exec, comm, uploaded, constant(all_sizes), from, to, report);
   }
@@ -167,13 +167,13 @@ void report_overflow(Comm& comm) {
   nccl::device_rows<std::uint64_t> const to{out, length};
   // 5 * 56 bytes and the header are 296, rounded up to words of 16.
   constexpr std::size_t enough = 304;
-  nccl::exchange_bounded(exec, comm, uploaded, from, to, {.slot_bytes = enough - 16}, report);
+  nccl::exchange_bounded(exec, comm, uploaded, from, {.slot_bytes = enough - 16}, to, report);
   auto const small = to_host(exec, comm, report)[0];
   if (is_moving) {
     require(small.faults == gpu::fault::no_room, "a slot that is too small");
     require(small.largest_message == enough, "the slot that is enough");
   }
-  nccl::exchange_bounded(exec, comm, uploaded, from, to, {.slot_bytes = enough}, report);
+  nccl::exchange_bounded(exec, comm, uploaded, from, {.slot_bytes = enough}, to, report);
   auto const found = to_host(exec, comm, report)[0];
   require(found.faults == gpu::fault::none, "a slot that is enough");
   require(to_host(exec, comm, out) == after, "the rows after an overflow");
@@ -187,7 +187,7 @@ void report_overflow(Comm& comm) {
   bool const is_last = rank + 1 == ranks;
   nccl::device_rows<std::uint64_t> const less{
       {out.data(), is_last ? after.size() - length : after.size()}, length};
-  nccl::exchange_bounded(exec, comm, uploaded, from, less, {.slot_bytes = enough}, report);
+  nccl::exchange_bounded(exec, comm, uploaded, from, {.slot_bytes = enough}, less, report);
   require(to_host(exec, comm, report)[0].faults == gpu::fault::no_room, "too small an output");
   seen const wanted = is_last ? seen::own : seen::remote;
   auto const caught = error_of<std::length_error, omnibal::communication_error>(
@@ -205,7 +205,7 @@ void report_overflow(Comm& comm) {
   nccl::exchange_bounded(
       exec, comm, uploaded, constant(sizes),
       nccl::device_payloads<std::uint64_t const>{constant(in), constant(in_offsets)},
-      nccl::device_payloads<std::uint64_t>{out, out_offsets}, {.slot_bytes = 1024}, report);
+      {.slot_bytes = 1024}, nccl::device_payloads<std::uint64_t>{out, out_offsets}, report);
   require(to_host(exec, comm, report)[0].faults == gpu::fault::invalid_amount,
           "offsets that contradict the sizes");
 }

@@ -40,8 +40,8 @@ void gather_on_stream(Comm& comm, std::uint64_t rounds) {
     std::size_t const most = all.most() + round % 3;
     switch (round % 4) {
       case 0:
-        nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)), out,
-                             {.most_samples = most});
+        nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)),
+                             {.most_samples = most}, out);
         break;
       case 1: nccl::gather_lengths(exec, comm, local, out); break;
       default: {
@@ -52,7 +52,7 @@ void gather_on_stream(Comm& comm, std::uint64_t rounds) {
         auto const count =
             gpu::upload(exec, std::vector(1, static_cast<std::uint32_t>(own.size())));
         nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(values), constant(count)),
-                             out, {.most_samples = most});
+                             {.most_samples = most}, out);
         comm.wait(stream);
       }
     }
@@ -66,8 +66,8 @@ void gather_on_stream(Comm& comm, std::uint64_t rounds) {
         gpu::upload(exec, std::span(both).subspan(all.offsets[rank], all.count(rank)));
     gpu::device_array<omnibal::resources<2>> gathered(exec, all.samples() + 1);
     nccl::gather_lengths(exec, comm, nccl::local_lengths<omnibal::resources<2>>(constant(pairs)),
-                         nccl::gathered_lengths<omnibal::resources<2>>{offsets, gathered, faults},
-                         {.most_samples = most});
+                         {.most_samples = most},
+                         nccl::gathered_lengths<omnibal::resources<2>>{offsets, gathered, faults});
     auto found = to_host(exec, comm, gathered);
     found.pop_back();
     require(found == both, "two lengths of each sample");
@@ -87,8 +87,8 @@ void agree_on_faults(Comm& comm) {
     gpu::device_array<std::uint32_t> const offsets(exec, ranks + 1);
     gpu::device_array<std::int64_t> const lengths(exec, room);
     auto const faults = gpu::upload(exec, std::vector(1, before));
-    nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)),
-                         nccl::gathered_lengths<>{offsets, lengths, faults}, {.most_samples = 3});
+    nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(local)), {.most_samples = 3},
+                         nccl::gathered_lengths<>{offsets, lengths, faults});
     require(to_host(exec, comm, offsets).back() <= 3 * ranks,
             "more than can be counts as what can be");
     return to_host(exec, comm, faults)[0];
@@ -111,8 +111,8 @@ void agree_on_faults(Comm& comm) {
   nccl::gathered_lengths<> const out{offsets, lengths, {}};
   for (std::size_t const most : {std::size_t{1} << 32, (std::size_t{1} << 63) + 1}) {
     auto const caught = error_of<std::length_error, std::invalid_argument>([&] {
-      nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(lengths)), out,
-                           {.most_samples = most});
+      nccl::gather_lengths(exec, comm, nccl::local_lengths<>(constant(lengths)),
+                           {.most_samples = most}, out);
     });
     require(caught == seen::own, "too many samples of a rank are refused");
   }

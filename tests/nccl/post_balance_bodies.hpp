@@ -58,8 +58,8 @@ void post_balance_on_stream(Comm& comm, std::uint64_t rounds) {
     auto const in = gpu::upload(exec, before);
     gpu::device_array<float> const out(exec, after.size() + length);
     nccl::post_balance(exec, comm, constant(own_costs),
-                       nccl::device_rows<float const>{constant(in), length}, plan,
-                       nccl::device_rows<float>{out, length}, report, options);
+                       nccl::device_rows<float const>{constant(in), length}, options, plan,
+                       nccl::device_rows<float>{out, length}, report);
     auto const found = to_host(exec, comm, report)[0];
     require(found.faults == gpu::fault::none, "no fault");
     require(found.arrivals == parts[rank].size(), "the number of arrivals");
@@ -82,7 +82,7 @@ void post_balance_on_stream(Comm& comm, std::uint64_t rounds) {
     nccl::post_balance(
         exec, comm, constant(own_costs),
         nccl::device_payloads<std::uint16_t const>{constant(texts_in), constant(text_offsets)},
-        plan, nccl::device_payloads<std::uint16_t>{texts_out, offsets_out}, report, options);
+        options, plan, nccl::device_payloads<std::uint16_t>{texts_out, offsets_out}, report);
     require(to_host(exec, comm, report)[0].faults == gpu::fault::none, "no fault of payloads");
     require(to_host(exec, comm, texts_out) == texts_after, "the payloads of the part");
     auto begins = to_host(exec, comm, offsets_out);
@@ -128,9 +128,9 @@ void capture_post_balance(Comm& comm) {
     gpu::given_scratch scratch(memory);
     auto const exec = gpu::on(stream, scratch);
     nccl::post_balance(exec, comm, nccl::local_lengths<>(constant(costs), constant(count)),
-                       nccl::device_rows<float const>{constant(in), length}, arrays,
-                       nccl::device_rows<float>{out, length}, report,
-                       {.slot_bytes = slot_for(most, length * 4)});
+                       nccl::device_rows<float const>{constant(in), length},
+                       {.slot_bytes = slot_for(most, length * 4)}, arrays,
+                       nccl::device_rows<float>{out, length}, report);
   };
   auto const check = [&](std::vector<float> const& wanted) {
     require(to_host(pool, comm, report)[0].faults == gpu::fault::none, "no fault in a graph");

@@ -31,7 +31,7 @@ constexpr omnibal::simulate_options recorded{.timeline = omnibal::timeline_polic
 template <class Timeline, class... More>
 std::string trace_text(Timeline const& timeline, More const&... more) {
   std::string text;
-  write_trace(timeline, std::back_inserter(text), more...);
+  write_trace(timeline, more..., std::back_inserter(text));
   return text;
 }
 

@@ -41,7 +41,7 @@ template <class Load, class Scheduler>
 taken next_of(omnibal::step_sampler<Load, Scheduler>& sampler) {
   auto const groups = sampler.next();
   taken result;
-  auto& kind = sampler.is_repeat(sampler.step() - 1) ? result.repeated : result.new_ones;
+  auto& kind = sampler.is_repeat() ? result.repeated : result.new_ones;
   kind.assign(groups.begin(), groups.end());
   return result;
 }

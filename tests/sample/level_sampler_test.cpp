@@ -84,8 +84,7 @@ class fleet {
     std::vector<rank_step> result;
     for (auto& sampler : samplers_) {
       auto const step = sampler.next();
-      result.push_back(
-          {step.level, test::to_vector(step.groups), sampler.is_repeat(sampler.step() - 1)});
+      result.push_back({step.level, test::to_vector(step.groups), sampler.is_repeat()});
       REQUIRE(step.setting == data_->packed.levels[step.level].setting);
       REQUIRE(step.level == result.front().level);
       REQUIRE(step.groups.size() <= 1);
@@ -382,17 +381,19 @@ TEST_CASE("any step of the present ranks can be had") {
     any_repeat = any_repeat || resumed.is_repeat(step);
     auto const expected = resumed(step);
     auto const found = resumed.next();
+    REQUIRE(resumed.is_repeat() == resumed.is_repeat(step));
     REQUIRE(found.level == expected.level);
     REQUIRE(test::to_vector(found.groups) == test::to_vector(expected.groups));
   }
   CHECK(resumed.done());
   CHECK(any_repeat);
+  CHECK_FALSE(resumed.is_repeat(count));
   std::string const range = "must be in [1, " + std::to_string(count) + ")";
   CHECK(test::error_text<std::invalid_argument>([&] { static_cast<void>(resumed(0)); }) ==
         "omnibal::level_sampler: step is 0, " + range);
-  CHECK(test::error_text<std::invalid_argument>([&] {
-          static_cast<void>(resumed.is_repeat(count));
-        }) == "omnibal::level_sampler::is_repeat: step is " + std::to_string(count) + ", " + range);
+  CHECK(test::error_text<std::invalid_argument>(
+            [&] { static_cast<void>(resumed.is_repeat(count + 1)); }) ==
+        "omnibal::level_sampler::is_repeat: step is " + std::to_string(count + 1) + ", " + range);
 }
 
 TEST_CASE("no packs are an epoch without steps of levels") {

@@ -299,6 +299,32 @@ TEST_CASE("any step of a schedule can be had") {
   CHECK(no_step(0) == "omnibal::step_sampler: step is 0, must be in [1, 10)");
   CHECK(no_step(10) == "omnibal::step_sampler: step is 10, must be in [1, 10)");
   CHECK_THROWS_AS(resumed.is_repeat(0), std::invalid_argument);
+  CHECK_THROWS_AS(resumed.is_repeat(11), std::invalid_argument);
+}
+
+TEST_CASE("a step that next gave is known as a repeat, also the last of an epoch") {
+  auto const loads = random_loads(9);
+  schedule_options const options{.remainder = remainder_policy::repeat};
+  for (std::uint32_t rank = 0; rank != 4; ++rank) {
+    step_sampler sampler(loads, {.ranks = 4, .rank = rank}, options);
+    CHECK_FALSE(sampler.is_repeat());
+    for (int epoch = 0; epoch != 2; ++epoch) {
+      for (std::uint64_t step = 0; step != 3; ++step) {
+        bool const coming = sampler.is_repeat(sampler.step());
+        static_cast<void>(sampler.next());
+        CHECK(sampler.is_repeat() == coming);
+        CHECK(sampler.is_repeat() == sampler.is_repeat(step));
+        CHECK((step == 2 || !sampler.is_repeat()));
+      }
+      CHECK(sampler.done());
+      CHECK_FALSE(sampler.is_repeat(sampler.step()));
+    }
+    // The step that ran last, also after a restart with as many ranks; with others none has run.
+    CHECK(step_sampler(loads, {.ranks = 4, .rank = rank}, options, sampler.state()).is_repeat() ==
+          sampler.is_repeat());
+    CHECK_FALSE(
+        step_sampler(loads, {.ranks = 5, .rank = rank}, options, sampler.state()).is_repeat());
+  }
 }
 
 TEST_CASE("any scheduler will do that loses nothing") {

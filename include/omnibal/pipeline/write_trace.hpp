@@ -67,10 +67,9 @@ struct write_trace_fn {
   /// Complexity: linear. Memory: a few strings. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for an operation whose begin is negative or not finite or whose end is
   /// before it. Source: "Trace event format", chromium.org.
-  template <timeline_range Timeline, std::output_iterator<char> Out,
-            stage_namer StageName = number_stages>
-  Out operator()(Timeline const& timeline, Out out, trace_options const& options = {},
-                 StageName const& stage_name = {}) const {
+  template <timeline_range Timeline, stage_namer StageName, std::output_iterator<char> Out>
+  Out operator()(Timeline const& timeline, trace_options const& options,
+                 StageName const& stage_name, Out out) const {
     std::string const process = detail::to_text(options.process_id);
     std::uint32_t stages = 0;
     put(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -90,6 +89,18 @@ struct write_trace_fn {
     }
     put(out, "\n]}\n");
     return out;
+  }
+
+  /// The same with the names of `number_stages`.
+  template <timeline_range Timeline, std::output_iterator<char> Out>
+  Out operator()(Timeline const& timeline, trace_options const& options, Out out) const {
+    return (*this)(timeline, options, number_stages{}, std::move(out));
+  }
+
+  /// The same with the options as they are.
+  template <timeline_range Timeline, std::output_iterator<char> Out>
+  Out operator()(Timeline const& timeline, Out out) const {
+    return (*this)(timeline, trace_options{}, number_stages{}, std::move(out));
   }
 
  private:

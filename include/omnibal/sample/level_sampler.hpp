@@ -119,9 +119,18 @@ class level_sampler {
     return step_at(present_step(name, step));
   }
 
-  /// True where the groups of this rank in a step of the epoch are repetitions that fill it. Errors:
-  /// as above.
+  /// True where the groups that `next` gave last are repetitions that fill a step, so that a loss
+  /// can leave them out. Before the first step with the present ranks false.
+  [[nodiscard]] bool is_repeat() const {
+    std::uint64_t const run = progress_.present().step_count;
+    return run != 0 && mine_.is_repeat(static_cast<std::size_t>(run - 1), 0);
+  }
+
+  /// The same of a step of the epoch: of `step()` that which comes. At the end of the epoch, where
+  /// none comes, false: `next` makes the steps of the next epoch. Errors: as above, but for
+  /// `step_count()`.
   [[nodiscard]] bool is_repeat(std::uint64_t step) const {
+    if (step == step_count()) return false;
     return mine_.is_repeat(present_step("level_sampler::is_repeat", step), 0);
   }
 

@@ -49,8 +49,8 @@ struct exchange_bounded_fn {
   /// `unknown_index` for a wrong plan.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
-                  device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
-                  slot_options const& options, gpu::device_span<exchange_report> report) const {
+                  device_rows<std::type_identity_t<T> const> const& in, slot_options const& options,
+                  device_rows<T> const& out, gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(name, detail::device_runner{}, exec, comm, plan,
                                   detail::payload_of(name, in, out), options.slot_bytes, report);
   }
@@ -63,7 +63,7 @@ struct exchange_bounded_fn {
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   gpu::device_span<std::int64_t const> sizes,
                   device_payloads<std::type_identity_t<T> const> const& in,
-                  device_payloads<T> const& out, slot_options const& options,
+                  slot_options const& options, device_payloads<T> const& out,
                   gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(
         name, detail::device_runner{}, exec, comm, plan,

@@ -38,9 +38,17 @@ struct gather_lengths_fn {
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
                   std::type_identity_t<local_lengths<T>> const& local,
-                  gathered_lengths<T> const& out,
-                  gather_lengths_options const& options = {}) const {
+                  gather_lengths_options const& options, gathered_lengths<T> const& out) const {
     detail::gather_lengths_call{}(detail::device_runner{}, exec, comm, local, out, options);
+  }
+
+  /// The same where nobody knows the most samples of a rank.
+  template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
+    requires detail::device_length<T>
+  void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
+                  std::type_identity_t<local_lengths<T>> const& local,
+                  gathered_lengths<T> const& out) const {
+    (*this)(exec, comm, local, {}, out);
   }
 
   /// The scratch of such a call with `most_samples`, for `kinds` lengths of a sample, in bytes.

@@ -45,11 +45,20 @@ struct post_balance_fn {
             gpu::device_resource OfPlan, class Out>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
                   local_lengths<std::int64_t> const& costs, In const& in,
-                  device_plan<OfPlan> const& plan, Out const& out,
-                  gpu::device_span<exchange_report> report,
-                  post_balance_options const& options = {}) const {
+                  post_balance_options const& options, device_plan<OfPlan> const& plan,
+                  Out const& out, gpu::device_span<exchange_report> report) const {
     detail::post_balance_call{}(detail::device_runner{}, detail::lpt_parts{}, exec, comm, costs, in,
                                 plan, out, report, options);
+  }
+
+  /// The same in the exact form.
+  template <gpu::device_resource Resource, detail::stream_communicator Comm, class In,
+            gpu::device_resource OfPlan, class Out>
+  void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
+                  local_lengths<std::int64_t> const& costs, In const& in,
+                  device_plan<OfPlan> const& plan, Out const& out,
+                  gpu::device_span<exchange_report> report) const {
+    (*this)(exec, comm, costs, in, {}, plan, out, report);
   }
 
   /// The scratch of the bounded form for such a plan, in bytes. A template, so that a program that
