@@ -36,6 +36,7 @@ omnibal::partition_result<std::int64_t> cut(std::span<vlm_layer const> layers, s
   switch (rule) {
     case cut_rule::parameters: return omnibal::greedy_cuts(layers, stages, &vlm_layer::parameters);
     case cut_rule::count: return {.boundaries = even_counts(layers.size(), stages)};
+    case cut_rule::walk: return omnibal::greedy_cuts(layers, stages, &vlm_layer::nanoseconds);
     case cut_rule::time: return omnibal::minimax(layers, stages, &vlm_layer::nanoseconds);
     case cut_rule::traffic:
       return omnibal::partition_layers(layers, stages, time, omnibal::fits_always{}, options);

@@ -57,6 +57,7 @@ class stage_figures {
 enum class cut_rule {
   parameters,
   count,  ///< of layers
+  walk,   ///< time, by one walk from stage to stage
   time,
   traffic,  ///< time, and what stages receive
   memory,   ///< the same where every stage fits its device
@@ -69,8 +70,8 @@ struct named_rule {
 
 inline constexpr std::array cut_rules{
     named_rule{cut_rule::parameters, "parameters"}, named_rule{cut_rule::count, "count"},
-    named_rule{cut_rule::time, "time"}, named_rule{cut_rule::traffic, "+ traffic"},
-    named_rule{cut_rule::memory, "+ memory"}};
+    named_rule{cut_rule::walk, "greedy walk"},      named_rule{cut_rule::time, "time"},
+    named_rule{cut_rule::traffic, "+ traffic"},     named_rule{cut_rule::memory, "+ memory"}};
 
 /// Stages by one of the rules. All are judged alike.
 struct stage_plan {
