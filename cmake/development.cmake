@@ -8,6 +8,16 @@ target_link_libraries(omnibal_development INTERFACE omnibal::omnibal)
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 
+# Open MPI starts neither as root nor with more ranks than cores unless it is told to: the launcher of
+# version 4 by the first three variables, that of version 5 by the others.
+set(omnibal_mpi_environment
+    OMPI_ALLOW_RUN_AS_ROOT=1
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    OMPI_MCA_rmaps_base_oversubscribe=1
+    PRTE_ALLOW_RUN_AS_ROOT=1
+    PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe)
+
 # Groups the files that match, such as "*/*.cpp", by folder: `areas` names the folders and
 # `sources_of_<area>` has the files of each.
 macro(omnibal_areas pattern)

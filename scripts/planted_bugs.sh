@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
 # Plants each bug of tests/planted/bugs.txt in a copy of the headers, one at a time, and demands that
 # the test program named with it fails.
-# usage: planted_bugs.sh [TEXT]    (only bugs whose line contains TEXT)
+# usage: planted_bugs.sh [--check] [TEXT]    (only bugs whose line contains TEXT)
+# --check: compiles nothing; says which lines of the list name a text that does not occur exactly once
+# in its header, or a folder of tests that is not there.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+check_only=
+if [[ ${1:-} == --check ]]; then
+  check_only=yes
+  shift
+fi
 only=${1:-}
 work=$root/build/planted
 tree=$work/tree
@@ -39,16 +46,44 @@ passes() {
   OMNIBAL_TEST_INSTANCES=20000 timeout 300 "$build/tests/test_$1" --abort >"$log" 2>&1
 }
 
+# Fails where the fields of a bug do not fit the headers and the tests, and says why.
+fits() {
+  local header=$root/include/omnibal/${fields[0]} text without
+  [[ ${#fields[@]} == 4 ]] || { echo 'not four fields'; return 1; }
+  [[ -f $header ]] || { echo 'no such header'; return 1; }
+  text=$(<"$header")
+  without=${text//"${fields[1]}"/}
+  [[ $((${#text} - ${#without})) == "${#fields[1]}" ]] || {
+    echo 'the old text must occur once'
+    return 1
+  }
+  # Programs beside that of a folder are named after it: cuda_threads is one of tests/cuda.
+  [[ -d $root/tests/${fields[3]} || -d $root/tests/${fields[3]%%_*} ]] || {
+    echo 'no such folder of tests'
+    return 1
+  }
+}
+
 bugs=()
 tests=()
+misfits=0
 while IFS= read -r line; do
   [[ -n $line && $line != '#'* && $line == *"$only"* ]] || continue
   split "$line"
-  [[ ${#fields[@]} == 4 ]] || stop "not four fields: $line"
+  if ! why=$(fits); then
+    printf 'planted_bugs: %s: %s\n' "$why" "$line" >&2
+    misfits=$((misfits + 1))
+    continue
+  fi
   bugs+=("$line")
   tests+=("${fields[3]}")
 done <"$root/tests/planted/bugs.txt"
+[[ $misfits == 0 ]] || stop "lines that do not fit: $misfits"
 [[ ${#bugs[@]} -gt 0 ]] || stop 'no bug to plant'
+if [[ -n $check_only ]]; then
+  printf 'each of %d bugs can be planted\n' "${#bugs[@]}"
+  exit 0
+fi
 
 rm -rf "$tree"
 mkdir -p "$tree"
@@ -65,10 +100,7 @@ for bug in "${bugs[@]}"; do
   split "$bug"
   header=$tree/include/omnibal/${fields[0]}
   old=${fields[1]}
-  good=$(cat "$header")
-  without=${good//"$old"/}
-  [[ $((${#good} - ${#without})) == "${#old}" ]] || stop "the old text must occur once: $bug"
-
+  good=$(<"$header")
   printf '%s\n' "${good/"$old"/"${fields[2]}"}" >"$header"
   if passes "${fields[3]}"; then
     printf 'MISSED  %s\n' "$bug"

@@ -6,7 +6,6 @@
 # shellcheck source=support.sh
 . "$(dirname "$0")/support.sh"
 mpiexec=("${@:2}")
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 
 table() { grep -E '^(phase|vision encoder|audio encoder|  its outputs|language model|all) ' "$1"; }
 equal='equal with and without the exchange in all'

@@ -13,7 +13,6 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
-#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -113,8 +112,11 @@ class capacity_grid {
       return left.mean / static_cast<double>(left.granularity) <
              right.mean / static_cast<double>(right.granularity);
     };
-    return static_cast<std::size_t>(
-        std::min_element(std::begin(axes_), std::end(axes_), is_coarser) - std::begin(axes_));
+    std::size_t result = 0;
+    for (std::size_t r = 1; r < R; ++r) {
+      if (is_coarser(axes_[r], axes_[result])) result = r;
+    }
+    return result;
   }
 
   /// Every capacity where these are few; else of the coarsest resource even capacities, and of the
