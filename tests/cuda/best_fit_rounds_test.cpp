@@ -1,8 +1,8 @@
 #include "samples.hpp"
+#include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/best_fit_rounds.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/packing_span.hpp>
 #include <omnibal/pack/best_fit_rounds.hpp>
@@ -22,8 +22,8 @@ namespace gpu = omnibal::gpu;
 using gpu::device_span;
 using gpu::fault;
 using gpu::detail::scratch_meter;
-using gpu::detail::serial_backend;
-using gpu::detail::visit_order;
+using test::serial_backend;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};

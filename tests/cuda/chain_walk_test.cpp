@@ -1,10 +1,10 @@
 #include "samples.hpp"
+#include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/chain_links.hpp>
 #include <omnibal/cuda/detail/chain_visit.hpp>
 #include <omnibal/cuda/detail/chain_walk.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,8 +21,8 @@ namespace {
 
 namespace detail = omnibal::gpu::detail;
 using detail::chain_chunk;
-using detail::serial_backend;
-using detail::visit_order;
+using test::serial_backend;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};
@@ -51,7 +51,7 @@ struct write_down {
   static constexpr std::size_t shared_bytes = 16;
   seen* const* chains;
 
-  void operator()(detail::serial_block& block, detail::visited_chunk const& chunk) const {
+  void operator()(test::serial_block& block, detail::visited_chunk const& chunk) const {
     seen& to = *chains[chunk.part.chain];
     std::uint32_t const begin = chunk.part.begin;
     auto* const last = block.shared<std::uint32_t>(1);

@@ -1,7 +1,7 @@
 #include "random_groups.hpp"
+#include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/cu_seqlens.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 
 #include <cstddef>
@@ -15,8 +15,8 @@ namespace {
 
 using omnibal::grouping;
 using omnibal::gpu::fault;
-using omnibal::gpu::detail::serial_backend;
-using omnibal::gpu::detail::visit_order;
+using test::serial_backend;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};

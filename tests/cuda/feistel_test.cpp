@@ -1,6 +1,7 @@
+#include "support/serial_backend.hpp"
+
 #include <omnibal/cuda/detail/feistel.hpp>
 #include <omnibal/cuda/detail/narrow_permutation.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/permutation.hpp>
 
@@ -15,8 +16,8 @@
 namespace {
 
 using omnibal::gpu::detail::narrow_permutation;
-using omnibal::gpu::detail::serial_backend;
-using omnibal::gpu::detail::visit_order;
+using test::serial_backend;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};

@@ -1,7 +1,7 @@
 #include "random_groups.hpp"
+#include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/group_loads.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/group_loads.hpp>
 
 #include <cstddef>
@@ -18,8 +18,8 @@ using omnibal::grouping;
 using omnibal::resources;
 using omnibal::gpu::fault;
 using omnibal::gpu::detail::load_of;
-using omnibal::gpu::detail::serial_backend;
-using omnibal::gpu::detail::visit_order;
+using test::serial_backend;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};

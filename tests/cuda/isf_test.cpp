@@ -1,7 +1,7 @@
 #include "samples.hpp"
+#include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/run_isf.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>
@@ -24,9 +24,9 @@
 namespace {
 
 namespace detail = omnibal::gpu::detail;
-using detail::serial_backend;
-using detail::visit_order;
 using omnibal::gpu::fault;
+using test::serial_backend;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};

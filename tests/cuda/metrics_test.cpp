@@ -1,8 +1,8 @@
 #include "random_groups.hpp"
+#include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/metrics.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/cuda/detail/spread.hpp>
 #include <omnibal/metrics.hpp>
 
@@ -21,8 +21,8 @@ using omnibal::detail::uint128;
 using omnibal::gpu::fault;
 using omnibal::gpu::detail::element_count;
 using omnibal::gpu::detail::scratch_meter;
-using omnibal::gpu::detail::serial_backend;
-using omnibal::gpu::detail::visit_order;
+using test::serial_backend;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};

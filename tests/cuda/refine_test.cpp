@@ -133,7 +133,7 @@ TEST_CASE("parts can be refined in place") {
     std::vector<std::uint32_t> offsets(groups.offsets().begin(), groups.offsets().end());
     std::vector<std::uint32_t> items(groups.items().begin(), groups.items().end());
     items.resize(steps.costs.size(), test::untouched);
-    omnibal::gpu::detail::serial_backend backend(omnibal::gpu::detail::visit_order::shuffled);
+    test::serial_backend backend(test::visit_order::shuffled);
     omnibal::gpu::part_span const out{
         {{offsets.data(), offsets.size()}, {items.data(), items.size()}, {}}};
     omnibal::gpu::detail::refine(backend, steps.view(bound),

@@ -1,11 +1,11 @@
 #include "parts.hpp"
 #include "samples.hpp"
+#include "support/serial_backend.hpp"
 
 #include <omnibal/balance/detail/schedule_pool.hpp>
 #include <omnibal/balance/schedule_rounds.hpp>
 #include <omnibal/cuda/detail/schedule_rounds.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/schedule_span.hpp>
@@ -28,8 +28,8 @@ using omnibal::schedule_rounds_options;
 using omnibal::gpu::device_span;
 using omnibal::gpu::fault;
 using omnibal::gpu::detail::scratch_meter;
-using omnibal::gpu::detail::serial_backend;
-using omnibal::gpu::detail::visit_order;
+using test::serial_backend;
+using test::visit_order;
 
 template <std::size_t R>
 using load_vectors = std::vector<omnibal::resources<R>>;

@@ -1,5 +1,6 @@
+#include "support/serial_backend.hpp"
+
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +15,9 @@
 namespace {
 
 using omnibal::gpu::detail::scratch_meter;
-using omnibal::gpu::detail::serial_backend;
-using omnibal::gpu::detail::serial_block;
-using omnibal::gpu::detail::visit_order;
+using test::serial_backend;
+using test::serial_block;
+using test::visit_order;
 
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};

@@ -2,9 +2,10 @@
 
 // Runs the balancers of cuda/ on one host thread, in every order.
 
+#include "support/serial_backend.hpp"
+
 #include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/serial_backend.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/part_span.hpp>
@@ -88,9 +89,8 @@ inline written_parts room_for(omnibal::gpu::cost_steps const& steps, std::size_t
 }
 
 template <class Algorithm>
-written_parts run_once(omnibal::gpu::detail::serial_backend& backend,
-                       omnibal::gpu::cost_steps const& steps, std::size_t parts,
-                       Algorithm const& algorithm) {
+written_parts run_once(test::serial_backend& backend, omnibal::gpu::cost_steps const& steps,
+                       std::size_t parts, Algorithm const& algorithm) {
   written_parts result = room_for(steps, parts);
   algorithm(backend, steps, parts, result.span());
   result.launches = backend.launches();
@@ -102,8 +102,8 @@ written_parts run_once(omnibal::gpu::detail::serial_backend& backend,
 template <class Algorithm>
 written_parts run_serially(omnibal::gpu::cost_steps const& steps, std::size_t parts,
                            Algorithm const& algorithm, std::string& fault_text) {
-  using omnibal::gpu::detail::serial_backend;
-  using omnibal::gpu::detail::visit_order;
+  using test::serial_backend;
+  using test::visit_order;
   serial_backend forward(visit_order::forward);
   written_parts const result = run_once(forward, steps, parts, algorithm);
   for (visit_order const order : {visit_order::backward, visit_order::shuffled}) {

@@ -5,7 +5,7 @@
 // launch.hpp runs on threads of a block as a device does.
 
 // Headers that must not see __CUDA_ARCH__.
-#include "../support/device_atomics.hpp"
+#include "device_atomics.hpp"
 #include "launch.hpp"
 
 #include <algorithm>

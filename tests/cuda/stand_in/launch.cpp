@@ -1,6 +1,7 @@
 // The threads of a kernel as fibers.
 
 #include "launch.hpp"
+
 #include "runtime.hpp"
 
 #include <algorithm>
@@ -182,7 +183,8 @@ class scheduler {
     if (at.waiting.size() == all) {
       // The last one waits like the others, so that any of them may go on first.
       arrange(at.waiting);
-      ready_.insert(ready_.end(), at.waiting.begin(), at.waiting.end());
+      // No iterators: they would lie on the stack of a thread that the sanitizer takes for another one.
+      for (std::size_t k = 0; k != at.waiting.size(); ++k) ready_.push_back(at.waiting[k]);
       at.waiting.clear();
     }
     fiber* const own = running_;
@@ -230,6 +232,7 @@ class scheduler {
       return *running_;
     }
     all_.push_back(std::make_unique<fiber>());
+    release(&begin_);
     running_ = all_.back().get();
     running_->here.has_begun = false;
     ucontext_t& begin_here = running_->here.begin;

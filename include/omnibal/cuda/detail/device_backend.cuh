@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Runs the algorithms of cuda/ on a stream; `serial_backend` is the twin that says what the members
-/// do.
+/// Runs the algorithms of cuda/ on a stream.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/detail/generated.cuh>
@@ -107,7 +106,11 @@ class device_meter : public scratch_meter {
   std::size_t temporary_bytes_ = 0;
 };
 
-/// Submits the steps to a stream. The memory given holds the temporary memory of a step first and
+/// A backend runs parallel steps one after the other. Every count is known on the host; one that only
+/// the device knows lives in memory, and the functors look at it. So an algorithm is a fixed sequence
+/// of launches and can be captured in a graph.
+///
+/// This one submits the steps to a stream. The memory given holds the temporary memory of a step first and
 /// the scratch behind it, as `device_meter` counts them. Nothing synchronises.
 class device_backend {
  public:
@@ -117,6 +120,7 @@ class device_backend {
         temporary_bytes_(temporary_bytes),
         scratch_(memory + temporary_bytes) {}
 
+  /// `count` elements that are valid until the algorithm ends, not initialised.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   [[nodiscard]] T* scratch(std::size_t count) {
@@ -125,20 +129,26 @@ class device_backend {
     return result;
   }
 
+  /// `f(i)` for all `i < n`, in any order, at once.
   template <class F>
   void for_each(std::size_t n, F const& f) {
     launch_for_each(stream_, n, f);
   }
+  /// `f(block, index)` for `blocks` blocks of `Threads` threads with `shared_bytes` of shared memory
+  /// each, in any order, at once. An array in the shared memory takes a multiple of 16 bytes.
   template <int Threads, class F>
   void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const& f) {
     launch_for_each_block<Threads>(stream_, blocks, shared_bytes, f);
   }
+  /// `f(grid)` once, with a grid of blocks of `Threads` threads that all run at once, as many as
+  /// `items` indices keep busy; each block has `shared_bytes` of shared memory.
   template <int Threads, class F>
   void for_grid(std::size_t items, std::size_t shared_bytes, F const& f) {
     grid_launch<Threads, F>::run(stream_, items, shared_bytes, f,
                                  scratch<unsigned char>(grid_exchange_bytes));
   }
 
+  /// `out[i]` is the sum of `f(0) .. f(i - 1)`; `f` may read `out[i]` for f(i) alone.
   template <class F, class T>
   void exclusive_sum_of(std::size_t n, F const& f, T* out) {
     if (n == 0) return;
@@ -146,10 +156,12 @@ class device_backend {
     check(device_scan<F, T>::exclusive_sum(temporary_, bytes, step_size(n), f, out, stream_));
   }
 
+  /// `out[i]` is `op` over `in[0 .. i]`. `op` is associative. `out` may equal `in`.
   template <class T, class Op>
   void inclusive_scan(T const* in, T* out, std::size_t n, Op const& op) {
     inclusive_scan_of(n, element_of<T>{in}, out, op);
   }
+  /// `out[i]` is `op` over `f(0) .. f(i)`; `f` may read `out[i]` for f(i) alone.
   template <class F, class T, class Op>
   void inclusive_scan_of(std::size_t n, F const& f, T* out, Op const& op) {
     if (n == 0) return;
@@ -157,12 +169,14 @@ class device_backend {
     check(device_scan<F, T>::inclusive(temporary_, bytes, step_size(n), f, out, op, stream_));
   }
 
+  /// `*out` is `op` over `init` and `f(0) .. f(n - 1)`. `op` is associative and commutative.
   template <class F, class T, class Op>
   void reduce_of(std::size_t n, F const& f, T* out, Op const& op, T init) {
     std::size_t bytes = temporary_bytes_;
     check(device_reduce<F, T>::reduce(temporary_, bytes, step_size(n), f, out, op, init, stream_));
   }
 
+  /// Sorts by the bits [begin_bit, end_bit) of unsigned keys, ascending and stably, in place.
   template <class Key, class Value>
   void sort_pairs(Key* keys, Value* values, std::size_t n, int begin_bit = 0,
                   int end_bit = static_cast<int>(8 * sizeof(Key))) {
@@ -180,6 +194,7 @@ class device_backend {
     copy(keys, spare_keys, n);
     copy(values, spare_values, n);
   }
+  /// Sets all bytes of `n` elements to zero.
   template <class T>
   void fill_zero(T* to, std::size_t n) {
     if (n == 0) return;

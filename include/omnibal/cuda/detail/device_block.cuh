@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A block of threads on the device that works in phases; `serial_block` is its twin.
+/// A block of threads on the device that works in phases.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/block_scan.cuh>
@@ -16,8 +16,8 @@
 namespace omnibal::inline v0::gpu::detail {
 
 /// `Threads` threads with their dynamic shared memory, of which the first `reserved_bytes` are the
-/// block's own. Host code may name the members, only device code may call them. What they take and
-/// give is said in `serial_block`.
+/// block's own. Every call ends with a barrier, and what is not inside a call every thread computes
+/// for itself. Host code may name the members, only device code may call them.
 template <int Threads>
 class device_block {
   /// Values that pass from warp to warp, at most 32 bytes for each.
@@ -32,6 +32,7 @@ class device_block {
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr unsigned threads() { return Threads; }
 
+  /// `f(i)` for all `i < n`, in any order, at once.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
@@ -40,6 +41,7 @@ class device_block {
 #endif
   }
 
+  /// `f(warp, i)` for all `i < n`, in any order, at once; a warp as a whole runs each.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each_warp([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f) {
@@ -52,6 +54,7 @@ class device_block {
 #endif
   }
 
+  /// `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
   template <class F, class Op, class T>
   [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
                                              [[maybe_unused]] F const& f,
@@ -90,6 +93,9 @@ class device_block {
 #endif
   }
 
+  /// For all `i < n`, in any order, at once: `done(i, r)` with `op` over `f(i, j)` for all `j < m`.
+  /// `op` is associative and commutative, `neutral` its neutral element; what `done` writes no `f`
+  /// reads.
   template <class F, class Op, class T, class Done>
   OMNIBAL_HOST_DEVICE void reduce_each([[maybe_unused]] std::size_t n,
                                        [[maybe_unused]] std::size_t m, [[maybe_unused]] F const& f,
@@ -114,12 +120,14 @@ class device_block {
 #endif
   }
 
+  /// Replaces each element by the sum of those before it; returns the sum of all.
   template <class T>
   OMNIBAL_HOST_DEVICE T exclusive_sum(T* data, std::size_t n) {
     return exclusive_sum_of(
         n, [=](std::size_t i) { return data[i]; }, data);
   }
 
+  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i.
   template <class F, class T>
   OMNIBAL_HOST_DEVICE T exclusive_sum_of([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f, [[maybe_unused]] T* out) {
@@ -138,6 +146,8 @@ class device_block {
     return sum;
   }
 
+  /// Replaces each element by `op` over `carry` and the elements up to it; returns the last. `op` is
+  /// associative, `neutral` its neutral element.
   template <class T, class Op>
   OMNIBAL_HOST_DEVICE T inclusive_scan([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n,
                                        [[maybe_unused]] Op const& op,
@@ -156,6 +166,7 @@ class device_block {
     return carry;
   }
 
+  /// One thread calls `f()`.
   template <class F>
   OMNIBAL_HOST_DEVICE void once([[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
@@ -164,6 +175,7 @@ class device_block {
 #endif
   }
 
+  /// The next `count` elements of the shared memory of the block, not initialised.
   template <class T>
   [[nodiscard]] OMNIBAL_HOST_DEVICE T* shared(std::size_t count) {
     T* const result = reinterpret_cast<T*>(free_);
@@ -171,6 +183,8 @@ class device_block {
     return result;
   }
 
+  /// Sorts distinct pairs, ascending by key and then by value, in place.
+  ///
   /// A bitonic network in which every comparison puts the smaller pair first, so that the pairs that
   /// are missing at the end of a power of two need no place. Source: Batcher, 1968.
   template <class Key, class Value>
@@ -192,6 +206,9 @@ class device_block {
 #endif
   }
 
+  /// Sorts keys, ascending, and writes beside each the number that it had; equal keys by number. A
+  /// thread takes at most 16 of them.
+  ///
   /// By digits from the lowest on, of which the keys differ in one at least. Only the numbers move.
   template <class Key>
   OMNIBAL_HOST_DEVICE void sort_numbered([[maybe_unused]] Key* keys,

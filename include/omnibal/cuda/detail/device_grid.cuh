@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A grid of blocks on the device that all run at once and work in phases; `serial_grid` is its twin.
+/// A grid of blocks on the device that all run at once and work in phases.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/device_block.cuh>
@@ -18,14 +18,16 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Host code may name the members, only device code may call them. What they take and give is said
-/// in `serial_grid`.
+/// Every call ends with a barrier for all blocks. What is not inside a call every thread computes for
+/// itself: it may read what a phase wrote, and no phase may change that before the next barrier but
+/// one. Host code may name the members, only device code may call them.
 template <int Threads>
 class device_grid {
  public:
   OMNIBAL_HOST_DEVICE device_grid(unsigned char* shared, unsigned char* exchange)
       : shared_(shared), exchange_(exchange) {}
 
+  /// `f(i)` for all `i < n`, in any order, at once.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
@@ -37,6 +39,8 @@ class device_grid {
 #endif
   }
 
+  /// `f(block, i)` for all `i < n`, in any order, at once; a block as a whole runs each, with shared
+  /// memory of its own.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each_block([[maybe_unused]] std::size_t n,
                                           [[maybe_unused]] F const& f) {
@@ -50,6 +54,7 @@ class device_grid {
 #endif
   }
 
+  /// `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
   template <class F, class Op, class T>
   [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
                                              [[maybe_unused]] F const& f,
@@ -73,6 +78,8 @@ class device_grid {
 #endif
   }
 
+  /// Replaces each element by `op` over the elements up to it; returns the last, or `neutral` where
+  /// there is none. `op` is associative and commutative, `neutral` its neutral element.
   template <class T, class Op>
   OMNIBAL_HOST_DEVICE T inclusive_scan([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n,
                                        [[maybe_unused]] Op const& op,
@@ -98,6 +105,8 @@ class device_grid {
 #endif
   }
 
+  /// The number of indices below `n` before the first one for which `holds` is false; all after that
+  /// are false too. No barrier for the other blocks.
   template <class Predicate>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t partition_point(
       [[maybe_unused]] std::size_t n, [[maybe_unused]] Predicate const& holds) {
@@ -124,6 +133,7 @@ class device_grid {
     return first;
   }
 
+  /// One thread calls `f()`.
   template <class F>
   OMNIBAL_HOST_DEVICE void once([[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)

@@ -68,7 +68,7 @@ template <class T, class Op>
 
 #endif
 
-/// The 32 threads of one warp; `serial_warp` is the twin.
+/// The 32 threads of one warp, with members as a block has them.
 class device_warp {
  public:
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr unsigned threads() { return 32; }

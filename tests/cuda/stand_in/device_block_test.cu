@@ -1,23 +1,22 @@
-// The device's own block, whose threads are threads of the host, against its serial twin.
+// The device's own block against the serial one.
 
-#include "support/block_on_threads.hpp"
+#include "../support/serial_block.hpp"
+#include "catch.hpp"
+#include "run_block.hpp"
 
-#include <omnibal/cuda/detail/serial_block.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
 
-#include <catch.hpp>
-
 namespace {
 
-using omnibal::gpu::detail::serial_block;
-using omnibal::gpu::detail::visit_order;
+using stand_in::orders;
+using test::serial_block;
+using test::visit_order;
 
 struct larger {
   std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a < b ? b : a; }
@@ -121,13 +120,13 @@ all_phases phases(outcome& memory, std::size_t n) {
 template <int Threads>
 void check_block(std::size_t n, std::uint64_t values) {
   CAPTURE(Threads, n, values);
-  outcome on_threads = start(n, n, values);
-  outcome expected = on_threads;
+  outcome on_device = start(n, n, values);
+  outcome expected = on_device;
   serial_block twin(Threads, 16 * n + 128, visit_order::forward, 0);
   phases(expected, n)(twin);
-  all_phases const run = phases(on_threads, n);
+  all_phases const run = phases(on_device, n);
   stand_in::run_block<Threads>(16 * n + 128, run);
-  CHECK(on_threads == expected);
+  CHECK(on_device == expected);
 }
 
 template <int Threads, class Key, class Of>
@@ -149,7 +148,8 @@ void check_sort(std::size_t n, Of const& of) {
 
 }  // namespace
 
-TEST_CASE("a block of the device does what its serial twin does") {
+TEST_CASE("a block of the device does what the serial one does") {
+  stand_in::set_thread_order(GENERATE(from_range(orders)));
   for (std::size_t const n :
        {0u, 1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 100u, 127u, 128u, 129u, 200u}) {
     check_block<32>(n, 1'000'000);
@@ -159,7 +159,8 @@ TEST_CASE("a block of the device does what its serial twin does") {
   check_block<128>(300, 1'000'000'000);
 }
 
-TEST_CASE("a block numbers the keys that it sorts as its serial twin does") {
+TEST_CASE("a block numbers the keys that it sorts as the serial one does") {
+  stand_in::set_thread_order(GENERATE(from_range(orders)));
   for (std::size_t const n : {0u, 1u, 2u, 33u, 63u, 64u, 100u, 200u, 511u, 512u}) {
     CAPTURE(n);
     // None differ, few do in a bit far up, all do in all bits, and costs from the largest sum down.
@@ -175,13 +176,14 @@ TEST_CASE("a block numbers the keys that it sorts as its serial twin does") {
 }
 
 TEST_CASE("every thread of a block gets the result of a reduction and of a sum") {
-  std::array<std::atomic<std::uint64_t>, 64> seen{};
+  stand_in::set_thread_order(GENERATE(from_range(orders)));
+  std::array<std::uint64_t, 64> seen{};
   std::vector<std::uint32_t> values(40, 2);
   stand_in::run_block<64>(0, [&](auto& block) {
     std::uint64_t const largest = block.reduce(
         40, [](std::size_t i) { return std::uint64_t{i}; }, larger{}, std::uint64_t{0});
     std::uint64_t const sum = block.exclusive_sum(values.data(), 40);
-    seen[stand_in::index.x] = largest * 1000 + sum;
+    seen[threadIdx.x] = largest * 1000 + sum;
   });
   std::set<std::uint64_t> const distinct(seen.begin(), seen.end());
   CHECK(distinct == std::set<std::uint64_t>{39 * 1000 + 80});

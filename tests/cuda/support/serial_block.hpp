@@ -1,9 +1,8 @@
 #pragma once
 
-/// \file
-/// The twin of a block of threads on one host thread.
+// A block of threads on one host thread, in place of `device_block`.
 
-#include <omnibal/cuda/detail/visit_order.hpp>
+#include "visit_order.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace omnibal::inline v0::gpu::detail {
+namespace test {
 
 /// One warp of a block of threads: as `serial_block`, with 32 threads and no memory of its own.
 class serial_warp {
@@ -44,9 +43,8 @@ class serial_warp {
   std::uint64_t seed_;
 };
 
-/// A block of threads that works in phases: every call ends with a barrier, and what is not inside
-/// a call every thread computes for itself. Here each phase visits its indices in the order of the
-/// backend and completes before the next one.
+/// The members of `device_block`. Each phase visits its indices in the order of the backend and
+/// completes before the next one.
 class serial_block {
  public:
   serial_block(unsigned threads, std::size_t shared_bytes, visit_order order, std::uint64_t seed)
@@ -54,13 +52,11 @@ class serial_block {
 
   [[nodiscard]] unsigned threads() const { return threads_; }
 
-  /// `f(i)` for all `i < n`, in any order, at once.
   template <class F>
   void for_each(std::size_t n, F const& f) {
     visit(n, order_, seed_++, f);
   }
 
-  /// `f(warp, i)` for all `i < n`, in any order, at once; a warp as a whole runs each.
   template <class F>
   void for_each_warp(std::size_t n, F const& f) {
     visit(n, order_, seed_++, [&](std::size_t i) {
@@ -69,16 +65,12 @@ class serial_block {
     });
   }
 
-  /// `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
   template <class F, class Op, class T>
   [[nodiscard]] T reduce(std::size_t n, F const& f, Op const& op, T init) {
     visit(n, order_, seed_++, [&](std::size_t i) { init = op(init, f(i)); });
     return init;
   }
 
-  /// For all `i < n`, in any order, at once: `done(i, r)` with `op` over `f(i, j)` for all `j < m`.
-  /// `op` is associative and commutative, `neutral` its neutral element; what `done` writes no `f`
-  /// reads.
   template <class F, class Op, class T, class Done>
   void reduce_each(std::size_t n, std::size_t m, F const& f, Op const& op, T neutral,
                    Done const& done) {
@@ -89,13 +81,11 @@ class serial_block {
     });
   }
 
-  /// Replaces each element by the sum of those before it; returns the sum of all.
   template <class T>
   T exclusive_sum(T* data, std::size_t n) {
     return exclusive_sum_of(
         n, [&](std::size_t i) { return data[i]; }, data);
   }
-  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i.
   template <class F, class T>
   T exclusive_sum_of(std::size_t n, F const& f, T* out) {
     T sum{};
@@ -107,8 +97,6 @@ class serial_block {
     return sum;
   }
 
-  /// Replaces each element by `op` over `carry` and the elements up to it; returns the last. `op` is
-  /// associative, `neutral` its neutral element.
   template <class T, class Op>
   T inclusive_scan(T* data, std::size_t n, Op const& op, std::type_identity_t<T> /*neutral*/,
                    std::type_identity_t<T> carry) {
@@ -116,13 +104,11 @@ class serial_block {
     return carry;
   }
 
-  /// One thread calls `f()`.
   template <class F>
   void once(F const& f) {
     f();
   }
 
-  /// The next `count` elements of the shared memory of the block, not initialised.
   template <class T>
   [[nodiscard]] T* shared(std::size_t count) {
     std::size_t const bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
@@ -136,7 +122,6 @@ class serial_block {
     return result;
   }
 
-  /// Sorts distinct pairs, ascending by key and then by value, in place.
   template <class Key, class Value>
   void sort_pairs(Key* keys, Value* values, std::size_t n) {
     std::vector<std::pair<Key, Value>> pairs(n);
@@ -148,8 +133,6 @@ class serial_block {
     }
   }
 
-  /// Sorts keys, ascending, and writes beside each the number that it had; equal keys by number. A
-  /// thread takes at most 16 of them.
   template <class Key>
   void sort_numbered(Key* keys, std::uint32_t* numbers, std::size_t n) {
     if (n > std::size_t{16} * threads_) {
@@ -170,4 +153,4 @@ class serial_block {
   std::uint64_t seed_;
 };
 
-}  // namespace omnibal::inline v0::gpu::detail
+}  // namespace test

@@ -1,14 +1,13 @@
 #pragma once
 
-/// \file
-/// The orders in which the serial backend runs what a device runs at once.
+// The orders in which the serial backend runs what a device runs at once.
 
 #include <omnibal/rng/permutation.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
-namespace omnibal::inline v0::gpu::detail {
+namespace test {
 
 /// Where parallel steps depend on each other, two of these orders give different results.
 enum class visit_order { forward, backward, shuffled };
@@ -24,10 +23,10 @@ void visit(std::size_t n, visit_order order, std::uint64_t seed, F&& f) {
       for (std::size_t i = n; i-- != 0;) f(i);
       return;
     case visit_order::shuffled:
-      rng::permutation const positions(n, seed);
+      omnibal::rng::permutation const positions(n, seed);
       for (std::size_t i = 0; i != n; ++i) f(static_cast<std::size_t>(positions(i)));
       return;
   }
 }
 
-}  // namespace omnibal::inline v0::gpu::detail
+}  // namespace test

@@ -1,23 +1,22 @@
-// The device's own grid, whose threads are threads of the host, against its serial twin.
+// The device's own grid against the serial one.
 
-#include "support/block_on_threads.hpp"
+#include "../support/serial_grid.hpp"
+#include "catch.hpp"
+#include "run_block.hpp"
 
-#include <omnibal/cuda/detail/serial_grid.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <set>
 #include <vector>
 
-#include <catch.hpp>
-
 namespace {
 
-using omnibal::gpu::detail::serial_grid;
-using omnibal::gpu::detail::visit_order;
+using stand_in::orders;
+using test::serial_grid;
+using test::visit_order;
 
 struct larger {
   std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const { return a < b ? b : a; }
@@ -91,17 +90,18 @@ template <int Threads>
 void check_grid(unsigned blocks, std::size_t n) {
   CAPTURE(Threads, blocks, n);
   constexpr std::size_t shared_bytes = 8 * all_phases::tile + 16;
-  outcome on_threads = start(n);
-  outcome expected = on_threads;
+  outcome on_device = start(n);
+  outcome expected = on_device;
   serial_grid twin(Threads, shared_bytes, visit_order::forward, 0);
   phases(expected, n)(twin);
-  stand_in::run_grid<Threads>(blocks, shared_bytes, phases(on_threads, n));
-  CHECK(on_threads == expected);
+  stand_in::run_grid<Threads>(blocks, shared_bytes, phases(on_device, n));
+  CHECK(on_device == expected);
 }
 
 }  // namespace
 
-TEST_CASE("a grid of the device does what its serial twin does") {
+TEST_CASE("a grid of the device does what the serial one does") {
+  stand_in::set_thread_order(GENERATE(from_range(orders)));
   for (std::size_t const n : {0u, 1u, 31u, 32u, 33u, 64u, 100u, 500u}) {
     check_grid<32>(1, n);
     check_grid<32>(3, n);
@@ -114,18 +114,18 @@ TEST_CASE("a grid of the device does what its serial twin does") {
 TEST_CASE("partition points are found among any number of indices") {
   for (std::size_t const n :
        {0u, 1u, 2u, 31u, 32u, 33u, 34u, 64u, 65u, 1023u, 1024u, 1025u, 1090u}) {
-    std::array<std::atomic<std::size_t>, 32> wrong{};
+    std::array<std::size_t, 32> wrong{};
     stand_in::run_grid<32>(1, 0, [&](auto& grid) {
       std::size_t const stride = n < 50 ? 1 : n / 23;
       for (std::size_t k = 0; k <= n / stride + 1; ++k) {
         std::size_t const limit = k * stride < n ? k * stride : n;
         std::size_t const found = grid.partition_point(n, [&](std::size_t i) { return i < limit; });
-        if (found != limit) ++wrong[stand_in::index.x];
+        if (found != limit) ++wrong[threadIdx.x];
       }
     });
     CAPTURE(n);
     std::size_t all_wrong = 0;
-    for (auto const& count : wrong) all_wrong += count;
+    for (std::size_t const count : wrong) all_wrong += count;
     CHECK(all_wrong == 0);
   }
 }

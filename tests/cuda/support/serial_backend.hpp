@@ -1,12 +1,12 @@
 #pragma once
 
-/// \file
-/// Runs the algorithms of cuda/ on one host thread, for tests: the twin of the device backend.
+// Runs the algorithms of cuda/ on one host thread, in place of `device_backend`.
+
+#include "serial_block.hpp"
+#include "serial_grid.hpp"
+#include "visit_order.hpp"
 
 #include <omnibal/cuda/detail/grid_exchange.hpp>
-#include <omnibal/cuda/detail/serial_block.hpp>
-#include <omnibal/cuda/detail/serial_grid.hpp>
-#include <omnibal/cuda/detail/visit_order.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,20 +18,15 @@
 #include <type_traits>
 #include <vector>
 
-namespace omnibal::inline v0::gpu::detail {
+namespace test {
 
-/// A backend runs parallel steps one after the other; `device_backend` has the same members. Every
-/// count is known on the host; one that only the device knows lives in memory, and the functors look
-/// at it. So an algorithm is a fixed sequence of launches and can be captured in a graph.
-///
-/// This one visits the indices of a step in a chosen order: an algorithm without races gives the
-/// same for each. Scratch is filled with the byte 0xCD, each array in an allocation of its own.
+/// The members of `device_backend`. The indices of a step are visited in a chosen order: an algorithm
+/// without races gives the same for each. Scratch is filled with the byte 0xCD, each array in an allocation of its own.
 class serial_backend {
  public:
   explicit serial_backend(visit_order order = visit_order::forward, std::uint64_t seed = 0)
       : order_(order), seed_(seed) {}
 
-  /// `count` elements that are valid until the algorithm ends, not initialised.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   [[nodiscard]] T* scratch(std::size_t count) {
@@ -44,7 +39,6 @@ class serial_backend {
     return reinterpret_cast<T*>(memory);
   }
 
-  /// `f(i)` for all `i < n`, in any order, at once.
   template <class F>
   void for_each(std::size_t n, F const f) {
     static_assert(std::is_trivially_copyable_v<F>);
@@ -52,8 +46,6 @@ class serial_backend {
     visit(n, order_, next_seed(), f);
   }
 
-  /// `f(block, index)` for `blocks` blocks of `Threads` threads with `shared_bytes` of shared memory
-  /// each, in any order, at once. An array in the shared memory takes a multiple of 16 bytes.
   template <int Threads, class F>
   void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const f) {
     static_assert(std::is_trivially_copyable_v<F>);
@@ -65,18 +57,15 @@ class serial_backend {
     });
   }
 
-  /// `f(grid)` once, with a grid of blocks of `Threads` threads that all run at once, as many as
-  /// `items` indices keep busy; each block has `shared_bytes` of shared memory.
   template <int Threads, class F>
   void for_grid(std::size_t /*items*/, std::size_t shared_bytes, F const f) {
     static_assert(std::is_trivially_copyable_v<F>);
     static_assert(Threads % 32 == 0 && Threads >= 32 && Threads <= 1024);
-    static_cast<void>(scratch<unsigned char>(grid_exchange_bytes));
+    static_cast<void>(scratch<unsigned char>(omnibal::gpu::detail::grid_exchange_bytes));
     serial_grid grid(Threads, shared_bytes, order_, next_seed());
     f(grid);
   }
 
-  /// `out[i]` is the sum of `f(0) .. f(i - 1)`; `f` may read `out[i]` for f(i) alone.
   template <class F, class T>
   void exclusive_sum_of(std::size_t n, F const f, T* out) {
     if (n == 0) return;
@@ -89,12 +78,10 @@ class serial_backend {
     }
   }
 
-  /// `out[i]` is `op` over `in[0 .. i]`. `op` is associative. `out` may equal `in`.
   template <class T, class Op>
   void inclusive_scan(T const* in, T* out, std::size_t n, Op const op) {
     inclusive_scan_of(n, element<T>{in}, out, op);
   }
-  /// `out[i]` is `op` over `f(0) .. f(i)`; `f` may read `out[i]` for f(i) alone.
   template <class F, class T, class Op>
   void inclusive_scan_of(std::size_t n, F const f, T* out, Op const op) {
     if (n == 0) return;
@@ -108,14 +95,12 @@ class serial_backend {
     }
   }
 
-  /// `*out` is `op` over `init` and `f(0) .. f(n - 1)`. `op` is associative and commutative.
   template <class F, class T, class Op>
   void reduce_of(std::size_t n, F const f, T* out, Op const op, T init) {
     visit(n, order_, next_seed(), [&](std::size_t i) { init = op(init, f(i)); });
     *out = init;
   }
 
-  /// Sorts by the bits [begin_bit, end_bit) of unsigned keys, ascending and stably, in place.
   template <class Key, class Value>
   void sort_pairs(Key* keys, Value* values, std::size_t n, int begin_bit = 0,
                   int end_bit = static_cast<int>(8 * sizeof(Key))) {
@@ -124,7 +109,6 @@ class serial_backend {
     apply(order, keys);
     apply(order, values);
   }
-  /// Sets all bytes of `n` elements to zero.
   template <class T>
   void fill_zero(T* to, std::size_t n) {
     if (n == 0) return;
@@ -190,4 +174,4 @@ class serial_backend {
   std::vector<std::unique_ptr<std::byte, release>> arrays_;
 };
 
-}  // namespace omnibal::inline v0::gpu::detail
+}  // namespace test
