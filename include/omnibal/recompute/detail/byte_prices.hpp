@@ -4,6 +4,7 @@
 /// What a byte of the budget is worth.
 
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/recompute/detail/layer_fronts.hpp>
 
 #include <algorithm>
@@ -42,13 +43,14 @@ class byte_prices {
   [[nodiscard]] int128 scaled(std::int64_t gain) const {
     return static_cast<int128>(gain) << shift_;
   }
-  /// The largest gain that is no more than this.
+  /// The largest gain that is no more than this. At a price far from the best one a bound leaves 64
+  /// bits by far; the nearest number says as little.
   [[nodiscard]] std::int64_t whole_gain(int128 scaled_gain) const {
-    return static_cast<std::int64_t>(scaled_gain >> shift_);
+    return saturate_cast<std::int64_t>(scaled_gain >> shift_);
   }
   /// The least time that is no less than this.
   [[nodiscard]] std::int64_t whole_time(int128 scaled_time) const {
-    return static_cast<std::int64_t>(-(-scaled_time >> shift_));
+    return saturate_cast<std::int64_t>(-(-scaled_time >> shift_));
   }
   /// What a point gains beyond the price of its bytes.
   [[nodiscard]] int128 surplus(front_point const& point, int128 price) const {
