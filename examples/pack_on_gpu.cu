@@ -1,6 +1,7 @@
 // Packs the samples of a data set on the device and on the host: by isf under a capacity for images
-// and tokens, and by best-fit in rounds under one for tokens. Both give the same groups, bit for bit;
-// the program checks that and prints how long each takes.
+// and tokens, where both give the same groups, bit for bit, and by best fit under one for tokens, in
+// rounds on the device and one sample after the other on the host, where the device may have a few
+// groups more. The program checks that and prints how long each takes.
 //
 //   ./pack_on_gpu --synthetic 1200000
 //   ./pack_on_gpu train.jsonl more.csv
@@ -20,7 +21,7 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/isf.cuh>
 #include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>
@@ -96,10 +97,11 @@ double measured_ms(Work const& work) {
 }
 
 /// Packs by `on_host(demands)` and by `on_device(exec, demands, out)` and adds a row to the table.
-/// Errors: `std::runtime_error` where the results differ.
-template <class Demand, class OnHost, class OnDevice>
+/// Errors: `std::runtime_error` unless `agrees(device, host)`.
+template <class Demand, class OnHost, class OnDevice, class Agrees>
 void compare(std::string const& name, std::vector<Demand> const& demands, std::size_t scratch_bytes,
-             OnHost const& on_host, OnDevice const& on_device, examples::table& shown) {
+             OnHost const& on_host, OnDevice const& on_device, Agrees const& agrees,
+             examples::table& shown) {
   auto const exec = gpu::on(cudaStreamPerThread);
   gpu::device_array<std::byte> const memory(exec, scratch_bytes);
   gpu::given_scratch scratch(memory.span());
@@ -125,11 +127,12 @@ void compare(std::string const& name, std::vector<Demand> const& demands, std::s
 
   packing host;
   double const on_the_host = measured_ms([&] { host = on_host(demands); });
-  if (device.groups != host.groups || device.oversized != host.oversized) {
-    throw std::runtime_error(name + ": the groups of the device differ from those of the host");
+  if (!agrees(device, host)) {
+    throw std::runtime_error(name + ": the groups of the device are not what they must be");
   }
-  shown.add({name, examples::counted(host.groups.size()), examples::fixed(on_the_host, 2),
-             examples::fixed(with_copies, 2), examples::fixed(on_the_device, 2)});
+  shown.add({name, examples::counted(device.groups.size()), examples::counted(host.groups.size()),
+             examples::fixed(on_the_host, 2), examples::fixed(with_copies, 2),
+             examples::fixed(on_the_device, 2)});
 }
 
 void run(int count, char** words) {
@@ -143,7 +146,8 @@ void run(int count, char** words) {
     tokens.push_back(one.tokens);
   }
 
-  examples::table shown({"", "groups", "host ms", "device ms with copies", "device ms"});
+  examples::table shown(
+      {"", "device groups", "host groups", "host ms", "device ms with copies", "device ms"});
   auto const keep = omnibal::reaches_most(capacity);
   compare(
       "isf", both, gpu::isf.scratch_bytes(both.size(), capacity),
@@ -153,20 +157,27 @@ void run(int count, char** words) {
       [&](auto const& exec, auto const& demands, auto const& out) {
         gpu::isf(exec, demands, capacity, options, keep, shuffle, out);
       },
+      [](packing const& device, packing const& host) {
+        return device.groups == host.groups && device.oversized == host.oversized;
+      },
       shown);
   compare(
-      "best_fit_rounds", tokens, gpu::best_fit_rounds.scratch_bytes(tokens.size(), capacity[1]),
+      "best fit", tokens, gpu::best_fit_rounds.scratch_bytes(tokens.size(), capacity[1]),
       [&](auto const& demands) {
-        return omnibal::best_fit_rounds(demands, std::identity{}, capacity[1]);
+        return omnibal::best_fit_decreasing(demands, std::identity{}, capacity[1]);
       },
       [&](auto const& exec, auto const& demands, auto const& out) {
         gpu::best_fit_rounds(exec, demands, capacity[1], out);
+      },
+      [](packing const& device, packing const& host) {
+        return device.oversized == host.oversized &&
+               100 * device.groups.size() <= 101 * host.groups.size() + 100;
       },
       shown);
 
   std::cout << examples::counted(tokens.size()) << " samples, " << properties.name << "\n\n";
   shown.print(std::cout);
-  std::cout << "\nThe groups of host and device are equal, bit for bit.\n";
+  std::cout << "\nThe groups of isf are equal on host and device, bit for bit.\n";
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ fits() {
     echo 'the old text must occur once'
     return 1
   }
-  # Programs beside that of a folder are named after it: cuda_threads is one of tests/cuda.
+  # Programs beside that of a folder are named after it: cuda_stand_in is one of tests/cuda.
   [[ -d $root/tests/${fields[3]} || -d $root/tests/${fields[3]%%_*} ]] || {
     echo 'no such folder of tests'
     return 1

@@ -11,7 +11,6 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
 #include <omnibal/pack/packing.hpp>
 
 #include <cstddef>
@@ -42,23 +41,20 @@ void time_best_fit(test::comparison& results, bench::stopwatch& watch, bench::wo
   double const time =
       watch.median([&] { gpu::best_fit_rounds(given, demands, capacity, packed.out()); });
 
-  omnibal::packing rounds;
   omnibal::packing decreasing;
   double const on_host = bench::microseconds_on_host(
-      [&] { rounds = omnibal::best_fit_rounds(lengths, std::identity{}, capacity); });
-  double const by_one = bench::microseconds_on_host(
       [&] { decreasing = omnibal::best_fit_decreasing(lengths, std::identity{}, capacity); });
   auto const device = packed.download(exec, "best_fit_rounds");
-  results.expect(device.groups == rounds.groups && device.oversized == rounds.oversized,
-                 "best_fit_rounds gives what it gives on the host");
+  results.expect(device.oversized == decreasing.oversized &&
+                     1000 * device.groups.size() <= 1003 * decreasing.groups.size() + 1000,
+                 "best_fit_rounds takes few more groups than best_fit_decreasing");
 
   auto const sort = bench::time_sort(watch, gpu::device_span<std::uint32_t const>(demands),
                                      "CUB's sort of the lengths");
   std::string const name =
       "best_fit_rounds " + std::string(work.name) + ", " + std::to_string(count) + " samples";
   bench::print_time(name, time, sort);
-  bench::print_time(name + ", host", on_host, sort);
-  bench::print_time(name + ", host's best_fit_decreasing", by_one, sort);
+  bench::print_time(name + ", host's best_fit_decreasing", on_host, sort);
   std::printf("%s: %zu groups, best_fit_decreasing %zu, lower bound %zu\n", name.c_str(),
               device.groups.size(), decreasing.groups.size(), decreasing.report.lower_bound);
 }

@@ -15,7 +15,6 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_rounds.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
@@ -85,7 +84,6 @@
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_fit_options.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/improve.hpp>

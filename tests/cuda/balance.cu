@@ -3,12 +3,12 @@
 
 #include "cost_shapes.hpp"
 #include "device_program.hpp"
+#include "reference/refine_rounds.hpp"
 #include "serial_balance.hpp"
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
@@ -108,7 +108,7 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
       is_same(
           refined,
           [&](cost_list const& costs) {
-            return omnibal::refine_rounds(
+            return test::refine_rounds(
                 costs, deal(costs), std::identity{},
                 {.tolerance = tolerance, .counts = counts, .rounds = rounds});
           },
@@ -223,7 +223,7 @@ void check_graph(test::comparison& results) {
       std::string text = differs(dealt, deal);
       results.expect(text.empty(), "deal " + in_graph + text);
       text = differs(refined, [&](cost_list const& costs) {
-        return omnibal::refine_rounds(costs, deal(costs));
+        return test::refine_rounds(costs, deal(costs));
       });
       results.expect(text.empty(), "refine " + in_graph + text);
       text = differs(placed, [&](cost_list const& costs) { return omnibal::lpt(costs, parts); });

@@ -1,13 +1,13 @@
 // The packing in rounds on the device is that of the host.
 
 #include "device_program.hpp"
+#include "reference/best_fit_rounds.hpp"
 #include "samples.hpp"
 
 #include <omnibal/cuda/best_fit_rounds.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_packing.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ void compare(test::comparison& results, std::vector<std::int64_t> const& demands
   gpu::device_packing<> const packed(exec, demands.size());
   gpu::best_fit_rounds(gpu::on(cudaStreamPerThread, scratch), values, capacity, packed.out());
   omnibal::packing const device = packed.download(exec, "best_fit_rounds");
-  omnibal::packing const host = omnibal::best_fit_rounds(demands, std::identity{}, capacity);
+  omnibal::packing const host = test::best_fit_rounds(demands, std::identity{}, capacity);
   results.expect(device.groups == host.groups, what + ": groups");
   results.expect(device.oversized == host.oversized, what + ": oversized");
   results.expect(device.report.rounds == host.report.rounds, what + ": rounds");

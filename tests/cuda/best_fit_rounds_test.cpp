@@ -1,3 +1,4 @@
+#include "reference/best_fit_rounds.hpp"
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
@@ -5,7 +6,6 @@
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/packing_span.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -73,7 +73,7 @@ outcome run(std::vector<Amount> const& demands, std::int64_t capacity, visit_ord
 
 template <class Amount>
 void check_same(std::vector<Amount> const& demands, std::int64_t capacity) {
-  omnibal::packing expected = omnibal::best_fit_rounds(demands, std::identity{}, capacity);
+  omnibal::packing expected = test::best_fit_rounds(demands, std::identity{}, capacity);
   for (visit_order const order : orders) {
     outcome result = run(demands, capacity, order, demands.size(), demands.size());
     CHECK(result.faults == fault::none);

@@ -1,10 +1,10 @@
 #include "cost_shapes.hpp"
+#include "reference/refine_rounds.hpp"
 #include "serial_balance.hpp"
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/cuda/detail/refine.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -59,7 +59,7 @@ std::string fault_of(step_costs const& steps, std::size_t bound, std::size_t par
   if (!fault_text.empty()) return fault_text;
   if (launches != 0 && refined.launches != launches) return "not so many launches";
   return test::differs_from_host(refined, steps, parts, [&](cost_list const& costs) {
-    return omnibal::refine_rounds(
+    return test::refine_rounds(
         costs, start(costs, parts), std::identity{},
         {.tolerance = most.tolerance, .counts = most.counts, .rounds = most.rounds});
   });

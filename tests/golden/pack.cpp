@@ -9,7 +9,6 @@
 #include "digest.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -55,7 +54,6 @@ void print_packers(std::size_t count) {
         omnibal::best_fit_options{.measure = omnibal::size_measure::largest_share});
     add("best_fit_decreasing, a score", omnibal::best_fit_decreasing, omnibal::best_fit_options{},
         least_left);
-    if constexpr (R == 1) add("best_fit_rounds", omnibal::best_fit_rounds);
     add("improve", omnibal::improve, omnibal::next_fit(set.samples, std::identity{}, set.capacity));
   }
   for (auto const& [name, hash] : hashes) {

@@ -7,9 +7,6 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_rounds.hpp>
 
@@ -23,27 +20,6 @@ namespace {
 
 using golden::digest_of;
 using golden::print;
-
-void print_refined(std::size_t count) {
-  for (auto const counts : {omnibal::part_counts::free, omnibal::part_counts::kept}) {
-    test::fnv1a hash;
-    for (auto const& set : test::cost_sets<1>(count, count)) {
-      for (std::size_t const parts : {1u, 3u, 16u}) {
-        for (double const tolerance : {0.0, 0.005}) {
-          auto const refined = omnibal::refine_rounds(
-              set.samples, omnibal::deal(set.samples, parts, test::first_amount),
-              test::first_amount, {.tolerance = tolerance, .counts = counts});
-          hash.add(digest_of(refined.offsets()));
-          hash.add(digest_of(refined.items()));
-        }
-      }
-    }
-    print(std::string("refine_rounds, counts ") +
-              (counts == omnibal::part_counts::free ? "free, " : "kept, ") + std::to_string(count) +
-              " samples",
-          hash.value());
-  }
-}
 
 /// Schedules of every policy.
 template <std::size_t R>
@@ -74,8 +50,6 @@ void print_schedules(std::size_t count) {
 }  // namespace
 
 int main() {
-  print_refined(20);
-  print_refined(300);
   print_schedules<1>(300);
   print_schedules<2>(300);
   print_schedules<2>(20);

@@ -39,7 +39,8 @@ struct refine_fn {
   /// within `options.tolerance` of a lower bound (the mean load, the largest cost, two of the
   /// `parts + 1` largest), after `options.rounds`, or where no exchange with any part lowers the
   /// largest load. A few rounds bring dealt parts within a percent. `omnibal::refine` on the host
-  /// makes other exchanges, one after the other.
+  /// makes other exchanges, one after the other; the tests compare with a reference for the host
+  /// (tests/support/reference).
   ///
   /// `parts` are groups on the device, as many for each step, as `gpu::deal` writes them: part p of
   /// step s is group s * parts + p, and has indices into all costs. They may be the arrays of

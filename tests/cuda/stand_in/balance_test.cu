@@ -4,12 +4,12 @@
 #include "../cost_shapes.hpp"
 #include "../serial_balance.hpp"
 #include "catch.hpp"
+#include "reference/refine_rounds.hpp"
 #include "run_block.hpp"
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/cuda/detail/deal.hpp>
 #include <omnibal/cuda/detail/lpt.hpp>
 #include <omnibal/cuda/detail/refine.hpp>
@@ -100,7 +100,7 @@ void check_refined(step_costs const& steps, std::size_t parts, Start const& star
                              detail::search_in_rounds{10, true}, out);
             },
             [&](cost_list const& costs) {
-              return omnibal::refine_rounds(costs, start(costs, parts), std::identity{},
+              return test::refine_rounds(costs, start(costs, parts), std::identity{},
                                             {.tolerance = tolerance, .rounds = 10});
             }) == "");
 }

@@ -8,8 +8,8 @@
 #include <omnibal/cuda/detail/fit_state.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/preceding_minimum.hpp>
+#include <omnibal/cuda/detail/round_window.hpp>
 #include <omnibal/cuda/detail/sort_on_grid.hpp>
-#include <omnibal/pack/detail/round_window.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,6 @@ namespace omnibal::inline v0::gpu::detail {
 /// the matching of parentheses: the groups open, in descending room, and the samples close. What
 /// finds no single group takes the next place in the groups that hold two and more.
 struct fit_grid {
-  using window_type = omnibal::detail::round_window;
   /// Sums of sizes.
   using wide = omnibal::detail::uint128;
 
@@ -85,17 +84,17 @@ struct fit_grid {
         fitting, [&](std::size_t k) { return wide{arrays.sizes[k]}; }, add{}, wide{0});
     std::uint64_t const large = grid.partition_point(
         fitting, [&](std::size_t k) { return arrays.sizes[k] > capacity / 2; });
-    std::uint64_t const volume = omnibal::detail::filled_groups(sum, capacity);
+    std::uint64_t const volume = filled_groups(sum, capacity);
     return larger_of(larger_of(large, volume), std::uint64_t{fitting == 0 ? 0u : 1u});
   }
 
   template <class Grid>
   OMNIBAL_HOST_DEVICE void run_round(Grid& grid, progress& now) const {
     std::uint64_t const largest = size_at(now.first);
-    std::uint64_t const low = window_type::low(largest, capacity);
+    std::uint64_t const low = round_window::low(largest, capacity);
     std::size_t const size = grid.partition_point(
         now.end - now.first, [&](std::size_t k) { return size_at(now.first + k) >= low; });
-    window_type const window{largest, size_at(now.first + size - 1)};
+    round_window const window{largest, size_at(now.first + size - 1)};
     ++now.rounds;
     now.item_rounds += size;
     open_groups(grid, now, window, size);
@@ -105,7 +104,7 @@ struct fit_grid {
   }
 
   template <class Grid>
-  OMNIBAL_HOST_DEVICE void open_groups(Grid& grid, progress& now, window_type const& window,
+  OMNIBAL_HOST_DEVICE void open_groups(Grid& grid, progress& now, round_window const& window,
                                        std::size_t size) const {
     auto const sample = [&](std::size_t k) { return size_at(now.first + k); };
     std::uint64_t const most_room = now.open_count == 0 ? 0 : room_at(now, 0);
@@ -145,7 +144,7 @@ struct fit_grid {
   /// Returns how many samples of the window still wait; they are moved to its end.
   template <class Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t match(Grid& grid, progress const& now,
-                                                      window_type const& window,
+                                                      round_window const& window,
                                                       std::size_t size) const {
     std::size_t const many = grid.partition_point(
         now.open_count, [&](std::size_t k) { return window.holds_two(room_at(now, k)); });

@@ -1,10 +1,10 @@
 #include "brute_force.hpp"
 #include "packing_faults.hpp"
+#include "reference/best_fit_rounds.hpp"
 #include "samples.hpp"
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace {
 
-using omnibal::best_fit_rounds;
+using test::best_fit_rounds;
 using omnibal::resources;
 using numbers = std::vector<std::int64_t>;
 

@@ -1,14 +1,10 @@
 /// \file
-/// What works in rounds, as a GPU does, on the host: refined parts against `std::sort` of the costs,
-/// and schedules of packed groups against those of `schedule_steps`.
+/// Schedules of packed groups in rounds, as a GPU makes them, against those of `schedule_steps`.
 
-#include "balancing.hpp"
 #include "compare.hpp"
 #include "samples.hpp"
 #include "scheduling.hpp"
 
-#include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/balance/schedule_rounds.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 
@@ -20,26 +16,6 @@
 #include <benchmark/benchmark.h>
 
 namespace {
-
-using costs_type = std::vector<std::int64_t>;
-
-void deal_and_refine_rounds(benchmark::State& state) {
-  bench::compare_with_sort(state, [](costs_type const& costs, std::size_t parts) {
-    return omnibal::refine_rounds(costs, omnibal::deal(costs, parts));
-  });
-  bench::promise_balance(state, "deal and refine_rounds", 2.5, 1.0051);
-}
-
-/// To the last exchange.
-void deal_and_refine_rounds_fully(benchmark::State& state) {
-  bench::compare_with_sort(state, [](costs_type const& costs, std::size_t parts) {
-    return omnibal::refine_rounds(costs, omnibal::deal(costs, parts), std::identity{},
-                                  {.tolerance = 0});
-  });
-}
-
-BENCHMARK(deal_and_refine_rounds)->Apply(bench::balance_sizes);
-BENCHMARK(deal_and_refine_rounds_fully)->Apply(bench::balance_sizes);
 
 /// Times `schedule(epoch)` in turn with `schedule_steps`; both keep to the usual tolerance.
 template <class Schedule>

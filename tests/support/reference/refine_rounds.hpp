@@ -1,27 +1,32 @@
 #pragma once
 
-/// \file
-/// Local search on parts, many pairs of parts at a time.
+// What gpu::refine does, on one thread of the host, for one step.
 
 #include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/part_exchange.hpp>
 #include <omnibal/balance/detail/part_lists.hpp>
+#include <omnibal/balance/detail/refine_parts.hpp>
+#include <omnibal/balance/refine.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/grouping.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <numeric>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace omnibal::inline v0::detail {
+namespace test {
 
 /// Lowers the largest load by rounds of exchanges, one for each pair of parts.
 class round_refiner {
  public:
   /// `part_of` has the part of each sample, `order` is that of `largest_first`.
-  round_refiner(whole_costs<1> const& costs, std::span<std::uint32_t const> order,
+  round_refiner(omnibal::detail::whole_costs<1> const& costs, std::span<std::uint32_t const> order,
                 std::span<std::uint32_t const> part_of, std::size_t parts)
       : lists_(costs, order, part_of, parts), ranked_(parts) {
     std::iota(ranked_.begin(), ranked_.end(), std::uint32_t{0});
@@ -36,7 +41,7 @@ class round_refiner {
     }
   }
 
-  [[nodiscard]] part_lists<1> const& lists() const { return lists_; }
+  [[nodiscard]] omnibal::detail::part_lists<1> const& lists() const { return lists_; }
 
  private:
   [[nodiscard]] std::int64_t load_of_rank(std::size_t rank) const {
@@ -59,8 +64,9 @@ class round_refiner {
       if (lists_.load(heavy) <= target) return true;
       lists_.open(heavy, heavy_);
       lists_.open(ranked_[pair], light_);
-      part_exchange const best = best_exchange(heavy_, light_, lists_.costs(), may_move);
-      if (best.leaves != part_exchange::nothing) {
+      omnibal::detail::part_exchange const best =
+          omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), may_move);
+      if (best.leaves != omnibal::detail::part_exchange::nothing) {
         carry_out(best, heavy, ranked_[pair]);
       } else if (pair == 0) {
         return false;
@@ -73,12 +79,13 @@ class round_refiner {
   bool relieve(bool may_move) {
     std::uint32_t const heavy = ranked_.back();
     lists_.open(heavy, heavy_);
-    part_exchange best{.largest = lists_.load(heavy)};
+    omnibal::detail::part_exchange best{.largest = lists_.load(heavy)};
     std::uint32_t partner = heavy;
     for (std::uint32_t const other : ranked_) {
       if (lists_.load(other) == lists_.load(heavy)) break;
       lists_.open(other, light_);
-      part_exchange const found = best_exchange(heavy_, light_, lists_.costs(), may_move);
+      omnibal::detail::part_exchange const found =
+          omnibal::detail::best_exchange(heavy_, light_, lists_.costs(), may_move);
       if (found.largest >= best.largest) continue;
       best = found;
       partner = other;
@@ -90,17 +97,48 @@ class round_refiner {
   }
 
   /// Exchanges samples of the open parts.
-  void carry_out(part_exchange const& exchange, std::uint32_t heavy, std::uint32_t light) {
+  void carry_out(omnibal::detail::part_exchange const& exchange, std::uint32_t heavy,
+                 std::uint32_t light) {
     lists_.carry_out(exchange, heavy_, light_);
     lists_.close(heavy, heavy_);
     lists_.close(light, light_);
   }
 
-  part_lists<1> lists_;
+  omnibal::detail::part_lists<1> lists_;
   /// Parts, the least loaded first.
   std::vector<std::uint32_t> ranked_;
-  open_part<1> heavy_;
-  open_part<1> light_;
+  omnibal::detail::open_part<1> heavy_;
+  omnibal::detail::open_part<1> light_;
 };
 
-}  // namespace omnibal::inline v0::detail
+struct refine_rounds_options {
+  double tolerance = 0.005;
+  omnibal::part_counts counts = omnibal::part_counts::free;
+  std::size_t rounds = 1'000'000;
+};
+
+struct refine_rounds_fn {
+  /// Errors: those of `omnibal::refine`.
+  template <omnibal::sample_range Samples, class Cost = std::identity>
+    requires omnibal::cost_function<Cost, omnibal::sample_reference<Samples>>
+  [[nodiscard]] omnibal::grouping operator()(Samples const& samples, omnibal::grouping_view parts,
+                                             Cost const& cost = {},
+                                             refine_rounds_options const& options = {}) const {
+    return omnibal::detail::refine_parts(
+        name, samples, parts, cost, options.tolerance,
+        [&](auto const& costs, auto const& order, auto const& part_of, std::int64_t limit,
+            auto const& put) {
+          round_refiner refiner(costs, order, part_of, parts.size());
+          refiner.run(limit, options.rounds, options.counts == omnibal::part_counts::free);
+          refiner.lists().for_each_sample(put);
+        });
+  }
+
+ private:
+  static constexpr std::string_view name = "refine_rounds";
+};
+
+/// Moves and swaps that even parts, many pairs at a time.
+inline constexpr refine_rounds_fn refine_rounds{};
+
+}  // namespace test

@@ -1,11 +1,11 @@
 #include "error_text.hpp"
 #include "parts.hpp"
+#include "reference/refine_rounds.hpp"
 #include "samples.hpp"
 #include "to_vector.hpp"
 
 #include <omnibal/balance/balance_exactly.hpp>
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 using omnibal::grouping;
 using omnibal::part_counts;
-using omnibal::refine_rounds;
+using test::refine_rounds;
 
 /// Sample i is in part i / (samples / parts), or in the last one.
 grouping consecutive(std::size_t samples, std::size_t parts) {
@@ -39,7 +39,7 @@ grouping consecutive(std::size_t samples, std::size_t parts) {
 }
 
 std::string error_of(std::vector<int> const& samples, grouping const& parts,
-                     omnibal::refine_rounds_options const& options = {}) {
+                     test::refine_rounds_options const& options = {}) {
   return test::error_text<std::invalid_argument>(
       [&] { static_cast<void>(refine_rounds(samples, parts, std::identity{}, options)); });
 }
@@ -200,8 +200,8 @@ TEST_CASE("refine_rounds refuses what are not parts of the samples") {
   CHECK(error_of({1, -2, 3}, good).find("cost[1] is -2") != std::string::npos);
 }
 
-static_assert(std::invocable<omnibal::refine_rounds_fn, std::vector<int>, grouping>);
-static_assert(!std::invocable<omnibal::refine_rounds_fn, std::vector<int>, std::size_t>);
+static_assert(std::invocable<test::refine_rounds_fn, std::vector<int>, grouping>);
+static_assert(!std::invocable<test::refine_rounds_fn, std::vector<int>, std::size_t>);
 static_assert(
-    !std::invocable<omnibal::refine_rounds_fn, std::vector<omnibal::resources<2>>, grouping>);
-static_assert(!std::invocable<omnibal::refine_rounds_fn, std::vector<std::string>, grouping>);
+    !std::invocable<test::refine_rounds_fn, std::vector<omnibal::resources<2>>, grouping>);
+static_assert(!std::invocable<test::refine_rounds_fn, std::vector<std::string>, grouping>);

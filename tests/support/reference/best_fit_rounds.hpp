@@ -1,18 +1,29 @@
 #pragma once
 
-/// \file
-/// Best fit of sizes in rounds: in each round every group takes the samples that fit it best.
+// What gpu::best_fit_rounds does, on one thread of the host: the same groups, the same report but for
+// the lower bound, which is a better one.
 
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/pack/detail/round_window.hpp>
+#include <omnibal/cuda/detail/round_window.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/detail/assignment.hpp>
+#include <omnibal/pack/detail/bounds.hpp>
+#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/pack/packing.hpp>
+#include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-namespace omnibal::inline v0::detail {
+namespace test {
 
 /// Sizes in descending order, which are packed; groups are numbered in the order in which they are
 /// opened.
@@ -54,8 +65,9 @@ class size_rounds {
 
   void run_round() {
     std::uint64_t const largest = size_at(first_);
-    std::size_t const end = first_below(round_window::low(largest, capacity_), positive_);
-    round_window const window{largest, size_at(end - 1)};
+    std::size_t const end =
+        first_below(omnibal::gpu::detail::round_window::low(largest, capacity_), positive_);
+    omnibal::gpu::detail::round_window const window{largest, size_at(end - 1)};
     ++rounds_;
     item_rounds_ += end - first_;
     open_groups(window, end);
@@ -63,15 +75,15 @@ class size_rounds {
     sort_groups();
   }
 
-  void open_groups(round_window const& window, std::size_t end) {
+  void open_groups(omnibal::gpu::detail::round_window const& window, std::size_t end) {
     std::uint64_t const most_room = order_.empty() ? 0 : rooms_[order_.front()];
     std::size_t const too_large = first_below(most_room + 1, end);
     std::size_t const large = first_below(capacity_ / 2 + 1, too_large) - first_;
-    uint128 too_large_sum = 0;
+    omnibal::detail::uint128 too_large_sum = 0;
     for (std::size_t k = first_; k != too_large; ++k) too_large_sum += size_at(k);
-    uint128 sum = too_large_sum;
+    omnibal::detail::uint128 sum = too_large_sum;
     for (std::size_t k = too_large; k != end; ++k) sum += size_at(k);
-    uint128 rooms = 0;
+    omnibal::detail::uint128 rooms = 0;
     for (std::uint32_t const group : order_) {
       if (rooms_[group] >= window.least) rooms += rooms_[group];
     }
@@ -90,7 +102,7 @@ class size_rounds {
   /// Every sample of the window, from the largest to the smallest, takes the group with the least
   /// room that holds it, of those that hold one; else a place in the group with the least room that
   /// holds two or more; else it waits on.
-  void match(round_window const& window, std::size_t end) {
+  void match(omnibal::gpu::detail::round_window const& window, std::size_t end) {
     std::size_t many = 0;
     while (many != order_.size() && window.holds_two(rooms_[order_[many]])) ++many;
     std::size_t next_single = many;
@@ -174,4 +186,73 @@ class size_rounds {
   std::uint64_t item_rounds_ = 0;
 };
 
-}  // namespace omnibal::inline v0::detail
+struct best_fit_rounds_fn {
+  /// `demand` maps a sample to an integer, or to resources of one. Errors: those of
+  /// `omnibal::best_fit_decreasing`.
+  template <class Samples, class Demand, class Capacity>
+    requires omnibal::detail::measured_samples<Samples, Demand, Capacity> &&
+        omnibal::integral_amount<Capacity> && omnibal::integral_amount<
+            omnibal::demand_result<Demand, omnibal::sample_reference<Samples>>> &&
+        (omnibal::detail::kinds_of<Capacity> == 1) [[nodiscard]] omnibal::packing
+        operator()(Samples const& samples, Demand const& demand, Capacity const& capacity) const {
+      omnibal::detail::check_index_count(name, "samples", std::ranges::size(samples));
+      auto const limits =
+          omnibal::detail::checked_capacity<Samples, Demand, Capacity>(name, capacity);
+      using amounts_type = std::remove_const_t<decltype(limits)>;
+      omnibal::packing result;
+      std::vector<std::uint64_t> demands;
+      std::vector<std::uint32_t> indices;
+      demands.reserve(std::ranges::size(samples));
+      indices.reserve(std::ranges::size(samples));
+      omnibal::detail::for_each_demand<amounts_type>(
+          samples, demand, [&](std::uint32_t index, amounts_type const& amounts) {
+            if (omnibal::detail::is_valid_and_fits(amounts, limits)) [[likely]] {
+              demands.push_back(static_cast<std::uint64_t>(amounts[0]));
+              indices.push_back(index);
+            } else {
+              omnibal::detail::check_demand(name, index, amounts);
+              result.oversized.push_back(index);
+            }
+          });
+      pack(demands, indices, limits[0], result);
+      return result;
+    }
+
+   private:
+    static constexpr std::string_view name = "best_fit_rounds";
+
+    static void pack(std::vector<std::uint64_t> const& demands,
+                     std::vector<std::uint32_t> const& indices, std::int64_t capacity,
+                     omnibal::packing& result) {
+      std::size_t const count = demands.size();
+      auto const order =
+          omnibal::detail::order_descending(count, [&](std::size_t k) { return demands[k]; });
+      std::vector<std::uint64_t> sizes(count);
+      for (std::size_t k = 0; k != count; ++k) sizes[k] = demands[order[k]];
+      auto const ascending = [&](std::size_t k) {
+        return static_cast<std::int64_t>(sizes[count - 1 - k]);
+      };
+      auto const once = [](std::size_t) { return std::uint32_t{1}; };
+      std::size_t const bound =
+          omnibal::detail::martello_toth_bound(count, ascending, once, capacity);
+      result.report.lower_bound = std::max<std::size_t>(bound, count == 0 ? 0 : 1);
+
+      size_rounds const packed(std::move(sizes), static_cast<std::uint64_t>(capacity));
+      result.report.rounds = packed.rounds();
+      result.report.item_rounds = packed.item_rounds();
+      std::vector<std::uint32_t> offsets(packed.group_count() + 1, 0);
+      for (std::uint32_t const group : packed.group_of()) ++offsets[group + 1];
+      for (std::size_t g = 1; g != offsets.size(); ++g) offsets[g] += offsets[g - 1];
+      std::vector<std::uint32_t> items(count);
+      std::vector<std::uint32_t> next(offsets.begin(), offsets.end() - 1);
+      for (std::size_t k = 0; k != count; ++k) {
+        items[next[packed.group_of()[k]]++] = indices[order[k]];
+      }
+      result.groups = omnibal::grouping(std::move(offsets), std::move(items));
+    }
+};
+
+/// Best-fit packing of one resource in rounds.
+inline constexpr best_fit_rounds_fn best_fit_rounds{};
+
+}  // namespace test

@@ -7,11 +7,11 @@
 
 #include <cstdint>
 
-namespace omnibal::inline v0::detail {
+namespace omnibal::inline v0::gpu::detail {
 
 /// How many groups of this capacity a sum fills, the last one perhaps in part.
-[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t filled_groups(uint128 sum,
-                                                                        std::uint64_t capacity) {
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t filled_groups(
+    omnibal::detail::uint128 sum, std::uint64_t capacity) {
   return static_cast<std::uint64_t>((sum + capacity - 1) / capacity);
 }
 
@@ -35,11 +35,9 @@ struct round_window {
   /// capacity, exceed the room of every group, and sum to `too_large_sum`; the window sums to `sum`,
   /// the rooms that hold the least sample to `rooms`. No packing of the window into the groups that
   /// are there needs fewer.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(std::uint64_t capacity,
-                                                                           std::uint64_t large,
-                                                                           uint128 too_large_sum,
-                                                                           uint128 sum,
-                                                                           uint128 rooms) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(
+      std::uint64_t capacity, std::uint64_t large, omnibal::detail::uint128 too_large_sum,
+      omnibal::detail::uint128 sum, omnibal::detail::uint128 rooms) const {
     std::uint64_t result = filled_groups(too_large_sum, capacity);
     if (result < large) result = large;
     // Small samples fill a group wherever they go: what they will need can be opened at once.
@@ -56,4 +54,4 @@ struct round_window {
   }
 };
 
-}  // namespace omnibal::inline v0::detail
+}  // namespace omnibal::inline v0::gpu::detail
