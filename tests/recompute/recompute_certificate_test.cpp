@@ -1,8 +1,13 @@
+// What select_recompute proves, compared with all plans of small models.
+
 #include "certificate.hpp"
 
+#include <omnibal/config.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -16,169 +21,226 @@
 
 namespace {
 
-using omnibal::choice;
-using omnibal::recompute_options;
-using omnibal::recompute_status;
 using omnibal::detail::int128;
-using test::number_between;
-using test::weight_source;
+
+constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
 
 template <class Time>
-using layers_of = std::vector<std::vector<choice<Time>>>;
+struct instance {
+  std::vector<std::vector<omnibal::choice<Time>>> layers;
+  std::int64_t budget = 0;
+  omnibal::recompute_options options{};
+};
 
-/// Sums of times without rounding: of integers, and of floating-point numbers that are integers.
+/// Sums of times without a rounding that matters.
 template <class Time>
-using exact_time = std::conditional_t<std::floating_point<Time>, long double, int128>;
+using wide_time = std::conditional_t<std::floating_point<Time>, long double, int128>;
 
-/// The largest time of which eight add up to what the type of the result holds exactly.
+/// Over all plans.
 template <class Time>
-constexpr std::int64_t most_time() {
-  if constexpr (std::same_as<Time, float>) return std::int64_t{1} << 24;
-  if constexpr (std::same_as<Time, double>) return std::int64_t{1} << 50;
-  if constexpr (std::same_as<Time, std::int64_t>) return std::numeric_limits<Time>::max() / 8;
-  return static_cast<std::int64_t>(std::numeric_limits<Time>::max());
-}
-
-/// All choices of all layers.
-template <class Time>
-struct every_choice {
-  layers_of<Time> const& layers;
-  recompute_options const& options;
-  int128 budget;
+struct all_plans {
   bool is_feasible = false;
-  exact_time<Time> least_time{};
-  int128 least_bytes = static_cast<int128>(1) << 126;
-
-  void run() { take(0, 0, 0, exact_time<Time>{}); }
-
- private:
-  void take(std::size_t layer, int128 kept, std::int64_t transient, exact_time<Time> time) {
-    if (layer != layers.size()) {
-      for (auto const& way : layers[layer]) {
-        take(layer + 1, kept + way.bytes, std::max(transient, way.transient_bytes),
-             time + static_cast<exact_time<Time>>(way.time));
-      }
-      return;
-    }
-    int128 const bytes = kept * options.in_flight + transient + options.reserve_bytes;
-    least_bytes = std::min(least_bytes, bytes);
-    if (bytes > budget) return;
-    least_time = is_feasible ? std::min(least_time, time) : time;
-    is_feasible = true;
-  }
+  wide_time<Time> least_time{};
+  int128 least_bytes = 0;
+  bool is_any = false;
 };
 
 template <class Time>
-layers_of<Time> random_layers(omnibal::rng::engine& random) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 58;
-  weight_source<Time> const time(random, most_time<Time>());
-  weight_source<std::int64_t> const bytes(random, most_bytes);
-  weight_source<std::int64_t> const transient(random, most_bytes);
-  bool const has_transients = number_between(random, 0, 2) != 0;
-  layers_of<Time> layers(static_cast<std::size_t>(number_between(random, 1, 8)));
-  std::int64_t const most_choices = layers.size() < 6 ? 4 : layers.size() == 6 ? 3 : 2;
-  for (std::size_t i = 0; i != layers.size(); ++i) {
-    if (i != 0 && number_between(random, 0, 3) == 0) {
-      layers[i] = layers[i - 1];
+void try_all(instance<Time> const& given, std::size_t layer, int128 kept, std::int64_t transient,
+             wide_time<Time> time, all_plans<Time>& found) {
+  if (layer != given.layers.size()) {
+    for (auto const& way : given.layers[layer]) {
+      try_all(given, layer + 1, kept + way.bytes, std::max(transient, way.transient_bytes),
+              time + way.time, found);
+    }
+    return;
+  }
+  int128 const bytes = kept * given.options.in_flight + transient + given.options.reserve_bytes;
+  if (!found.is_any || bytes < found.least_bytes) found.least_bytes = bytes;
+  found.is_any = true;
+  if (bytes > given.budget) return;
+  if (!found.is_feasible || time < found.least_time) found.least_time = time;
+  found.is_feasible = true;
+}
+
+/// The largest time of a choice that every sum can hold, or that a `Time` can.
+template <class Time>
+std::int64_t most_time(std::size_t layers) {
+  if constexpr (std::floating_point<Time>) {
+    return std::int64_t{1} << 58;
+  } else {
+    return std::min<std::int64_t>(std::numeric_limits<Time>::max(),
+                                  most_int64 / static_cast<std::int64_t>(layers));
+  }
+}
+
+/// Zero or more, small or large.
+std::int64_t any_bytes(omnibal::rng::engine& random) {
+  test::weight_source<std::int64_t> const draw(random, most_int64);
+  return draw();
+}
+
+template <class Time>
+instance<Time> draw_instance(omnibal::rng::engine& random) {
+  using test::number_between;
+  instance<Time> made;
+  auto const count = static_cast<std::size_t>(number_between(random, 1, 8));
+  test::weight_source<Time> const times(random, most_time<Time>(count));
+  // Products with the micro-batches in flight stay within 128 bits.
+  bool const is_huge = number_between(random, 0, 9) == 0;
+  std::int64_t const most = is_huge ? most_int64 : most_int64 / 64;
+  test::weight_source<std::int64_t> const bytes(random, most);
+  test::weight_source<std::int64_t> const transient(random, most);
+  std::int64_t const share = number_between(random, 0, 3);
+  std::size_t plans = 1;
+  for (std::size_t l = 0; l != count; ++l) {
+    if (l != 0 && number_between(random, 0, 3) == 0 && plans * made.layers.back().size() <= 1024) {
+      auto same = made.layers.back();
+      made.layers.push_back(std::move(same));
+      plans *= made.layers.back().size();
       continue;
     }
-    for (auto left = number_between(random, 1, most_choices); left != 0; --left) {
-      layers[i].push_back({time(), bytes(), has_transients ? transient() : 0});
+    auto ways = static_cast<std::size_t>(number_between(random, 1, 4));
+    if (number_between(random, 0, 15) == 0) ways += 4;
+    while (plans * ways > 1024 && ways > 1) --ways;
+    plans *= ways;
+    auto& layer = made.layers.emplace_back();
+    for (std::size_t w = 0; w != ways; ++w) {
+      bool const has_transient = number_between(random, 0, 3) < share;
+      layer.push_back({times(), bytes(), has_transient ? transient() : 0});
     }
   }
-  return layers;
+  made.options.in_flight =
+      number_between(random, 0, 1) == 0 ? 1 : 1 + std::min(any_bytes(random), most_int64 - 1);
+  if (is_huge || number_between(random, 0, 3) != 0) {
+    made.options.in_flight = std::min<std::int64_t>(made.options.in_flight, 5);
+  }
+  made.options.reserve_bytes = number_between(random, 0, 1) == 0 ? 0 : any_bytes(random);
+  if (number_between(random, 0, 3) != 0) {
+    made.options.reserve_bytes = std::min<std::int64_t>(made.options.reserve_bytes, 9);
+  }
+  made.options.tolerance = number_between(random, 0, 1) == 0 ? 0 : made.options.tolerance;
+  if (number_between(random, 0, 7) == 0) {
+    made.options.states = static_cast<std::size_t>(number_between(random, 1, 4));
+  }
+  return made;
 }
 
-/// From too little for any choices to enough for all, often exactly what some choices take.
+/// Near the bytes of some plan, so that it and its neighbours are close to the budget.
 template <class Time>
-std::int64_t random_budget(omnibal::rng::engine& random, layers_of<Time> const& layers,
-                           recompute_options const& options) {
+void draw_budget(omnibal::rng::engine& random, instance<Time>& made) {
   int128 kept = 0;
   std::int64_t transient = 0;
-  for (auto const& layer : layers) {
-    auto const most = static_cast<std::int64_t>(layer.size()) - 1;
-    auto const& way = layer[static_cast<std::size_t>(number_between(random, 0, most))];
+  for (auto const& layer : made.layers) {
+    auto const& way = layer[omnibal::rng::below(random, layer.size())];
     kept += way.bytes;
     transient = std::max(transient, way.transient_bytes);
   }
-  int128 const taken = kept * options.in_flight + transient + options.reserve_bytes;
-  auto const bytes = omnibal::detail::saturate_cast<std::int64_t>(taken);
-  switch (number_between(random, 0, 3)) {
-    case 0: return std::max<std::int64_t>(bytes, 1) - 1;
-    case 1: return number_between(random, 0, bytes);
-    case 2: return bytes > 1'000'000 ? bytes : bytes + number_between(random, 0, 9);
-    default: return bytes;
+  int128 const bytes = kept * made.options.in_flight + transient + made.options.reserve_bytes +
+                       test::number_between(random, -1, 1);
+  made.budget = omnibal::detail::saturate_cast<std::int64_t>(bytes);
+  if (test::number_between(random, 0, 4) == 0) {
+    made.budget = test::number_between(random, 0, std::max<std::int64_t>(made.budget, 0));
+  }
+  if (test::number_between(random, 0, 9) != 0) return;
+  made.budget = any_bytes(random);
+  if (test::number_between(random, 0, 3) == 0) made.budget = -made.budget;
+}
+
+/// By how much a claim about floating-point times may be off: each time is rounded to a whole
+/// number of 2^-61 of the sum at most, and sums of such times as such sums are.
+template <class Time>
+long double rounding(instance<Time> const& given) {
+  if constexpr (std::floating_point<Time>) {
+    long double sum = 0;
+    bool is_whole = true;
+    for (auto const& layer : given.layers) {
+      Time largest{};
+      for (auto const& way : layer) {
+        largest = std::max(largest, way.time);
+        is_whole = is_whole && way.time == std::floor(way.time);
+      }
+      sum += largest;
+    }
+    if (is_whole && sum < 0x1p53L) return 0;
+    auto const terms = static_cast<long double>(given.layers.size());
+    return sum * (terms * 0x1p-61L + terms * 0x1p-53L);
+  } else {
+    return 0;
   }
 }
 
-template <class Result, class Time>
-std::string fault_of(Result const& result, layers_of<Time> const& layers,
-                     every_choice<Time> const& best, bool is_exact) {
-  if ((result.status == recompute_status::ok) != best.is_feasible) return "feasible or not";
-  if (!best.is_feasible) {
-    if (!result.proven) return "infeasible without a proof";
-    if (result.bytes != best.least_bytes) return "other fewest bytes";
-    return result.missing_bytes != best.least_bytes - best.budget ? "other missing bytes" : "";
-  }
-  exact_time<Time> time{};
+template <class Time, class Result>
+std::string wrong_plan(instance<Time> const& given, Result const& result) {
+  if (result.choices.size() != given.layers.size()) return "a layer has no choice";
   int128 kept = 0;
   std::int64_t transient = 0;
-  if (result.choices.size() != layers.size()) return "a layer has no choice";
-  for (std::size_t i = 0; i != layers.size(); ++i) {
-    if (result.choices[i] >= layers[i].size()) return "a choice that is none";
-    auto const& way = layers[i][result.choices[i]];
-    time += static_cast<exact_time<Time>>(way.time);
+  decltype(result.time) time{};
+  for (std::size_t l = 0; l != given.layers.size(); ++l) {
+    if (result.choices[l] >= given.layers[l].size()) return "a choice that is none";
+    auto const& way = given.layers[l][result.choices[l]];
     kept += way.bytes;
     transient = std::max(transient, way.transient_bytes);
+    time += static_cast<decltype(time)>(way.time);
   }
-  int128 const bytes = kept * best.options.in_flight + transient + best.options.reserve_bytes;
-  if (bytes > best.budget) return "above the budget";
+  int128 const bytes = kept * given.options.in_flight + transient + given.options.reserve_bytes;
   if (bytes != result.bytes) return "other bytes";
-  auto const bound = static_cast<exact_time<Time>>(result.lower_bound);
-  auto const least = best.least_time;
-  exact_time<Time> rounding{};
-  // Where sums are rounded they are off by a few units in the last place of the whole.
-  if (!is_exact) rounding = static_cast<exact_time<Time>>(1e-14L * static_cast<long double>(time));
-  if (time < least) return "less time than any choices take";
-  if (static_cast<exact_time<Time>>(result.time) > time + rounding ||
-      static_cast<exact_time<Time>>(result.time) < time - rounding) {
-    return "another time";
+  if (bytes > given.budget) return "above the budget";
+  if (time != result.time) return "another time";
+  if (result.missing_bytes != 0) return "bytes are missing";
+  return "";
+}
+
+template <class Time>
+std::string fault_of(instance<Time> const& given) {
+  all_plans<Time> best;
+  try_all<Time>(given, 0, 0, 0, {}, best);
+  int128 fewest = 0;
+  for (auto const& layer : given.layers) {
+    fewest += std::ranges::min_element(layer, {}, &omnibal::choice<Time>::bytes)->bytes;
   }
-  if (bound > least + rounding) return "a lower bound above the least time";
-  if (result.proven && time > least + rounding) return "proven, but others take less time";
-  if (result.lower_bound > result.time) return "a lower bound above the time";
-  if (result.proven != (result.lower_bound == result.time)) return "proven and bound disagree";
-  return result.missing_bytes != 0 ? "missing bytes" : "";
+  bool const may_overflow =
+      fewest > most_int64 || (!best.is_feasible && (best.least_bytes > most_int64 ||
+                                                    best.least_bytes - given.budget > most_int64));
+  try {
+    auto const result = omnibal::select_recompute(given.layers, given.budget, given.options);
+    if (may_overflow) return "no overflow error";
+    if (result.status == omnibal::recompute_status::infeasible) {
+      if (best.is_feasible) return "infeasible, but a plan fits";
+      if (!result.proven || !result.choices.empty()) return "infeasible without a proof";
+      if (result.bytes != best.least_bytes) return "other least bytes";
+      if (result.missing_bytes != best.least_bytes - given.budget) return "other missing bytes";
+      return "";
+    }
+    if (!best.is_feasible) return "a plan where none fits";
+    auto wrong = wrong_plan(given, result);
+    if (!wrong.empty()) return wrong;
+    long double const off = rounding(given);
+    auto const least = static_cast<long double>(best.least_time);
+    if constexpr (std::integral<Time>) {
+      if (result.lower_bound > best.least_time) return "a lower bound above a plan";
+      if (result.time < best.least_time) return "a time below all plans";
+      if (result.proven && result.time != best.least_time) return "proven, but not the least time";
+      if (result.proven != (result.lower_bound == result.time)) return "proven without the bound";
+    } else {
+      if (result.lower_bound > least + off) return "a lower bound above a plan";
+      if (result.time < least - off) return "a time below all plans";
+      if (result.proven && result.time > least + off) return "proven, but not the least time";
+      if (result.proven && result.lower_bound != result.time) return "proven without the bound";
+    }
+    return result.lower_bound > result.time ? "a bound above the time" : "";
+  } catch (std::overflow_error const& error) {
+    return may_overflow ? "" : error.what();
+  }
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("select_recompute proves what is true", "[certificate]",
+TEMPLATE_TEST_CASE("What select_recompute proves is true of all plans", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("select_recompute", [](omnibal::rng::engine& random) -> std::string {
-    auto const layers = random_layers<TestType>(random);
-    recompute_options options{.in_flight = number_between(random, 1, 3)};
-    if (number_between(random, 0, 3) == 0) options.reserve_bytes = number_between(random, 0, 9);
-    if (number_between(random, 0, 3) == 0) {
-      options.states = static_cast<std::size_t>(number_between(random, 1, 4));
-    }
-    std::int64_t const budget = random_budget(random, layers, options);
-    every_choice<TestType> best{layers, options, budget};
-    best.run();
-    bool is_exact = true;
-    if constexpr (std::floating_point<TestType>) {
-      for (auto const& layer : layers) {
-        for (auto const& way : layer) {
-          is_exact &= way.time == static_cast<TestType>(static_cast<std::int64_t>(way.time));
-        }
-      }
-    }
-    try {
-      return fault_of(omnibal::select_recompute(layers, budget, options), layers, best, is_exact);
-    } catch (std::overflow_error const&) {
-      // Only what cannot be said of a plan that does not fit may leave 64 bits.
-      bool const is_wide = best.least_bytes > std::numeric_limits<std::int64_t>::max();
-      return is_wide ? "" : "overflow";
-    }
+  test::certify<TestType>("select_recompute", [](omnibal::rng::engine& random) {
+    auto given = draw_instance<TestType>(random);
+    draw_budget(random, given);
+    return fault_of(given);
   });
 }

@@ -7,6 +7,7 @@
 #include <omnibal/cost/detail/check_numbers.hpp>
 #include <omnibal/cost/detail/int128_math.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -37,7 +38,7 @@ struct accelerator {
         (counts_bytes
              ? detail::share_of(detail::int128{given.moved_bytes} * second, bytes_per_second)
              : detail::int128{0});
-    return detail::to_int64(name, "the number of nanoseconds", nanoseconds);
+    return detail::checked_cast<std::int64_t>(name, "the number of nanoseconds", nanoseconds);
   }
 };
 

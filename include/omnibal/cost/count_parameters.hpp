@@ -9,6 +9,7 @@
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/workload.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -40,8 +41,9 @@ struct count_parameters_fn {
       total += detail::int128{count} * cost.parameters;
       active += detail::int128{count} * cost.active_parameters;
     });
-    return {.total = detail::to_int64(name, "the number of parameters", total),
-            .active = detail::to_int64(name, "the number of active parameters", active)};
+    return {.total = detail::checked_cast<std::int64_t>(name, "the number of parameters", total),
+            .active = detail::checked_cast<std::int64_t>(name, "the number of active parameters",
+                                                         active)};
   }
 };
 

@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/detail/check_numbers.hpp>
 #include <omnibal/cost/detail/int128_math.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -56,7 +57,7 @@ class checkpoint_line {
     detail::int128 const change =
         detail::int128{gained_bytes_} * (checkpointed_layers - start_.checkpointed_layers);
     detail::int128 const result = start_.free_bytes + floored(change, gained_layers_);
-    return detail::to_int64("checkpoint_line", "the free memory", result);
+    return detail::checked_cast<std::int64_t>("checkpoint_line", "the free memory", result);
   }
 
   /// The fewest of `layers` that must be checkpointed so that `target_bytes` stay free; with a
@@ -68,7 +69,8 @@ class checkpoint_line {
       detail::int128 const missing = detail::int128{target_bytes} - all_free;
       return {.status = checkpoint_status::infeasible,
               .layers = layers,
-              .missing_bytes = detail::to_int64("checkpoint_line", "the missing memory", missing)};
+              .missing_bytes = detail::checked_cast<std::int64_t>("checkpoint_line",
+                                                                  "the missing memory", missing)};
     }
     detail::int128 const wanted =
         (detail::int128{target_bytes} - start_.free_bytes) * gained_layers_;
@@ -120,7 +122,7 @@ struct two_point_probe_fn {
     }
     detail::int128 const gained = detail::int128{many.free_bytes} - few.free_bytes;
     return {few, many.checkpointed_layers - few.checkpointed_layers,
-            detail::to_int64(name, "the difference of the readings", gained)};
+            detail::checked_cast<std::int64_t>(name, "the difference of the readings", gained)};
   }
 };
 

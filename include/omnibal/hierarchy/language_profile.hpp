@@ -12,6 +12,7 @@
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/workload.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 
@@ -74,9 +75,9 @@ struct language_profile {
     add_layers(sums, model.layer, batch, spread, {level.checkpointed_layers - first, model.layers});
     add_head(sums, batch, spread);
     detail::int128 const used = sums.bytes + sums.transient + 2 * sums.gathered;
-    return {
-        detail::to_int64(name, "the free memory", memory_bytes - used),
-        detail::to_int64(name, "the time of a pack", sums.nanoseconds + pack_overhead_nanoseconds)};
+    return {detail::checked_cast<std::int64_t>(name, "the free memory", memory_bytes - used),
+            detail::checked_cast<std::int64_t>(name, "the time of a pack",
+                                               sums.nanoseconds + pack_overhead_nanoseconds)};
   }
 
  private:
@@ -167,8 +168,8 @@ struct language_profile {
     detail::int128 const bytes =
         tokens * numbers * byte_sizes{}.activation * (spread.sequence - 1) / spread.sequence;
     constexpr std::int64_t second = 1'000'000'000;
-    return detail::to_int64(name, "the time of an exchange",
-                            detail::share_of(bytes * second, link_bytes_per_second));
+    return detail::checked_cast<std::int64_t>(
+        name, "the time of an exchange", detail::share_of(bytes * second, link_bytes_per_second));
   }
 };
 

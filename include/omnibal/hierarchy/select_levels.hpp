@@ -6,6 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/hierarchy/detail/epoch_estimate.hpp>
 #include <omnibal/hierarchy/detail/level_members.hpp>
 #include <omnibal/hierarchy/detail/level_probe.hpp>
@@ -93,7 +94,8 @@ struct select_levels_fn {
     for (std::size_t const place : estimate.chosen) {
       result.levels.push_back(result.fastest[place].setting);
     }
-    result.epoch_nanoseconds = detail::to_int64(name, "the time of an epoch", estimate.nanoseconds);
+    result.epoch_nanoseconds =
+        detail::checked_cast<std::int64_t>(name, "the time of an epoch", estimate.nanoseconds);
     return result;
   }
 

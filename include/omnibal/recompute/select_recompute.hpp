@@ -52,7 +52,9 @@ struct select_recompute_fn {
   ///
   /// Of choices of a layer that are equal the first is taken; of equal layers the first ones take
   /// the first choices. The order of the layers has no influence on the time. Floating-point times
-  /// are compared as whole numbers of 2^-62 of their sum.
+  /// are compared as whole numbers of at most 2^-61 of the sum of the largest ones: bound and proof
+  /// hold up to one of these for each layer and to the rounding of sums, and exactly for whole
+  /// numbers that add up to less than 2^53. All integers are exact, up to the largest sums.
   ///
   /// Complexity: states * choices for each layer and layers^2 * choices, for each number of transient
   /// bytes, or range of such numbers, that may lead to the best solution. Memory: 8 bytes for each
@@ -60,7 +62,8 @@ struct select_recompute_fn {
   /// `std::invalid_argument` for a layer without choices, times that are negative or not finite,
   /// bytes that are negative, in_flight or states below 1, a negative reserve and a tolerance that is
   /// not from 0 to below 1; `std::overflow_error` where the largest times or the fewest bytes of all
-  /// layers add up to more than 2^63 - 1; `std::length_error` above 2^32 - 1 layers. A budget that is
+  /// layers add up to more than 2^63 - 1, or where infeasible the bytes of the result exceed it;
+  /// `std::length_error` above 2^32 - 1 layers. A budget that is
   /// too small, or negative, is no error: the status says so. Sources: Pisinger, "A minimal algorithm
   /// for the multiple-choice knapsack problem", 1995; Fisher, "The Lagrangian relaxation method for
   /// solving integer programming problems", 1981; Bergman et al., "Decision diagrams for

@@ -7,6 +7,7 @@
 #include <omnibal/cost/detail/check_numbers.hpp>
 #include <omnibal/cost/detail/int128_math.hpp>
 #include <omnibal/cost/workload.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -44,8 +45,9 @@ constexpr void check_images(std::string_view function, workload const& batch,
   int128 const squares =
       int128{batch.tiles} * tokens_of_tile * tokens_of_tile + batch.images.squares;
   return {.count = batch.tiles + batch.images.count,
-          .tokens = to_int64(function, "the number of tokens", tokens),
-          .squares = to_int64(function, "the sum of the squares of the tokens", squares)};
+          .tokens = checked_cast<std::int64_t>(function, "the number of tokens", tokens),
+          .squares = checked_cast<std::int64_t>(function, "the sum of the squares of the tokens",
+                                                squares)};
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -1,14 +1,11 @@
 #pragma once
 
 /// \file
-/// Shares of 128-bit numbers, and the way back to 64 bits.
+/// Shares of 128-bit numbers.
 
-#include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 
 #include <cstdint>
-#include <limits>
-#include <string_view>
 
 namespace omnibal::inline v0::detail {
 
@@ -20,13 +17,6 @@ namespace omnibal::inline v0::detail {
 /// The least multiple of `ranks` that is not below `amount`.
 [[nodiscard]] constexpr int128 rounded_up(int128 amount, std::int64_t ranks) {
   return share_of(amount, ranks) * ranks;
-}
-
-[[nodiscard]] constexpr std::int64_t to_int64(std::string_view function, std::string_view quantity,
-                                              int128 value) {
-  using limits = std::numeric_limits<std::int64_t>;
-  if (value < limits::min() || value > limits::max()) throw_overflow(function, quantity);
-  return static_cast<std::int64_t>(value);
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -8,6 +8,7 @@
 #include <omnibal/cost/detail/int128_math.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -204,7 +205,7 @@ class layer_tally {
     static_cast<void>(narrow(value, quantity));
   }
   [[nodiscard]] std::int64_t narrow(int128 value, std::string_view quantity) const {
-    return to_int64(function_, quantity, value);
+    return checked_cast<std::int64_t>(function_, quantity, value);
   }
   std::string_view function_;
   parallel_degrees degrees_;

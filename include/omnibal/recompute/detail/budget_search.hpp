@@ -3,8 +3,8 @@
 /// \file
 /// The choices with the least time for a budget, over all limits on transient bytes.
 
-#include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/recompute/detail/byte_prices.hpp>
 #include <omnibal/recompute/detail/choice_table.hpp>
 #include <omnibal/recompute/detail/gain_search.hpp>
@@ -87,7 +87,7 @@ class budget_search {
     }
     byte_prices prices;
     if (limits.problems().size() != 1 && !relaxed.takes_all_steps() &&
-        prices.set(relaxed.broken(), table_.size(), last.kept_bytes,
+        prices.set(relaxed.broken(), table_.size(), limits.problems().front().kept_bytes,
                    table_.to_whole(table_.total_time()))) {
       limits.price(prices);
     }
@@ -228,10 +228,7 @@ class budget_search {
   }
 
   [[nodiscard]] std::int64_t to_bytes(int128 bytes) const {
-    if (bytes > std::numeric_limits<std::int64_t>::max()) {
-      throw_overflow(function_, "the sum of the fewest bytes");
-    }
-    return static_cast<std::int64_t>(bytes);
+    return checked_cast<std::int64_t>(function_, "the sum of the fewest bytes", bytes);
   }
 
   /// Equal layers get their choices in ascending order.

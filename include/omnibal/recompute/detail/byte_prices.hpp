@@ -23,8 +23,8 @@ class byte_prices {
   /// The price of the relaxation.
   static constexpr std::size_t middle = 4;
 
-  /// `broken` is the step of which the relaxation takes a part; all layers together gain `most_gain`
-  /// at most. False where the numbers are so large that their products may leave 128 bits.
+  /// `broken` is the step of which the relaxation takes a part; `budget` is the largest one that is
+  /// priced, and all layers together gain `most_gain` at most. False where the numbers are so large that their products may leave 128 bits.
   [[nodiscard]] bool set(hull_step const& broken, std::size_t layers, std::int64_t budget,
                          std::int64_t most_gain) {
     shift_ = std::max(0, resolution + bits(broken.bytes) - bits(broken.gain));
