@@ -99,7 +99,7 @@ TEST_CASE("minimax finds the leftmost of the best cuts") {
       minimax_options const options{.empty = empty};
       auto const best = best_of_all(costs, stages, empty, as_it_is);
       check_equal(minimax(costs, stages, std::identity{}, options), best);
-      check_equal(minimax(costs, stages, workspace, std::identity{}, options), best);
+      check_equal(minimax(costs, stages, std::identity{}, options, workspace), best);
       check_equal(minimax(fractions, stages, std::identity{}, options),
                   best_of_all(fractions, stages, empty, as_it_is));
     }

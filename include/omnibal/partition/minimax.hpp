@@ -73,17 +73,17 @@ struct minimax_fn {
   [[nodiscard]] auto operator()(Layers const& layers, std::size_t stages, Cost const& cost = {},
                                 minimax_options const& options = {}) const {
     minimax_workspace<detail::chain_weight_of<Layers, Cost>> workspace;
-    (*this)(layers, stages, workspace, cost, options);
+    (*this)(layers, stages, cost, options, workspace);
     return std::move(workspace.result_);
   }
 
   /// The same with memory that is reused: a call for no more layers and stages than one before
   /// allocates nothing. The result is that of the workspace and lives until its next call.
-  template <sample_range Layers, weight T, class Cost = std::identity>
+  template <sample_range Layers, weight T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::chain_weight_of<Layers, Cost>>
-  auto operator()(Layers const& layers, std::size_t stages, minimax_workspace<T>& workspace,
-                  Cost const& cost = {}, minimax_options const& options = {}) const
+  auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
+                  minimax_options const& options, minimax_workspace<T>& workspace) const
       -> partition_result<detail::chain_weight_of<Layers, Cost>> const& {
     detail::check_stages(name, std::ranges::size(layers), stages, options.empty);
     auto const largest = detail::sum_costs(name, layers, cost, workspace.sums_);
@@ -95,6 +95,25 @@ struct minimax_fn {
     result.lower_bound = result.bottleneck;
     result.proven = true;
     return result;
+  }
+
+  /// The same with the options as they are.
+  template <sample_range Layers, weight T, class Cost>
+    requires cost_function<Cost, sample_reference<Layers>> &&
+        std::same_as<detail::working_weight<T>, detail::chain_weight_of<Layers, Cost>>
+  auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
+                  minimax_workspace<T>& workspace) const
+      -> partition_result<detail::chain_weight_of<Layers, Cost>> const& {
+    return (*this)(layers, stages, cost, {}, workspace);
+  }
+
+  /// The same for layers that are their costs.
+  template <sample_range Layers, weight T>
+    requires cost_function<std::identity, sample_reference<Layers>> &&
+        std::same_as<detail::working_weight<T>, detail::chain_weight_of<Layers, std::identity>>
+  auto operator()(Layers const& layers, std::size_t stages, minimax_workspace<T>& workspace) const
+      -> partition_result<detail::chain_weight_of<Layers, std::identity>> const& {
+    return (*this)(layers, stages, std::identity{}, {}, workspace);
   }
 
   /// The same for stages with speeds, one for each stage in order: the cost of a stage is the
