@@ -1,9 +1,10 @@
 // Every rank learns the lengths of all samples over NCCL, and all make the same plan by which
 // samples would move so that loads are even. One process for each rank:
 //
+//   export NCCL_COMM_ID=node0:29400
 //   torchrun --no-python --nproc-per-node 4 ./gather_lengths_nccl
-//   MASTER_ADDR=node0 MASTER_PORT=29500 mpirun -n 8 ./gather_lengths_nccl
-//   export WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29500
+//   mpirun -n 8 -x NCCL_COMM_ID ./gather_lengths_nccl
+//   export WORLD_SIZE=2
 //   for r in 0 1; do RANK=$r LOCAL_RANK=$r ./gather_lengths_nccl & done; wait
 //
 // usage: gather_lengths_nccl [samples of a rank, by default 64]. Returns 77 without a device.

@@ -43,7 +43,7 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
       app.add_flag(
              "--nccl", wants_nccl,
              "Ranks are processes with a GPU each, which talk over NCCL; started by torchrun,\n"
-             "mpirun or srun with MASTER_ADDR and MASTER_PORT set")
+             "mpirun or srun with NCCL_COMM_ID=host:port of rank 0")
           ->excludes(threads)
           ->excludes(mpi);
   auto* const simulate =

@@ -4,9 +4,7 @@
 
 #include "rank_checks.hpp"
 
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <initializer_list>
 #include <optional>
@@ -15,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 namespace test {
@@ -36,21 +32,6 @@ std::string text_of(Call const& call) {
 
 inline bool contains(std::string const& text, std::string const& part) {
   return text.find(part) != std::string::npos;
-}
-
-/// A port that nobody listens on at the moment.
-inline std::uint16_t free_port() {
-  int const socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  if (::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-      ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    throw std::runtime_error("no port is free");
-  }
-  ::close(socket);
-  return ntohs(address.sin_port);
 }
 
 /// A folder that goes with the object.

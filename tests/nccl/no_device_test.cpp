@@ -32,11 +32,12 @@ bool has_device() {
 }
 
 TEST_CASE("real ids are shared without a device", "[nccl]") {
-  nccl::host_meeting const meeting{"localhost", test::free_port(), "", milliseconds(20'000)};
+  test::folder const folder;
+  nccl::file_meeting const meeting{folder.file("id"), "run", milliseconds(20'000)};
   ncclUniqueId first{};
   ncclUniqueId second{};
-  std::jthread other([&] { second = nccl::share_id_by_host({.rank = 1, .size = 2}, meeting); });
-  first = nccl::share_id_by_host({.rank = 0, .size = 2}, meeting);
+  std::jthread other([&] { second = nccl::share_id_by_file({.rank = 1, .size = 2}, meeting); });
+  first = nccl::share_id_by_file({.rank = 0, .size = 2}, meeting);
   other.join();
   CHECK(std::memcmp(&first, &second, sizeof(first)) == 0);
   ncclUniqueId const another = nccl::share_id_by_comm(omnibal::self_communicator());

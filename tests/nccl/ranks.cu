@@ -3,7 +3,7 @@
 // host of its own, and they talk over sockets. Not a way to run NCCL that its makers support.
 //
 // usage: ranks [number of ranks ...]     starts that many processes, by default 1, then 2, then 4
-// With RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT set it is one of the ranks itself,
+// With RANK, WORLD_SIZE, LOCAL_RANK and NCCL_COMM_ID set it is one of the ranks itself,
 // and OMNIBAL_DYING_RANK names one that ends without a word. OMNIBAL_SMALL asks for few rounds.
 // Returns 77 where there is no device.
 
@@ -124,8 +124,7 @@ int start_ranks(int ranks, std::uint16_t port, int dying) {
       set("RANK", std::to_string(rank));
       set("LOCAL_RANK", std::to_string(rank));
       set("WORLD_SIZE", std::to_string(ranks));
-      set("MASTER_ADDR", "127.0.0.1");
-      set("MASTER_PORT", std::to_string(port));
+      set("NCCL_COMM_ID", "127.0.0.1:" + std::to_string(port));
       set("NCCL_HOSTID", "omnibal-rank-" + std::to_string(rank));
       set("NCCL_P2P_DISABLE", "1");
       set("NCCL_SHM_DISABLE", "1");

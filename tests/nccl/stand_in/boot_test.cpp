@@ -38,15 +38,14 @@ using test::text_of;
 
 TEST_CASE("a wrong argument of a meeting is refused at once", "[nccl][boot]") {
   using invalid = std::invalid_argument;
-  nccl::host_meeting const meeting{"localhost", 9, "", milliseconds(1000)};
-  auto const by_host = [&](nccl::world const& place, nccl::host_meeting const& where) {
-    return text_of<invalid>([&] { static_cast<void>(nccl::share_id_by_host(place, where)); });
+  auto const from = [&](nccl::world const& place, milliseconds timeout) {
+    return text_of<invalid>([&] {
+      static_cast<void>(nccl::share_id_by_file(place, {"/tmp/a", "run", timeout}));
+    });
   };
-  CHECK(contains(by_host({.rank = 2, .size = 2}, meeting), "the rank is 2"));
-  CHECK(contains(by_host({.rank = 0, .size = 0}, meeting), "the size of the world is 0"));
-  CHECK(contains(by_host({.rank = 0, .size = 2}, {"", 9, "", milliseconds(9)}), "host is empty"));
-  CHECK(contains(by_host({.rank = 0, .size = 2}, {"a", 0, "", milliseconds(9)}), "port is 0"));
-  CHECK(contains(by_host({.rank = 0, .size = 2}, {"a", 1, "", milliseconds(0)}), "timeout is 0"));
+  CHECK(contains(from({.rank = 2, .size = 2}, milliseconds(9)), "the rank is 2"));
+  CHECK(contains(from({.rank = 0, .size = 0}, milliseconds(9)), "the size of the world is 0"));
+  CHECK(contains(from({.rank = 0, .size = 2}, milliseconds(0)), "timeout is 0"));
   auto const by_file = [&](nccl::file_meeting const& where) {
     return text_of<invalid>(
         [&] { static_cast<void>(nccl::share_id_by_file({.rank = 1, .size = 2}, where)); });
@@ -119,6 +118,20 @@ TEST_CASE("a file that does not come is a timeout with what was found", "[nccl][
                  "cannot read"));
 }
 
+TEST_CASE("a symbolic link in the place of the file is not followed", "[nccl][boot]") {
+  test::folder const folder;
+  std::ofstream(folder.file("victim")) << "kept";
+  nccl::file_meeting const meeting{folder.file("id"), "run", milliseconds(60)};
+  std::filesystem::create_symlink(folder.file("victim"), meeting.path);
+  CHECK(contains(text_of<std::system_error>([&] {
+                   static_cast<void>(nccl::share_id_by_file({.rank = 1, .size = 2}, meeting));
+                 }),
+                 "cannot read"));
+  static_cast<void>(nccl::share_id_by_file({.rank = 0, .size = 2}, meeting));
+  CHECK(!std::filesystem::is_symlink(meeting.path));
+  CHECK(std::filesystem::file_size(folder.file("victim")) == 4);
+}
+
 TEST_CASE("a file of rank 0 with another version or world is refused", "[nccl][boot]") {
   test::folder const folder;
   nccl::file_meeting const meeting{folder.file("id"), "run", milliseconds(1000)};
@@ -155,20 +168,17 @@ TEST_CASE("ranks meet by another communicator", "[nccl][boot]") {
   });
 }
 
-TEST_CASE("communicators come from files, hosts and communicators", "[nccl][boot]") {
+TEST_CASE("communicators come from files and communicators", "[nccl][boot]") {
   test::watchdog const limit;
   test::folder const folder;
-  std::uint16_t const port = test::free_port();
   nccl::communicator_options options;
   options.timeout = milliseconds(20'000);
   stand_in::run_ranks(3, [&](std::size_t rank) {
     nccl::world const place{.rank = rank, .size = 3};
-    nccl::communicator by_host =
-        nccl::connect_by_host(place, {"localhost", port, "", options.timeout}, options);
     nccl::communicator by_file =
         nccl::connect_by_file(place, {folder.file("id"), "run", options.timeout}, options);
-    nccl::communicator by_comm = nccl::connect_by_comm(by_host, options);
-    for (nccl::communicator* const comm : {&by_host, &by_file, &by_comm}) {
+    nccl::communicator by_comm = nccl::connect_by_comm(by_file, options);
+    for (nccl::communicator* const comm : {&by_file, &by_comm}) {
       test::require(comm->rank() == rank && comm->size() == 3, "the place of a rank");
       test::require(omnibal::all_gather(*comm, rank).at(2) == 2, "ranks gather");
     }
@@ -181,32 +191,20 @@ TEST_CASE("launchers name ranks by variables", "[nccl][boot]") {
   using setting = test::variables::setting;
   std::initializer_list<setting> const none{
       {"RANK", nullptr},          {"WORLD_SIZE", nullptr},
-      {"LOCAL_RANK", nullptr},    {"MASTER_ADDR", nullptr},
-      {"MASTER_PORT", nullptr},   {"OMPI_COMM_WORLD_RANK", nullptr},
-      {"SLURM_PROCID", nullptr},  {"OMPI_COMM_WORLD_SIZE", nullptr},
-      {"SLURM_NTASKS", nullptr},  {"OMPI_COMM_WORLD_LOCAL_RANK", nullptr},
-      {"SLURM_LOCALID", nullptr}, {"TORCHELASTIC_RUN_ID", nullptr},
-      {"SLURM_JOB_ID", nullptr},  {"TORCHELASTIC_RESTART_COUNT", nullptr},
-      {"SLURM_STEP_ID", nullptr}};
+      {"LOCAL_RANK", nullptr},    {"NCCL_COMM_ID", nullptr},
+      {"SLURM_PROCID", nullptr},  {"OMPI_COMM_WORLD_RANK", nullptr},
+      {"SLURM_NTASKS", nullptr},  {"OMPI_COMM_WORLD_SIZE", nullptr},
+      {"SLURM_LOCALID", nullptr}, {"OMPI_COMM_WORLD_LOCAL_RANK", nullptr}};
   test::variables const clean(none);
   auto const text = [&] {
     return text_of<std::invalid_argument>([&] { static_cast<void>(nccl::read_environment()); });
   };
   CHECK(contains(text(), "the variable RANK is not set"));
-  test::variables const torchrun({{"RANK", "3"},
-                                  {"WORLD_SIZE", "4"},
-                                  {"LOCAL_RANK", "1"},
-                                  {"MASTER_ADDR", "node7"},
-                                  {"MASTER_PORT", "29500"},
-                                  {"TORCHELASTIC_RUN_ID", "job"},
-                                  {"TORCHELASTIC_RESTART_COUNT", "2"}});
+  test::variables const torchrun({{"RANK", "3"}, {"WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}});
   auto const found = nccl::read_environment();
   CHECK(found.place.rank == 3);
   CHECK(found.place.size == 4);
   CHECK(found.local_rank == 1);
-  CHECK(found.host == "node7");
-  CHECK(found.port == 29500);
-  CHECK(found.run == "job.2");
   for (char const* const bad : {"", "-1", "4x", "99999999999999999999"}) {
     test::variables const wrong({{"WORLD_SIZE", bad}});
     CHECK(contains(text(), std::string("the variable WORLD_SIZE is '") + bad + "'"));
@@ -214,10 +212,6 @@ TEST_CASE("launchers name ranks by variables", "[nccl][boot]") {
   {
     test::variables const outside({{"RANK", "4"}});
     CHECK(contains(text(), "the rank is 4, must be below"));
-  }
-  {
-    test::variables const too_large({{"MASTER_PORT", "65536"}});
-    CHECK(contains(text(), "MASTER_PORT"));
   }
   {
     test::variables const mpirun({{"RANK", nullptr},
@@ -228,27 +222,20 @@ TEST_CASE("launchers name ranks by variables", "[nccl][boot]") {
                                   {"OMPI_COMM_WORLD_LOCAL_RANK", "5"}});
     CHECK(nccl::read_environment().place.rank == 5);
   }
-  test::variables const alone({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", nullptr}});
+  test::variables const alone({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   nccl::communicator comm = nccl::connect_by_environment();
   CHECK(comm.size() == 1);
   CHECK(comm.device() == 1);
-  test::variables const no_host({{"WORLD_SIZE", "2"}});
-  auto const refused = [] {
-    return text_of<std::invalid_argument>(
-        [] { static_cast<void>(nccl::connect_by_environment()); });
-  };
-  CHECK(contains(refused(), "MASTER_ADDR is not set"));
-  test::variables const no_port({{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", nullptr}});
-  CHECK(contains(refused(), "MASTER_PORT is not set or too large"));
-  test::variables const last_port({{"MASTER_PORT", "65535"}});
-  CHECK(contains(refused(), "MASTER_PORT is not set or too large"));
-  std::string const port = std::to_string(test::free_port() - 1);
-  test::variables const unreachable({{"RANK", "1"}, {"MASTER_PORT", port.c_str()}});
+  test::variables const two({{"WORLD_SIZE", "2"}});
+  CHECK(contains(
+      text_of<std::invalid_argument>([] { static_cast<void>(nccl::connect_by_environment()); }),
+      "the variable NCCL_COMM_ID is not set, must be host:port of rank 0"));
+  test::variables const with_id({{"RANK", "1"}, {"NCCL_COMM_ID", "127.0.0.1:29500"}});
   nccl::communicator_options options;
   options.timeout = milliseconds(100);
   CHECK(contains(
       text_of<nccl::timeout>([&] { static_cast<void>(nccl::connect_by_environment(options)); }),
-      "rank 1 has tried 100 ms to reach rank 0 at 127.0.0.1:"));
+      "not all ranks have come within 100 ms"));
 }
 
 }  // namespace

@@ -35,8 +35,7 @@ namespace omnibal::inline v0::nccl {
 class communicator {
  public:
   /// Joins the ranks that have the same id, on the current device. A collective call: ids come from
-  /// rank 0, by any of the ways of `share_id_by_host`, `share_id_by_file`, `share_id_by_comm` or
-  /// the program's own. Errors: `std::invalid_argument` for a place that is not in the world;
+  /// rank 0, by `share_id_by_file`, `share_id_by_comm` or a way of the program's own. Errors: `std::invalid_argument` for a place that is not in the world;
   /// `nccl::error` where NCCL fails, also where there is no driver or device; `nccl::timeout` where
   /// not all ranks come in time.
   communicator(world const& place, ncclUniqueId const& id, communicator_options const& options = {})

@@ -33,11 +33,7 @@ struct share_id_by_comm_fn {
       if (place.rank == 0) report.facts.id = detail::new_id();
     });
     for (std::size_t rank = 1; rank < reports.size(); ++rank) {
-      detail::boot_answer answer{.rank_0 = reports[0].facts.hello,
-                                 .culprit = static_cast<std::uint32_t>(rank),
-                                 .found = reports[rank].facts.hello};
-      answer.verdict = detail::judge(answer.rank_0, answer.found);
-      detail::check_verdict(name, answer);
+      detail::check_fits(name, reports[0].facts.hello, reports[rank].facts.hello);
     }
     return reports[0].facts.id;
   }

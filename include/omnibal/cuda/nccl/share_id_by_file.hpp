@@ -8,9 +8,11 @@
 #include <omnibal/cuda/nccl/detail/boot_message.hpp>
 #include <omnibal/cuda/nccl/detail/deadline.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <nccl.h>
 
@@ -27,14 +29,15 @@ struct file_meeting {
 
 struct share_id_by_file_fn {
   /// The id by which the ranks of a world join a communicator: rank 0 makes it and writes it under
-  /// another name, which becomes `path` when it is complete; the others look for it. Who has made
-  /// the communicator may remove the file, as `connect_by_file` does.
+  /// another name, which becomes `path` when it is complete; the others look for it, after pauses
+  /// that grow from 10 milliseconds to a second. Neither follows a symbolic link. Who has made the
+  /// communicator may remove the file, as `connect_by_file` does.
   ///
   /// Errors: `std::invalid_argument` for a place outside the world, an empty path or run;
   /// `std::system_error` where the file cannot be written or read; `nccl::timeout` where it does
   /// not come in time, with what was found instead; `nccl::mismatch` where rank 0 has another
   /// version of NCCL or another size of the world. What is wrong on one rank the others learn by
-  /// the timeout of the communicator alone; `share_id_by_host` tells all.
+  /// the timeout of the communicator alone.
   [[nodiscard]] ncclUniqueId operator()(world const& place, file_meeting const& meeting) const {
     detail::check_world(name, place);
     detail::check_timeout(name, meeting.timeout);
@@ -52,20 +55,18 @@ struct share_id_by_file_fn {
     }
     auto const hello = detail::hello_of(place, meeting.run);
     answer = read_when_there(meeting, hello);
-    answer.culprit = hello.rank;
-    answer.found = hello;
-    answer.verdict = detail::judge(answer.rank_0, hello);
-    detail::check_verdict(name, answer);
+    detail::check_fits(name, answer.rank_0, hello);
     return answer.id;
   }
 
  private:
   static constexpr std::string_view name = "nccl::share_id_by_file";
+  static constexpr std::chrono::milliseconds longest_pause{1000};
 
   [[nodiscard]] static detail::boot_answer read_when_there(file_meeting const& meeting,
                                                            detail::boot_hello const& hello) {
-    detail::deadline limit(meeting.timeout);
-    for (;;) {
+    detail::deadline const limit(meeting.timeout);
+    for (std::chrono::milliseconds pause(10);; pause = std::min(2 * pause, longest_pause)) {
       detail::boot_answer answer;
       auto const found = detail::read_whole(name, meeting.path, answer);
       bool const is_ours = found == detail::file_state::whole &&
@@ -81,7 +82,7 @@ struct share_id_by_file_fn {
             name, "rank " + omnibal::detail::to_text(hello.rank) + " has waited " + limit.text() +
                       " for rank 0, and the file '" + meeting.path + "' " + reason));
       }
-      limit.pause();
+      std::this_thread::sleep_for(std::min(pause, limit.left()));
     }
   }
 };

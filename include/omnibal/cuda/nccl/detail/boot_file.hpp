@@ -8,10 +8,10 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,12 +21,9 @@ namespace omnibal::inline v0::nccl::detail {
 /// Owns a file descriptor.
 class descriptor {
  public:
-  explicit descriptor(int number = -1) : number_(number) {}
-  descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
+  explicit descriptor(int number) : number_(number) {}
+  descriptor(descriptor const&) = delete;
+  descriptor& operator=(descriptor const&) = delete;
   ~descriptor() {
     if (number_ >= 0) ::close(number_);
   }
@@ -47,8 +44,9 @@ enum class file_state { missing, other, whole };
 /// Writes the file under another name and renames it.
 inline void write_whole(std::string_view function, std::string const& path,
                         boot_answer const& answer) {
-  std::string const draft = path + "." + omnibal::detail::to_text(::getpid()) + ".draft";
-  descriptor const file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  // A name that nobody can know, for a file that is new.
+  std::string draft = path + ".XXXXXX";
+  descriptor const file(::mkostemp(draft.data(), O_CLOEXEC));
   if (!file.is_open()) throw_system(function, "cannot write '" + draft + "'", errno);
   bool const is_written = ::write(file.get(), &answer, sizeof(answer)) == sizeof(answer) &&
                           ::fsync(file.get()) == 0 && ::rename(draft.c_str(), path.c_str()) == 0;
@@ -65,7 +63,7 @@ inline void write_whole(std::string_view function, std::string const& path,
   std::size_t const slash = path.rfind('/');
   std::string const folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   descriptor const opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file.is_open()) {
     // Handles of files that were replaced are stale on network file systems.
     if (errno == ENOENT || errno == ESTALE) return file_state::missing;

@@ -30,15 +30,9 @@ struct boot_hello {
   std::uint32_t unused = 0;
 };
 
-enum class boot_verdict : std::uint32_t { welcome, other_version, other_size, bad_rank, taken };
-
-/// What rank 0 answers.
+/// What rank 0 tells the others.
 struct boot_answer {
   boot_hello rank_0;
-  boot_verdict verdict = boot_verdict::welcome;
-  /// The rank that does not fit.
-  std::uint32_t culprit = 0;
-  boot_hello found;
   ncclUniqueId id{};
 };
 
@@ -53,14 +47,6 @@ struct boot_answer {
   return result;
 }
 
-/// Whether `hello` fits that of rank 0.
-[[nodiscard]] inline boot_verdict judge(boot_hello const& rank_0, boot_hello const& hello) {
-  if (hello.nccl_version != rank_0.nccl_version) return boot_verdict::other_version;
-  if (hello.size != rank_0.size) return boot_verdict::other_size;
-  if (hello.rank == 0 || hello.rank >= rank_0.size) return boot_verdict::bad_rank;
-  return boot_verdict::welcome;
-}
-
 /// As NCCL writes its versions: 2.28.9.
 [[nodiscard]] inline std::string version_text(std::int32_t version) {
   int const major = version >= 10000 ? version / 10000 : version / 1000;
@@ -69,31 +55,23 @@ struct boot_answer {
          omnibal::detail::to_text(rest % 100);
 }
 
-/// Throws unless all fit.
-inline void check_verdict(std::string_view function, boot_answer const& answer) {
+/// Throws unless a rank that was found fits rank 0.
+inline void check_fits(std::string_view function, boot_hello const& rank_0,
+                       boot_hello const& found) {
   using omnibal::detail::to_text;
-  std::string const who = "rank " + to_text(answer.culprit);
   std::string text;
-  switch (answer.verdict) {
-    case boot_verdict::welcome: return;
-    case boot_verdict::other_version:
-      text = who + " has NCCL " + version_text(answer.found.nccl_version) + ", rank 0 has NCCL " +
-             version_text(answer.rank_0.nccl_version);
-      break;
-    case boot_verdict::other_size:
-      text = who + " is in a world of " + to_text(answer.found.size) + " ranks, rank 0 in one of " +
-             to_text(answer.rank_0.size);
-      break;
-    case boot_verdict::bad_rank:
-      text = "a process calls itself " + who + ", which is not one of the others in a world of " +
-             to_text(answer.rank_0.size) + " ranks";
-      break;
-    case boot_verdict::taken: text = "two processes call themselves " + who; break;
+  if (found.nccl_version != rank_0.nccl_version) {
+    text = " has NCCL " + version_text(found.nccl_version) + ", rank 0 has NCCL " +
+           version_text(rank_0.nccl_version);
+  } else if (found.size != rank_0.size) {
+    text = " is in a world of " + to_text(found.size) + " ranks, rank 0 in one of " +
+           to_text(rank_0.size);
   }
-  throw mismatch(omnibal::detail::message(function, text));
+  if (text.empty()) return;
+  throw mismatch(omnibal::detail::message(function, "rank " + to_text(found.rank) + text));
 }
 
-/// A new id, made by rank 0.
+/// A new id; with the variable NCCL_COMM_ID one for the whole run.
 [[nodiscard]] inline ncclUniqueId new_id() {
   ncclUniqueId id{};
   check(ncclGetUniqueId(&id));
