@@ -125,8 +125,6 @@ TEST_CASE("packers measure every sample once, and twice under a large capacity")
     CHECK(counter.times() == times);
     static_cast<void>(omnibal::improve(samples(), demand, capacity, packed));
     CHECK(counter.times() == times);
-    static_cast<void>(omnibal::best_fit_rounds(samples(), counter.tokens(), tokens));
-    CHECK(counter.times() == 1);
     static_cast<void>(omnibal::capacity_warnings(samples(), demand, capacity));
     CHECK(counter.times() == 1);
     static_cast<void>(omnibal::split_long(samples(), counter.tokens(), tokens));
@@ -154,8 +152,6 @@ TEST_CASE("balancers, cuts and exchanges measure every sample once") {
   static_cast<void>(omnibal::karmarkar_karp(samples(), 8, counter.tokens()));
   CHECK(counter.times() == 1);
   static_cast<void>(omnibal::refine(samples(), dealt, counter.tokens()));
-  CHECK(counter.times() == 1);
-  static_cast<void>(omnibal::refine_rounds(samples(), dealt, counter.tokens()));
   CHECK(counter.times() == 1);
   omnibal::exact_options const few{.nodes = 1000};
   static_cast<void>(omnibal::balance_exactly(samples(), 8, counter.tokens(), few));
