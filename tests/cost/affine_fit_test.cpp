@@ -272,6 +272,11 @@ TEST_CASE("integers that a double cannot hold are not called exact") {
   auto const cost = affine_fit(points, &whole_point::tokens, &whole_point::nanoseconds);
   CHECK(!cost.exact);
   CHECK(cost(2) == Approx(static_cast<double>(large)));
+
+  // As doubles these are on a line with slope 1.
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  std::vector<whole_point> const rounded{{1, most - 1}, {2, most + 1}};
+  CHECK(!affine_fit(rounded, &whole_point::tokens, &whole_point::nanoseconds).exact);
 }
 
 namespace {

@@ -35,8 +35,8 @@ struct plan_pipeline_fn {
   /// Cuts and choices, one for each layer, with the shortest step: (micro-batches - 1) times the
   /// largest time of a stage plus the sum of the times. The memory of a stage holds its reserve,
   /// the state of its layers, what they keep for each micro-batch in flight and the largest
-  /// transient bytes of a layer; it is never exceeded. For micro-batches of several shapes see
-  /// `combine_shapes`.
+  /// transient bytes of a layer; it is never exceeded. A stage without layers fits any memory. For
+  /// micro-batches of several shapes see `combine_shapes`.
   ///
   /// Layers that keep less run longer, and the first stages of 1F1B keep more micro-batches: to
   /// balance first and choose then is up to a fifth slower. So the least time of every run of
@@ -47,7 +47,9 @@ struct plan_pipeline_fn {
   /// percent then, and zero for most models.
   ///
   /// Of equal plans the first one found is kept. Floating-point times are compared as whole numbers
-  /// of 2^-60 of their sum times the micro-batches.
+  /// of 2^-59 of their sum times the micro-batches: bound and proof hold up to one of these for each
+  /// layer and micro-batch and to the rounding of sums. Integers are exact: the largest times may add
+  /// up to 2^63 - 2, and a step may take 2^63 - 1.
   ///
   /// Complexity: about 100 steps for each run of layers that can be a stage of a good plan and each
   /// stage that it can be; `partition_throughput` and `select_recompute` for each round. Memory: 8
@@ -55,8 +57,8 @@ struct plan_pipeline_fn {
   /// Errors: `std::invalid_argument` for no stages or micro-batches, lists of the wrong length, layers
   /// without choices, times that are negative or not finite, bytes that are negative, micro-batches
   /// in flight or states below 1, constraints that contradict each other or have bytes, capacity or
-  /// devices; `std::overflow_error` where the largest times, the state bytes or the time of a step
-  /// leave their type; `std::length_error` above 2^32 - 1 layers or stages. Too little memory is no
+  /// devices; `std::overflow_error` where the largest times, reserve and state bytes, the time of a
+  /// step or the missing bytes exceed that; `std::length_error` above 2^32 - 1 layers or stages. Too little memory is no
   /// error: the status says so. Source: the objective after Tarnawski, Narayanan, Phanishayee,
   /// "Piper: multidimensional planner for DNN parallelization", NeurIPS 2021; the bounds after Fisher,
   /// "The Lagrangian relaxation method for solving integer programming problems", 1981.
@@ -78,6 +80,9 @@ struct plan_pipeline_fn {
       detail::check_weight(name, "state_bytes", state_bytes.size() - 1, state_bytes.back());
     }
     detail::whole_layers const whole(name, table, state_bytes, options.micro_batches);
+    if (whole.most_time() == detail::no_time) {
+      detail::throw_overflow(name, "the sum of the largest times");
+    }
     for (std::int64_t fixed : rooms.reserve) {
       detail::checked_add(name, "the sum of reserve and state bytes", fixed,
                           whole.state_bytes(0, whole.size()));

@@ -91,11 +91,11 @@ class affine_solver {
   /// Takes the nearest whole numbers as coefficients where they miss no point.
   [[nodiscard]] bool round_if_exact() {
     constexpr double most = 0x1p62;
-    // Larger integers were rounded when they came.
+    // Integers from here on may have been rounded when they came.
     constexpr double most_given = 0x1p53;
-    if (value_scale_ > most_given) return false;
+    if (value_scale_ >= most_given) return false;
     for (double const scale : scales_) {
-      if (scale > most_given) return false;
+      if (scale >= most_given) return false;
     }
     std::array<int128, R + 1> whole{};
     for (std::size_t j = 0; j != R + 1; ++j) {

@@ -35,9 +35,9 @@ class length_census {
     for (std::int64_t const length : sample_lengths) {
       std::size_t const place = place_of(length);
       ++counts_[place];
-      tokens_[place] += length;
       if (length > limits_.back()) continue;
       checked_add(function, "the sum of the lengths", all_tokens, length);
+      tokens_[place] += length;
       longest_ = std::max(longest_, length);
     }
     for (std::size_t k = 1; k != limits_.size(); ++k) {

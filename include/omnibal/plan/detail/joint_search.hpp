@@ -148,7 +148,7 @@ class joint_search {
     }
     if (!fits) return;
     std::int64_t const value = estimate_makespan(times, options_.micro_batches);
-    if (value >= value_) return;
+    if (has_plan() && value >= value_) return;
     value_ = value;
     boundaries_ = boundaries;
   }

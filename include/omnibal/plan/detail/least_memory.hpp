@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/partition/constraints.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
@@ -26,8 +27,8 @@ namespace omnibal::inline v0::detail {
 /// layers keep without more transient bytes.
 class least_memory {
  public:
-  least_memory(std::string_view function, whole_layers const& layers, stage_rooms const& rooms)
-      : function_(function), layers_(layers), rooms_(rooms) {
+  least_memory(whole_layers const& layers, stage_rooms const& rooms)
+      : layers_(layers), rooms_(rooms) {
     for (auto const& way : layers.all()) limits_.push_back(way.transient_bytes);
     std::sort(limits_.begin(), limits_.end());
     limits_.erase(std::unique(limits_.begin(), limits_.end()), limits_.end());
@@ -41,6 +42,9 @@ class least_memory {
     }
   }
 
+  /// No shortfall is larger; one that would be has this value.
+  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - 1;
+
   /// What must be added to the memory of a stage for the layers [first, last).
   [[nodiscard]] std::int64_t shortfall(std::size_t stage, std::size_t first,
                                        std::size_t last) const {
@@ -48,10 +52,7 @@ class least_memory {
     least += layers_.state_bytes(first, last);
     least += rooms_.reserve[stage];
     least -= rooms_.memory[stage];
-    if (least >= std::numeric_limits<std::int64_t>::max()) {
-      throw_overflow(function_, "the fewest bytes of a stage");
-    }
-    return static_cast<std::int64_t>(std::max<int128>(least, 0));
+    return saturate_cast<std::int64_t>(std::clamp<int128>(least, 0, most));
   }
 
  private:
@@ -68,7 +69,11 @@ class least_memory {
     auto const is_impossible = [&](std::size_t k) {
       return at(k, first).impossible != at(k, last).impossible;
     };
-    auto const kept = [&](std::size_t k) { return at(k, last).bytes - at(k, first).bytes; };
+    // Above 2^64 the shortfall is too large whatever the memory, and products would be too.
+    constexpr int128 too_many = static_cast<int128>(1) << 64;
+    auto const kept = [&](std::size_t k) {
+      return std::min(at(k, last).bytes - at(k, first).bytes, too_many);
+    };
     int128 least = static_cast<int128>(1) << 126;
     if (limits_.empty() || is_impossible(limits_.size() - 1)) return least;
     std::size_t const lowest = first_without(0, limits_.size() - 1, is_impossible);
@@ -109,18 +114,18 @@ class least_memory {
     ++sums.impossible;
   }
 
-  std::string_view function_;
   whole_layers const& layers_;
   stage_rooms const& rooms_;
   std::vector<std::int64_t> limits_;
   std::vector<sum> before_;
 };
 
-/// The cuts with the smallest shortfall of any stage; its `bottleneck` is that.
+/// The cuts with the smallest shortfall of any stage; its `bottleneck` is that. Errors:
+/// `std::overflow_error` where it is 2^63 - 2 or more.
 [[nodiscard]] inline partition_result<std::int64_t> find_missing_memory(
     std::string_view function, whole_layers const& layers, stage_rooms const& rooms,
     partition_constraints const& constraints) {
-  least_memory const memory(function, layers, rooms);
+  least_memory const memory(layers, rooms);
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return memory.shortfall(stage, first, last);
   };
@@ -129,6 +134,7 @@ class least_memory {
                             step_time<std::int64_t>{});
   result.missing_bytes = result.bottleneck;
   if (result.status != partition_status::ok) return result;
+  if (result.bottleneck == least_memory::most) throw_overflow(function, "the missing memory");
   for (std::size_t s = 0; s + 1 < result.boundaries.size(); ++s) {
     if (shortfall(s, result.boundaries[s], result.boundaries[s + 1]) != result.bottleneck) continue;
     result.stage = static_cast<std::uint32_t>(s);
