@@ -39,7 +39,7 @@ class plain_polynomial {
   void operator()() {
     for (std::size_t i = 0; i != costs_.size(); ++i) {
       std::int64_t const length = (*lengths_)[i];
-      costs_[i] = (cost_.linear + cost_.squared * length) * length;
+      costs_[i] = (cost_.linear + cost_.quadratic * length) * length;
     }
     benchmark::DoNotOptimize(costs_.data());
     benchmark::ClobberMemory();

@@ -61,6 +61,13 @@ inline void check_index_count(std::string_view function, std::string_view argume
   if (size > max_index_count) throw_length(function, argument, size);
 }
 
+/// Throws unless so many things can be numbered, where `argument` is their number.
+inline void check_number(std::string_view function, std::string_view argument, std::size_t value) {
+  if (value <= max_index_count) return;
+  throw std::length_error(message(function, std::string(argument) + " is " + to_text(value) +
+                                                ", must be at most " + to_text(max_index_count)));
+}
+
 /// True for a weight that can be summed and compared: finite and not negative.
 template <class T>
 [[nodiscard]] constexpr bool is_valid_weight(T value) {

@@ -34,8 +34,9 @@ class demand_functor {
         std::remove_cvref_t<std::invoke_result_t<Measures const&, Sample const&>>...>;
     return std::apply(
         [&](auto const&... measure) {
-          return resources<sizeof...(Measures), working>{
-              to_working<working>(std::invoke(measure, sample))...};
+          std::size_t kind = 0;
+          return resources<sizeof...(Measures), working>{to_working<working>(
+              {"demand_of", "amount", kind++}, std::invoke(measure, sample))...};
         },
         measures_);
   }
@@ -69,7 +70,8 @@ template <class Demand, class Multiple>
 class aligned {
  public:
   constexpr aligned(Demand demand, Multiple multiple)
-      : demand_(std::move(demand)), multiple_(detail::to_resources<std::int64_t>(multiple)) {
+      : demand_(std::move(demand)),
+        multiple_(detail::to_resources<std::int64_t>({"aligned", "multiple"}, multiple)) {
     for (std::size_t r = 0; r != kinds; ++r) {
       if (multiple_[r] < 1) {
         detail::throw_invalid("aligned", "multiple[" + detail::to_text(r) + "] is " +
@@ -84,7 +86,8 @@ class aligned {
         integral_amount<demand_result<Demand, Sample const&>>
   [[nodiscard]] constexpr resources<detail::kinds_of<Multiple>> operator()(
       Sample const& sample) const {
-    auto result = detail::to_resources<std::int64_t>(std::invoke(demand_, sample));
+    auto result =
+        detail::to_resources<std::int64_t>({"aligned", "demand"}, std::invoke(demand_, sample));
     for (std::size_t r = 0; r != kinds; ++r) {
       if (std::int64_t const rest = result[r] % multiple_[r]; rest > 0) {
         detail::checked_add("aligned", "a rounded demand", result[r], multiple_[r] - rest);

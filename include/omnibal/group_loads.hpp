@@ -36,7 +36,8 @@ struct group_loads_fn {
     for (std::size_t g = 0; g != groups.size(); ++g) {
       for (std::uint32_t const item : groups[g]) {
         auto&& sample = detail::sample_at("group_loads", samples, g, item);
-        auto const amounts = detail::to_resources<working>(std::invoke(demand, sample));
+        auto const amounts = detail::to_resources<working>({"group_loads", "demand", item},
+                                                           std::invoke(demand, sample));
         for (std::size_t r = 0; r != load_type::size(); ++r) {
           detail::check_weight("group_loads", "demand", item, amounts[r]);
           detail::checked_add("group_loads", "a group's load", loads[g][r], amounts[r]);

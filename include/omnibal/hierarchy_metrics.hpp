@@ -27,8 +27,8 @@ namespace detail {
 template <class Samples, class Length>
 [[nodiscard]] std::int64_t tokens_at(std::string_view function, Samples const& samples,
                                      Length const& length, std::size_t group, std::uint32_t item) {
-  auto const tokens =
-      to_working<std::int64_t>(std::invoke(length, sample_at(function, samples, group, item)));
+  auto const tokens = to_working<std::int64_t>(
+      {function, "length", item}, std::invoke(length, sample_at(function, samples, group, item)));
   check_weight(function, "length", item, tokens);
   return tokens;
 }

@@ -99,8 +99,9 @@ template <class Range, class Ratio>
   using working = working_of<amount_of<Range>>;
   constexpr std::size_t kinds = kinds_of<amount_of<Range>>;
   spread<working> all[kinds];
+  std::size_t index = 0;
   for (auto const& element : range) {
-    auto const amounts = to_resources<working>(element);
+    auto const amounts = to_resources<working>({function, name, index++}, element);
     for (std::size_t r = 0; r != kinds; ++r) all[r].add(function, name, amounts[r]);
   }
   resources<kinds, double> result{};
@@ -125,9 +126,11 @@ struct pad_ratio_fn {
     requires weight<detail::amount_of<Lengths>>
   [[nodiscard]] constexpr double operator()(Lengths const& lengths) const {
     detail::spread<detail::working_of<detail::amount_of<Lengths>>> batch;
+    std::size_t index = 0;
     for (auto const& length : lengths) {
       batch.add("pad_ratio", "length",
-                detail::to_working<detail::working_of<detail::amount_of<Lengths>>>(length));
+                detail::to_working<detail::working_of<detail::amount_of<Lengths>>>(
+                    {"pad_ratio", "length", index++}, length));
     }
     return batch.idle_share();
   }
@@ -146,7 +149,9 @@ struct pad_ratio_fn {
       detail::spread<working> batch;
       for (std::uint32_t const item : groups[g]) {
         auto&& sample = detail::sample_at("pad_ratio", samples, g, item);
-        batch.add("pad_ratio", "length", detail::to_working<working>(std::invoke(length, sample)));
+        batch.add("pad_ratio", "length",
+                  detail::to_working<working>({"pad_ratio", "length", item},
+                                              std::invoke(length, sample)));
       }
       if (batch.count == 0) continue;
       sum += batch.idle_share();
@@ -201,6 +206,7 @@ struct dist_ratio_fn {
                                                     detail::to_text(step));
           }
           auto const load = detail::to_resources<working>(
+              {"dist_ratio", "loads", group},
               first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)]);
           for (std::size_t r = 0; r != kinds; ++r) {
             detail::check_weight("dist_ratio", "loads", group, load[r]);
@@ -253,7 +259,7 @@ struct utilisation_fn {
     requires detail::same_kinds<detail::amount_of<Loads>, Capacity>
   [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
-    auto const limits = detail::to_resources<detail::working_of<Capacity>>(capacity);
+    auto const limits = detail::to_capacity<detail::working_of<Capacity>>("utilisation", capacity);
     for (std::size_t r = 0; r != limits.size(); ++r) {
       if (limits[r] > 0 && detail::is_valid_weight(limits[r])) continue;
       detail::throw_invalid("utilisation", "capacity[" + detail::to_text(r) + "] is " +

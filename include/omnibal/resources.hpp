@@ -5,11 +5,14 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -21,17 +24,63 @@ template <class T>
 concept weight =
     (std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool>) || std::floating_point<T>;
 
+namespace detail {
+
+/// A weight of type `From` may become one of type `To`: all may but fractions, which no integer
+/// holds.
+template <class From, class To>
+concept weight_for = weight<From> && weight<To> &&(std::floating_point<To> || std::integral<From>);
+
+/// Every value of `From` is one of `To`; a floating-point number may round it.
+template <class From, class To>
+inline constexpr bool always_holds = std::floating_point<To> ||
+                                     (std::integral<From> &&
+                                      std::numeric_limits<From>::digits <=
+                                          std::numeric_limits<To>::digits &&
+                                      (std::signed_integral<To> || !std::signed_integral<From>));
+
+/// `value` as an amount of type `T`; an integer that a `T` cannot hold is an error.
+template <class T, class Given>
+[[nodiscard]] constexpr T checked_amount(std::size_t kind, Given value) {
+  if constexpr (!always_holds<Given, T>) {
+    if (!holds<T>(value)) [[unlikely]] {
+      using limits = std::numeric_limits<T>;
+      throw_invalid("resources", "amount[" + to_text(kind) + "] is " + to_text(value) +
+                                     ", must be in [" + to_text(limits::min()) + ", " +
+                                     to_text(limits::max()) + "]");
+    }
+  }
+  return static_cast<T>(value);
+}
+
+}  // namespace detail
+
 /// Amounts of `R` kinds of thing (images, tokens, bytes, ...): a demand, a capacity or a load.
 ///
-/// An aggregate; `resources{9, 4096}` is a `resources<2, std::int64_t>`, and a floating-point
-/// argument makes it `double`. Arithmetic is plain: callers that cannot bound their sums use the
-/// checked ones of the algorithms. Callable from host and device. Structured bindings work.
+/// `resources{9, 4096}` is a `resources<2, std::int64_t>`, and a floating-point argument makes it
+/// `double`. Integers of any type may be given; one that the type of the amounts cannot hold is a
+/// `std::invalid_argument`, on a device it does not compile. Without arguments the amounts are zero
+/// in `resources<2>{}` and not set in `resources<2> amounts;`. Trivially copyable. Arithmetic is
+/// plain: callers that cannot bound their sums use the checked ones of the algorithms. Callable from
+/// host and device. Structured bindings work.
 template <std::size_t R, weight T = std::int64_t>
   requires(R > 0)
 struct resources {
   using value_type = T;
 
   T amounts[R];
+
+  resources() = default;
+
+  template <class... Given>
+    requires(sizeof...(Given) == R && (detail::weight_for<Given, T> && ...) &&
+             (detail::always_holds<Given, T> && ...))
+  OMNIBAL_HOST_DEVICE constexpr resources(Given... given) : amounts{static_cast<T>(given)...} {}
+
+  template <class... Given>
+    requires(sizeof...(Given) == R && (detail::weight_for<Given, T> && ...) &&
+             !(detail::always_holds<Given, T> && ...))
+  constexpr resources(Given... given) : resources(std::index_sequence_for<Given...>(), given...) {}
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::size_t size() { return R; }
 
@@ -72,6 +121,11 @@ struct resources {
     for (std::size_t r = 0; r != R; ++r) result = result && left.amounts[r] == right.amounts[r];
     return result;
   }
+
+ private:
+  template <std::size_t... Kind, class... Given>
+  constexpr resources(std::index_sequence<Kind...>, Given... given)
+      : amounts{detail::checked_amount<T>(Kind, given)...} {}
 };
 
 template <weight... T>
@@ -97,13 +151,26 @@ inline constexpr bool is_resources<resources<R, T>> = true;
 template <class... T>
 using working_weight = std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>;
 
+/// What an error text calls a weight: `cost[17]`, `demand of sample 17`.
+struct weight_name {
+  std::string_view function;
+  std::string_view argument;
+  std::size_t index = 0;
+  std::string_view before = "[";
+  std::string_view after = "]";
+
+  [[nodiscard]] std::string text() const {
+    return std::string(argument).append(before).append(to_text(index)).append(after);
+  }
+};
+
 /// `value` in the working type; an unsigned value above its range is an error.
 template <class Working, weight T>
-[[nodiscard]] constexpr Working to_working(T value) {
-  if constexpr (std::unsigned_integral<T> && std::same_as<Working, std::int64_t> &&
-                sizeof(T) >= sizeof(Working)) {
-    if (value > static_cast<T>(std::numeric_limits<std::int64_t>::max())) {
-      throw_invalid("demand", to_text(value) + " is above the largest 64-bit signed integer");
+[[nodiscard]] constexpr Working to_working(weight_name const& name, T value) {
+  if constexpr (!always_holds<T, Working> && std::unsigned_integral<T>) {
+    if (!holds<Working>(value)) [[unlikely]] {
+      throw_invalid(name.function, name.text() + " is " + to_text(value) + ", must be at most " +
+                                       to_text(std::numeric_limits<Working>::max()));
     }
   }
   return static_cast<Working>(value);
@@ -111,16 +178,36 @@ template <class Working, weight T>
 
 /// `value`, a weight or resources, as resources of the type `Working`.
 template <class Working, class T>
-[[nodiscard]] constexpr auto to_resources(T const& value) {
+[[nodiscard]] constexpr auto to_resources(weight_name const& name, T const& value) {
   if constexpr (weight<T>) {
-    return resources<1, Working>{to_working<Working>(value)};
+    return resources<1, Working>{to_working<Working>(name, value)};
   } else if constexpr (std::same_as<typename T::value_type, Working>) {
     return value;
   } else {
     resources<T::size(), Working> result{};
-    for (std::size_t r = 0; r != T::size(); ++r) result[r] = to_working<Working>(value[r]);
+    for (std::size_t r = 0; r != T::size(); ++r) result[r] = to_working<Working>(name, value[r]);
     return result;
   }
+}
+
+/// The number of kinds of a weight (one) or of resources.
+template <class T>
+inline constexpr std::size_t kinds_of = 1;
+template <std::size_t R, class T>
+inline constexpr std::size_t kinds_of<resources<R, T>> = R;
+
+/// A capacity as resources of the type `Working`; an error text names the kind.
+template <class Working, class T>
+[[nodiscard]] constexpr auto to_capacity(std::string_view function, T const& value) {
+  resources<kinds_of<T>, Working> result{};
+  if constexpr (weight<T>) {
+    result[0] = to_working<Working>({function, "capacity", 0}, value);
+  } else {
+    for (std::size_t r = 0; r != T::size(); ++r) {
+      result[r] = to_working<Working>({function, "capacity", r}, value[r]);
+    }
+  }
+  return result;
 }
 
 template <class T>
@@ -131,12 +218,6 @@ template <std::size_t R, class T>
 struct weight_of<resources<R, T>> {
   using type = T;
 };
-
-/// The number of kinds of a weight (one) or of resources.
-template <class T>
-inline constexpr std::size_t kinds_of = 1;
-template <std::size_t R, class T>
-inline constexpr std::size_t kinds_of<resources<R, T>> = R;
 
 /// Both measure in as many kinds.
 template <class Left, class Right>

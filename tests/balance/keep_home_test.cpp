@@ -371,7 +371,8 @@ TEST_CASE("keep_home names what is wrong") {
   for (double const tolerance : {-0.1, not_a_number, infinity}) {
     CHECK(has(error_of(home, good, good, {.tolerance = tolerance}), "tolerance is "));
   }
-  CHECK(has(error_of(home, good, good, {.ranks_per_node = 0}), "ranks_per_node is 0"));
+  CHECK(has(error_of(home, good, good, {.ranks_per_node = 0}),
+            "options.ranks_per_node is 0, must be positive"));
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> const large{most, 1, 1};
   CHECK(has(test::error_text<std::overflow_error>([&] { return keep_home(home, large, good); }),

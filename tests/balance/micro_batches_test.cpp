@@ -240,7 +240,8 @@ TEST_CASE("micro_batches names what is wrong") {
     return [value](double sample) { return sample == 3 ? value : 1.0; };
   };
   CHECK(has(error_of(0, identity, identity, 5.0), "ranks is 0"));
-  CHECK(has(error_of(2, identity, identity, 5.0, {.multiple_of = 0}), "multiple_of is 0"));
+  CHECK(has(error_of(2, identity, identity, 5.0, {.multiple_of = 0}),
+            "options.multiple_of is 0, must be positive"));
   CHECK(has(error_of(2, identity, identity, 5.0, {.tolerance = -1}), "tolerance is -1"));
   CHECK(has(error_of(2, identity, identity, 5.0, {.tolerance = not_a_number}), "tolerance is"));
   CHECK(has(error_of(2, at_3(-2), identity, 5.0), "cost[2] is -2"));

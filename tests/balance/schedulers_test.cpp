@@ -406,9 +406,9 @@ TEMPLATE_TEST_CASE("what cannot be scheduled is refused", "", one_by_one, in_rou
   std::string const self = std::string("omnibal::") + TestType::name + ": ";
   CHECK(text([&] { (void)TestType::schedule(loads, 0); }) == self + "ranks is 0, must be positive");
   CHECK(text([&] { (void)TestType::schedule(loads, 2, {.tolerance = -0.5}); }) ==
-        self + "tolerance is -0.5, must be finite and not negative");
+        self + "options.tolerance is -0.5, must be finite and not negative");
   CHECK(text([&] { (void)TestType::schedule(loads, 2, {.tolerance = std::nan("")}); }) ==
-        self + "tolerance is nan, must be finite and not negative");
+        self + "options.tolerance is nan, must be finite and not negative");
   CHECK(text([&] {
           (void)TestType::schedule(numbers{1, -2}, 2);
         }) == self + TestType::loads_name + "[1] is -2, must be finite and not negative");

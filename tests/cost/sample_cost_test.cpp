@@ -41,7 +41,7 @@ struct sample {
 }  // namespace
 
 TEST_CASE("the cost of a sample is a polynomial") {
-  constexpr quadratic_cost cost{.linear = 7, .squared = 3};
+  constexpr quadratic_cost cost{.linear = 7, .quadratic = 3};
   static_assert(cost(0) == 0);
   static_assert(cost(10) == 370);
   static_assert((2 * cost + cost)(10) == 1110);
@@ -77,7 +77,7 @@ TEST_CASE("a sample of a vision-language model costs what its tiles and its toke
     lengths.push_back(length);
   }
   CHECK(sum == flops_of(model, {.tiles = 6, .documents = omnibal::sequences_of(lengths)}));
-  CHECK(tiles.squared == 0);
+  CHECK(tiles.quadratic == 0);
   CHECK(tiles(3) == 3 * tiles(1));
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("every tower has its cost of a sample") {
   CHECK(omnibal::tile_cost(vision)(1) == vision({.tiles = 1}).flops());
   auto const& output = omnibal::yi_34b.output;
   CHECK(output.sample_cost() ==
-        quadratic_cost{.linear = std::int64_t{6} * 7168 * 64000, .squared = 0});
+        quadratic_cost{.linear = std::int64_t{6} * 7168 * 64000, .quadratic = 0});
 }
 
 TEST_CASE("frozen layers cost less of a sample") {
@@ -99,10 +99,10 @@ TEST_CASE("frozen layers cost less of a sample") {
   auto const trained = layer.sample_cost();
   layer.training = omnibal::training_mode::input_gradients;
   CHECK(layer.sample_cost() ==
-        quadratic_cost{.linear = trained.linear / 3 * 2, .squared = trained.squared});
+        quadratic_cost{.linear = trained.linear / 3 * 2, .quadratic = trained.quadratic});
   layer.training = omnibal::training_mode::forward_only;
   CHECK(layer.sample_cost() ==
-        quadratic_cost{.linear = trained.linear / 3, .squared = trained.squared / 3});
+        quadratic_cost{.linear = trained.linear / 3, .quadratic = trained.quadratic / 3});
 }
 
 TEST_CASE("lpt balances FLOPs") {
@@ -123,7 +123,7 @@ TEST_CASE("lpt balances FLOPs") {
 }
 
 TEST_CASE("bad lengths and costs are errors") {
-  quadratic_cost const cost{.linear = 7, .squared = std::int64_t{1} << 20};
+  quadratic_cost const cost{.linear = 7, .quadratic = std::int64_t{1} << 20};
   auto const invalid = [&](std::int64_t length) {
     return test::error_text<std::invalid_argument>([&] { static_cast<void>(cost(length)); });
   };

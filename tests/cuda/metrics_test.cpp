@@ -33,7 +33,13 @@ void check_ratio(std::vector<Amount> const& amounts, Ratio const& ratio,
                  std::vector<double> const& expected) {
   // Elements that do not count follow those that do.
   std::vector<Amount> padded = amounts;
-  padded.resize(amounts.size() + 5, Amount{7});
+  Amount other{};
+  if constexpr (omnibal::weight<Amount>) {
+    other = 7;
+  } else {
+    other[0] = 7;
+  }
+  padded.resize(amounts.size() + 5, other);
   auto const count = static_cast<std::uint32_t>(amounts.size());
   for (visit_order const order : orders) {
     for (bool const counted : {false, true}) {

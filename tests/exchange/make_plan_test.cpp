@@ -308,13 +308,19 @@ TEST_CASE("wrong arguments of make_plan are named") {
   CHECK(plan_of({1, 2}, two, two).find("home_offsets[0] is 1") != std::string::npos);
   CHECK(plan_of({0, 2, 1}, two, two).find("home_offsets[2] is 1") != std::string::npos);
   CHECK(plan_of({0, -1}, two, two).find("home_offsets[1] is -1") != std::string::npos);
-  CHECK(plan_of({0, 2}, {1}, two).find("cost has 1 elements") != std::string::npos);
-  CHECK(plan_of({0, 2}, two, {1}).find("bytes has 1 elements") != std::string::npos);
-  CHECK(plan_of({0, 2}, {1, -1}, two).find("cost[1] is -1") != std::string::npos);
-  CHECK(plan_of({0, 2}, two, {1, -1}).find("bytes[1] is -1") != std::string::npos);
-  CHECK(plan_of({0, 2}, two, two, {.ranks_per_node = 0}).find("ranks_per_node is 0") !=
+  CHECK(plan_of({0, 2}, {1}, two)
+            .find("omnibal::make_plan: costs has 1 elements, but there are 2 samples") !=
         std::string::npos);
-  CHECK(plan_of({0, 2}, two, two, {.tolerance = -1}).find("tolerance is -1") != std::string::npos);
+  CHECK(plan_of({0, 2}, two, {1})
+            .find("omnibal::make_plan: bytes has 1 elements, but there are 2 samples") !=
+        std::string::npos);
+  CHECK(plan_of({0, 2}, {1, -1}, two).find("omnibal::make_plan: costs[1] is -1") !=
+        std::string::npos);
+  CHECK(plan_of({0, 2}, two, {1, -1}).find("bytes[1] is -1") != std::string::npos);
+  CHECK(plan_of({0, 2}, two, two, {.ranks_per_node = 0}).find("options.ranks_per_node is 0") !=
+        std::string::npos);
+  CHECK(plan_of({0, 2}, two, two, {.tolerance = -1}).find("options.tolerance is -1") !=
+        std::string::npos);
   CHECK_THROWS_AS(make_plan(std::vector<std::int64_t>{0, std::int64_t{1} << 32}, two, two),
                   std::length_error);
   auto const most = std::numeric_limits<std::int64_t>::max();

@@ -302,7 +302,7 @@ TEST_CASE("wrong arguments of placement are named") {
   auto const text = [](auto const& call) { return test::error_text<std::invalid_argument>(call); };
   CHECK(text([&] {
           static_cast<void>(placement(given.home, given.parts, given.bytes, {.ranks_per_node = 0}));
-        }) == "omnibal::placement: ranks_per_node is 0, must be positive");
+        }) == "omnibal::placement: options.ranks_per_node is 0, must be positive");
   CHECK(text([&] {
           static_cast<void>(placement(given.home, groups_of({0, 0, 0, 0, 0, 0}, 2), given.bytes));
         }) == "omnibal::placement: there are 2 parts, but 3 ranks");

@@ -157,7 +157,7 @@ TEST_CASE("wrong arguments of level_steps and level_metrics are errors") {
   CHECK(error_of(packed, 2, 4, {}) ==
         "omnibal::level_steps: loads has 2 elements, but there are 1 groups");
   CHECK(error_of(packed, 1, 4, {.remainder = remainder_policy::carry}) ==
-        "omnibal::level_steps: options carry groups to the next epoch, must be short_step or "
+        "omnibal::level_steps: options.remainder is carry, must be short_step or "
         "repeat");
   level_packing broken = packed;
   broken.levels[1].group_count = 0;

@@ -91,14 +91,15 @@ TEST_CASE("packers refuse a bad capacity where there is no sample") {
 
 TEST_CASE("packers refuse an unsigned amount above 2^63 - 1") {
   std::vector<std::uint64_t> const huge{1, std::uint64_t{1} << 63};
-  auto const check = [](auto const& body) {
-    check_names(test::error_text<std::invalid_argument>(body), {"9223372036854775808"});
-  };
-  check([&] { return omnibal::next_fit(huge, std::identity{}, 10); });
-  check([&] { return omnibal::isf(huge, std::identity{}, 10); });
-  check([&] { return omnibal::best_fit_decreasing(huge, std::identity{}, 10); });
-  check([&] { return omnibal::lower_bound(huge, std::identity{}, 10); });
-  check([&] { return omnibal::next_fit(lengths, std::identity{}, huge[1]); });
+  check_refused(huge, std::identity{}, 10,
+                {"demand of sample 1 is 9223372036854775808, must be at most 9223372036854775807"});
+  check_refused(lengths, std::identity{}, huge[1],
+                {"capacity[0] is 9223372036854775808, must be at most 9223372036854775807"});
+  check_refused(lengths,
+                [](std::int64_t length) {
+                  return omnibal::resources{length, length};
+                },
+                omnibal::resources<2, std::uint64_t>{1, huge[1]}, {"capacity[1] is 92233720"});
   CHECK(omnibal::next_fit(std::vector<std::uint64_t>{huge[1] - 1}, std::identity{}, 10).oversized ==
         std::vector<std::uint32_t>{0});
 }

@@ -274,7 +274,15 @@ TEST_CASE("improve refuses what is not a packing of the samples") {
   CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 4}, {3})), "sample 4"));
   CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 3}, {3})), "sample 3"));
   CHECK(names(error_of(samples, of({0, 2}, {0, 1}, {3})), "2 samples, not 3"));
-  CHECK(names(error_of(samples, of({0, 1, 3}, {0, 1, 2}, {3})), "group 1"));
+  CHECK(names(error_of(samples, of({0, 1, 3}, {0, 1, 2}, {3})),
+              "start.groups[1] takes 5 and 6 of sample 2 in resource 0, must be at most 10"));
+  demands<2, std::int64_t> const wide{{1, 6 << 20}, {1, 4 << 20}, {1, 2 << 20}};
+  CHECK(names(test::error_text<std::invalid_argument>([&] {
+                return omnibal::improve(wide, std::identity{}, omnibal::resources{9, 11 << 20},
+                                        of({0, 3}, {0, 1, 2}, {}));
+              }),
+              "start.groups[0] takes 10485760 and 2097152 of sample 2 in resource 1, must be at "
+              "most 10485760"));
   CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 2}, {})), "0 oversized"));
   CHECK(names(error_of(samples, of({0, 2}, {0, 1}, {2, 3})), "2 oversized"));
   CHECK(names(error_of({{4}, {-5}}, of({0, 2}, {0, 1}, {})), "sample 1 is -5"));

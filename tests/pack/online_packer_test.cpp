@@ -473,11 +473,26 @@ TEST_CASE("online_packer refuses a bad demand and has not changed then") {
   online_packer const doubles(resources{9.0, 4096.0});
   double const nan = std::numeric_limits<double>::quiet_NaN();
   double const infinity = std::numeric_limits<double>::infinity();
-  check(integers, resources{1, -3}, "demand[1] is -3");
-  check(integers, resources{-1, 5000}, "demand[0] is -1");
-  check(doubles, resources{nan, 1.0}, "demand[0] is nan");
-  check(doubles, resources{1.0, infinity}, "demand[1] is inf");
-  check(doubles, resources{1.0, -0.5}, "demand[1] is -0.5");
+  check(integers, resources{1, -3},
+        "demand of id 2 is -3 in resource 1, must be finite and not negative");
+  check(integers, resources{-1, 5000}, "demand of id 2 is -1 in resource 0, must be");
+  check(doubles, resources{nan, 1.0}, "demand of id 2 is nan in resource 0");
+  check(doubles, resources{1.0, infinity}, "demand of id 2 is inf in resource 1");
+  check(doubles, resources{1.0, -0.5}, "demand of id 2 is -0.5 in resource 1");
+  check(integers, omnibal::resources<2, std::uint64_t>{1, 1ull << 63},
+        "demand of id 2 is 9223372036854775808, must be at most 9223372036854775807");
+}
+
+TEST_CASE("a single number is the capacity of one resource") {
+  online_packer packer{4096u, {.buffer = 2}};
+  static_assert(std::is_same_v<decltype(packer), online_packer<1>>);
+  static_assert(std::is_same_v<decltype(online_packer{0.5}), online_packer<1, double>>);
+  static_assert(std::is_same_v<decltype(online_packer{4096}), online_packer<1>>);
+  CHECK(packer.state() == online_packer(resources{4096}, {.buffer = 2}).state());
+  CHECK(test::error_text<std::invalid_argument>(
+            [] { online_packer{static_cast<std::uint64_t>(-1)}; }) ==
+        "omnibal::online_packer: capacity[0] is 18446744073709551615, must be at most "
+        "9223372036854775807");
 }
 
 TEST_CASE("online_packer refuses bad capacities and options") {

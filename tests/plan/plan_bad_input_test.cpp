@@ -56,21 +56,21 @@ TEST_CASE("plan_pipeline names what it refuses in the machine and the options") 
   CHECK(error_of(layers, {.stages = 3, .memory_bytes = {1000}}).find("plan_pipeline") !=
         std::string::npos);
   CHECK(error_of(layers, {.stages = 2}) ==
-        "omnibal::plan_pipeline: memory_bytes has 0 values, must have 1 or 2");
+        "omnibal::plan_pipeline: machine.memory_bytes has 0 values, must have 1 or 2");
   CHECK(error_of(layers, {.stages = 2, .memory_bytes = {1, 2, 3}}) ==
-        "omnibal::plan_pipeline: memory_bytes has 3 values, must have 1 or 2");
+        "omnibal::plan_pipeline: machine.memory_bytes has 3 values, must have 1 or 2");
   CHECK(error_of(layers, {.stages = 2, .memory_bytes = {-1}}) ==
-        "omnibal::plan_pipeline: memory_bytes[0] is -1, must be finite and not negative");
+        "omnibal::plan_pipeline: machine.memory_bytes[0] is -1, must be finite and not negative");
   CHECK(error_of(layers, {.stages = 2, .memory_bytes = {9}, .reserve_bytes = {0, -2}}) ==
-        "omnibal::plan_pipeline: reserve_bytes[1] is -2, must be finite and not negative");
+        "omnibal::plan_pipeline: machine.reserve_bytes[1] is -2, must be finite and not negative");
   CHECK(error_of(layers, machine, {}) ==
-        "omnibal::plan_pipeline: micro_batches is 0, must be positive and below 2^32");
+        "omnibal::plan_pipeline: options.micro_batches is 0, must be positive and below 2^32");
   CHECK(error_of(layers, machine, {.micro_batches = 4, .in_flight = {1, 0}}) ==
-        "omnibal::plan_pipeline: in_flight[1] is 0, must be at least 1");
+        "omnibal::plan_pipeline: options.in_flight[1] is 0, must be at least 1");
   CHECK(error_of(layers, machine, {.micro_batches = 4, .states = 0}) ==
-        "omnibal::plan_pipeline: states is 0, must be positive and below 2^32");
+        "omnibal::plan_pipeline: options.states is 0, must be positive and below 2^32");
   CHECK(error_of(layers, machine, {.micro_batches = 4, .tolerance = -1}) ==
-        "omnibal::plan_pipeline: tolerance is -1, must be from 0 to below 1");
+        "omnibal::plan_pipeline: options.tolerance is -1, must be from 0 to below 1");
   CHECK(error_of(layers, machine,
                  {.micro_batches = 4, .tolerance = std::numeric_limits<double>::quiet_NaN()})
             .find("tolerance") != std::string::npos);

@@ -66,14 +66,15 @@ TEST_CASE("select_recompute refuses a layer without choices") {
 
 TEST_CASE("select_recompute refuses options without meaning") {
   test::layers_type const layers{{{1, 1}}};
-  check_refused<std::invalid_argument>(layers, "in_flight is 0", {.in_flight = 0});
-  check_refused<std::invalid_argument>(layers, "in_flight is -1", {.in_flight = -1});
-  check_refused<std::invalid_argument>(layers, "reserve_bytes is -1", {.reserve_bytes = -1});
-  check_refused<std::invalid_argument>(layers, "states is 0", {.states = 0});
+  check_refused<std::invalid_argument>(layers, "options.in_flight is 0", {.in_flight = 0});
+  check_refused<std::invalid_argument>(layers, "options.in_flight is -1", {.in_flight = -1});
+  check_refused<std::invalid_argument>(layers, "options.reserve_bytes is -1",
+                                       {.reserve_bytes = -1});
+  check_refused<std::invalid_argument>(layers, "options.states is 0", {.states = 0});
   check_refused<std::invalid_argument>(layers, "tolerance is -1", {.tolerance = -1});
   check_refused<std::invalid_argument>(layers, "tolerance is 1", {.tolerance = 1});
-  check_refused<std::invalid_argument>(
-      layers, "tolerance is nan", {.tolerance = std::numeric_limits<double>::quiet_NaN()});
+  check_refused<std::invalid_argument>(layers, "tolerance is nan",
+                                       {.tolerance = std::numeric_limits<double>::quiet_NaN()});
 }
 
 TEST_CASE("select_recompute refuses sums that leave their type") {

@@ -89,8 +89,9 @@ TEST_CASE("an unsigned amount above the signed range is an error") {
   auto const demand = demand_of(&clip::images, &clip::bytes);
   auto const bytes = static_cast<std::uint64_t>(largest);
   CHECK(demand(clip{.bytes = bytes}) == resources<2>{0, largest});
-  CHECK(error_text<std::invalid_argument>([&] { (void)demand(clip{.bytes = bytes + 1}); }) ==
-        "omnibal::demand: 9223372036854775808 is above the largest 64-bit signed integer");
+  CHECK(
+      error_text<std::invalid_argument>([&] { (void)demand(clip{.bytes = bytes + 1}); }) ==
+      "omnibal::demand_of: amount[1] is 9223372036854775808, must be at most 9223372036854775807");
 }
 
 TEST_CASE("an aligned demand is the next multiple") {

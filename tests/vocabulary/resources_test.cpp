@@ -1,8 +1,11 @@
+#include "error_text.hpp"
+
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -45,7 +48,14 @@ static_assert(std::is_same_v<decltype(resources{9u, std::int8_t{4}}), resources<
 static_assert(std::is_same_v<decltype(resources{9, 0.5f}), resources<2, double>>);
 static_assert(std::is_same_v<resources<3>::value_type, std::int64_t>);
 
-static_assert(std::is_aggregate_v<resources<2>> && std::is_trivially_copyable_v<resources<2>>);
+static_assert(std::is_trivially_copyable_v<resources<2>> &&
+              std::is_standard_layout_v<resources<2>>);
+static_assert(std::is_trivially_default_constructible_v<resources<2>>);
+// Neither too few amounts nor a fraction as an integer.
+static_assert(!std::is_constructible_v<resources<2>, int>);
+static_assert(!std::is_constructible_v<resources<2>, int, double>);
+static_assert(!std::is_constructible_v<resources<2>, int, bool>);
+static_assert(std::is_constructible_v<resources<2, double>, int, double>);
 static_assert(sizeof(resources<3, std::uint16_t>) == 6);
 
 static_assert(resources<3>::size() == 3 && std::tuple_size_v<resources<3>> == 3);
@@ -90,6 +100,36 @@ TEST_CASE("narrow amounts are added in their own type") {
       resources<2, std::uint8_t>{200, 1} + resources<2, std::uint8_t>{55, 2};
   CHECK(sum[0] == 255);
   CHECK(sum[1] == 3);
+}
+
+TEST_CASE("resources take integers of any type") {
+  std::size_t const tokens = 4096;
+  unsigned const images = 9;
+  std::vector<int> const lengths(7);
+  CHECK(resources{images, tokens} == resources{9, 4096});
+  CHECK(resources{lengths.size(), images} == resources{7, 9});
+  CHECK(resources<2, double>{tokens, 0.5} == resources{4096.0, 0.5});
+  static_assert(resources{std::size_t{3}, std::uint64_t{1} << 62}[1] == std::int64_t{1} << 62);
+  auto const demand = [&](std::vector<int> const& sample) { return resources{1u, sample.size()}; };
+  CHECK(demand(lengths) == resources{1, 7});
+}
+
+TEST_CASE("resources refuse an integer that they cannot hold") {
+  std::size_t const none = static_cast<std::size_t>(-1);
+  CHECK(test::error_text<std::invalid_argument>([&] {
+          return resources{1u, none};
+        }) ==
+        "omnibal::resources: amount[1] is 18446744073709551615, must be in [-9223372036854775808, "
+        "9223372036854775807]");
+  std::size_t const half = std::size_t{1} << 63;
+  CHECK_THROWS_AS(resources{half}, std::invalid_argument);
+  CHECK(resources{half - 1}[0] == std::numeric_limits<std::int64_t>::max());
+  int const many = 256;
+  CHECK(test::error_text<std::invalid_argument>([&] { return resources<1, std::uint8_t>{many}; }) ==
+        "omnibal::resources: amount[0] is 256, must be in [0, 255]");
+  int const negative = -1;
+  CHECK_THROWS_AS((resources<2, std::uint64_t>{0, negative}), std::invalid_argument);
+  CHECK(resources<2, std::uint64_t>{0, many}[1] == 256);
 }
 
 TEST_CASE("resources bind to names") {

@@ -87,18 +87,7 @@ struct keep_home_fn {
   grouping const& operator()(
       grouping_view home, Cost const& cost, Bytes const& bytes, keep_home_options const& options,
       keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
-    detail::check_tolerance(name, options.tolerance);
-    detail::check_ranks_per_node(name, options.ranks_per_node);
-    detail::home_keeper<detail::kinds_of<detail::index_amount<Cost>>>& keeper = workspace.keeper_;
-    std::size_t const count = home.item_count();
-    detail::measure_costs_into(name, {}, count, detail::amounts_by_index(name, "cost", cost, count),
-                               keeper.state.costs);
-    detail::measure_costs_into(name, {"bytes", "the sum of the bytes"}, count,
-                               detail::amounts_by_index(name, "bytes", bytes, count),
-                               keeper.state.bytes);
-    keeper.run(name, home, options.tolerance, options.ranks_per_node);
-    keeper.write(workspace.result_);
-    return workspace.result_;
+    return keep({"keep_home", "cost"}, home, cost, bytes, options, workspace);
   }
 
   /// The same with the options as they are.
@@ -110,7 +99,33 @@ struct keep_home_fn {
   }
 
  private:
-  static constexpr std::string_view name = "keep_home";
+  friend struct make_plan_fn;
+
+  /// What error texts call the function and its costs.
+  struct names {
+    std::string_view function;
+    std::string_view cost;
+  };
+
+  template <class Cost, class Bytes, class Workspace>
+  static grouping const& keep(names const& called, grouping_view home, Cost const& cost,
+                              Bytes const& bytes, keep_home_options const& options,
+                              Workspace& workspace) {
+    std::string_view const name = called.function;
+    detail::check_tolerance(name, options.tolerance);
+    detail::check_ranks_per_node(name, options.ranks_per_node);
+    auto& keeper = workspace.keeper_;
+    std::size_t const count = home.item_count();
+    detail::measure_costs_into(name, {called.cost, "the sum of the costs"}, count,
+                               detail::amounts_by_index(name, called.cost, cost, count),
+                               keeper.state.costs);
+    detail::measure_costs_into(name, {"bytes", "the sum of the bytes"}, count,
+                               detail::amounts_by_index(name, "bytes", bytes, count),
+                               keeper.state.bytes);
+    keeper.run(name, home, options.tolerance, options.ranks_per_node);
+    keeper.write(workspace.result_);
+    return workspace.result_;
+  }
 };
 
 /// Even parts with few bytes moved; see `keep_home_fn`.

@@ -68,7 +68,7 @@ struct micro_batches_fn {
                                  micro_batches_options const& options = {}) const {
     if (ranks == 0) detail::throw_invalid(name, "ranks is 0, must be positive");
     if (options.multiple_of == 0) {
-      detail::throw_invalid(name, "multiple_of is 0, must be positive");
+      detail::throw_invalid(name, "options.multiple_of is 0, must be positive");
     }
     detail::check_tolerance(name, options.tolerance);
     auto const costs = detail::measure_costs(name, samples, cost);
@@ -85,7 +85,7 @@ struct micro_batches_fn {
         batches -= step;
       }
       for (;; batches += step) {
-        detail::check_index_count(name, "the result", batches);
+        detail::check_number(name, "the number of micro-batches", batches);
         if (auto batch_of = balancer.balance(batches)) {
           detail::micro_batch_cells cells(balancer, costs, ranks);
           return cells.arrange(std::move(*batch_of), batches);
@@ -99,9 +99,9 @@ struct micro_batches_fn {
 
   /// The number of micro-batches that come and go together.
   [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {
-    detail::check_index_count(name, "the result", ranks);
-    detail::check_index_count(name, "the result", multiple_of);
-    detail::check_index_count(name, "the result", ranks * multiple_of);
+    detail::check_number(name, "ranks", ranks);
+    detail::check_number(name, "options.multiple_of", multiple_of);
+    detail::check_number(name, "ranks * options.multiple_of", ranks * multiple_of);
     return ranks * multiple_of;
   }
   [[nodiscard]] static std::size_t rounded_up(std::size_t count, std::size_t step) {
@@ -114,10 +114,11 @@ struct micro_batches_fn {
     using working = detail::working_weight_of<Samples, Demand, Capacity>;
     auto const first = std::ranges::begin(samples);
     auto&& sample = first[static_cast<std::ranges::range_difference_t<Samples const>>(index)];
-    detail::throw_invalid(
-        name, "sample " + detail::to_text(index) + " takes " +
-                  list_of(detail::to_resources<working>(std::invoke(demand, sample))) +
-                  ", more than the capacity " + list_of(detail::to_resources<working>(capacity)));
+    detail::throw_invalid(name, "sample " + detail::to_text(index) + " takes " +
+                                    list_of(detail::to_resources<working>(
+                                        {name, "demand", index}, std::invoke(demand, sample))) +
+                                    ", more than the capacity " +
+                                    list_of(detail::to_capacity<working>(name, capacity)));
   }
 
   template <std::size_t R, class T>

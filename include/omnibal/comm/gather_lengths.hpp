@@ -93,7 +93,7 @@ struct gather_lengths_fn {
                          gather_lengths_workspace<kinds<Samples, Length>>& workspace) const {
     auto const measured = [&] { measure(local, length, options, workspace.own_); };
     if (options.most_samples) {
-      detail::check_index_count(name, "most_samples", *options.most_samples);
+      detail::check_number(name, "options.most_samples", *options.most_samples);
       gather_at_once(comm, measured, *options.most_samples, workspace);
     } else {
       gather_counts_first(comm, measured, workspace);
@@ -129,7 +129,7 @@ struct gather_lengths_fn {
     std::size_t const count = std::ranges::size(local);
     if (options.most_samples && count > *options.most_samples) {
       detail::throw_invalid(name, "there are " + detail::to_text(count) +
-                                      " samples, more than most_samples, which is " +
+                                      " samples, more than options.most_samples, which is " +
                                       detail::to_text(*options.most_samples));
     }
     result.clear();

@@ -35,7 +35,7 @@ struct affine_cost {
   template <amount Size>
     requires(detail::kinds_of<Size> == R)
   [[nodiscard]] double operator()(Size const& size) const {
-    auto const sizes = detail::to_resources<double>(size);
+    auto const sizes = detail::to_resources<double>({"affine_cost", "size"}, size);
     double result = offset;
     for (std::size_t r = 0; r != R; ++r) result += slopes[r] * sizes[r];
     return std::max(0.0, result);
@@ -103,7 +103,7 @@ struct affine_fit_fn {
                                         options.offset == fit_offset::free,
                                         options.signs == fit_signs::not_negative);
     for (auto&& point : points) {
-      solver.push(detail::to_resources<double>(std::invoke(size, point)),
+      solver.push(detail::to_resources<double>({name, "size"}, std::invoke(size, point)),
                   static_cast<double>(std::invoke(value, point)));
     }
     solver.check();

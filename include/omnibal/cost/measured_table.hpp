@@ -112,8 +112,10 @@ struct measured_table_fn {
     result.values_.reserve(std::ranges::size(points));
     std::size_t index = 0;
     for (auto&& point : points) {
-      auto const next = detail::to_working<std::int64_t>(std::invoke(size, point));
-      auto const measured_value = detail::to_working<value_type>(std::invoke(value, point));
+      auto const next =
+          detail::to_working<std::int64_t>({name, "size", index}, std::invoke(size, point));
+      auto const measured_value =
+          detail::to_working<value_type>({name, "value", index}, std::invoke(value, point));
       detail::check_weight(name, "size", index, next);
       detail::check_weight(name, "value", index, measured_value);
       if (index > 0 && next <= result.sizes_.back()) {

@@ -10,7 +10,7 @@
 
 namespace omnibal::inline v0 {
 
-/// The cost linear * length + squared * length^2, in FLOPs where a layer gives it. A functor of a
+/// The cost linear * length + quadratic * length^2, in FLOPs where a layer gives it. A functor of a
 /// length: `lpt(lengths, ranks, layer.sample_cost())`; of a sample it is a lambda around it. Costs
 /// add up and multiply: `45 * layer.sample_cost() + head.sample_cost()`.
 ///
@@ -18,14 +18,14 @@ namespace omnibal::inline v0 {
 /// 2^40 and for a negative factor, `std::overflow_error` for a cost above 2^63 - 1.
 struct quadratic_cost {
   std::int64_t linear = 0;
-  std::int64_t squared = 0;
+  std::int64_t quadratic = 0;
 
   [[nodiscard]] constexpr std::int64_t operator()(std::int64_t length) const {
-    if (length < 0 || length > detail::most_tokens || linear < 0 || squared < 0) [[unlikely]] {
+    if (length < 0 || length > detail::most_tokens || linear < 0 || quadratic < 0) [[unlikely]] {
       check(length);
     }
     std::int64_t result = 0;
-    if (__builtin_mul_overflow(squared, length, &result) ||
+    if (__builtin_mul_overflow(quadratic, length, &result) ||
         __builtin_add_overflow(result, linear, &result) ||
         __builtin_mul_overflow(result, length, &result)) [[unlikely]] {
       detail::throw_overflow("quadratic_cost", "the cost of a sample");
@@ -36,7 +36,7 @@ struct quadratic_cost {
   [[nodiscard]] friend constexpr quadratic_cost operator+(quadratic_cost left,
                                                           quadratic_cost const& right) {
     detail::checked_add("quadratic_cost", "the cost of a token", left.linear, right.linear);
-    detail::checked_add("quadratic_cost", "the cost of a pair", left.squared, right.squared);
+    detail::checked_add("quadratic_cost", "the cost of a pair", left.quadratic, right.quadratic);
     return left;
   }
 
@@ -46,7 +46,7 @@ struct quadratic_cost {
       detail::throw_number("quadratic_cost", "factor", factor, "must not be negative");
     }
     if (__builtin_mul_overflow(factor, cost.linear, &cost.linear) ||
-        __builtin_mul_overflow(factor, cost.squared, &cost.squared)) {
+        __builtin_mul_overflow(factor, cost.quadratic, &cost.quadratic)) {
       detail::throw_overflow("quadratic_cost", "a multiple of a cost");
     }
     return cost;
@@ -60,8 +60,8 @@ struct quadratic_cost {
     if (linear < 0) {
       detail::throw_number("quadratic_cost", "linear", linear, "must not be negative");
     }
-    if (squared < 0) {
-      detail::throw_number("quadratic_cost", "squared", squared, "must not be negative");
+    if (quadratic < 0) {
+      detail::throw_number("quadratic_cost", "quadratic", quadratic, "must not be negative");
     }
   }
 };

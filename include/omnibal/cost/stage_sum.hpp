@@ -53,7 +53,8 @@ struct stage_sum_fn {
     cost_type sum{};
     std::size_t index = 0;
     for (auto&& layer : layers) {
-      auto const value = detail::to_working<cost_type>(std::invoke(cost, layer));
+      auto const value =
+          detail::to_working<cost_type>({name, "cost", index}, std::invoke(cost, layer));
       detail::check_weight(name, "cost", index, value);
       detail::checked_add(name, "the sum of the costs", sum, value);
       result.before_.push_back(sum);

@@ -98,7 +98,8 @@ struct sequences_of_fn {
     sequences result;
     std::size_t index = 0;
     for (auto&& sample : samples) {
-      auto const tokens = detail::to_working<std::int64_t>(std::invoke(length, sample));
+      auto const tokens =
+          detail::to_working<std::int64_t>({name, "length", index}, std::invoke(length, sample));
       detail::check_weight(name, "length", index, tokens);
       std::int64_t square = 0;
       if (__builtin_mul_overflow(tokens, tokens, &square)) {

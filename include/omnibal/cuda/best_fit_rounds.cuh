@@ -58,7 +58,7 @@ struct best_fit_rounds_fn {
   template <integral_amount Capacity>
     requires(omnibal::detail::kinds_of<Capacity> == 1)
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const& capacity) {
-    auto const limits = omnibal::detail::to_resources<std::int64_t>(capacity);
+    auto const limits = omnibal::detail::to_capacity<std::int64_t>(name, capacity);
     omnibal::detail::check_capacity(name, limits);
     return detail::device_scratch_bytes([&](auto& backend) {
       detail::best_fit_rounds(backend, static_cast<std::int64_t const*>(nullptr), samples,

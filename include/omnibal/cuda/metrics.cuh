@@ -193,8 +193,8 @@ struct utilisation_fn {
   void operator()(execution<Resource> const& exec, Loads const& loads, Capacity const& capacity,
                   device_span<double> out, device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
-    auto const limits =
-        omnibal::detail::to_resources<detail::working_weight_of<Capacity>>(capacity);
+    auto const limits = omnibal::detail::to_capacity<detail::working_weight_of<Capacity>>(
+        "gpu::utilisation", capacity);
     detail::mean_over_limit<detail::kinds_on_device<Loads>> ratio{};
     for (std::size_t r = 0; r != limits.size(); ++r) {
       if (!(limits[r] > 0) || !omnibal::detail::is_valid_weight(limits[r])) {

@@ -11,11 +11,18 @@
 
 namespace omnibal::inline v0::detail {
 
+template <class T>
+[[nodiscard]] constexpr bool is_negative(T value) {
+  constexpr bool is_signed = static_cast<T>(-1) < static_cast<T>(1);
+  if constexpr (is_signed) return value < T{};
+  return false;
+}
+
 /// True where a `To` holds this integer.
 template <class To, class From>
 [[nodiscard]] constexpr bool holds(From value) {
   auto const narrowed = static_cast<To>(value);
-  return static_cast<From>(narrowed) == value && (narrowed < To{}) == (value < From{});
+  return static_cast<From>(narrowed) == value && is_negative(narrowed) == is_negative(value);
 }
 
 /// The same integer as a `To`. Errors: `std::overflow_error` that names the function and the
@@ -37,7 +44,7 @@ template <class To, class From>
   if (holds<To>(value)) [[likely]] {
     return static_cast<To>(value);
   }
-  return value < From{} ? limits::min() : limits::max();
+  return is_negative(value) ? limits::min() : limits::max();
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -27,7 +27,7 @@ class data_digest {
   template <amount T>
   constexpr void add_amounts(T const& amounts) {
     using working = working_weight<typename weight_of<T>::type>;
-    for (auto const value : to_resources<working>(amounts).amounts) {
+    for (auto const value : to_resources<working>({"data_digest", "amount"}, amounts).amounts) {
       if constexpr (std::integral<working>) {
         add(static_cast<std::uint64_t>(value));
       } else {

@@ -122,8 +122,9 @@ struct make_plan_fn {
     grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
     if constexpr (std::same_as<Balance, keep_home_fn>) {
       auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
-      place(balance(home, costs, bytes_of, keep_home_options_of(options), workspace.keeper_), home,
-            options, workspace);
+      place(keep_home_fn::keep({name, "costs"}, home, costs, bytes_of,
+                               keep_home_options_of(options), workspace.keeper_),
+            home, options, workspace);
     } else {
       place(make_parts(home, costs, options, balance, workspace.bytes_), home, options, workspace);
     }

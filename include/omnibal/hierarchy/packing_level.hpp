@@ -82,7 +82,8 @@ template <level_range Levels>
   result.reserve(std::ranges::size(levels));
   for (auto const& given : levels) {
     if constexpr (std::integral<std::ranges::range_value_t<Levels const>>) {
-      result.push_back({.length = to_working<std::int64_t>(given)});
+      weight_name const name{function, "levels", result.size()};
+      result.push_back({.length = to_working<std::int64_t>(name, given)});
     } else {
       result.push_back(given);
     }

@@ -99,7 +99,7 @@ template <std::size_t R, class T, class Samples, class Demand>
                                                       Demand const& demand) {
   check_index_count(function, "samples", std::ranges::size(samples));
   std::vector<resources<R, T>> demands(std::ranges::size(samples));
-  for_each_demand<resources<R, T>>(samples, demand,
+  for_each_demand<resources<R, T>>(function, samples, demand,
                                    [&](std::uint32_t index, resources<R, T> const& amounts) {
                                      check_demand(function, index, amounts);
                                      demands[index] = amounts;

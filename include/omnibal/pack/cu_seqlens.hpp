@@ -87,7 +87,8 @@ struct cu_seqlens_fn {
       result.offsets_.push_back(0);
       for (std::uint32_t const item : groups[g]) {
         auto&& sample = detail::sample_at("cu_seqlens", samples, g, item);
-        auto const tokens = detail::to_working<std::int64_t>(std::invoke(length, sample));
+        auto const tokens = detail::to_working<std::int64_t>({"cu_seqlens", "length", item},
+                                                             std::invoke(length, sample));
         detail::check_weight("cu_seqlens", "length", item, tokens);
         detail::checked_add("cu_seqlens", "the tokens of a group", end, tokens);
         if (end > std::numeric_limits<std::int32_t>::max()) {

@@ -52,6 +52,14 @@ class online_packer {
   explicit online_packer(amounts_type const& capacity, online_options const& options = {})
       : online_packer(state_type{{options, capacity, 0}, {}}) {}
 
+  /// The same for a capacity of other numbers; a single one is the capacity of one resource. Errors
+  /// also for an unsigned number above 2^63 - 1.
+  template <amount Capacity>
+    requires detail::same_kinds<Capacity, amounts_type> &&
+        std::same_as<detail::working_weight<typename detail::weight_of<Capacity>::type, T>, T>
+  explicit online_packer(Capacity const& capacity, online_options const& options = {})
+      : online_packer(detail::to_capacity<T>(name, capacity), options) {}
+
   /// A packer with the same future as the one whose state this is. Errors: as above, and
   /// `std::invalid_argument` for samples that no packer with this header could hold: too many,
   /// oversized, with a bad demand, not in the order of their pushes, or waiting for too long.
@@ -79,9 +87,14 @@ class online_packer {
     requires detail::same_kinds<Demand, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Demand>::type, T>, T>
   [[nodiscard]] result_type push(std::uint64_t id, Demand const& demand) {
-    amounts_type const amounts = detail::to_resources<T>(demand);
+    detail::weight_name const of_id{"online_packer::push", "demand", id, " of id ", ""};
+    amounts_type const amounts = detail::to_resources<T>(of_id, demand);
     for (std::size_t r = 0; r != R; ++r) {
-      detail::check_weight("online_packer::push", "demand", r, amounts[r]);
+      if (detail::is_valid_weight(amounts[r])) [[likely]]
+        continue;
+      detail::throw_invalid(of_id.function, of_id.text() + " is " + detail::to_text(amounts[r]) +
+                                                " in resource " + detail::to_text(r) +
+                                                ", must be finite and not negative");
     }
     bool const oversized = !amounts.fits(header_.capacity);
     std::uint64_t const now = header_.pushes++;
@@ -177,10 +190,10 @@ class online_packer {
   std::vector<std::uint64_t> ids_;
 };
 
-template <std::size_t R, class T>
-online_packer(resources<R, T>) -> online_packer<R, T>;
-template <std::size_t R, class T>
-online_packer(resources<R, T>, online_options) -> online_packer<R, T>;
+template <amount Capacity>
+online_packer(Capacity, online_options = {})
+    -> online_packer<detail::kinds_of<Capacity>,
+                     detail::working_weight<typename detail::weight_of<Capacity>::type>>;
 template <std::size_t R, class T>
 online_packer(online_state<R, T>) -> online_packer<R, T>;
 

@@ -25,7 +25,9 @@ struct packing_report {
   [[nodiscard]] friend bool operator==(packing_report const&, packing_report const&) = default;
 };
 
-/// Groups under a capacity. Every input index is in exactly one group or in `oversized`.
+/// Groups under a capacity. Every input index is in exactly one group or in `oversized`. Packings
+/// are equal where all members are, so also the reports of how they were found; for equal groups
+/// compare `groups` and `oversized`.
 struct packing {
   grouping groups;
   /// Samples that exceed the capacity alone, ascending.

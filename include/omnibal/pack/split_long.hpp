@@ -97,7 +97,7 @@ struct split_long_fn {
     check_arguments(std::ranges::size(samples), capacity, options);
     split_packing result;
     std::vector<text_piece> own;
-    detail::for_each_demand<resources<1>>(samples, length,
+    detail::for_each_demand<resources<1>>(name, samples, length,
                                           [&](std::uint32_t index, resources<1> const& tokens) {
                                             detail::check_demand(name, index, tokens);
                                             text_piece const whole{index, 0, 0, tokens[0]};

@@ -40,7 +40,8 @@ class weight_list {
     weights_.reserve(std::ranges::size(values));
     for (auto&& value : values) {
       using working = detail::working_weight<demand_result<Measure, sample_reference<Values>>>;
-      auto const weight = detail::to_working<working>(std::invoke(measure, value));
+      auto const weight = detail::to_working<working>({"weight_list", "weight", weights_.size()},
+                                                      std::invoke(measure, value));
       weights_.push_back(static_cast<T>(weight));
     }
   }

@@ -76,7 +76,8 @@ struct plan_pipeline_fn {
     std::vector<std::int64_t> state_bytes;
     for (auto const& layer : layers) {
       table.push_layer(layer.choices);
-      state_bytes.push_back(detail::to_working<std::int64_t>(layer.state_bytes));
+      state_bytes.push_back(detail::to_working<std::int64_t>(
+          {name, "state_bytes", state_bytes.size()}, layer.state_bytes));
       detail::check_weight(name, "state_bytes", state_bytes.size() - 1, state_bytes.back());
     }
     detail::whole_layers const whole(name, table, state_bytes, options.micro_batches);
@@ -106,23 +107,24 @@ struct plan_pipeline_fn {
   static constexpr std::string_view name = "plan_pipeline";
 
   static void check_options(pipeline_machine const& machine, plan_options const& options) {
-    detail::check_index_count(name, "stages", machine.stages);
+    detail::check_number(name, "machine.stages", machine.stages);
     auto const check = [](std::string_view argument, std::size_t value) {
       if (value != 0 && value <= max_index_count) return;
       detail::throw_invalid(name, std::string(argument) + " is " + detail::to_text(value) +
                                       ", must be positive and below 2^32");
     };
-    check("micro_batches", options.micro_batches);
-    check("states", options.states);
+    check("options.micro_batches", options.micro_batches);
+    check("options.states", options.states);
     if (!(options.tolerance >= 0 && options.tolerance < 1)) {
-      detail::throw_invalid(name, "tolerance is " + detail::to_text(options.tolerance) +
+      detail::throw_invalid(name, "options.tolerance is " + detail::to_text(options.tolerance) +
                                       ", must be from 0 to below 1");
     }
     auto const& given = options.constraints;
     if (given.bytes.empty() && given.capacity.empty() && given.devices == 0) return;
-    detail::throw_invalid(name,
-                          "constraints must have no bytes, capacity or devices: the memory is that "
-                          "of the machine");
+    detail::throw_invalid(
+        name,
+        "options.constraints must have no bytes, capacity or devices: the memory is that "
+        "of the machine");
   }
 
   template <class Time>

@@ -98,15 +98,16 @@ struct select_recompute_fn {
   static void check_options(recompute_options const& options) {
     auto const check = [](std::string_view option, std::int64_t value, std::int64_t least) {
       if (value >= least) return;
-      detail::throw_invalid(name, std::string(option) + " is " + detail::to_text(value) +
-                                      ", must be at least " + detail::to_text(least));
+      detail::throw_invalid(name, "options." + std::string(option) + " is " +
+                                      detail::to_text(value) + ", must be at least " +
+                                      detail::to_text(least));
     };
     check("in_flight", options.in_flight, 1);
     check("reserve_bytes", options.reserve_bytes, 0);
     check("states", options.states == 0 ? 0 : 1, 1);
     if (options.tolerance >= 0 && options.tolerance < 1) return;
-    detail::throw_invalid(
-        name, "tolerance is " + detail::to_text(options.tolerance) + ", must be from 0 to below 1");
+    detail::throw_invalid(name, "options.tolerance is " + detail::to_text(options.tolerance) +
+                                    ", must be from 0 to below 1");
   }
 };
 

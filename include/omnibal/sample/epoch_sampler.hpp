@@ -73,7 +73,8 @@ class epoch_sampler {
       detail::throw_invalid(name, "samples is " + detail::to_text(samples) + ", must be at most " +
                                       detail::to_text(most_samples));
     }
-    detail::check_digest(name, state, digest_of(samples, options));
+    detail::check_digest(name, state, digest_of(samples, options),
+                         "samples, options.order and options.contents");
     detail::check_carried(name, state, samples);
     for (sampler_segment const& segment : progress_.ended()) taken_ = taken_after(segment);
     first_step_ = progress_.first_step();

@@ -18,6 +18,7 @@
 #include <omnibal/sample/shard.hpp>
 #include <omnibal/steps.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -92,11 +93,18 @@ class level_sampler {
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options, sampler_state const& state)
       : level_sampler(own_data(packed, loads), place, options) {
-    detail::check_digest(name, state, digest());
+    detail::check_digest(name, state, digest(),
+                         "packed, loads, options.tolerance, options.remainder and "
+                         "options.short_first_steps");
     check_state(state);
     plan(detail::epoch_progress(name, state, progress_.present()));
     if (!done()) progress_.check_room(name);
   }
+
+  /// Two numbers could be swapped: write `{.ranks = 8, .rank = 0}`.
+  template <detail::loads_as<Load> GroupLoads, std::integral Number, class... Others>
+  level_sampler(level_packing const&, GroupLoads const&,
+                Number /* a shard: {.ranks = ..., .rank = ...} */, Others const&...) = delete;
 
   /// What this rank does in the next step. After the last step of an epoch it is the first of the
   /// next epoch. Valid until the next epoch begins. Errors: `std::invalid_argument` where there are
@@ -281,6 +289,9 @@ class level_sampler {
 template <sample_range GroupLoads>
 level_sampler(level_packing const&, GroupLoads const&, shard const&,
               level_sampler_options const& = {})
+    -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
+template <sample_range GroupLoads, std::integral Number, class... Others>
+level_sampler(level_packing const&, GroupLoads const&, Number, Others const&...)
     -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads>
 level_sampler(level_packing const&, GroupLoads const&, shard const&, level_sampler_options const&,

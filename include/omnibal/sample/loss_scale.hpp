@@ -35,7 +35,7 @@ struct loss_scale_fn {
     std::int64_t sum = 0;
     std::size_t rank = 0;
     for (auto const count : loss_tokens) {
-      auto const tokens = detail::to_working<std::int64_t>(count);
+      auto const tokens = detail::to_working<std::int64_t>({name, "loss_tokens", rank}, count);
       detail::check_weight(name, "loss_tokens", rank++, tokens);
       detail::checked_add(name, "the sum of the loss tokens", sum, tokens);
     }

@@ -81,9 +81,14 @@ class step_sampler {
   step_sampler(GroupLoads const& loads, shard const& place, schedule_options const& options,
                sampler_state const& state, Scheduler schedule = {})
       : step_sampler(copy_of(loads), place, options, std::move(schedule)) {
-    detail::check_digest(name, state, digest());
+    detail::check_digest(name, state, digest(), "loads, options.tolerance and options.remainder");
     start(state);
   }
+
+  /// Two numbers could be swapped: write `{.ranks = 8, .rank = 0}`.
+  template <load_range<Load> GroupLoads, std::integral Number, class... Others>
+  step_sampler(GroupLoads const&, Number /* a shard: {.ranks = ..., .rank = ...} */,
+               Others const&...) = delete;
 
   /// The groups of this rank in the next step; none where it is idle. After the last step of an
   /// epoch it is the first of the next epoch. Valid until the next epoch begins. Errors:
@@ -263,6 +268,9 @@ step_sampler(GroupLoads const&, shard const&, schedule_options const& = {})
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads>
 step_sampler(GroupLoads const&, shard const&, schedule_options const&, sampler_state const&)
+    -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
+template <sample_range GroupLoads, std::integral Number, class... Others>
+step_sampler(GroupLoads const&, Number, Others const&...)
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads,
           step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>

@@ -205,7 +205,7 @@ struct best_fit_rounds_fn {
       demands.reserve(std::ranges::size(samples));
       indices.reserve(std::ranges::size(samples));
       omnibal::detail::for_each_demand<amounts_type>(
-          samples, demand, [&](std::uint32_t index, amounts_type const& amounts) {
+          name, samples, demand, [&](std::uint32_t index, amounts_type const& amounts) {
             if (omnibal::detail::is_valid_and_fits(amounts, limits)) [[likely]] {
               demands.push_back(static_cast<std::uint64_t>(amounts[0]));
               indices.push_back(index);

@@ -32,10 +32,10 @@ using whole_costs = std::vector<resources<R>>;
 template <class Samples, class Cost>
 inline constexpr std::size_t cost_kinds = kinds_of<demand_result<Cost, sample_reference<Samples>>>;
 
-/// Throws unless a grouping can have so many parts.
+/// Throws unless there are parts, and no more than a grouping can have.
 inline void check_parts(std::string_view function, std::size_t parts) {
   if (parts == 0) throw_invalid(function, "parts is 0, must be positive");
-  check_index_count(function, "the result", parts);
+  check_number(function, "parts", parts);
 }
 
 /// What error texts call the amounts that are measured.
@@ -48,14 +48,7 @@ struct measure_names {
 template <class Working, weight T>
 [[nodiscard]] constexpr Working checked_cost(std::string_view function, std::string_view argument,
                                              std::size_t index, T value) {
-  if constexpr (std::unsigned_integral<T> && std::same_as<Working, std::int64_t> &&
-                sizeof(T) >= sizeof(Working)) {
-    if (value > static_cast<T>(std::numeric_limits<std::int64_t>::max())) {
-      throw_invalid(function, std::string(argument) + "[" + to_text(index) + "] is " +
-                                  to_text(value) + ", above the largest 64-bit signed integer");
-    }
-  }
-  auto const result = static_cast<Working>(value);
+  auto const result = to_working<Working>({function, argument, index}, value);
   check_weight(function, argument, index, result);
   return result;
 }

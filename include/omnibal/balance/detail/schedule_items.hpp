@@ -38,7 +38,7 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
   if (ranks == 0) throw_invalid(function, "ranks is 0, must be positive");
   check_index_count(function, "a step", ranks);
   if (!is_valid_weight(options.tolerance)) {
-    throw_invalid(function, "tolerance is " + to_text(options.tolerance) +
+    throw_invalid(function, "options.tolerance is " + to_text(options.tolerance) +
                                 ", must be finite and not negative");
   }
   std::size_t const carried = options.carried.size();

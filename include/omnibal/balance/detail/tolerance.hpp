@@ -16,7 +16,7 @@ namespace omnibal::inline v0::detail {
 inline void check_tolerance(std::string_view function, double tolerance) {
   if (is_valid_weight(tolerance)) return;
   throw_invalid(function,
-                "tolerance is " + to_text(tolerance) + ", must be finite and not negative");
+                "options.tolerance is " + to_text(tolerance) + ", must be finite and not negative");
 }
 
 /// The bound and the share `tolerance` of it, or the largest integer.

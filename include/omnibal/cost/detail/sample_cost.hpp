@@ -27,8 +27,8 @@ template <layer_model Layer>
   workload together;
   together.*kind = {.count = 1, .tokens = 2, .squares = 4};
   std::int64_t const flops = flops_of(layer, apart);
-  std::int64_t const squared = (flops_of(layer, together) - flops) / 2;
-  return {.linear = flops / 2 - squared, .squared = squared};
+  std::int64_t const quadratic = (flops_of(layer, together) - flops) / 2;
+  return {.linear = flops / 2 - quadratic, .quadratic = quadratic};
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -18,9 +18,9 @@ inline void check_steps(std::string_view function, cost_steps const& steps, std:
   auto const name = std::string("gpu::").append(function);
   if (parts == 0) omnibal::detail::throw_invalid(name, "parts is 0, must be positive");
   omnibal::detail::check_index_count(name, "costs", steps.costs.size());
-  omnibal::detail::check_index_count(name, "the result", parts);
-  omnibal::detail::check_index_count(name, "the steps", steps.step_count);
-  omnibal::detail::check_index_count(name, "the result", steps.step_count * parts);
+  omnibal::detail::check_number(name, "parts", parts);
+  omnibal::detail::check_number(name, "steps.step_count", steps.step_count);
+  omnibal::detail::check_number(name, "steps.step_count * parts", steps.step_count * parts);
 }
 
 /// The parts of each step where there are `groups` in all. Throws unless each step has as many.

@@ -29,7 +29,7 @@ template <amount Capacity>
 [[nodiscard]] auto checked_packing(std::string_view function, std::size_t samples,
                                    Capacity const& capacity, packing_span const& out) {
   omnibal::detail::check_index_count(function, "demands", samples);
-  auto const limits = omnibal::detail::to_resources<std::int64_t>(capacity);
+  auto const limits = omnibal::detail::to_capacity<std::int64_t>(function, capacity);
   omnibal::detail::check_capacity(function, limits);
   check_room(function, "groups.offsets", out.groups.offsets.size(), 1);
   check_room(function, "groups.items", out.groups.items.size(), samples);

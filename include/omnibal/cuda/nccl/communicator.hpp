@@ -165,7 +165,7 @@ class communicator {
                                         communicator_options const& options) {
     constexpr std::string_view name = "nccl::communicator";
     detail::check_world(name, place);
-    detail::check_timeout(name, options.timeout);
+    detail::check_timeout(name, "options.timeout", options.timeout);
     ncclConfig_t config = options.config;
     if (config.blocking == NCCL_CONFIG_UNDEF_INT) config.blocking = 0;
     ncclComm_t comm = nullptr;

@@ -47,11 +47,12 @@ inline void check_world(std::string_view function, world const& place) {
   }
 }
 
-inline void check_timeout(std::string_view function, std::chrono::milliseconds timeout) {
+inline void check_timeout(std::string_view function, std::string_view argument,
+                          std::chrono::milliseconds timeout) {
   if (timeout.count() > 0) return;
-  omnibal::detail::throw_invalid(
-      function,
-      "the timeout is " + omnibal::detail::to_text(timeout.count()) + " ms, must be positive");
+  omnibal::detail::throw_invalid(function, std::string(argument) + " is " +
+                                               omnibal::detail::to_text(timeout.count()) +
+                                               " ms, must be positive");
 }
 
 }  // namespace omnibal::inline v0::nccl::detail

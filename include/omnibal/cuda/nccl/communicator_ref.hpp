@@ -47,7 +47,7 @@ class communicator_ref {
       : comm_(comm), timeout_(timeout) {
     constexpr std::string_view name = "nccl::communicator_ref";
     if (comm == nullptr) omnibal::detail::throw_invalid(name, "the communicator is null");
-    detail::check_timeout(name, timeout);
+    detail::check_timeout(name, "timeout", timeout);
     check(ncclCommUserRank(comm, &rank_), comm);
     check(ncclCommCount(comm, &size_), comm);
     check(ncclCommCuDevice(comm, &device_), comm);
@@ -74,7 +74,7 @@ class communicator_ref {
   }
   void wait(cudaStream_t stream, std::chrono::milliseconds timeout,
             gpu::location where = gpu::location::here()) const {
-    detail::check_timeout("nccl::wait", timeout);
+    detail::check_timeout("nccl::wait", "timeout", timeout);
     detail::deadline limit(timeout);
     for (;;) {
       cudaError_t const found = cudaStreamQuery(stream);

@@ -54,7 +54,7 @@ struct gather_lengths_fn {
   /// The scratch of such a call with `most_samples`, for `kinds` lengths of a sample, in bytes.
   [[nodiscard]] std::size_t scratch_bytes(std::size_t ranks, std::size_t most_samples,
                                           std::size_t kinds = 1) const {
-    detail::check_most_samples("nccl::gather_lengths", most_samples, ranks);
+    detail::check_most_samples("nccl::gather_lengths", "most_samples", most_samples, ranks);
     detail::local_columns local;
     local.kinds = static_cast<std::uint32_t>(kinds);
     return gpu::detail::device_scratch_bytes([&](auto& b) {

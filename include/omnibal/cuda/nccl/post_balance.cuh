@@ -66,7 +66,7 @@ struct post_balance_fn {
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           std::size_t slot_bytes) const {
-    detail::check_slot(detail::post_balance_call::name, slot_bytes);
+    detail::check_slot(detail::post_balance_call::name, slot_bytes, "slot_bytes");
     std::uint64_t offsets = 0;
     exchange_report report;
     detail::local_columns local;

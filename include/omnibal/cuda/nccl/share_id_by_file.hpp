@@ -40,7 +40,7 @@ struct share_id_by_file_fn {
   /// the timeout of the communicator alone.
   [[nodiscard]] ncclUniqueId operator()(world const& place, file_meeting const& meeting) const {
     detail::check_world(name, place);
-    detail::check_timeout(name, meeting.timeout);
+    detail::check_timeout(name, "meeting.timeout", meeting.timeout);
     if (meeting.path.empty()) omnibal::detail::throw_invalid(name, "the path is empty");
     if (meeting.run.empty()) {
       omnibal::detail::throw_invalid(

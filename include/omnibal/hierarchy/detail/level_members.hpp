@@ -37,7 +37,8 @@ template <class Samples, class Demand>
   std::vector<std::int64_t> result;
   result.reserve(std::ranges::size(samples));
   for (auto&& sample : samples) {
-    std::int64_t const length = to_resources<std::int64_t>(std::invoke(demand, sample))[0];
+    weight_name const name{function, "demand", result.size()};
+    std::int64_t const length = to_resources<std::int64_t>(name, std::invoke(demand, sample))[0];
     check_weight(function, "demand", result.size(), length);
     result.push_back(length);
   }

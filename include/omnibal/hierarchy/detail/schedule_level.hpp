@@ -38,7 +38,7 @@ concept loads_as = sample_range<Loads> && std::convertible_to<sample_reference<L
 /// Throws where groups would be left for a next epoch or come from an earlier one.
 inline void check_no_carry(std::string_view function, schedule_options const& options) {
   if (options.remainder == remainder_policy::carry || !options.carried.empty()) {
-    throw_invalid(function, "options carry groups to the next epoch, must be short_step or repeat");
+    throw_invalid(function, "options.remainder is carry, must be short_step or repeat");
   }
 }
 
@@ -68,8 +68,8 @@ template <class Load, loads_as<Load> Loads>
   result.reserve(std::ranges::size(loads));
   for (auto&& load : loads) {
     result.push_back(load);
-    auto const amounts =
-        to_resources<working_weight<typename weight_of<Load>::type>>(result.back());
+    auto const amounts = to_resources<working_weight<typename weight_of<Load>::type>>(
+        {function, "loads", result.size() - 1}, result.back());
     for (std::size_t r = 0; r != amounts.size(); ++r) {
       check_weight(function, "loads", result.size() - 1, amounts[r]);
     }

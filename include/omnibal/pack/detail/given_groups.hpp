@@ -18,6 +18,29 @@
 
 namespace omnibal::inline v0::detail {
 
+/// A sample by its place among those that fit, and among all.
+struct numbered_sample {
+  std::uint32_t number;
+  std::uint32_t index;
+};
+
+/// Throws for a group that has a load of `load` without a sample that exceeds its room.
+template <class Layout>
+[[noreturn]] void reject_load(std::string_view function, measured<Layout> const& input,
+                              std::size_t group, typename Layout::amounts_type const& load,
+                              numbered_sample const& sample) {
+  auto const demand = input.amounts(sample.number);
+  std::size_t kind = 0;
+  while (kind + 1 < load.size() && load[kind] <= input.capacity[kind] - demand[kind]) ++kind;
+  auto const text_of = [&](typename Layout::amounts_type const& amounts) {
+    return to_text(input.in_user_units(amounts, input.units)[kind]);
+  };
+  throw_invalid(function, "start.groups[" + to_text(group) + "] takes " + text_of(load) + " and " +
+                              text_of(demand) + " of sample " + to_text(sample.index) +
+                              " in resource " + to_text(kind) + ", must be at most " +
+                              text_of(input.capacity));
+}
+
 /// The groups of `given` with each index replaced by the number of the sample among those that fit,
 /// without empty groups. Throws `std::invalid_argument` unless `given` is a packing of the samples
 /// of `input`.
@@ -48,7 +71,7 @@ template <class Layout>
       if (number_of[index] == no_number) reject(index, "is oversized or in another place as well");
       std::uint32_t const number = std::exchange(number_of[index], no_number);
       if (!input.layout.fits(room, input.demands[number])) {
-        throw_invalid(function, "group " + to_text(g) + " of start exceeds the capacity");
+        reject_load(function, input, g, input.layout.load(room), {number, index});
       }
       input.layout.take(room, input.demands[number]);
       result.push(number);

@@ -113,17 +113,19 @@ void check_capacity(std::string_view function, resources<R, T> const& capacity) 
 /// The capacity in the type in which these samples are packed; throws unless it is positive.
 template <class Samples, class Demand, class Capacity>
 [[nodiscard]] auto checked_capacity(std::string_view function, Capacity const& capacity) {
-  auto const limits = to_resources<working_weight_of<Samples, Demand, Capacity>>(capacity);
+  auto const limits = to_capacity<working_weight_of<Samples, Demand, Capacity>>(function, capacity);
   check_capacity(function, limits);
   return limits;
 }
 
 /// Calls `body(index, amounts)` for each sample in order.
 template <class Amounts, class Samples, class Demand, class Body>
-void for_each_demand(Samples const& samples, Demand const& demand, Body body) {
+void for_each_demand(std::string_view function, Samples const& samples, Demand const& demand,
+                     Body body) {
   std::uint32_t index = 0;
   for (auto&& sample : samples) {
-    body(index++, to_resources<typename Amounts::value_type>(std::invoke(demand, sample)));
+    weight_name const name{function, "demand", index, " of sample ", ""};
+    body(index++, to_resources<typename Amounts::value_type>(name, std::invoke(demand, sample)));
   }
 }
 
@@ -164,16 +166,17 @@ template <class Amounts, class Samples, class Demand>
     if (std::any_of(std::begin(capacity.amounts), std::end(capacity.amounts),
                     [](std::int64_t limit) { return limit >= large; })) {
       exact_divisor divisors[Amounts::size()];
-      for_each_demand<Amounts>(samples, demand, [&](std::uint32_t index, Amounts const& amounts) {
-        check_demand(function, index, amounts);
-        for (std::size_t r = 0; r != amounts.size(); ++r) {
-          if (units[r] != 0 && divisors[r].divides(static_cast<std::uint64_t>(amounts[r])))
-            continue;
-          if (amounts[r] == 0) continue;
-          units[r] = std::gcd(units[r], amounts[r]);
-          divisors[r] = exact_divisor(static_cast<std::uint64_t>(units[r]));
-        }
-      });
+      for_each_demand<Amounts>(
+          function, samples, demand, [&](std::uint32_t index, Amounts const& amounts) {
+            check_demand(function, index, amounts);
+            for (std::size_t r = 0; r != amounts.size(); ++r) {
+              if (units[r] != 0 && divisors[r].divides(static_cast<std::uint64_t>(amounts[r])))
+                continue;
+              if (amounts[r] == 0) continue;
+              units[r] = std::gcd(units[r], amounts[r]);
+              divisors[r] = exact_divisor(static_cast<std::uint64_t>(units[r]));
+            }
+          });
       // Where no sample takes any of a resource, every amount of it is as good as one.
       for (std::size_t r = 0; r != capacity.size(); ++r) {
         if (units[r] == 0) units[r] = capacity[r];
@@ -238,7 +241,7 @@ decltype(auto) with_measured(std::string_view function, Samples const& samples,
     result.demands.resize(std::ranges::size(samples));
     auto* next_demand = result.demands.data();
     for_each_demand<amounts_type>(
-        samples, demand, [&, layout](std::uint32_t index, amounts_type const& amounts) {
+        function, samples, demand, [&, layout](std::uint32_t index, amounts_type const& amounts) {
           if (is_valid_and_fits(amounts, limits)) [[likely]] {
             *next_demand++ = layout.encode(in_units.is_needed() ? in_units(amounts) : amounts);
           } else {

@@ -24,18 +24,18 @@ struct stage_rooms {
 
   stage_rooms(std::string_view function, pipeline_machine const& machine,
               plan_options const& options)
-      : memory(spread(function, "memory_bytes", machine.memory_bytes, machine.stages)),
-        reserve(spread(function, "reserve_bytes", machine.reserve_bytes, machine.stages)) {
+      : memory(spread(function, "machine.memory_bytes", machine.memory_bytes, machine.stages)),
+        reserve(spread(function, "machine.reserve_bytes", machine.reserve_bytes, machine.stages)) {
     if (options.in_flight.empty()) {
       for (std::size_t after = machine.stages; after != 0; --after) {
         in_flight.push_back(static_cast<std::int64_t>(std::min(options.micro_batches, after)));
       }
       return;
     }
-    in_flight = spread(function, "in_flight", options.in_flight, machine.stages);
+    in_flight = spread(function, "options.in_flight", options.in_flight, machine.stages);
     for (std::size_t s = 0; s != in_flight.size(); ++s) {
       if (in_flight[s] > 0) continue;
-      throw_invalid(function, "in_flight[" + to_text(s) + "] is 0, must be at least 1");
+      throw_invalid(function, "options.in_flight[" + to_text(s) + "] is 0, must be at least 1");
     }
   }
 

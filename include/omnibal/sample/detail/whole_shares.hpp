@@ -29,7 +29,8 @@ template <class Working, sample_range Sources, class Weight>
   std::vector<Working> result;
   result.reserve(std::ranges::size(sources));
   for (auto&& source : sources) {
-    auto const value = to_working<Working>(std::invoke(weight, source));
+    auto const value =
+        to_working<Working>({function, "weight", result.size()}, std::invoke(weight, source));
     check_weight(function, "weight", result.size(), value);
     result.push_back(value);
   }

@@ -57,7 +57,7 @@ struct gather_lengths_call {
     } else {
       most = agree_on_most(name, comm, local.values.size(), check);
     }
-    check_most_samples(name, most, ranks);
+    check_most_samples(name, "options.most_samples", most, ranks);
     local_columns const columns = columns_of(name, local);
     constexpr std::size_t kinds = kinds_of_length<T>;
     length_columns const to{reinterpret_cast<std::int64_t*>(out.lengths.data()), kinds, 1,

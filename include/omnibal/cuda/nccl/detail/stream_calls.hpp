@@ -41,17 +41,20 @@ inline void check_report(std::string_view function,
   omnibal::detail::check_size(function, "the size of the report", report.size(), 1);
 }
 
-inline void check_slot(std::string_view function, std::size_t slot_bytes) {
+inline void check_slot(std::string_view function, std::size_t slot_bytes,
+                       std::string_view argument = "options.slot_bytes") {
   if (slot_bytes % 16 == 0 && slot_bytes > header_bytes) return;
-  omnibal::detail::throw_invalid(function, "slot_bytes is " + omnibal::detail::to_text(slot_bytes) +
+  omnibal::detail::throw_invalid(function, std::string(argument) + " is " +
+                                               omnibal::detail::to_text(slot_bytes) +
                                                ", must be a multiple of 16 above 16");
 }
 
 /// Throws where ranks with so many samples could have more than an index can name.
-inline void check_most_samples(std::string_view function, std::size_t most, std::size_t ranks) {
+inline void check_most_samples(std::string_view function, std::string_view argument,
+                               std::size_t most, std::size_t ranks) {
   // Each alone first: their product could wrap.
-  omnibal::detail::check_index_count(function, "most_samples", most);
-  omnibal::detail::check_index_count(function, "the ranks", ranks);
+  omnibal::detail::check_number(function, argument, most);
+  omnibal::detail::check_number(function, "the number of ranks", ranks);
   omnibal::detail::check_index_count(function, "the global batch", most * ranks);
 }
 
