@@ -18,7 +18,7 @@ case ${1:-} in
   *) sed -n '3,4s/^# //p' "$0" >&2; exit 2 ;;
 esac
 
-"$root/scripts/setup.sh" test
+"$root/scripts/setup.sh" ci
 cd "$root"
 {
   cmake --preset release

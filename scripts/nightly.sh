@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What takes longer than the tests: sanitizers, the other compiler, planted bugs, compile time, fuzzing.
+# What takes longer than .ci/run: sanitizers, the other compiler, planted bugs, compile time, fuzzing.
 # FUZZ_SECONDS (default 60) bounds each fuzzer.
 set -euo pipefail
 
@@ -19,7 +19,7 @@ for preset in asan tsan clang; do
   step cmake --workflow --preset "$preset"
 done
 
-step cmake --preset release
+step cmake --preset release -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
 step cmake --build --preset release
 step ctest --preset nightly
 

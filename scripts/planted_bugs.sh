@@ -36,14 +36,20 @@ stop() {
   exit 2
 }
 
-# True where the test program passes. Builds it first; a failing static_assert counts as a red test.
+# True where the tests of the folder pass, those by brute force too. Builds them first; a failing
+# static_assert counts as a red test.
 passes() {
-  if ! cmake --build "$build" --target "test_$1" >"$log" 2>&1; then
+  local -a programs=("test_$1")
+  ! compgen -G "$tree/tests/$1/*_certificate_test.cpp" >/dev/null || programs+=("certify_$1")
+  if ! cmake --build "$build" --target "${programs[@]}" >"$log" 2>&1; then
     grep -q 'static assertion failed' "$log" && return 1
     cat "$log"
-    stop "the program test_$1 does not compile"
+    stop "the tests of $1 do not compile"
   fi
-  OMNIBAL_TEST_INSTANCES=20000 timeout 300 "$build/tests/test_$1" --abort >"$log" 2>&1
+  local program
+  for program in "${programs[@]}"; do
+    OMNIBAL_TEST_INSTANCES=20000 timeout 300 "$build/tests/$program" --abort >"$log" 2>&1 || return 1
+  done
 }
 
 # Fails where the fields of a bug do not fit the headers and the tests, and says why.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the project needs and this machine lacks: Debian 12, Ubuntu 24.04 or later.
-# usage: setup.sh main_job | test | nightly
+# Installs what the project needs and this machine lacks: Debian 12 and 13, Ubuntu 24.04 or later.
+# usage: setup.sh main_job | test | ci | nightly
 # Without root and sudo it names the missing packages instead. It does nothing where nothing is missing.
 set -euo pipefail
 
@@ -50,14 +50,14 @@ look() {
   [[ $purpose != main_job ]] || return 0
 
   needs catch2 has_header catch2
-  needs libbenchmark-dev has_header benchmark/benchmark.h
-  wants doxygen has_tool doxygen
   wants libopenmpi-dev has_tool mpicxx
   wants openmpi-bin has_tool mpirun
-  if [[ $purpose == test ]]; then
-    wants clang has_tool clang++
-  else
-    needs clang has_tool clang++
+  [[ $purpose != test ]] || return 0
+
+  needs libbenchmark-dev has_header benchmark/benchmark.h
+  needs clang has_tool clang++
+  wants doxygen has_tool doxygen
+  if [[ $purpose == nightly ]]; then
     needs clang-tidy has_tool clang-tidy
     needs libclang-rt-dev has_fuzzer
   fi

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests. CUDA tests are skipped where there is no CUDA.
+# Builds and runs the tests with one compiler: that of CXX, else the system's. Without CUDA; what takes
+# longer is in .ci/run and scripts/nightly.sh.
+# usage: test.sh [OPTIONS OF cmake]
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -7,4 +9,6 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 "$root/scripts/setup.sh" test
 cd "$root"
 export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}
-cmake --workflow --preset release
+cmake --preset test "$@"
+cmake --build --preset test
+ctest --preset test

@@ -53,7 +53,7 @@ std::vector<std::int64_t> multimodal_sample::sizes_of(modality kind) const {
   return result;
 }
 
-std::vector<multimodal_sample> draw_samples(draw const& which) {
+std::vector<multimodal_sample> draw_samples(mix_draw const& which) {
   std::vector<multimodal_sample> samples;
   samples.reserve(which.samples);
   engine random(which.seed, which.step << 32 | which.rank);

@@ -41,13 +41,13 @@ struct multimodal_sample {
 
 /// The samples that a rank draws for a step: conversations with images, with sound, with both and
 /// with neither, whose lengths have heavy tails. The same for equal numbers everywhere.
-struct draw {
+struct mix_draw {
   std::uint64_t seed = 1024;
   std::uint64_t step = 0;
   std::size_t rank = 0;
   std::size_t samples = 16;
 };
-[[nodiscard]] std::vector<multimodal_sample> draw_samples(draw const& which);
+[[nodiscard]] std::vector<multimodal_sample> draw_samples(mix_draw const& which);
 
 /// The nanoseconds that a device takes forward and backward, and bytes. InternViT-6B on tiles of
 /// 448 pixels, the encoder of Whisper large on as much sound as there is, Llama 3 70B; devices at

@@ -77,7 +77,7 @@ TEST_CASE("draws depend on seed, step and rank, and have every kind of sample") 
   CHECK(with_both > 200);
   CHECK(with_both < 400);
   CHECK(is_mixed);
-  auto const same = [&](draw const& which) {
+  auto const same = [&](mix_draw const& which) {
     auto const others = draw_samples(which);
     return std::equal(others.begin(), others.end(), samples.begin(), [](auto& a, auto& b) {
       return a.text_tokens == b.text_tokens && a.pieces == b.pieces;

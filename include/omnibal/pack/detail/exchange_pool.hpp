@@ -117,7 +117,7 @@ class exchange_pool {
   [[nodiscard]] exchange best_exchange(std::vector<std::uint32_t> const& group,
                                        rng::engine& words) const {
     constexpr unsigned pairs = 3;
-    constexpr std::size_t most_candidates = 8;
+    constexpr std::size_t most_tried = 8;
     amounts_type const room = difference(input_.capacity, input_.load(group));
     exchange best;
     std::uint64_t least = size_(room);
@@ -142,7 +142,7 @@ class exchange_pool {
     };
 
     if (least != 0) consider(room, no_position, no_position);
-    std::size_t const candidates = std::min(group.size(), most_candidates);
+    std::size_t const candidates = std::min(group.size(), most_tried);
     for (std::size_t i = 0; i != candidates && least != 0; ++i) {
       consider(room + input_.amounts(group[i]), i, no_position);
     }
