@@ -19,10 +19,11 @@
 
 namespace omnibal::inline v0 {
 
-/// A number that measures: an integer other than `bool`, or a floating-point number.
+/// A number that measures: an integer of up to 64 bits, not `bool`, or a floating-point number.
 template <class T>
-concept weight =
-    (std::integral<T> && !std::same_as<std::remove_cv_t<T>, bool>) || std::floating_point<T>;
+concept weight = (std::integral<T> && sizeof(T) <= sizeof(std::int64_t) &&
+                  !std::same_as<std::remove_cv_t<T>, bool>) ||
+                 std::floating_point<T>;
 
 namespace detail {
 

@@ -32,6 +32,7 @@ concept kinds = requires {
 static_assert(weight<int> && weight<std::uint8_t> && weight<std::uint64_t> && weight<float>);
 static_assert(weight<int const>);
 static_assert(!weight<bool> && !weight<bool const> && !weight<int&> && !weight<int*>);
+static_assert(!weight<omnibal::detail::int128> && !weight<void>);
 static_assert(!weight<std::string> && !weight<resources<1>> && !weight<std::byte>);
 
 static_assert(amount<int> && amount<double> && amount<resources<1>> && amount<resources<3, float>>);
