@@ -188,7 +188,7 @@ TEST_CASE("errors in the background come with the next call", "[nccl]") {
     }
     nccl::communicator comm({.rank = 0, .size = 2}, id);
     comm.check_health();
-    nccl::communicator_ref const borrowed(comm.get());
+    nccl::communicator_ref borrowed(comm.get());
     steps.arrive_and_wait();
     steps.arrive_and_wait();
     // Who borrows leaves the end to the owner.

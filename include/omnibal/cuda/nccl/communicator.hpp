@@ -4,19 +4,14 @@
 /// A communicator of NCCL of our own.
 
 #include <omnibal/check.hpp>
-#include <omnibal/comm/communication_error.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
 #include <omnibal/cuda/nccl/detail/deadline.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 
 #include <chrono>
-#include <climits>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
-#include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -32,12 +27,12 @@ namespace omnibal::inline v0::nccl {
 /// destroys, which is a call that all ranks make; where an exception unwinds or the others do not
 /// come within the timeout it aborts instead, and it never throws. An object that has been moved
 /// from may only be assigned to or destroyed.
-class communicator {
+class communicator : private communicator_ref {
  public:
   /// Joins the ranks that have the same id, on the current device. A collective call: ids come from
-  /// rank 0, by `share_id_by_file`, `share_id_by_comm` or a way of the program's own. Errors: `std::invalid_argument` for a place that is not in the world;
-  /// `nccl::error` where NCCL fails, also where there is no driver or device; `nccl::timeout` where
-  /// not all ranks come in time.
+  /// rank 0, by `share_id_by_file`, `share_id_by_comm` or a way of the program's own. Errors:
+  /// `std::invalid_argument` for a place that is not in the world; `nccl::error` where NCCL fails,
+  /// also where there is no driver or device; `nccl::timeout` where not all ranks come in time.
   communicator(world const& place, ncclUniqueId const& id, communicator_options const& options = {})
       : communicator(start(place, id, options), options) {}
 
@@ -50,73 +45,43 @@ class communicator {
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
   communicator(communicator&& other) noexcept
-      : ref_(std::exchange(other.ref_, std::nullopt)), exceptions_(other.exceptions_) {}
+      : communicator_ref(static_cast<communicator_ref&&>(other)), exceptions_(other.exceptions_) {
+    other.forget();
+  }
   communicator& operator=(communicator&& other) noexcept {
-    std::swap(ref_, other.ref_);
+    std::swap(static_cast<communicator_ref&>(*this), static_cast<communicator_ref&>(other));
     std::swap(exceptions_, other.exceptions_);
     return *this;
   }
   ~communicator() {
-    if (!ref_) return;
+    if (!is_alive()) return;
     if (std::uncaught_exceptions() > exceptions_ || !finalize()) {
       abort();
     } else {
-      ncclComm_t const comm = ref_->get();
-      ref_.reset();
-      static_cast<void>(ncclCommDestroy(comm));
+      release_staging();
+      static_cast<void>(ncclCommDestroy(forget()));
     }
   }
 
-  [[nodiscard]] std::size_t rank() const { return alive().rank(); }
-  [[nodiscard]] std::size_t size() const { return alive().size(); }
-  [[nodiscard]] ncclComm_t get() const { return alive().get(); }
-  [[nodiscard]] int device() const { return alive().device(); }
-  [[nodiscard]] std::chrono::milliseconds timeout() const { return alive().timeout(); }
+  using communicator_ref::all_gather;
+  using communicator_ref::all_to_all_v;
+  using communicator_ref::check_health;
+  using communicator_ref::device;
+  using communicator_ref::fetch;
+  using communicator_ref::get;
+  using communicator_ref::rank;
+  using communicator_ref::settle;
+  using communicator_ref::size;
+  using communicator_ref::submit;
+  using communicator_ref::timeout;
+  using communicator_ref::wait;
 
   /// True after an error, when only the destructor may be called.
-  [[nodiscard]] bool is_aborted() const { return !ref_; }
+  [[nodiscard]] bool is_aborted() const { return !is_alive(); }
 
   /// Ends everything that runs on this communicator, on this rank alone.
   void abort() noexcept {
-    if (!ref_) return;
-    ncclComm_t const comm = ref_->get();
-    // What hangs is ended first, so that its memory can be given back.
-    static_cast<void>(ncclCommAbort(comm));
-    ref_->set_aborted();
-    ref_.reset();
-  }
-
-  /// As `communicator_ref`, but aborts where it throws.
-  void check_health(gpu::location where = gpu::location::here()) {
-    guarded([&](communicator_ref& ref) { ref.check_health(where); });
-  }
-  void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) {
-    guarded([&](communicator_ref& ref) { ref.wait(stream, where); });
-  }
-  void wait(cudaStream_t stream, std::chrono::milliseconds timeout,
-            gpu::location where = gpu::location::here()) {
-    guarded([&](communicator_ref& ref) { ref.wait(stream, timeout, where); });
-  }
-  /// The same; aborts where `calls` throws anything at all, since some of it may be on its way.
-  template <class Calls>
-  void submit(Calls const& calls, gpu::location where = gpu::location::here()) {
-    if (!ref_) throw_aborted();
-    try {
-      ref_->submit(calls, where);
-    } catch (...) {
-      abort();
-      throw;
-    }
-  }
-  void settle(gpu::location where = gpu::location::here()) {
-    guarded([&](communicator_ref& ref) { ref.settle(where); });
-  }
-
-  [[nodiscard]] std::byte const* fetch(void const* from, std::size_t bytes, cudaStream_t stream,
-                                       gpu::location where = gpu::location::here()) {
-    std::byte const* result = nullptr;
-    guarded([&](communicator_ref& ref) { result = ref.fetch(from, bytes, stream, where); });
-    return result;
+    if (is_alive()) abort_alive();
   }
 
   /// The ranks that give the same `color`, which is not negative, in the order of their present
@@ -138,9 +103,9 @@ class communicator {
     ncclComm_t part = nullptr;
     try {
       // NCCL writes `part` in the background, at the latest while this communicator is aborted.
-      guarded([&](communicator_ref& ref) {
-        check(ncclCommSplit(ref.get(), color, key, &part, nullptr), ref.get(), where);
-        ref.settle(where);
+      guarded([&] {
+        check(ncclCommSplit(get(), color, key, &part, nullptr), get(), where);
+        wait_for_nccl(where);
       });
     } catch (...) {
       if (part != nullptr) static_cast<void>(ncclCommAbort(part));
@@ -149,17 +114,10 @@ class communicator {
     return {finish_start(part, options, "split", where), options};
   }
 
-  void all_gather(std::span<std::byte const> in, std::span<std::byte> out) {
-    guarded([&](communicator_ref& ref) { ref.all_gather(in, out); });
-  }
-  void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
-                    std::span<std::byte> out, std::span<std::uint64_t const> receive_counts) {
-    guarded([&](communicator_ref& ref) { ref.all_to_all_v(in, send_counts, out, receive_counts); });
-  }
-
  private:
   communicator(ncclComm_t comm, communicator_options const& options)
-      : ref_(std::in_place, comm, options.timeout), exceptions_(std::uncaught_exceptions()) {}
+      : communicator_ref(comm, options.timeout, ownership::own),
+        exceptions_(std::uncaught_exceptions()) {}
 
   [[nodiscard]] static ncclComm_t start(world const& place, ncclUniqueId const& id,
                                         communicator_options const& options) {
@@ -200,46 +158,17 @@ class communicator {
     }
   }
 
-  [[nodiscard]] communicator_ref const& alive() const {
-    if (!ref_) throw_aborted();
-    return *ref_;
-  }
-
-  [[noreturn]] static void throw_aborted() {
-    throw communication_error(omnibal::detail::message(
-        "nccl::communicator", "was aborted after an error, or moved from"));
-  }
-
-  /// Aborts where NCCL or CUDA has failed or others did not come.
-  template <class Call>
-  void guarded(Call const& call) {
-    if (!ref_) throw_aborted();
-    try {
-      call(*ref_);
-    } catch (nccl::error const&) {
-      abort();
-      throw;
-    } catch (gpu::error const&) {
-      abort();
-      throw;
-    } catch (nccl::timeout const&) {
-      abort();
-      throw;
-    }
-  }
-
   /// Flushes; false where the others do not come in time.
   [[nodiscard]] bool finalize() noexcept {
     try {
-      check(ncclCommFinalize(ref_->get()), ref_->get());
-      ref_->settle();
+      check(ncclCommFinalize(get()), get());
+      wait_for_nccl(gpu::location::here());
       return true;
     } catch (...) {
       return false;
     }
   }
 
-  std::optional<communicator_ref> ref_;
   int exceptions_ = 0;
 };
 

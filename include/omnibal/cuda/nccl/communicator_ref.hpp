@@ -3,6 +3,8 @@
 /// \file
 /// A communicator of NCCL that belongs to someone else.
 
+#include <omnibal/check.hpp>
+#include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
@@ -17,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -44,89 +47,69 @@ class communicator_ref {
   /// call of NCCL on a communicator that blocks cannot be ended.
   explicit communicator_ref(ncclComm_t comm,
                             std::chrono::milliseconds timeout = communicator_options{}.timeout)
-      : comm_(comm), timeout_(timeout) {
-    constexpr std::string_view name = "nccl::communicator_ref";
-    if (comm == nullptr) omnibal::detail::throw_invalid(name, "the communicator is null");
-    detail::check_timeout(name, "timeout", timeout);
-    check(ncclCommUserRank(comm, &rank_), comm);
-    check(ncclCommCount(comm, &size_), comm);
-    check(ncclCommCuDevice(comm, &device_), comm);
-  }
+      : communicator_ref(comm, timeout, ownership::borrowed) {}
 
-  [[nodiscard]] std::size_t rank() const { return static_cast<std::size_t>(rank_); }
-  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(size_); }
-  [[nodiscard]] ncclComm_t get() const { return comm_; }
+  [[nodiscard]] std::size_t rank() const { return static_cast<std::size_t>(alive().rank_); }
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(alive().size_); }
+  [[nodiscard]] ncclComm_t get() const { return alive().comm_; }
   /// The device that NCCL uses.
-  [[nodiscard]] int device() const { return device_; }
-  [[nodiscard]] std::chrono::milliseconds timeout() const { return timeout_; }
+  [[nodiscard]] int device() const { return alive().device_; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return alive().timeout_; }
 
   /// Throws the error that NCCL has met in the background, where there is one.
-  void check_health(gpu::location where = gpu::location::here()) const {
-    static_cast<void>(state(where));
+  void check_health(gpu::location where = gpu::location::here()) {
+    guarded([&] { static_cast<void>(state(where)); });
   }
 
   /// Waits until the work on `stream` is done, and looks after NCCL while it waits: what a rank
   /// that has died leaves behind is an asynchronous error or a stream that never ends, and this is
-  /// the only way of waiting that notices. Not for a stream that is captured. Errors: `nccl::error`, `gpu::error`, `nccl::timeout`;
-  /// `std::invalid_argument` for a time that is not positive.
-  void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) const {
+  /// the only way of waiting that notices. Not for a stream that is captured. Errors: `nccl::error`,
+  /// `gpu::error`, `nccl::timeout`; `std::invalid_argument` for a time that is not positive.
+  void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) {
     wait(stream, timeout_, where);
   }
   void wait(cudaStream_t stream, std::chrono::milliseconds timeout,
-            gpu::location where = gpu::location::here()) const {
-    detail::check_timeout("nccl::wait", "timeout", timeout);
-    detail::deadline limit(timeout);
-    for (;;) {
-      cudaError_t const found = cudaStreamQuery(stream);
-      check_health(where);
-      if (found == cudaSuccess) return;
-      // Not an error, but remembered like one.
-      static_cast<void>(cudaGetLastError());
-      if (found != cudaErrorNotReady) gpu::check(found, where);
-      if (limit.has_passed()) throw_timeout("wait", limit, "the work on the stream", where);
-      limit.pause();
-    }
+            gpu::location where = gpu::location::here()) {
+    guarded([&] { wait_for(stream, timeout, where); });
   }
 
   /// Calls `calls()` between `ncclGroupStart` and `ncclGroupEnd`, and returns when NCCL has
   /// submitted them all to their streams, which it may do in the background. Not within a group of
   /// the caller, whose end alone submits. Errors: those of `wait`, and what `calls` throws; what it
-  /// has called before is submitted then, unless it was NCCL that failed.
+  /// has called before is submitted then, unless it was NCCL that failed. A `communicator` is
+  /// aborted where `calls` throws anything at all, since some of it may be on its way.
   template <class Calls>
-  void submit(Calls const& calls, gpu::location where = gpu::location::here()) const {
-    check(ncclGroupStart(), comm_, where);
+  void submit(Calls const& calls, gpu::location where = gpu::location::here()) {
+    static_cast<void>(alive());
     try {
-      calls();
+      submit_group(calls, where);
     } catch (...) {
-      static_cast<void>(ncclGroupEnd());
+      fail();
       throw;
     }
-    check(ncclGroupEnd(), comm_, where);
-    settle(where);
   }
 
   /// Waits until NCCL no longer works in the background on this communicator.
-  void settle(gpu::location where = gpu::location::here()) const {
-    detail::deadline limit(timeout_);
-    while (state(where) == ncclInProgress) {
-      if (limit.has_passed()) throw_timeout("settle", limit, "NCCL", where);
-      limit.pause();
-    }
+  void settle(gpu::location where = gpu::location::here()) {
+    guarded([&] { wait_for_nccl(where); });
   }
 
   /// Copies bytes from the device in the order of `stream`, waits as `wait` does, and returns them
   /// in pinned memory that is valid until the next call on this object.
   [[nodiscard]] std::byte const* fetch(void const* from, std::size_t bytes, cudaStream_t stream,
                                        gpu::location where = gpu::location::here()) {
-    try {
-      std::byte* const to = staging_.pinned(bytes);
-      gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), where);
-      wait(stream, where);
-      return to;
-    } catch (...) {
-      staging_.set_hanging(detail::staging::hang::possible);
-      throw;
-    }
+    std::byte* to = nullptr;
+    guarded([&] {
+      try {
+        to = staging_.pinned(bytes);
+        gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), where);
+        wait_for(stream, timeout_, where);
+      } catch (...) {
+        staging_.set_hanging(detail::staging::hang::possible);
+        throw;
+      }
+    });
+    return to;
   }
 
   void all_gather(std::span<std::byte const> in, std::span<std::byte> out) {
@@ -134,11 +117,9 @@ class communicator_ref {
                                 in.size() * size());
     if (in.empty()) return;
     run(in, out, out.size(), [&](cudaStream_t stream) {
-      submit([&] {
-        check(ncclAllGather(staging_.sent(), staging_.received(), in.size(), ncclUint8, comm_,
-                            stream),
-              comm_);
-      });
+      check(
+          ncclAllGather(staging_.sent(), staging_.received(), in.size(), ncclUint8, comm_, stream),
+          comm_);
     });
   }
 
@@ -150,29 +131,119 @@ class communicator_ref {
     omnibal::detail::check_size(name, "what this rank gets from itself", receive_counts[rank()],
                                 send_counts[rank()]);
     run(in, out, out.size(),
-        [&](cudaStream_t stream) { submit([&] { post(send_counts, receive_counts, stream); }); });
+        [&](cudaStream_t stream) { post(send_counts, receive_counts, stream); });
+  }
+
+ protected:
+  /// Who aborts the communicator after an error.
+  enum class ownership { borrowed, own };
+
+  communicator_ref(ncclComm_t comm, std::chrono::milliseconds timeout, ownership whose)
+      : comm_(comm), timeout_(timeout), whose_(whose) {
+    constexpr std::string_view name = "nccl::communicator_ref";
+    if (comm == nullptr) omnibal::detail::throw_invalid(name, "the communicator is null");
+    detail::check_timeout(name, "timeout", timeout);
+    check(ncclCommUserRank(comm, &rank_), comm);
+    check(ncclCommCount(comm, &size_), comm);
+    check(ncclCommCuDevice(comm, &device_), comm);
+  }
+
+  [[nodiscard]] bool is_alive() const { return comm_ != nullptr; }
+  /// Gives the communicator up; returns it.
+  ncclComm_t forget() noexcept { return std::exchange(comm_, nullptr); }
+
+  /// Gives back what collectives of host memory took.
+  void release_staging() noexcept { staging_ = detail::staging(); }
+
+  /// Ends everything that runs, and gives the communicator up.
+  void abort_alive() noexcept {
+    // What hangs is ended first, so that its memory can be given back.
+    static_cast<void>(ncclCommAbort(forget()));
+    staging_.set_hanging(detail::staging::hang::no);
+    release_staging();
+  }
+
+  /// Aborts what is owned where NCCL or CUDA has failed or others did not come.
+  template <class Call>
+  void guarded(Call const& call) {
+    static_cast<void>(alive());
+    try {
+      call();
+    } catch (nccl::error const&) {
+      fail();
+      throw;
+    } catch (gpu::error const&) {
+      fail();
+      throw;
+    } catch (nccl::timeout const&) {
+      fail();
+      throw;
+    }
+  }
+
+  void wait_for_nccl(gpu::location where) const {
+    detail::deadline limit(timeout_);
+    while (state(where) == ncclInProgress) {
+      if (limit.has_passed()) throw_timeout("settle", limit, "NCCL", where);
+      limit.pause();
+    }
   }
 
  private:
-  friend class communicator;
+  [[nodiscard]] communicator_ref const& alive() const {
+    if (is_alive()) return *this;
+    throw communication_error(omnibal::detail::message(
+        "nccl::communicator", "was aborted after an error, or moved from"));
+  }
 
-  /// After the communicator was aborted, which ends what hung.
-  void set_aborted() noexcept { staging_.set_hanging(detail::staging::hang::no); }
+  void fail() noexcept {
+    if (whose_ == ownership::own) abort_alive();
+  }
 
-  /// A collective of host memory; `collective(stream)` submits it.
+  void wait_for(cudaStream_t stream, std::chrono::milliseconds timeout, gpu::location where) const {
+    detail::check_timeout("nccl::wait", "timeout", timeout);
+    detail::deadline limit(timeout);
+    for (;;) {
+      cudaError_t const found = cudaStreamQuery(stream);
+      static_cast<void>(state(where));
+      if (found == cudaSuccess) return;
+      // Not an error, but remembered like one.
+      static_cast<void>(cudaGetLastError());
+      if (found != cudaErrorNotReady) gpu::check(found, where);
+      if (limit.has_passed()) throw_timeout("wait", limit, "the work on the stream", where);
+      limit.pause();
+    }
+  }
+
+  template <class Calls>
+  void submit_group(Calls const& calls, gpu::location where) const {
+    check(ncclGroupStart(), comm_, where);
+    try {
+      calls();
+    } catch (...) {
+      static_cast<void>(ncclGroupEnd());
+      throw;
+    }
+    check(ncclGroupEnd(), comm_, where);
+    wait_for_nccl(where);
+  }
+
+  /// A collective of host memory; `collective(stream)` calls NCCL.
   template <class Collective>
   void run(std::span<std::byte const> in, std::span<std::byte> out, std::size_t received,
            Collective const& collective) {
-    detail::current_device const on_device(device_);
-    try {
-      cudaStream_t const stream = staging_.stream();
-      staging_.send(in, received);
-      collective(stream);
-      staging_.receive(out, [&] { wait(stream); });
-    } catch (...) {
-      staging_.set_hanging(detail::staging::hang::possible);
-      throw;
-    }
+    guarded([&] {
+      detail::current_device const on_device(device_);
+      try {
+        cudaStream_t const stream = staging_.stream();
+        staging_.send(in, received);
+        submit_group([&] { collective(stream); }, gpu::location::here());
+        staging_.receive(out, [&] { wait_for(stream, timeout_, gpu::location::here()); });
+      } catch (...) {
+        staging_.set_hanging(detail::staging::hang::possible);
+        throw;
+      }
+    });
   }
 
   /// What a rank sends to itself takes the same way: its order among the others does not matter.
@@ -214,6 +285,7 @@ class communicator_ref {
 
   ncclComm_t comm_;
   std::chrono::milliseconds timeout_;
+  ownership whose_;
   int rank_ = 0;
   int size_ = 0;
   int device_ = 0;
