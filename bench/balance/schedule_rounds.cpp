@@ -34,7 +34,11 @@ void time_schedule(benchmark::State& state, bench::load_list const& loads, std::
     [[nodiscard]] std::size_t items() const { return loads->size(); }
   };
   bench::compare(
-      state, greedy{&loads, ranks, &epoch}, [&] { return schedule(epoch++).cells().item_count(); },
+      state, greedy{&loads, ranks, &epoch},
+      [&] {
+        auto const made = schedule(epoch++);
+        return made.cells().item_count();
+      },
       [](std::size_t groups) { return groups; });
 }
 

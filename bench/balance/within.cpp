@@ -53,7 +53,7 @@ omnibal::grouping home_in_turn(std::size_t samples, std::size_t ranks) {
 
 /// The share of all bytes that leave their rank; part p is on rank `rank_of(p)`.
 template <class RankOf>
-double moved_share(omnibal::grouping_view parts, costs_type const& bytes, RankOf const& rank_of) {
+double moved_share(omnibal::groups_argument parts, costs_type const& bytes, RankOf const& rank_of) {
   double moved = 0;
   double sum = 0;
   for (std::size_t p = 0; p != parts.size(); ++p) {
@@ -67,7 +67,7 @@ double moved_share(omnibal::grouping_view parts, costs_type const& bytes, RankOf
 
 /// The ranks of parts, relabelled so that few bytes move: the best pair first, then swaps of two
 /// parts as long as that saves bytes.
-std::vector<std::size_t> relabelled(omnibal::grouping_view parts, costs_type const& bytes) {
+std::vector<std::size_t> relabelled(omnibal::groups_argument parts, costs_type const& bytes) {
   std::size_t const ranks = parts.size();
   std::vector<std::vector<std::int64_t>> kept(ranks, std::vector<std::int64_t>(ranks, 0));
   for (std::size_t p = 0; p != ranks; ++p) {
@@ -249,9 +249,9 @@ void micro_batches(benchmark::State& state) {
       state, bench::standard_sort(batches),
       [&] {
         next = (next + 1) % texts.size();
-        return omnibal::micro_batches(texts[next], ranks, square, images_and_tokens, capacity)
-            .cells()
-            .item_count();
+        omnibal::steps const made =
+            omnibal::micro_batches(texts[next], ranks, square, images_and_tokens, capacity);
+        return made.cells().item_count();
       },
       [](std::size_t count) { return count; });
   state.counters["steps_above_bound"] = above;

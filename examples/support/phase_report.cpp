@@ -14,7 +14,7 @@ namespace examples {
 namespace {
 
 /// The times of all ranks with the items that lie on them, or that the plan brings there.
-std::vector<std::int64_t> loads_of(omnibal::grouping_view items,
+std::vector<std::int64_t> loads_of(omnibal::groups_argument items,
                                    std::span<std::int64_t const> times) {
   std::vector<std::int64_t> loads(items.size(), 0);
   for (std::size_t rank = 0; rank != items.size(); ++rank) {

@@ -26,7 +26,7 @@ struct group_loads_fn {
   /// or a demand that is negative or not finite; `std::overflow_error` for a load above its type.
   template <sample_range Samples, class Demand>
     requires demand_function<Demand, sample_reference<Samples>>
-  [[nodiscard]] auto operator()(grouping_view groups, Samples const& samples,
+  [[nodiscard]] auto operator()(groups_argument groups, Samples const& samples,
                                 Demand const& demand) const {
     using result_type = demand_result<Demand, sample_reference<Samples>>;
     using working = detail::working_weight<typename detail::weight_of<result_type>::type>;

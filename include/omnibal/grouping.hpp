@@ -113,28 +113,38 @@ class grouping {
   /// The number of indices in all groups, those of the open group not counted.
   [[nodiscard]] std::size_t item_count() const noexcept { return offsets_.back(); }
 
-  /// The indices of one group. Precondition: `group < size()`.
-  [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t group) const {
+  /// The indices of one group. Precondition: `group < size()`. Spans, views and iterators live as
+  /// long as this object, unchanged; of a temporary there are none.
+  [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t group) const& {
     return view()[group];
   }
-  /// Any change of this object invalidates iterators.
-  [[nodiscard]] iterator begin() const noexcept { return view().begin(); }
-  [[nodiscard]] iterator end() const noexcept { return view().end(); }
+  void operator[](std::size_t group) const&& = delete;
 
-  [[nodiscard]] std::span<std::uint32_t const> offsets() const noexcept { return offsets_; }
-  [[nodiscard]] std::span<std::uint32_t const> items() const noexcept {
+  [[nodiscard]] iterator begin() const& noexcept { return view().begin(); }
+  [[nodiscard]] iterator end() const& noexcept { return view().end(); }
+  void begin() const&& = delete;
+  void end() const&& = delete;
+
+  [[nodiscard]] std::span<std::uint32_t const> offsets() const& noexcept { return offsets_; }
+  [[nodiscard]] std::span<std::uint32_t const> items() const& noexcept {
     return {items_.data(), item_count()};
   }
+  void offsets() const&& = delete;
+  void items() const&& = delete;
+
   /// The indices pushed since the last `close`.
-  [[nodiscard]] std::span<std::uint32_t const> open_group() const noexcept {
+  [[nodiscard]] std::span<std::uint32_t const> open_group() const& noexcept {
     return std::span(items_).subspan(item_count());
   }
+  void open_group() const&& = delete;
 
-  /// The same groups as a view; any change of this object invalidates it.
-  [[nodiscard]] grouping_view view() const noexcept {
+  /// The same groups as a view.
+  [[nodiscard]] grouping_view view() const& noexcept {
     return {offsets_.data(), items_.data(), size()};
   }
-  operator grouping_view() const noexcept { return view(); }
+  operator grouping_view() const& noexcept { return view(); }
+  void view() const&& = delete;
+  operator grouping_view() const&& = delete;
 
   /// Appends an index to the open group. Errors: `std::length_error` at 2^32 - 1 items.
   void push(std::uint32_t item) {
@@ -164,6 +174,14 @@ class grouping {
  private:
   std::vector<std::uint32_t> offsets_;
   std::vector<std::uint32_t> items_;
+};
+
+/// Groups as the argument of a function: a view, or a grouping, which may be a temporary since it lives
+/// until the call is over. Not to be kept.
+class groups_argument : public grouping_view {
+ public:
+  constexpr groups_argument(grouping_view groups) : grouping_view(groups) {}
+  groups_argument(grouping const& groups) : grouping_view(groups.view()) {}
 };
 
 }  // namespace omnibal::inline v0

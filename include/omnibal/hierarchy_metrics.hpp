@@ -56,7 +56,7 @@ struct attention_balance_fn {
   /// "Hierarchical balance packing", NeurIPS 2025.
   template <class Samples, class Length = std::identity>
     requires detail::samples_with_length<Samples, Length>
-  [[nodiscard]] double operator()(steps const& schedule, grouping_view groups,
+  [[nodiscard]] double operator()(steps const& schedule, groups_argument groups,
                                   Samples const& samples, Length const& length = {}) const {
     double sum = 0.0;
     for (std::size_t step = 0; step != schedule.size(); ++step) {
@@ -114,7 +114,7 @@ struct communication_ratio_fn {
   /// `attention_balance`.
   template <class Samples, class Degree, class Length = std::identity>
     requires detail::samples_with_length<Samples, Length> && cost_function<Degree, std::uint32_t>
-  [[nodiscard]] double operator()(grouping_view groups, Samples const& samples,
+  [[nodiscard]] double operator()(groups_argument groups, Samples const& samples,
                                   Degree const& degree, Length const& length = {}) const {
     std::int64_t shared = 0;
     std::int64_t all = 0;

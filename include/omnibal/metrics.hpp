@@ -140,7 +140,7 @@ struct pad_ratio_fn {
   /// that is not in `samples`. Complexity: linear. Allocates nothing.
   template <sample_range Samples, class Length = std::identity>
     requires cost_function<Length, sample_reference<Samples>>
-  [[nodiscard]] constexpr double operator()(grouping_view groups, Samples const& samples,
+  [[nodiscard]] constexpr double operator()(groups_argument groups, Samples const& samples,
                                             Length const& length = {}) const {
     using working = detail::working_of<demand_result<Length, sample_reference<Samples>>>;
     double sum = 0.0;

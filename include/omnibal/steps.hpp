@@ -32,10 +32,12 @@ class steps {
   [[nodiscard]] std::size_t ranks() const noexcept { return ranks_; }
 
   /// The group indices of one rank in one step. Precondition: `step < size()`, `rank < ranks()`.
+  /// Spans and views live as long as this object, unchanged; of a temporary there are none.
   [[nodiscard]] std::span<std::uint32_t const> operator()(std::size_t step,
-                                                          std::size_t rank) const {
+                                                          std::size_t rank) const& {
     return cells_[step * ranks_ + rank];
   }
+  void operator()(std::size_t step, std::size_t rank) const&& = delete;
 
   /// True where the groups of this cell are repetitions: they fill the step so that no rank is idle,
   /// and ran in another cell of this schedule. Complexity: logarithmic in the number of such cells.
@@ -45,7 +47,8 @@ class steps {
   }
 
   /// All cells, that of rank r in step s at `s * ranks() + r`; cells of an incomplete step follow.
-  [[nodiscard]] grouping_view cells() const noexcept { return cells_; }
+  [[nodiscard]] grouping_view cells() const& noexcept { return cells_; }
+  void cells() const&& = delete;
 
   /// Appends a group index to the current cell. Errors: `std::length_error` at 2^32 - 1 indices.
   void push(std::uint32_t group) { cells_.push(group); }

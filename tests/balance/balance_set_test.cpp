@@ -32,7 +32,7 @@ using lengths_type = std::vector<std::int64_t>;
 
 /// The largest value of the parts.
 template <class Set, class Samples>
-auto largest_value(omnibal::grouping_view parts, Samples const& samples, Set const& empty) {
+auto largest_value(omnibal::groups_argument parts, Samples const& samples, Set const& empty) {
   std::remove_cvref_t<decltype(empty.value())> largest{};
   for (std::size_t p = 0; p != parts.size(); ++p) {
     Set set = empty;

@@ -48,7 +48,7 @@ std::vector<costed<R>> with_costs(std::vector<omnibal::resources<R>> const& dema
 
 /// True where the samples of every part fit, added up by index.
 template <std::size_t R, class T>
-bool are_within(omnibal::grouping_view parts, std::vector<costed<R, T>> const& samples,
+bool are_within(omnibal::groups_argument parts, std::vector<costed<R, T>> const& samples,
                 omnibal::resources<R, T> const& capacity) {
   for (std::size_t p = 0; p != parts.size(); ++p) {
     omnibal::resources<R, T> load{};
@@ -64,7 +64,7 @@ bool are_within(omnibal::grouping_view parts, std::vector<costed<R, T>> const& s
 }
 
 template <class Samples>
-std::int64_t largest_cost(omnibal::grouping_view parts, Samples const& samples) {
+std::int64_t largest_cost(omnibal::groups_argument parts, Samples const& samples) {
   std::int64_t largest = 0;
   for (std::size_t p = 0; p != parts.size(); ++p) {
     std::int64_t load = 0;

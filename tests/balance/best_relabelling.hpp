@@ -66,7 +66,7 @@ inline std::int64_t most_gain(std::vector<std::vector<std::int64_t>> const& gain
 }
 
 /// The bytes that lie on another rank than `home` says, where part p is on rank p.
-inline std::int64_t moved_bytes(omnibal::grouping_view home, omnibal::grouping_view parts,
+inline std::int64_t moved_bytes(omnibal::groups_argument home, omnibal::groups_argument parts,
                                 std::vector<std::int64_t> const& bytes) {
   std::vector<std::size_t> rank_of(bytes.size(), 0);
   for (std::size_t rank = 0; rank != home.size(); ++rank) {
@@ -82,7 +82,8 @@ inline std::int64_t moved_bytes(omnibal::grouping_view home, omnibal::grouping_v
 }
 
 /// The bytes that move where each part goes to the rank that is best for it.
-inline std::int64_t fewest_moved_bytes(omnibal::grouping_view home, omnibal::grouping_view parts,
+inline std::int64_t fewest_moved_bytes(omnibal::groups_argument home,
+                                       omnibal::groups_argument parts,
                                        std::vector<std::int64_t> const& bytes) {
   std::vector<std::size_t> rank_of(bytes.size(), 0);
   for (std::size_t rank = 0; rank != home.size(); ++rank) {

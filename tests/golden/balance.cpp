@@ -93,7 +93,7 @@ template <std::size_t R>
 void print_balancers_with_conditions(std::size_t count) {
   std::map<std::string, test::fnv1a> hashes;
   for (auto set : test::small_sets<R>(count, count)) {
-    auto const add = [&](std::string const& name, omnibal::grouping_view parts) {
+    auto const add = [&](std::string const& name, omnibal::groups_argument parts) {
       hashes[name].add(digest_of(parts.offsets()));
       hashes[name].add(digest_of(parts.items()));
     };
@@ -119,8 +119,9 @@ void print_balancers_with_conditions(std::size_t count) {
       hashes["balance_within"].add(static_cast<std::uint64_t>(within.lower_bound));
     }
     std::erase_if(set.samples, [&](auto const& sample) { return !sample.fits(set.capacity); });
-    add("micro_batches",
-        omnibal::micro_batches(set.samples, 3, first, std::identity{}, set.capacity).cells());
+    omnibal::steps const batches =
+        omnibal::micro_batches(set.samples, 3, first, std::identity{}, set.capacity);
+    add("micro_batches", batches.cells());
   }
   for (auto const& [name, hash] : hashes) {
     print(name + ", " + std::to_string(R) + " kinds, " + std::to_string(count) + " samples",

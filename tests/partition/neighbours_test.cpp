@@ -80,7 +80,8 @@ TEST_CASE("neighbours are made one by one, however many there are") {
   for (std::size_t i = 0; i != 20'000; ++i) ++at;
   // 126 are at a distance of one and 7,938 at a distance of two.
   CHECK(distance(*at, anchor) == 3);
-  CHECK(omnibal::neighbours(cuts{0, 7}, 1'000'000'000).begin()->size() == 2);
+  omnibal::neighbourhood const one_stage = omnibal::neighbours(cuts{0, 7}, 1'000'000'000);
+  CHECK((*one_stage.begin()).size() == 2);
 }
 
 TEST_CASE("every neighbour of narrow stages has layers in every stage") {

@@ -23,7 +23,7 @@ using cost_vectors = std::vector<omnibal::resources<R>>;
 inline constexpr auto first_amount = [](auto const& amounts) { return amounts[0]; };
 
 /// What is wrong with parts of so many samples; empty where nothing is.
-inline std::string parts_fault(omnibal::grouping_view result, std::size_t samples,
+inline std::string parts_fault(omnibal::groups_argument result, std::size_t samples,
                                std::size_t parts,
                                omnibal::count_policy policy = omnibal::count_policy::any) {
   if (result.size() != parts) return "there are " + std::to_string(result.size()) + " parts";
@@ -47,7 +47,7 @@ inline std::string parts_fault(omnibal::grouping_view result, std::size_t sample
 }
 
 /// True where every part has its samples by ascending index.
-inline bool is_ascending(omnibal::grouping_view parts) {
+inline bool is_ascending(omnibal::groups_argument parts) {
   for (std::size_t p = 0; p != parts.size(); ++p) {
     if (!std::is_sorted(parts[p].begin(), parts[p].end())) return false;
   }
@@ -56,7 +56,7 @@ inline bool is_ascending(omnibal::grouping_view parts) {
 
 /// The largest load of the parts, for each resource.
 template <std::size_t R>
-omnibal::resources<R> largest_loads(omnibal::grouping_view parts, cost_vectors<R> const& costs) {
+omnibal::resources<R> largest_loads(omnibal::groups_argument parts, cost_vectors<R> const& costs) {
   omnibal::resources<R> result{};
   for (std::size_t p = 0; p != parts.size(); ++p) {
     omnibal::resources<R> load{};
@@ -75,7 +75,7 @@ omnibal::resources<R> sum_of_costs(cost_vectors<R> const& costs) {
 
 /// The largest share of the sum of a resource that a part has.
 template <std::size_t R>
-double largest_share(omnibal::grouping_view parts, cost_vectors<R> const& costs) {
+double largest_share(omnibal::groups_argument parts, cost_vectors<R> const& costs) {
   auto const sum = sum_of_costs(costs);
   auto const largest = largest_loads(parts, costs);
   double result = 0;

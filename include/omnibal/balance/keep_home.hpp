@@ -30,7 +30,8 @@ template <std::size_t R = 1>
 class keep_home_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] grouping const& result() const { return result_; }
+  [[nodiscard]] grouping const& result() const& { return result_; }
+  void result() const&& = delete;
 
  private:
   friend struct keep_home_fn;
@@ -72,7 +73,7 @@ struct keep_home_fn {
   /// and a `home` that names an index twice or leaves one out; `std::overflow_error` where the sum
   /// of all costs or bytes leaves its type.
   template <index_measure Cost, detail::index_weight Bytes>
-  [[nodiscard]] grouping operator()(grouping_view home, Cost const& cost, Bytes const& bytes,
+  [[nodiscard]] grouping operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
                                     keep_home_options const& options = {}) const {
     keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>> workspace;
     (*this)(home, cost, bytes, options, workspace);
@@ -85,7 +86,7 @@ struct keep_home_fn {
   /// lies in the workspace.
   template <index_measure Cost, detail::index_weight Bytes>
   grouping const& operator()(
-      grouping_view home, Cost const& cost, Bytes const& bytes, keep_home_options const& options,
+      groups_argument home, Cost const& cost, Bytes const& bytes, keep_home_options const& options,
       keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
     return keep({"keep_home", "cost"}, home, cost, bytes, options, workspace);
   }
@@ -93,7 +94,7 @@ struct keep_home_fn {
   /// The same with the options as they are.
   template <index_measure Cost, detail::index_weight Bytes>
   grouping const& operator()(
-      grouping_view home, Cost const& cost, Bytes const& bytes,
+      groups_argument home, Cost const& cost, Bytes const& bytes,
       keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
     return (*this)(home, cost, bytes, {}, workspace);
   }

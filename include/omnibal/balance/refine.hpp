@@ -48,7 +48,7 @@ struct refine_fn {
   /// 2^32 - 1 samples.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
-  [[nodiscard]] grouping operator()(Samples const& samples, grouping_view parts,
+  [[nodiscard]] grouping operator()(Samples const& samples, groups_argument parts,
                                     Cost const& cost = {},
                                     refine_options const& options = {}) const {
     return detail::refine_parts(name, samples, parts, cost, options.tolerance,

@@ -4,7 +4,7 @@
 /// What schedule_steps is asked for.
 
 #include <cstdint>
-#include <span>
+#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -32,7 +32,7 @@ struct schedule_options {
   double tolerance = 0.005;
   remainder_policy remainder = remainder_policy::short_step;
   /// Groups that earlier epochs left out. They run once more than the others, in the first steps.
-  std::span<std::uint32_t const> carried{};
+  std::vector<std::uint32_t> carried{};
 };
 
 }  // namespace omnibal::inline v0

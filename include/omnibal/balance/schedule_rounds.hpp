@@ -33,7 +33,7 @@ struct schedule_rounds_options {
   /// With the usual tolerance about ten rounds are run, with 0 about fifty.
   std::uint32_t rounds = 32;
   /// Groups that earlier epochs left out. They run once more than the others, in the first steps.
-  std::span<std::uint32_t const> carried{};
+  std::vector<std::uint32_t> carried{};
 };
 
 struct schedule_rounds_fn {

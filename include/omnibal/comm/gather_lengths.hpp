@@ -42,7 +42,8 @@ template <std::size_t R = 1>
 class gather_lengths_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] ragged<lengths_of_sample<R>> const& result() const { return result_; }
+  [[nodiscard]] ragged<lengths_of_sample<R>> const& result() const& { return result_; }
+  void result() const&& = delete;
 
  private:
   friend struct gather_lengths_fn;

@@ -45,19 +45,26 @@ class ragged {
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  /// One row. Precondition: `row < size()`.
-  [[nodiscard]] std::span<T const> operator[](std::size_t row) const {
+  /// One row. Precondition: `row < size()`. Spans and iterators live as long as this object; of a
+  /// temporary there are none.
+  [[nodiscard]] std::span<T const> operator[](std::size_t row) const& {
     return values().subspan(offsets_[row], offsets_[row + 1] - offsets_[row]);
   }
-  [[nodiscard]] std::span<T> operator[](std::size_t row) {
+  [[nodiscard]] std::span<T> operator[](std::size_t row) & {
     return values().subspan(offsets_[row], offsets_[row + 1] - offsets_[row]);
   }
-  [[nodiscard]] iterator begin() const { return {detail::sequence_ref(*this), 0}; }
-  [[nodiscard]] iterator end() const { return {detail::sequence_ref(*this), size()}; }
+  void operator[](std::size_t row) const&& = delete;
 
-  [[nodiscard]] std::span<std::uint64_t const> offsets() const noexcept { return offsets_; }
-  [[nodiscard]] std::span<T const> values() const noexcept { return values_; }
-  [[nodiscard]] std::span<T> values() noexcept { return values_; }
+  [[nodiscard]] iterator begin() const& { return {detail::sequence_ref(*this), 0}; }
+  [[nodiscard]] iterator end() const& { return {detail::sequence_ref(*this), size()}; }
+  void begin() const&& = delete;
+  void end() const&& = delete;
+
+  [[nodiscard]] std::span<std::uint64_t const> offsets() const& noexcept { return offsets_; }
+  [[nodiscard]] std::span<T const> values() const& noexcept { return values_; }
+  [[nodiscard]] std::span<T> values() & noexcept { return values_; }
+  void offsets() const&& = delete;
+  void values() const&& = delete;
 
   /// Appends a row.
   void push(std::span<T const> row) {

@@ -59,7 +59,8 @@ class device_array {
   [[nodiscard]] T* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] device_span<T> span() const noexcept { return {data_, size_}; }
+  [[nodiscard]] device_span<T> span() const& noexcept { return {data_, size_}; }
+  void span() const&& = delete;
 
   operator device_span<T>() const noexcept { return span(); }
   operator device_span<T const>() const noexcept { return span(); }

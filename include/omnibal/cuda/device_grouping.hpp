@@ -62,12 +62,14 @@ class device_grouping {
   }
 
   /// Where an algorithm may write groups.
-  [[nodiscard]] grouping_span out() const noexcept {
+  [[nodiscard]] grouping_span out() const& noexcept {
     return {offsets_.span(), items_.span(), group_count_.span()};
   }
   /// The groups as pointers to device memory: as many as there is room for, the last ones empty.
   /// Only `size`, `empty` and the calls of device code are of use.
-  [[nodiscard]] grouping_view view() const noexcept { return out().view(); }
+  [[nodiscard]] grouping_view view() const& noexcept { return out().view(); }
+  void out() const&& = delete;
+  void view() const&& = delete;
 
  private:
   [[nodiscard]] static std::size_t checked(std::string_view argument, std::size_t count) {

@@ -38,13 +38,15 @@ class device_packing {
   }
 
   /// Where a packer may write.
-  [[nodiscard]] packing_span out() const noexcept {
+  [[nodiscard]] packing_span out() const& noexcept {
     return {groups_.out(), oversized_.span(), oversized_count_.span(), report_.span(),
             faults_.span()};
   }
 
   /// The groups, which later work on the stream may use.
-  [[nodiscard]] device_grouping<Resource> const& groups() const noexcept { return groups_; }
+  [[nodiscard]] device_grouping<Resource> const& groups() const& noexcept { return groups_; }
+  void out() const&& = delete;
+  void groups() const&& = delete;
 
   /// The packing on the host. *Synchronises* the stream. `function` names the packer in the texts of
   /// errors. Errors: those of the packer, for faults that it found on the device.

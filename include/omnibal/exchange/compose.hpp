@@ -22,7 +22,8 @@ namespace omnibal::inline v0 {
 class compose_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] exchange_plan const& result() const { return result_; }
+  [[nodiscard]] exchange_plan const& result() const& { return result_; }
+  void result() const&& = delete;
 
  private:
   friend struct compose_fn;

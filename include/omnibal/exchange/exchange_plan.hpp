@@ -35,22 +35,28 @@ class exchange_plan {
   [[nodiscard]] std::size_t sample_count() const { return item_at_.size(); }
 
   /// Rank r has the samples [offsets[r], offsets[r + 1]) before the exchange.
-  [[nodiscard]] std::span<std::uint32_t const> home_offsets() const { return home_offsets_; }
+  [[nodiscard]] std::span<std::uint32_t const> home_offsets() const& { return home_offsets_; }
   [[nodiscard]] std::size_t home_count(std::size_t rank) const { return departures()[rank].size(); }
 
   /// The samples that each rank has after the exchange, in the order in which it gets them.
-  [[nodiscard]] grouping_view arrivals() const {
+  [[nodiscard]] grouping_view arrivals() const& {
     return {arrival_offsets_.data(), item_at_.data(), ranks()};
   }
   /// Those of one rank. Precondition: `rank < ranks()`, here and below.
-  [[nodiscard]] std::span<std::uint32_t const> arrivals(std::size_t rank) const {
+  [[nodiscard]] std::span<std::uint32_t const> arrivals(std::size_t rank) const& {
     return arrivals()[rank];
   }
 
   /// Where the samples of each rank go: positions in the items of `arrivals()`.
-  [[nodiscard]] grouping_view departures() const {
+  [[nodiscard]] grouping_view departures() const& {
     return {home_offsets_.data(), slot_of_.data(), ranks()};
   }
+
+  /// Of a temporary, such as `inverse()` gives, there are no views.
+  void home_offsets() const&& = delete;
+  void arrivals() const&& = delete;
+  void arrivals(std::size_t rank) const&& = delete;
+  void departures() const&& = delete;
 
   /// The rank that has a sample before the exchange. Complexity: logarithmic in the ranks.
   [[nodiscard]] std::size_t home_of(std::uint32_t sample) const {

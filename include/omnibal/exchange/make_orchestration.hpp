@@ -7,6 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/detail/data_digest.hpp>
+#include <omnibal/detail/lasting_span.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
 #include <omnibal/exchange/exchange_options.hpp>
@@ -22,22 +23,23 @@
 
 namespace omnibal::inline v0 {
 
-/// What the language model takes, an element for each sample of all ranks.
+/// What the language model takes, an element for each sample of all ranks. Views of arrays that must
+/// outlive this object; temporary ones are refused.
 struct language_measures {
-  std::span<std::int64_t const> costs;
-  std::span<std::int64_t const> bytes;
+  detail::lasting_span<std::int64_t> costs;
+  detail::lasting_span<std::int64_t> bytes;
 };
 
 /// What an encoder takes. A sample has any number of pieces, such as its images, one after the
-/// other in the order in which the sample has them; a sample of text alone has none.
+/// other in the order in which the sample has them; a sample of text alone has none. Views, as above.
 struct encoder_measures {
   /// The number of pieces of each sample.
-  std::span<std::uint32_t const> piece_counts;
+  detail::lasting_span<std::uint32_t> piece_counts;
   /// An element for each piece.
-  std::span<std::int64_t const> costs;
-  std::span<std::int64_t const> bytes;
+  detail::lasting_span<std::int64_t> costs;
+  detail::lasting_span<std::int64_t> bytes;
   /// What the encoder makes of the piece.
-  std::span<std::int64_t const> output_bytes;
+  detail::lasting_span<std::int64_t> output_bytes;
 };
 
 /// The routes of the pieces of one encoder.
@@ -83,7 +85,8 @@ struct orchestration {
 class make_orchestration_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] orchestration const& result() const { return result_; }
+  [[nodiscard]] orchestration const& result() const& { return result_; }
+  void result() const&& = delete;
 
  private:
   friend struct make_orchestration_fn;

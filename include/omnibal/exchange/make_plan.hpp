@@ -59,7 +59,8 @@ template <std::size_t R = 1>
 class make_plan_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] exchange_plan const& result() const { return result_; }
+  [[nodiscard]] exchange_plan const& result() const& { return result_; }
+  void result() const&& = delete;
 
  private:
   friend struct make_plan_fn;
@@ -204,7 +205,7 @@ struct make_plan_fn {
   }
 
   template <class Workspace>
-  static void place(grouping_view parts, grouping_view home, exchange_options const& options,
+  static void place(groups_argument parts, grouping_view home, exchange_options const& options,
                     Workspace& workspace) {
     if (parts.size() != home.size()) {
       detail::throw_invalid(name, "the balancer made " + detail::to_text(parts.size()) +

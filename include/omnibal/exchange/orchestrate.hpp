@@ -82,7 +82,8 @@ template <std::size_t Encoders>
 class orchestrate_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] orchestration const& result() const { return planner_.result(); }
+  [[nodiscard]] orchestration const& result() const& { return planner_.result(); }
+  void result() const&& = delete;
 
  private:
   friend struct orchestrate_fn;

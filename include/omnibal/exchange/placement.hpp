@@ -51,7 +51,7 @@ struct placement_fn {
   /// batches to nodes is that of OrchMLLM (arXiv 2503.23830, 2025); shortest augmenting paths are
   /// those of Jonker and Volgenant (Computing 38, 1987).
   template <detail::index_bytes Bytes>
-  [[nodiscard]] placement_result operator()(grouping_view home, grouping_view parts,
+  [[nodiscard]] placement_result operator()(groups_argument home, groups_argument parts,
                                             Bytes const& bytes,
                                             placement_options const& options = {}) const {
     detail::check_ranks_per_node(name, options.ranks_per_node);

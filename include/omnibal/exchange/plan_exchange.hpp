@@ -49,7 +49,8 @@ template <std::size_t R = 1>
 class plan_exchange_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] exchange_plan const& result() const { return planner_.result(); }
+  [[nodiscard]] exchange_plan const& result() const& { return planner_.result(); }
+  void result() const&& = delete;
 
  private:
   friend struct plan_exchange_fn;

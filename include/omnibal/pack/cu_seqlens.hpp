@@ -32,7 +32,7 @@ class sequence_offsets {
   [[nodiscard]] bool empty() const noexcept { return longest_.empty(); }
 
   /// The cumulative lengths of a group: 0, l0, l0 + l1, ..., one more than it has samples.
-  [[nodiscard]] std::span<std::int32_t const> operator[](std::size_t group) const {
+  [[nodiscard]] std::span<std::int32_t const> operator[](std::size_t group) const& {
     return std::span(offsets_).subspan(begins_[group], begins_[group + 1] - begins_[group]);
   }
   /// The length of the longest sequence of a group, zero for an empty group.
@@ -42,8 +42,13 @@ class sequence_offsets {
 
   /// The cumulative lengths of all groups one after the other, group g at `begins()[g]`: one copy
   /// takes them to a device.
-  [[nodiscard]] std::span<std::int32_t const> offsets() const noexcept { return offsets_; }
-  [[nodiscard]] std::span<std::size_t const> begins() const noexcept { return begins_; }
+  [[nodiscard]] std::span<std::int32_t const> offsets() const& noexcept { return offsets_; }
+  [[nodiscard]] std::span<std::size_t const> begins() const& noexcept { return begins_; }
+
+  /// Of a temporary there are no spans.
+  void operator[](std::size_t group) const&& = delete;
+  void offsets() const&& = delete;
+  void begins() const&& = delete;
 
   /// Writes the position of each token within its sequence, 0, 1, ..., l0 - 1, 0, 1, ..., and
   /// returns the end of the output. Complexity: linear in `tokens(group)`. Allocates nothing.
@@ -74,7 +79,7 @@ struct cu_seqlens_fn {
   template <sample_range Samples, class Length = std::identity>
     requires cost_function<Length, sample_reference<Samples>> &&
         integral_amount<demand_result<Length, sample_reference<Samples>>>
-  [[nodiscard]] sequence_offsets operator()(grouping_view groups, Samples const& samples,
+  [[nodiscard]] sequence_offsets operator()(groups_argument groups, Samples const& samples,
                                             Length const& length = {}) const {
     sequence_offsets result;
     result.begins_.reserve(groups.size() + 1);

@@ -86,7 +86,7 @@ class online_packer {
   template <amount Demand>
     requires detail::same_kinds<Demand, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Demand>::type, T>, T>
-  [[nodiscard]] result_type push(std::uint64_t id, Demand const& demand) {
+  [[nodiscard]] result_type push(std::uint64_t id, Demand const& demand) & {
     detail::weight_name const of_id{"online_packer::push", "demand", id, " of id ", ""};
     amounts_type const amounts = detail::to_resources<T>(of_id, demand);
     for (std::size_t r = 0; r != R; ++r) {
@@ -109,7 +109,10 @@ class online_packer {
 
   /// Hands out a group of what waits, with the oldest sample in it, and none where nothing waits:
   /// `while (auto group = packer.flush())` empties the packer. Allocates nothing.
-  [[nodiscard]] result_type flush() { return waiting_.size() != 0 ? take_group() : result_type{}; }
+  [[nodiscard]] result_type flush() & {
+    return waiting_.size() != 0 ? take_group() : result_type{};
+  }
+  void flush() && = delete;
 
   /// The number of samples that wait, at most `options.buffer`.
   [[nodiscard]] std::size_t size() const { return waiting_.size(); }

@@ -39,7 +39,8 @@ class minimax_workspace {
  public:
   using cost_type = detail::working_weight<T>;
 
-  [[nodiscard]] partition_result<cost_type> const& result() const noexcept { return result_; }
+  [[nodiscard]] partition_result<cost_type> const& result() const& noexcept { return result_; }
+  void result() const&& = delete;
 
  private:
   friend minimax_fn;

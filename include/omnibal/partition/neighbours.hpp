@@ -37,10 +37,13 @@ class neighbourhood {
     for (std::size_t cut = stages(); cut-- != 0;) find_distances(cut);
   }
 
-  [[nodiscard]] inline iterator begin() const;
+  /// Iterators live as long as this object.
+  [[nodiscard]] inline iterator begin() const&;
+  void begin() const&& = delete;
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
 
-  [[nodiscard]] std::span<std::uint32_t const> anchor() const noexcept { return anchor_; }
+  [[nodiscard]] std::span<std::uint32_t const> anchor() const& noexcept { return anchor_; }
+  void anchor() const&& = delete;
   [[nodiscard]] std::size_t stages() const noexcept { return anchor_.size() - 1; }
   [[nodiscard]] std::size_t radius() const noexcept { return radius_; }
 
@@ -128,8 +131,8 @@ class neighbourhood::iterator {
 
   explicit iterator(neighbourhood const& range) : range_(&range), now_(range.anchor_) {}
 
-  [[nodiscard]] value_type const& operator*() const noexcept { return now_; }
-  [[nodiscard]] value_type const* operator->() const noexcept { return &now_; }
+  /// A copy, so that nothing refers to what the next step changes.
+  [[nodiscard]] value_type operator*() const { return now_; }
 
   iterator& operator++() {
     if (advance()) return *this;
@@ -179,7 +182,7 @@ class neighbourhood::iterator {
   bool is_done_ = false;
 };
 
-inline neighbourhood::iterator neighbourhood::begin() const { return iterator(*this); }
+inline neighbourhood::iterator neighbourhood::begin() const& { return iterator(*this); }
 
 struct neighbours_fn {
   /// The candidates of OmniBal's search: boundaries with each interior cut moved by at most

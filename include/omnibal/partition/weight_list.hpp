@@ -47,7 +47,8 @@ class weight_list {
   }
 
   [[nodiscard]] bool empty() const noexcept { return weights_.empty(); }
-  [[nodiscard]] std::span<T const> values() const noexcept { return weights_; }
+  [[nodiscard]] std::span<T const> values() const& noexcept { return weights_; }
+  void values() const&& = delete;
 
  private:
   std::vector<T> weights_;

@@ -58,7 +58,8 @@ template <weight T = std::int64_t>
 class simulate_workspace {
  public:
   /// The result of the last call.
-  [[nodiscard]] simulation<T> const& result() const { return result_; }
+  [[nodiscard]] simulation<T> const& result() const& { return result_; }
+  void result() const&& = delete;
 
  private:
   friend struct simulate_fn;

@@ -51,9 +51,10 @@ struct pipeline_plan {
   std::int64_t missing_bytes = 0;
 
   /// The choices of the layers of a stage.
-  [[nodiscard]] std::span<std::uint32_t const> choices_of(std::size_t index) const {
+  [[nodiscard]] std::span<std::uint32_t const> choices_of(std::size_t index) const& {
     return std::span(choices).subspan(boundaries[index], boundaries[index + 1] - boundaries[index]);
   }
+  void choices_of(std::size_t index) const&& = delete;
 
   [[nodiscard]] friend bool operator==(pipeline_plan const&, pipeline_plan const&) = default;
 };

@@ -29,7 +29,7 @@ struct bundle_loads_fn {
   /// `std::overflow_error` for a load above its type.
   template <sample_range Samples, class Demand>
     requires demand_function<Demand, sample_reference<Samples>>
-  [[nodiscard]] auto operator()(grouping_view bundles, Samples const& samples,
+  [[nodiscard]] auto operator()(groups_argument bundles, Samples const& samples,
                                 Demand const& demand) const {
     auto loads = group_loads(bundles, samples, demand);
     check_each_once(bundles, std::ranges::size(samples));

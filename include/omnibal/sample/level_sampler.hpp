@@ -107,9 +107,9 @@ class level_sampler {
                 Number /* a shard: {.ranks = ..., .rank = ...} */, Others const&...) = delete;
 
   /// What this rank does in the next step. After the last step of an epoch it is the first of the
-  /// next epoch. Valid until the next epoch begins. Errors: `std::invalid_argument` where there are
-  /// no groups at all.
-  [[nodiscard]] level_step next() {
+  /// next epoch. Valid until the next epoch begins, and as long as the sampler; a temporary has none.
+  /// Errors: `std::invalid_argument` where there are no groups at all.
+  [[nodiscard]] level_step next() & {
     if (loads_.empty()) detail::throw_invalid("level_sampler::next", "there are no groups");
     if (done()) {
       detail::epoch_progress next_epoch = progress_;
@@ -123,9 +123,11 @@ class level_sampler {
 
   /// What this rank does in a step of the epoch. Errors: `std::invalid_argument` for a step that the
   /// epoch does not have or that ran with other ranks.
-  [[nodiscard]] level_step operator()(std::uint64_t step) const {
+  [[nodiscard]] level_step operator()(std::uint64_t step) const& {
     return step_at(present_step(name, step));
   }
+  void next() && = delete;
+  void operator()(std::uint64_t step) const&& = delete;
 
   /// True where the groups that `next` gave last are repetitions that fill a step, so that a loss
   /// can leave them out. Before the first step with the present ranks false.

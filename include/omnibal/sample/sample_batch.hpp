@@ -37,8 +37,10 @@ class sample_batch {
     return size_ - static_cast<std::size_t>(std::min<std::uint64_t>(size_, new_samples));
   }
 
-  [[nodiscard]] constexpr iterator begin() const { return {detail::sequence_ref(*this), 0}; }
-  [[nodiscard]] constexpr iterator end() const { return {detail::sequence_ref(*this), size_}; }
+  [[nodiscard]] constexpr iterator begin() const& { return {detail::sequence_ref(*this), 0}; }
+  [[nodiscard]] constexpr iterator end() const& { return {detail::sequence_ref(*this), size_}; }
+  void begin() const&& = delete;
+  void end() const&& = delete;
 
  private:
   friend class epoch_sampler;

@@ -91,9 +91,10 @@ class step_sampler {
                Others const&...) = delete;
 
   /// The groups of this rank in the next step; none where it is idle. After the last step of an
-  /// epoch it is the first of the next epoch. Valid until the next epoch begins. Errors:
-  /// `std::invalid_argument` where there are no groups at all; those of the scheduler.
-  [[nodiscard]] std::span<std::uint32_t const> next() {
+  /// epoch it is the first of the next epoch. Valid until the next epoch begins, and as long as the
+  /// sampler; a temporary has none. Errors: `std::invalid_argument` where there are no groups at all;
+  /// those of the scheduler.
+  [[nodiscard]] std::span<std::uint32_t const> next() & {
     if (loads_.empty()) detail::throw_invalid(next_name, "there are no groups");
     if (done()) {
       detail::epoch_progress next_epoch = progress_;
@@ -107,9 +108,11 @@ class step_sampler {
 
   /// The groups of this rank in a step of the epoch. Errors: `std::invalid_argument` for a step
   /// that the epoch does not have or that ran with other ranks.
-  [[nodiscard]] std::span<std::uint32_t const> operator()(std::uint64_t step) const {
+  [[nodiscard]] std::span<std::uint32_t const> operator()(std::uint64_t step) const& {
     return mine_(present_step(name, step), 0);
   }
+  void next() && = delete;
+  void operator()(std::uint64_t step) const&& = delete;
 
   /// True where the groups that `next` gave last are repetitions that fill a step, so that a loss
   /// can leave them out. Before the first step with the present ranks false.

@@ -20,7 +20,7 @@ struct unbundle_fn {
   ///
   /// Complexity: linear in the samples and groups. Allocates the result. Determinism: portable.
   /// Errors: `std::invalid_argument` for a group that names a bundle that does not exist.
-  [[nodiscard]] grouping operator()(grouping_view groups, grouping_view bundles) const {
+  [[nodiscard]] grouping operator()(groups_argument groups, groups_argument bundles) const {
     grouping result;
     result.reserve(groups.size(), bundles.item_count());
     for (std::size_t g = 0; g != groups.size(); ++g) {
@@ -32,7 +32,7 @@ struct unbundle_fn {
 
   /// The same for a packing: the samples of an oversized bundle are oversized. The report stays
   /// that of the bundles.
-  [[nodiscard]] packing operator()(packing const& packed, grouping_view bundles) const {
+  [[nodiscard]] packing operator()(packing const& packed, groups_argument bundles) const {
     packing result{(*this)(packed.groups, bundles), {}, packed.report};
     grouping oversized;
     for (std::uint32_t const bundle : packed.oversized) {

@@ -121,7 +121,7 @@ struct refine_rounds_fn {
   /// Errors: those of `omnibal::refine`.
   template <omnibal::sample_range Samples, class Cost = std::identity>
     requires omnibal::cost_function<Cost, omnibal::sample_reference<Samples>>
-  [[nodiscard]] omnibal::grouping operator()(Samples const& samples, omnibal::grouping_view parts,
+  [[nodiscard]] omnibal::grouping operator()(Samples const& samples, omnibal::groups_argument parts,
                                              Cost const& cost = {},
                                              refine_rounds_options const& options = {}) const {
     return omnibal::detail::refine_parts(

@@ -61,11 +61,13 @@ class device_plan {
     return result;
   }
 
-  [[nodiscard]] device_plan_view view() const noexcept {
+  [[nodiscard]] device_plan_view view() const& noexcept {
     return {home_offsets_.data(), arrival_offsets_.data(), item_at_.data(), slot_of_.data(),
             sizes_.ranks,         sizes_.samples,          sizes_.home,     sizes_.arrivals};
   }
-  operator device_plan_view() const noexcept { return view(); }
+  operator device_plan_view() const& noexcept { return view(); }
+  void view() const&& = delete;
+  operator device_plan_view() const&& = delete;
 
   /// The arrays, for what writes a plan.
   [[nodiscard]] gpu::device_span<std::uint32_t> home_offsets() const noexcept {
