@@ -347,6 +347,15 @@ TEST_CASE("keep_home takes no ranks, no samples, zeros and fewer samples than ra
   CHECK(one_each[0].size() == 1);
 }
 
+TEST_CASE("keep_home takes the largest sum of costs on a last node that lacks ranks") {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  grouping const home({0, 0, 0, 0, 0, 7}, {0, 1, 2, 3, 4, 5, 6});
+  std::vector<std::int64_t> const costs(7, most / 7);
+  auto const parts = keep_home(home, costs, bytes_type(7, 1), {.ranks_per_node = 2});
+  CHECK(test::parts_fault(parts, 7, 5) == "");
+  for (std::size_t rank = 0; rank != 5; ++rank) CHECK(parts[rank].size() <= 2);
+}
+
 TEST_CASE("keep_home names what is wrong") {
   std::vector<double> const good{1, 2, 3};
   grouping const home({0, 2, 3}, {0, 1, 2});

@@ -131,6 +131,15 @@ TEST_CASE("improve never goes below the fewest groups") {
   }
 }
 
+TEST_CASE("improve does not take the lower bound of a start under a smaller capacity") {
+  std::vector<int> const samples{3, 3, 2};
+  auto const start = omnibal::next_fit(samples, std::identity{}, 3);
+  CHECK(start.report.lower_bound == 3);
+  auto const result = omnibal::improve(samples, std::identity{}, 8, start);
+  CHECK(result.report.lower_bound == 1);
+  CHECK(result.groups.size() == 1);
+}
+
 TEST_CASE("improve finds groups that best fit does not find") {
   omnibal::resources<1> const capacity{4096};
   auto const samples = middling_samples(5000, 14);

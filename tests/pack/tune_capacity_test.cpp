@@ -443,6 +443,12 @@ TEST_CASE("capacity_warnings names what is hopeless") {
   auto const huge = omnibal::capacity_warnings(std::vector{most - 1}, std::identity{}, most);
   REQUIRE(huge.size() == 1);
   CHECK(huge[0].enough == most);
+  // No even number up to the largest integer holds two of these.
+  omnibal::detail::amount_profile<std::int64_t> const profiles[1] = {
+      {.commonest = most - 1, .commonest_count = 1}};
+  auto const even = omnibal::detail::warnings_of(resources<1>{most}, profiles, 1, 0.1, {2});
+  REQUIRE(even.size() == 1);
+  CHECK(even[0].enough == most);
 }
 
 TEST_CASE("tune_capacity never gives a hopeless capacity without a warning") {

@@ -91,8 +91,9 @@ struct balance_within_fn {
   /// The status is `impossible` only where that is proven, by a sample that exceeds the capacity,
   /// by `lower_bound` or by a search of all ways; a search that fails is `not_found`. The parts
   /// have their samples by ascending index; fewer samples than parts are legal. No resource of a
-  /// part exceeds the capacity, floating-point demands being summed by ascending index. `demand` is
-  /// called once or twice for each sample, `cost` once.
+  /// part exceeds the capacity, floating-point demands being summed by ascending index. Integers are
+  /// at most 2^63 - 1 each; the sum of the demands may exceed that, that of the costs is an error
+  /// then. `demand` is called once or twice for each sample, `cost` once.
   ///
   /// Complexity: a few comparisons for each doubling of the parts for each sample; up to one for
   /// each sample and part where parts are nearly full in one or the other of several resources; a

@@ -27,12 +27,12 @@ struct best_fit_decreasing_fn {
   /// `score(left, demand)` what is best: the group with the least score. Equal samples are taken by
   /// ascending index; of equal groups the one that changed last is taken.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds. For one
-  /// resource it takes at most 11/9 of the fewest groups plus four. For several, the groups are
-  /// looked up by their room in at most 64 cells, and within a cell by the resource whose demands
-  /// vary most, at a resolution that is exact for common capacities (images below 64, tokens below
-  /// 32768 / images). Where it is not, up to 16 groups of a cell are tried, and one that would fit
-  /// may be passed over.
+  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds; integers
+  /// are at most 2^63 - 1 each, and their sums may exceed that. For one resource it takes at most
+  /// 11/9 of the fewest groups plus four. For several, the groups are looked up by their room in at
+  /// most 64 cells, and within a cell by the resource whose demands vary most, at a resolution that
+  /// is exact for common capacities (images below 64, tokens below 32768 / images). Where it is
+  /// not, up to 16 groups of a cell are tried, and one that would fit may be passed over.
   ///
   /// Neighbours among the groups resemble each other: deal or shuffle the groups before training.
   /// Complexity: linear for one integer resource, but for comparisons among sizes or rooms that

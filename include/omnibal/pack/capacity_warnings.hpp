@@ -9,6 +9,7 @@
 #include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/resources.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -31,7 +32,8 @@ struct capacity_warning {
   /// The commonest demand of it above zero, and how many samples have it.
   T commonest{};
   std::size_t samples = 0;
-  /// The nearest capacity of this resource at which two of them fit.
+  /// The nearest capacity of this resource at which two of them fit; the largest value of the type
+  /// where there is none.
   T enough{};
 
   [[nodiscard]] friend bool operator==(capacity_warning const&, capacity_warning const&) = default;
@@ -40,7 +42,7 @@ struct capacity_warning {
 namespace detail {
 
 /// `value` as the next multiple of `granularity`, or as it is where that is zero; the largest
-/// multiple where the next leaves the type.
+/// multiple, which is below the value, where the next leaves the type.
 template <class T>
 [[nodiscard]] T next_multiple(T value, T granularity) {
   if (!(granularity > T{})) return value;
@@ -48,7 +50,9 @@ template <class T>
     T const count = std::ceil(value / granularity);
     // From there on every amount is as good as a multiple.
     constexpr T exact_counts = T{1} / std::numeric_limits<T>::epsilon();
-    return count < exact_counts ? count * granularity : value;
+    if (!(count < exact_counts)) return value;
+    // The quotient may have been rounded down to a whole number.
+    return count * granularity < value ? (count + 1) * granularity : count * granularity;
   } else {
     T const rest = value % granularity;
     if (rest == 0) return value;
@@ -63,7 +67,7 @@ template <class T>
   if constexpr (std::integral<T>) {
     if (value > std::numeric_limits<T>::max() / 2) return std::numeric_limits<T>::max();
   }
-  return value + value;
+  return std::min(value + value, std::numeric_limits<T>::max());
 }
 
 /// Throws unless `share` is in [0, 1].
@@ -86,8 +90,10 @@ template <std::size_t R, class T>
     bool const is_common =
         count != 0 && static_cast<double>(count) >= common_share * static_cast<double>(samples);
     if (!is_common || commonest <= capacity[r] - commonest) continue;
-    T const enough = next_multiple(twice(commonest), granularity[r]);
-    result.push_back({r, capacity[r], commonest, count, enough});
+    T const two = twice(commonest);
+    T const enough = next_multiple(two, granularity[r]);
+    result.push_back(
+        {r, capacity[r], commonest, count, enough < two ? std::numeric_limits<T>::max() : enough});
   }
   return result;
 }

@@ -13,7 +13,6 @@
 #include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -75,7 +74,8 @@ struct improve_fn {
       packing_report& report = result.report;
       report = start.report;
       report.below_keep = 0;
-      report.lower_bound = std::max(report.lower_bound, detail::measured_bound(input));
+      // Not that of the start, which may have been packed under a smaller capacity.
+      report.lower_bound = detail::measured_bound(input);
       auto const count_pass = [&] {
         ++report.rounds;
         report.item_rounds += input.size();

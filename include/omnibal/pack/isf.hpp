@@ -25,10 +25,11 @@ struct isf_fn {
   /// The last round keeps every group, and the report counts those below the rule. Ends early when
   /// the pool is empty, and on request when a round gains too little.
   ///
-  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds.
-  /// `keep(load)` defaults to `reaches_any` of 31/32 of the capacity. `shuffle(span, round)`
-  /// defaults to `rng::fisher_yates{0}`; with `rng::numpy_shuffle` and the keep rule "images equal
-  /// to the capacity or tokens at least the threshold" the groups and their order are those of the
+  /// `demand` maps a sample to resources or to one weight, `capacity` has as many kinds; integers
+  /// are at most 2^63 - 1 each, and their sums may exceed that. `keep(load)` defaults to
+  /// `reaches_any` of 31/32 of the capacity. `shuffle(span, round)` defaults to
+  /// `rng::fisher_yates{0}`; with `rng::numpy_shuffle` and the keep rule "images equal to the
+  /// capacity or tokens at least the threshold" the groups and their order are those of the
   /// reference implementation, where no sample is oversized.
   ///
   /// Complexity: linear in `report.item_rounds`. Memory: at most 24 + 8R bytes per sample, result

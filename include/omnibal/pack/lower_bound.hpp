@@ -50,6 +50,8 @@ struct lower_bound_fn {
   /// - Pairwise conflicts of two resources a and b: for each threshold x the samples with a above
   ///   half and b >= x, together with those with b > capacity - x, cannot share a group in pairs.
   ///
+  /// Integers are at most 2^63 - 1 each; their sums may exceed that.
+  ///
   /// For floating-point amounts it is the volume, less an allowance for rounding, and the number of
   /// samples above half of the capacity. Complexity: linear where a capacity is below the number of
   /// samples, else that of a radix sort; times R^2. Memory: 8 to 8R + 8 bytes per sample for the

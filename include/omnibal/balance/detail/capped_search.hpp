@@ -36,7 +36,8 @@ class capped_search {
         order_(input.size()),
         rest_(input.size() + 1),
         loads_(parts, amounts_type{}),
-        placed_(input.size(), 0) {
+        placed_(input.size(), 0),
+        before_(input.size()) {
     if constexpr (!is_exact) {
       // With this much more room a search that fails proves something, for all rounding.
       for (auto& amount : limit_.amounts) amount *= 1 + 1e-12;
@@ -66,12 +67,13 @@ class capped_search {
       if (part == loads_.size()) {
         if (depth == 0) return search_end::exhausted;
         --depth;
-        loads_[placed_[depth]] -= demand(depth);
+        loads_[placed_[depth]] = before_[depth];
         first = placed_[depth] + 1;
         continue;
       }
       if (nodes-- == 0) return search_end::stopped;
       placed_[depth] = static_cast<std::uint32_t>(part);
+      before_[depth] = loads_[part];
       loads_[part] += demand(depth);
       ++depth;
       first = holds_rest(depth) ? 0 : loads_.size();
@@ -143,6 +145,9 @@ class capped_search {
   std::vector<demand_sums> rest_;
   std::vector<amounts_type> loads_;
   std::vector<std::uint32_t> placed_;
+  /// The load of its part before each placed sample. Taking the sample out of the sum again would
+  /// leave another one where amounts float, more so from node to node.
+  std::vector<amounts_type> before_;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -65,11 +65,15 @@ class sample_sender {
     for (std::size_t node = 0; node != layout.nodes(); ++node) {
       auto const ranks = static_cast<std::int64_t>(layout.ranks_in(node));
       excess_.push_back(excess_above(node_loads_[node], target * ranks));
-      // As if the ranks that the last node lacks were full.
+      if (sum_of(excess_[node]) != 0) {
+        light_.close(node);
+        continue;
+      }
+      // As if the ranks that the last node lacks were full. Without an excess the sum is at most
+      // `target * most`.
       resources<R> load = node_loads_[node];
       for (std::int64_t& amount : load.amounts) amount += target * (most - ranks);
       light_.add(node, load);
-      if (sum_of(excess_[node]) != 0) light_.close(node);
     }
     collect(state, [&](std::uint32_t rank) { return layout.node_of(rank); });
     for (std::uint64_t const word : words_) {

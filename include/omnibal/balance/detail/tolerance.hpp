@@ -19,7 +19,7 @@ inline void check_tolerance(std::string_view function, double tolerance) {
                 "options.tolerance is " + to_text(tolerance) + ", must be finite and not negative");
 }
 
-/// The bound and the share `tolerance` of it, or the largest integer.
+/// The bound and the share `tolerance` of it, computed in `double`, or the largest integer.
 [[nodiscard]] inline std::int64_t with_tolerance(std::int64_t bound, double tolerance) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   double const slack = static_cast<double>(bound) * tolerance;

@@ -1,0 +1,322 @@
+// What balancers under a capacity find, and what they call impossible, compared with all ways to
+// place the samples; the same for costs that are not sums.
+
+#include "brute_force.hpp"
+#include "certificate.hpp"
+#include "parts.hpp"
+#include "random_instances.hpp"
+
+#include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/balance/set_costs.hpp>
+#include <omnibal/config.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::grouping;
+using omnibal::resources;
+using omnibal::rng::engine;
+using test::number_between;
+using test::working_of;
+
+/// Samples with demands and costs, and for every subset whether it fits and what it costs, summed
+/// by ascending index.
+template <std::size_t R, class Weight>
+struct problem {
+  using load = working_of<Weight>;
+
+  test::instance<R, Weight> given;
+  std::vector<Weight> costs;
+  std::vector<std::uint8_t> fits;
+  std::vector<load> sums;
+
+  [[nodiscard]] std::size_t count() const { return costs.size(); }
+};
+
+template <std::size_t R, class Weight>
+problem<R, Weight> make_problem(engine& random) {
+  using load = working_of<Weight>;
+  problem<R, Weight> made;
+  // The bounds of numbers that float are weaker, and a search takes longer.
+  made.given = test::make_instance<R, Weight>(random, std::floating_point<Weight> ? 6 : 8);
+  std::size_t const count = made.given.samples.size();
+  test::weight_source<Weight> const weights(
+      random, std::min(test::most_of<Weight>(), std::numeric_limits<std::int64_t>::max() / 8));
+  for (std::size_t i = 0; i != count; ++i) made.costs.push_back(weights());
+  made.sums.assign(std::size_t{1} << count, load{});
+  made.fits.assign(made.sums.size(), 1);
+  std::vector<resources<R, load>> loads(made.sums.size(), resources<R, load>{});
+  for (std::size_t set = 1; set != made.sums.size(); ++set) {
+    auto const last = static_cast<std::size_t>(std::bit_width(set)) - 1;
+    std::size_t const rest = set ^ std::size_t{1} << last;
+    made.sums[set] = made.sums[rest] + static_cast<load>(made.costs[last]);
+    auto const& demand = made.given.demands[last];
+    bool fits = made.fits[rest] != 0;
+    if constexpr (std::integral<load>) {
+      fits = fits && demand.fits(made.given.capacity - loads[rest]);
+    } else {
+      fits = fits && (loads[rest] + demand).fits(made.given.capacity);
+    }
+    made.fits[set] = fits;
+    // Sums above the capacity may leave the type and are not used.
+    if (made.fits[set] != 0) loads[set] = loads[rest] + demand;
+  }
+  return made;
+}
+
+std::size_t set_of(std::span<std::uint32_t const> items) {
+  std::size_t set = 0;
+  for (std::uint32_t const item : items) set |= std::size_t{1} << item;
+  return set;
+}
+
+/// The functors of the samples by their index.
+template <std::size_t R, class Weight>
+struct by_index {
+  problem<R, Weight> const& of;
+
+  [[nodiscard]] std::vector<std::uint32_t> samples() const {
+    std::vector<std::uint32_t> result(of.count());
+    for (std::uint32_t i = 0; i != result.size(); ++i) result[i] = i;
+    return result;
+  }
+  [[nodiscard]] auto cost() const {
+    return [this](std::uint32_t i) { return of.costs[i]; };
+  }
+  [[nodiscard]] auto demand() const {
+    return [this](std::uint32_t i) { return of.given.samples[i]; };
+  }
+};
+
+/// What is wrong with parts that were found.
+template <std::size_t R, class Weight, class Result>
+std::string found_fault(problem<R, Weight> const& of, Result const& result, std::size_t parts) {
+  std::string const found = test::parts_fault(result.parts, of.count(), parts);
+  if (!found.empty()) return found;
+  working_of<Weight> largest{};
+  for (std::size_t p = 0; p != parts; ++p) {
+    std::size_t const set = set_of(result.parts[p]);
+    if (of.fits[set] == 0) return "part " + std::to_string(p) + " exceeds the capacity";
+    largest = std::max(largest, of.sums[set]);
+  }
+  if (result.largest_load < largest || largest < result.largest_load) {
+    return "the largest load is not the one that is reported";
+  }
+  return "";
+}
+
+template <std::size_t R, class Weight>
+std::string within_fault(engine& random) {
+  using omnibal::within_reason;
+  using omnibal::within_status;
+  auto const of = make_problem<R, Weight>(random);
+  auto const parts = static_cast<std::size_t>(number_between(random, 1, 5));
+  omnibal::balance_within_options options;
+  options.tolerance = 0.125 * static_cast<double>(number_between(random, 0, 2));
+  options.passes = static_cast<std::size_t>(number_between(random, 0, 4));
+  options.seed = static_cast<std::uint64_t>(number_between(random, 0, 9));
+  if (number_between(random, 0, 3) == 0) {
+    options.nodes = static_cast<std::uint64_t>(number_between(random, 0, 20));
+  }
+  by_index<R, Weight> const index{of};
+  auto const result = omnibal::balance_within(index.samples(), parts, index.cost(), index.demand(),
+                                              of.given.capacity, options);
+
+  auto const none = std::numeric_limits<working_of<Weight>>::max();
+  auto value = of.sums;
+  for (std::size_t set = 0; set != value.size(); ++set) {
+    if (of.fits[set] == 0) value[set] = none;
+  }
+  auto const best = test::least_largest_value(value, parts, none);
+  if (result.status == within_status::impossible) {
+    if (best != none) return "balance_within calls possible parts impossible";
+    if (result.reason == within_reason::none) return "balance_within gives no reason";
+  }
+  if (result.reason == within_reason::sample_above_capacity) {
+    std::uint32_t first = 0;
+    while (first != of.count() && of.fits[std::size_t{1} << first] != 0) ++first;
+    return result.sample == first ? "" : "balance_within names another sample";
+  }
+  if (result.parts_needed > test::fewest_sets(of.fits)) {
+    return "balance_within needs more parts than there have to be";
+  }
+  if (best != none && result.lower_bound > best) {
+    return "balance_within has a lower bound of " + std::to_string(result.lower_bound) +
+           ", there are parts with " + std::to_string(best);
+  }
+  if (result.status != within_status::found) {
+    return result.parts.empty() ? "" : "balance_within has parts that it does not call found";
+  }
+  std::string const found = found_fault(of, result, parts);
+  return found.empty() ? "" : "balance_within: " + found;
+}
+
+template <std::size_t R, class Weight>
+std::string batches_fault(engine& random) {
+  auto const of = make_problem<R, Weight>(random);
+  auto const ranks = static_cast<std::size_t>(number_between(random, 1, 3));
+  omnibal::micro_batches_options options;
+  options.multiple_of = static_cast<std::size_t>(number_between(random, 1, 2));
+  options.passes = static_cast<std::size_t>(number_between(random, 0, 4));
+  by_index<R, Weight> const index{of};
+  bool is_legal = true;
+  for (std::size_t i = 0; i != of.count(); ++i) {
+    is_legal = is_legal && of.fits[std::size_t{1} << i] != 0;
+  }
+  omnibal::steps result(ranks);
+  try {
+    result = omnibal::micro_batches(index.samples(), ranks, index.cost(), index.demand(),
+                                    of.given.capacity, options);
+  } catch (std::invalid_argument const&) {
+    return is_legal ? "micro_batches refuses samples that fit" : "";
+  }
+  if (!is_legal) return "micro_batches takes a sample that exceeds the capacity";
+  std::size_t seen = 0;
+  std::size_t count = 0;
+  for (std::size_t step = 0; step != result.size(); ++step) {
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      std::size_t const set = set_of(result(step, rank));
+      if (of.fits[set] == 0) return "micro_batches exceeds the capacity";
+      seen |= set;
+      count += result(step, rank).size();
+    }
+  }
+  if (seen != of.fits.size() - 1 || count != of.count()) return "micro_batches loses samples";
+  std::size_t const together = ranks * options.multiple_of;
+  std::size_t const fewest = (test::fewest_sets(of.fits) + together - 1) / together * together;
+  std::size_t const batches = result.size() * ranks;
+  // Small sets are searched in all ways; rounding may forbid what such a search finds.
+  if (batches < fewest) return "micro_batches makes fewer batches than there can be";
+  if (std::integral<Weight> && batches > fewest) return "micro_batches are not the fewest";
+  return batches % together == 0 ? "" : "micro_batches are not a multiple";
+}
+
+/// The largest value of the parts, with `value(count, longest)`; 128 bits, or floating.
+template <class Lengths, class Value>
+auto largest_value(grouping const& parts, Lengths const& lengths, Value const& value) {
+  decltype(value(0, lengths[0])) largest{};
+  for (std::size_t p = 0; p != parts.size(); ++p) {
+    typename Lengths::value_type longest{};
+    for (std::uint32_t const item : parts[p]) longest = std::max(longest, lengths[item]);
+    largest = std::max(largest, value(parts[p].size(), longest));
+  }
+  return largest;
+}
+
+/// `balance_set` of costs that count and longest sample make, against all parts.
+template <class Set, class Weight, class Value>
+std::string set_fault(engine& random, std::int64_t most, Value const& value) {
+  auto const count = static_cast<std::size_t>(number_between(random, 1, 8));
+  auto const parts = static_cast<std::size_t>(number_between(random, 1, 5));
+  test::weight_source<Weight> const weights(random, most);
+  std::vector<Weight> lengths;
+  for (std::size_t i = 0; i != count; ++i) lengths.push_back(weights());
+  using value_type = decltype(value(0, lengths[0]));
+  std::vector<value_type> values(std::size_t{1} << count, value_type{});
+  for (std::size_t set = 1; set != values.size(); ++set) {
+    Weight longest{};
+    for (std::size_t i = 0; i != count; ++i) {
+      if ((set >> i & 1) != 0) longest = std::max(longest, lengths[i]);
+    }
+    values[set] = value(static_cast<std::size_t>(std::popcount(set)), longest);
+  }
+  bool const may_overflow =
+      std::integral<Weight> &&
+      values.back() > static_cast<value_type>(std::numeric_limits<std::int64_t>::max());
+  try {
+    auto const result = omnibal::balance_set(lengths, parts, Set{});
+    std::string const found = test::parts_fault(result, count, parts);
+    if (!found.empty()) return "balance_set: " + found;
+    auto const best =
+        test::least_largest_value(values, parts, static_cast<value_type>(values.back() + 1));
+    if (largest_value(result, lengths, value) > best) return "balance_set misses the best parts";
+    return "";
+  } catch (std::overflow_error const&) {
+    return may_overflow ? "" : "balance_set refuses a cost that its type can hold";
+  }
+}
+
+/// `balance_set` of sums of lengths, against all parts.
+std::string sum_fault(engine& random) {
+  auto const count = static_cast<std::size_t>(number_between(random, 1, 8));
+  auto const parts = static_cast<std::size_t>(number_between(random, 1, 5));
+  test::weight_source<std::int64_t> const weights(random, 300'000'000);
+  std::vector<std::int64_t> lengths;
+  for (std::size_t i = 0; i != count; ++i) lengths.push_back(weights());
+  std::vector<std::int64_t> sums(std::size_t{1} << count, 0);
+  for (std::size_t set = 1; set != sums.size(); ++set) {
+    auto const last = static_cast<std::size_t>(std::bit_width(set)) - 1;
+    sums[set] = sums[set ^ std::size_t{1} << last] + lengths[last];
+  }
+  auto const result = omnibal::balance_set(lengths, parts, omnibal::unmasked_pack<>{});
+  std::int64_t largest = 0;
+  for (std::size_t p = 0; p != parts; ++p) largest = std::max(largest, sums[set_of(result[p])]);
+  std::int64_t const best =
+      test::least_largest_value(sums, parts, std::numeric_limits<std::int64_t>::max());
+  auto const k = static_cast<std::int64_t>(parts);
+  return largest * k > best * (2 * k - 1) ? "balance_set is above 2 - 1/parts times the best sum"
+                                          : "";
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("balance_within calls nothing impossible that is not", "[certificate]",
+                   TEST_CERTIFIED_WEIGHTS) {
+  test::certify<TestType>("balance_within", [](engine& random) {
+    if constexpr (sizeof(TestType) == 8) {
+      if (number_between(random, 0, 1) == 0) return within_fault<2, TestType>(random);
+    }
+    return within_fault<1, TestType>(random);
+  });
+}
+
+TEMPLATE_TEST_CASE("micro_batches are the fewest under the capacity", "[certificate]",
+                   TEST_CERTIFIED_WEIGHTS) {
+  test::certify<TestType>("micro_batches", [](engine& random) {
+    if constexpr (sizeof(TestType) == 8) {
+      if (number_between(random, 0, 1) == 0) return batches_fault<2, TestType>(random);
+    }
+    return batches_fault<1, TestType>(random);
+  });
+}
+
+TEMPLATE_TEST_CASE("balance_set has the best parts for padded batches", "[certificate]",
+                   TEST_CERTIFIED_WEIGHTS) {
+  using length = std::identity;
+  using number = working_of<TestType>;
+  using wide = std::conditional_t<std::integral<TestType>, omnibal::detail::int128, double>;
+  test::certify<TestType>("balance_set of padded batches", [](engine& random) {
+    return set_fault<omnibal::padded_batch<length, number>, TestType>(
+        random, test::most_of<TestType>(), [](std::size_t count, TestType longest) {
+          return static_cast<wide>(count) * static_cast<wide>(longest);
+        });
+  });
+  test::certify<TestType>("balance_set of padded attention", [](engine& random) {
+    return set_fault<omnibal::padded_attention<length, number>, TestType>(
+        random, std::min<std::int64_t>(test::most_of<TestType>(), std::int64_t{1} << 32),
+        [](std::size_t count, TestType longest) {
+          return static_cast<wide>(count) * static_cast<wide>(longest) * static_cast<wide>(longest);
+        });
+  });
+}
+
+TEST_CASE("balance_set is near the best sum where the sum makes the cost", "[certificate]") {
+  test::certify<std::int64_t>("balance_set of sums", sum_fault);
+}
