@@ -11,7 +11,6 @@
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/refine_rounds.hpp>
 #include <omnibal/config.hpp>
 
 #include <algorithm>
@@ -268,11 +267,8 @@ std::string refined_fault(engine& random, problem<Weight> const& given) {
     }
     return "";
   };
-  std::string found = fault("refine", omnibal::refine(given.costs, start, std::identity{},
-                                                      {.tolerance = tolerance, .counts = counts}));
-  if (!found.empty()) return found;
-  return fault("refine_rounds", omnibal::refine_rounds(given.costs, start, std::identity{},
-                                                       {.tolerance = tolerance, .counts = counts}));
+  return fault("refine", omnibal::refine(given.costs, start, std::identity{},
+                                         {.tolerance = tolerance, .counts = counts}));
 }
 
 template <class Weight>
@@ -390,9 +386,9 @@ TEMPLATE_TEST_CASE("balance_exactly proves no shares that are not the least", "[
                           [](engine& random) { return shares_fault<2, TestType>(random); });
 }
 
-TEMPLATE_TEST_CASE("refine, refine_rounds and keep_home end where they promise", "[certificate]",
+TEMPLATE_TEST_CASE("refine and keep_home end where they promise", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("refine, refine_rounds, keep_home", [](engine& random) {
+  test::certify<TestType>("refine, keep_home", [](engine& random) {
     auto const given = make_problem<TestType>(random);
     std::string const found = refined_fault(random, given);
     return found.empty() ? home_fault(random, given) : found;

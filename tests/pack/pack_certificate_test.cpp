@@ -6,7 +6,6 @@
 #include "random_instances.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/best_fit_rounds.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
@@ -117,12 +116,6 @@ std::string packing_fault(engine& random) {
     found = packer_fault("improve", result, given, fewest);
     if (found.empty() && result.groups.size() > next_fit.groups.size()) {
       found = "improve makes more groups";
-    }
-  }
-  if constexpr (R == 1 && std::integral<Weight>) {
-    if (found.empty()) {
-      auto const result = omnibal::best_fit_rounds(given.samples, demand, given.capacity);
-      found = packer_fault("best_fit_rounds", result, given, fewest);
     }
   }
   if (found.empty()) {

@@ -92,14 +92,18 @@ class sample_sender {
     }
   }
 
-  /// The rank of a node whose largest load would be least with the sample.
+  /// The rank of a node whose largest load would be least with the sample, which is not the rank
+  /// where it is if there is another.
   [[nodiscard]] static std::uint32_t lightest_on_node(home_loads<R> const& state,
                                                       node_layout const& layout, std::size_t node,
                                                       std::uint32_t sample) {
     std::size_t const first = layout.first_rank(node);
-    std::size_t result = first;
+    std::size_t result =
+        layout.node_of(state.rank_of[sample]) == node ? state.rank_of[sample] : first;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (std::size_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
+      // Counted twice, a sample may leave the type.
+      if (rank == state.rank_of[sample]) continue;
       std::int64_t const load = largest_amount(state.loads[rank] + state.costs[sample]);
       if (load >= least) continue;
       least = load;
@@ -110,7 +114,9 @@ class sample_sender {
 
   [[nodiscard]] static bool fits(resources<R> const& load, resources<R> const& cost,
                                  std::int64_t limit) {
-    return largest_amount(load + cost) <= limit;
+    bool result = true;
+    for (std::size_t r = 0; r != R; ++r) result = result && load[r] <= limit - cost[r];
+    return result;
   }
 
  private:
