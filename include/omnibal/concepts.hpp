@@ -53,6 +53,7 @@ concept set_cost = std::copyable<Set> && requires(Set set, Set const& read, Samp
 };
 
 /// A functor (stage, first, last) to the cost of running the layers [first, last) as that stage.
+/// Equal arguments must give equal results: what is measured is measured once, into a table.
 template <class Function>
 concept stage_cost =
     std::regular_invocable<Function const&, std::size_t, std::size_t, std::size_t> &&
@@ -60,6 +61,7 @@ concept stage_cost =
         std::invoke_result_t<Function const&, std::size_t, std::size_t, std::size_t>>>;
 
 /// A functor (stage, first, last) that says whether the layers [first, last) may be that stage.
+/// Equal arguments must give equal results.
 template <class Function>
 concept stage_predicate = std::predicate<Function const&, std::size_t, std::size_t, std::size_t>;
 

@@ -32,18 +32,23 @@ class bottleneck_search {
         return cells_.front();
       }
     }
-    return fill(walked) ? cells_.front() : never<C>;
+    if (fill(walked)) return cells_.front();
+    // The walk has found stages within this limit.
+    if (walked != never<C>) stages_.throw_changed(0, 0, 1, stages_.rules().last_cut[1]);
+    return never<C>;
   }
 
-  /// The first boundaries, in lexicographic order, of stages with a bottleneck of at most `limit`.
-  /// Precondition: `run` has returned at most this.
+  /// The first boundaries, in lexicographic order, of stages with the bottleneck `limit`.
+  /// Precondition: `run` has returned it. Throws where costs have changed since.
   void cut_leftmost(C limit, std::vector<std::uint32_t>& boundaries) const {
     boundaries.assign(stages_.stages() + 1, 0);
+    C bottleneck{};
     std::size_t first = 0;
     for (std::size_t s = 0; s != stages_.stages(); ++s) {
-      first = first_end(s, first, limit);
+      first = first_end(s, first, limit, bottleneck);
       boundaries[s + 1] = static_cast<std::uint32_t>(first);
     }
+    if (bottleneck != limit) stages_.throw_changed(boundaries);
   }
 
  private:
@@ -51,17 +56,23 @@ class bottleneck_search {
     return cells_[windows_.cell(boundary, position)];
   }
 
-  [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C limit) const {
+  /// The first end of a stage that leads to the limit; raises `bottleneck` to its cost.
+  [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C limit,
+                                      C& bottleneck) const {
     auto const& rules = stages_.rules();
     if (rules.may_be_empty && windows_.contains(s + 1, first) && after(s + 1, first) <= limit) {
       return first;
     }
-    std::size_t last = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
-    while (after(s + 1, last) > limit || stages_.is_over(s, first, last, limit) ||
-           stages_(s, first, last) > limit || !stages_.fits(s, first, last)) {
-      ++last;
+    std::size_t const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
+    std::size_t const high = windows_.last[s + 1];
+    for (std::size_t last = low; last <= high; ++last) {
+      if (after(s + 1, last) > limit || stages_.is_over(s, first, last, limit)) continue;
+      C const cost = stages_(s, first, last);
+      if (cost > limit || !stages_.fits(s, first, last)) continue;
+      bottleneck = std::max(bottleneck, cost);
+      return last;
     }
-    return last;
+    stages_.throw_changed(s, first, low, high);
   }
 
   /// Computes, for each position in the window of each boundary, the smallest bottleneck of the

@@ -236,9 +236,10 @@ class device_search {
     if (stages_.rules().may_be_empty && windows_.contains(s + 1, first)) {
       if (leads_to_best(s + 1, first, used, costs)) return first;
     }
-    std::size_t last =
+    std::size_t const low =
         std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
-    for (;; ++last) {
+    std::size_t const high = windows_.last[s + 1];
+    for (std::size_t last = low; last <= high; ++last) {
       std::int64_t const bytes = memory_.bytes(first, last);
       std::size_t const next = windows_.cell(s + 1, last);
       if (begins_[next] == ends_[next]) continue;
@@ -249,6 +250,7 @@ class device_search {
       costs.pop_back();
       used[device(s)] -= bytes;
     }
+    stages_.throw_changed(s, first, low, high);
   }
 
   /// Whether stages with these costs, which take this much, are the beginning of the best.

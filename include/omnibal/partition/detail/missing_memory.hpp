@@ -3,6 +3,7 @@
 /// \file
 /// Why there are no stages.
 
+#include <omnibal/check.hpp>
 #include <omnibal/partition/detail/bottleneck_search.hpp>
 #include <omnibal/partition/detail/device_search.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
@@ -29,10 +30,12 @@ template <class C, class Stages>
   stage_memory const unlimited(function, stages.layers(), stages.stages(), {});
   stage_bound<std::int64_t> const unknown(function, stages.layers(), stages.stages(), {}, {});
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
-    return std::max<std::int64_t>(0, stages.missing_bytes(stage, first, last));
+    return std::clamp<std::int64_t>(stages.missing_bytes(stage, first, last), 0,
+                                    never<std::int64_t> - 1);
   };
   fits_always const always;
-  stage_costs const chain(function, stages.rules(), unknown, unlimited, shortfall, always);
+  stage_costs const chain(function, stages.rules(), unknown, unlimited, shortfall, always,
+                          "missing_bytes");
   bottleneck_search finder(chain);
   std::int64_t const missing = finder.run();
   if (missing == 0) return false;
@@ -41,7 +44,7 @@ template <class C, class Stages>
   std::size_t stage = 0;
   while (boundaries[stage] == boundaries[stage + 1] ||
          shortfall(stage, boundaries[stage], boundaries[stage + 1]) != missing) {
-    ++stage;
+    if (++stage == stages.stages()) chain.throw_changed(boundaries);
   }
   result.stage = static_cast<std::uint32_t>(stage);
   result.missing_bytes = missing;
@@ -166,7 +169,14 @@ template <class C, class Stages>
   // Where labels do not suffice the last bits are not worth the time.
   while (enough.bytes - low > (is_least ? 1 : enough.bytes / 256 + 1)) {
     std::int64_t const half = low + (enough.bytes - low) / 2;
-    if (!is_enough(half)) low = half;
+    if (!is_enough(half)) {
+      low = half;
+    } else if (enough.bytes > half) {
+      throw_invalid(stages.function(), "missing_bytes(" + to_text(enough.stage) +
+                                           ", ...) was at most " + to_text(half) + " and is now " +
+                                           to_text(enough.bytes) +
+                                           ", must be equal for equal arguments");
+    }
   }
   result.stage = static_cast<std::uint32_t>(enough.stage);
   result.missing_bytes = enough.bytes;

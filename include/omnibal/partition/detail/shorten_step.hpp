@@ -35,7 +35,9 @@ void shorten_step(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& 
                   partition_result<C>& result) {
   C const least = result.bottleneck;
   sum_search sums(stages);
-  wide_weight<C> best = time(least, sums.run(least));
+  C const first_sum = sums.run(least);
+  if (first_sum == never<C>) stages.throw_changed(0, 0, 1, stages.rules().last_cut[1]);
+  wide_weight<C> best = time(least, first_sum);
   sums.cut_leftmost(result.boundaries);
 
   C limit = time.highest_bottleneck(best, stages.bound().least_sum());

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,10 @@ template <class C, class Cost, class Fits>
 class stage_costs {
  public:
   stage_costs(std::string_view function, chain_rules const& rules, stage_bound<C> const& bound,
-              stage_memory const& memory, Cost const& cost, Fits const& fits)
+              stage_memory const& memory, Cost const& cost, Fits const& fits,
+              std::string_view cost_name = "stage_cost")
       : function_(function),
+        cost_name_(cost_name),
         rules_(rules),
         bound_(bound),
         memory_(memory),
@@ -104,6 +107,42 @@ class stage_costs {
            !memory_.fits(stage, first, last);
   }
 
+  /// Throws because no end of a stage in [low, high] has what an earlier call has promised. Names
+  /// the first that changes between two calls.
+  [[noreturn, gnu::noinline]] void throw_changed(std::size_t stage, std::size_t first,
+                                                 std::size_t low, std::size_t high) const {
+    std::string const rule = ", must be equal for equal arguments";
+    for (std::size_t last = std::max(low, first + 1); last <= high; ++last) {
+      std::string const arguments =
+          "(" + to_text(stage) + ", " + to_text(first) + ", " + to_text(last) + ") was ";
+      std::string const cost = to_text(cost_(stage, first, last));
+      std::string const cost_now = to_text(cost_(stage, first, last));
+      if (cost != cost_now) {
+        throw_invalid(function_, std::string(cost_name_) + arguments + cost + " and is now " +
+                                     cost_now + rule);
+      }
+      bool const is_legal = fits(stage, first, last);
+      if (is_legal == fits(stage, first, last)) continue;
+      throw_invalid(function_, "stage_predicate" + arguments + (is_legal ? "true" : "false") +
+                                   " and is now " + (is_legal ? "false" : "true") + rule);
+    }
+    throw_invalid(function_, std::string(cost_name_) + " or stage_predicate of stage " +
+                                 to_text(stage) + " with the layers from " + to_text(first) +
+                                 " on has changed between calls" + rule);
+  }
+  /// The same for stages with these boundaries: they are not what earlier calls have promised.
+  [[noreturn]] void throw_changed(std::span<std::uint32_t const> boundaries) const {
+    std::size_t s = 0;
+    auto const is_stable = [&] {
+      std::size_t const first = boundaries[s];
+      std::size_t const last = boundaries[s + 1];
+      return first == last || (to_text(cost_(s, first, last)) == to_text(cost_(s, first, last)) &&
+                               fits(s, first, last) == fits(s, first, last));
+    };
+    while (s + 2 != boundaries.size() && is_stable()) ++s;
+    throw_changed(s, boundaries[s], boundaries[s + 1], boundaries[s + 1]);
+  }
+
   /// The last end up to `high` of a stage from `first` on that is not over. There is one.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t first, std::size_t high,
                                      C limit) const {
@@ -147,6 +186,7 @@ class stage_costs {
   }
 
   std::string_view function_;
+  std::string_view cost_name_;
   chain_rules const& rules_;
   stage_bound<C> const& bound_;
   stage_memory const& memory_;

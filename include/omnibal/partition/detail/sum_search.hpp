@@ -49,10 +49,10 @@ class sum_search {
     for (std::size_t s = 0; s != stages_.stages(); ++s) {
       C const wanted = cells_[windows_.cell(s, first)];
       if (!stays(s, first, wanted)) {
-        auto last =
-            std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
-        while (sum_with(s, first, last, never<C>) != wanted) ++last;
+        std::size_t const last = first_end(s, first, wanted);
         bottleneck = std::max(bottleneck, stages_(s, first, last));
+        // Limits fall from one bottleneck to the next only where none is above its limit.
+        if (bottleneck > limit_) stages_.throw_changed(s, first, last, last);
         first = last;
       }
       boundaries[s + 1] = static_cast<std::uint32_t>(first);
@@ -63,6 +63,17 @@ class sum_search {
  private:
   [[nodiscard]] C after(std::size_t boundary, std::size_t position) const {
     return cells_[windows_.cell(boundary, position)];
+  }
+
+  /// The first end of a stage that leads to the sum.
+  [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C wanted) const {
+    std::size_t const low =
+        std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
+    std::size_t const high = windows_.last[s + 1];
+    for (std::size_t last = low; last <= high; ++last) {
+      if (sum_with(s, first, last, never<C>) == wanted) return last;
+    }
+    stages_.throw_changed(s, first, low, high);
   }
 
   /// Whether the sum is that of an empty stage.
