@@ -230,7 +230,7 @@ instance<Time> random_instance(omnibal::rng::engine& random) {
     std::int64_t const in_flight =
         is_own ? number_between(random, 1, 20) : std::min(made.micro_batches, after);
     std::int64_t const reserved = number_between(random, 0, 3) == 0 ? reserve() : 0;
-    int128 all = reserved + number_between(random, -1, 1);
+    int128 all = int128{reserved} + number_between(random, -1, 1);
     std::int64_t transient = 0;
     for (auto const& layer : made.layers) {
       if (number_between(random, 0, after) == 0) continue;
