@@ -294,7 +294,8 @@ TEST_CASE("neighbours, scores and searches refuse what they cannot use") {
                                      {"omnibal::search: the sum of the scores"});
   auto const bad_time = [](std::span<std::uint32_t const>) { return not_a_number; };
   check_refused<std::invalid_argument>(
-      [&] { return omnibal::search(range, count_of, 1, bad_time); }, {"a measured value is"});
+      [&] { return omnibal::search(range, count_of, 1, bad_time); },
+      {"the cuts {0, ", " measured ", "must be a number or infinity"});
 
   auto const score = [](omnibal::weight_list<double> const& seconds,
                         omnibal::weight_list<double> const& traffic,

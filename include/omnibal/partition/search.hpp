@@ -16,6 +16,7 @@
 #include <limits>
 #include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -176,7 +177,9 @@ struct search_fn {
       if (result.measurements == budget.measurements) break;
       candidate.measured = measure(std::span<std::uint32_t const>(candidate.boundaries));
       if (candidate.measured != candidate.measured) {
-        detail::throw_invalid(name, "a measured value is " + detail::to_text(candidate.measured));
+        detail::throw_invalid(name, "the cuts " + text_of(candidate.boundaries) + " measured " +
+                                        detail::to_text(candidate.measured) +
+                                        ", must be a number or infinity");
       }
       if (candidate.measured < result.candidates[result.best].measured) {
         result.best = result.measurements;
@@ -191,6 +194,14 @@ struct search_fn {
 
  private:
   static constexpr std::string_view name = "search";
+
+  [[nodiscard]] static std::string text_of(std::vector<std::uint32_t> const& boundaries) {
+    std::string text;
+    for (std::uint32_t const boundary : boundaries) {
+      text += (text.empty() ? "{" : ", ") + detail::to_text(boundary);
+    }
+    return text + "}";
+  }
 
   template <class S, class Candidates, class Score>
   [[nodiscard]] static std::vector<detail::scored<S>> best_of(Candidates const& candidates,
