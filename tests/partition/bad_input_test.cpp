@@ -342,3 +342,16 @@ TEST_CASE("partitions pass on what a user's functor throws") {
       },
       {"layer"});
 }
+
+TEST_CASE("one memory for all stages is a plain number of bytes, and a whole one") {
+  auto const one = [](std::size_t, std::size_t, std::size_t) { return 1; };
+  omnibal::partition_constraints const whole{.bytes = {40, 40, 40}, .capacity = 80};
+  omnibal::partition_constraints const real{.bytes = {40, 40, 40}, .capacity = 8e1};
+  CHECK(omnibal::partition_layers(3, 2, one, {}, {.constraints = whole}) ==
+        omnibal::partition_layers(3, 2, one, {}, {.constraints = real}));
+  check_refused<std::invalid_argument>(
+      [] { return omnibal::partition_constraints{.capacity = 80.5}; },
+      {"weight_list: the value is 80.5", "must be a whole number"});
+  check_refused<std::invalid_argument>(
+      [] { return omnibal::partition_constraints{.capacity = 1e30}; }, {"must be a whole number"});
+}
