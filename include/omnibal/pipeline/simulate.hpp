@@ -117,9 +117,9 @@ struct simulate_fn {
   /// they are given.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers = std::int64_t,
             activation_bytes Bytes = std::int64_t>
-  [[nodiscard]] simulation<simulated_time<Times, Transfers>> operator()(
-      Schedule const& schedule, Times const& times, Transfers const& transfers = {},
-      Bytes const& bytes = {}, simulate_options const& options = {}) const {
+  [[nodiscard]] auto operator()(Schedule const& schedule, Times const& times,
+                                Transfers const& transfers = {}, Bytes const& bytes = {},
+                                simulate_options const& options = {}) const {
     simulate_workspace<simulated_time<Times, Transfers>> workspace;
     (*this)(schedule, times, transfers, bytes, options, workspace);
     return std::move(workspace.result_);
