@@ -82,8 +82,8 @@ TEST_CASE("isf gives the groups of the reference implementation") {
     auto const tokens = expected["tokens"].get<std::vector<std::int64_t>>();
     std::vector<sample> samples;
     for (std::size_t i = 0; i != images.size(); ++i) samples.push_back({images[i], tokens[i]});
-    omnibal::resources<2> const capacity{expected["capacity"]["images"],
-                                         expected["capacity"]["tokens"]};
+    omnibal::resources<2> const capacity{expected["capacity"]["images"].get<std::int64_t>(),
+                                         expected["capacity"]["tokens"].get<std::int64_t>()};
     std::int64_t const full_images = expected["keep"]["images_equal"];
     std::int64_t const full_tokens = expected["keep"]["tokens_at_least"];
     auto const keep = [&](omnibal::resources<2> const& load) {
