@@ -4,6 +4,7 @@
 /// How long a step of a pipeline takes and how much memory.
 
 #include <omnibal/check.hpp>
+#include <omnibal/pipeline/detail/check_schedule.hpp>
 #include <omnibal/pipeline/detail/operation_values.hpp>
 #include <omnibal/pipeline/detail/pipeline_run.hpp>
 #include <omnibal/pipeline/schedule.hpp>
@@ -76,9 +77,12 @@ struct simulate_fn {
   /// schedule splits the backward pass.
   ///
   /// Complexity: a few nanoseconds for each operation, and the calls of the functors. Memory: 16
-  /// bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. With a
+  /// bytes for each virtual stage and micro-batch, 25 for each chunk and micro-batch; 32 for each
+  /// operation of a timeline. With a
   /// workspace that has been used for as large a step nothing is allocated. Determinism: portable
-  /// for integers. Errors: `std::invalid_argument` for what the schedule refuses, for ranges of
+  /// for integers. Errors: `std::invalid_argument` for what the schedule refuses, for a schedule that
+  /// runs a unit twice or one that there is not, in an order that cannot be, or that waits for ever,
+  /// which says which stage for what, for ranges of
   /// another size than there are virtual stages, cuts or micro-batches, and for times and bytes
   /// that are negative or not finite; `std::overflow_error` where a time or the bytes of a stage
   /// leave their type; `std::length_error` above 2^32 - 1 micro-batches times chunks.
@@ -132,8 +136,12 @@ struct simulate_fn {
   static void check(Schedule const& schedule, Times const& times, Transfers const& transfers,
                     Bytes const& bytes) {
     schedule.check();
+    detail::check_at_least_one(name, "schedule.stages", schedule.stages);
+    detail::check_at_least_one(name, "schedule.micro_batches", schedule.micro_batches);
+    detail::check_at_least_one(name, "schedule.chunk_count()", schedule.chunk_count());
     std::size_t const batches = schedule.micro_batches;
     detail::check_index_count(name, "the schedule", batches * schedule.chunk_count());
+    detail::check_index_count(name, "the schedule", schedule.stages * schedule.chunk_count());
     std::size_t const stages = schedule.stages * schedule.chunk_count();
     detail::check_value_count(name, "times", times, stages, batches);
     detail::check_value_count(name, "transfers", transfers, stages - 1, batches);

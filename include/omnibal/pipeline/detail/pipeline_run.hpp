@@ -58,6 +58,8 @@ class arrival_table {
   }
 
   static constexpr T missing = -1;
+  /// The operation has run.
+  static constexpr T used = -2;
 
  private:
   std::size_t stride_ = 0;
@@ -74,11 +76,68 @@ struct stage_state {
   std::int64_t peak_bytes = 0;
 };
 
+[[nodiscard]] inline std::string_view name_of(operation_kind kind) {
+  if (kind == operation_kind::forward) return "forward";
+  return kind == operation_kind::backward ? "backward" : "weight";
+}
+
+[[noreturn, gnu::noinline]] inline void throw_unit(std::string_view function, operation_kind kind,
+                                                   std::uint32_t index, pipeline_unit unit,
+                                                   std::string_view why) {
+  throw_invalid(function,
+                ("schedule.unit(" + std::string(name_of(kind)) + ", " + to_text(index) +
+                 ") is chunk " + to_text(unit.chunk) + ", micro-batch " + to_text(unit.micro_batch))
+                    .append(why));
+}
+
+[[noreturn, gnu::noinline]] inline void throw_unknown_unit(std::string_view function,
+                                                           operation_kind kind, std::uint32_t index,
+                                                           pipeline_unit unit, std::size_t chunks,
+                                                           std::size_t micro_batches) {
+  throw_unit(function, kind, index, unit,
+             ", there are " + to_text(chunks) + " chunks and " + to_text(micro_batches) +
+                 " micro-batches");
+}
+
+/// Errors: `std::invalid_argument` for a unit that the schedule does not have.
+template <class Schedule>
+[[nodiscard]] pipeline_unit checked_unit(std::string_view function, Schedule const& schedule,
+                                         operation_kind kind, std::uint32_t index) {
+  pipeline_unit const unit = schedule.unit(kind, index);
+  std::size_t const chunks = schedule.chunk_count();
+  std::size_t const micro_batches = schedule.micro_batches;
+  if (unit.chunk >= chunks || unit.micro_batch >= micro_batches) [[unlikely]] {
+    throw_unknown_unit(function, kind, index, unit, chunks, micro_batches);
+  }
+  return unit;
+}
+
+/// Checks that each kind of operation works on each unit once. `seen` is scratch.
+template <class Schedule>
+void check_units(std::string_view function, Schedule const& schedule,
+                 std::vector<std::uint8_t>& seen) {
+  std::size_t const count = schedule.micro_batches * schedule.chunk_count();
+  constexpr std::uint8_t kinds = Schedule::splits_backward ? 3 : 2;
+  seen.assign(count, 0);
+  for (std::uint8_t k = 0; k != kinds; ++k) {
+    auto const kind = static_cast<operation_kind>(k);
+    for (std::uint32_t index = 0; index != count; ++index) {
+      pipeline_unit const unit = checked_unit(function, schedule, kind, index);
+      std::uint8_t& known = seen[unit.chunk * schedule.micro_batches + unit.micro_batch];
+      if (known != k) [[unlikely]] {
+        throw_unit(function, kind, index, unit, ", which another index is too");
+      }
+      known = static_cast<std::uint8_t>(k + 1);
+    }
+  }
+}
+
 template <class T>
 struct run_memory {
   arrival_table<T> forward;
   arrival_table<T> backward;
   std::vector<stage_state<T>> stages;
+  std::vector<std::uint8_t> seen;
 };
 
 template <class T, class Schedule, class Times, class Transfers, class Bytes>
@@ -94,6 +153,7 @@ class pipeline_run {
         memory_(memory),
         units_(schedule.micro_batches * schedule.chunk_count()),
         last_stage_(schedule.stages * schedule.chunk_count() - 1) {
+    check_units(function, schedule, memory_.seen);
     memory_.forward.reset(last_stage_ + 1, schedule.micro_batches);
     memory_.backward.reset(last_stage_ + 1, schedule.micro_batches);
     memory_.stages.assign(schedule.stages, {});
@@ -109,10 +169,9 @@ class pipeline_run {
       // Up with what goes forward, down with what goes backward.
       for (std::size_t stage = 0; stage != schedule_.stages; ++stage) left -= advance(stage);
       for (std::size_t stage = schedule_.stages; stage-- != 0;) left -= advance(stage);
-      if (left == before) {
-        throw_invalid(function_, "the operations of the schedule wait for each other for ever");
-      }
+      if (left == before) throw_deadlock();
     }
+    check_counts();
   }
 
   [[nodiscard]] std::size_t operations_of_stage() const {
@@ -137,12 +196,45 @@ class pipeline_run {
     return begun(state.done) - before;
   }
 
+  /// Throws unless each stage has run each unit as often as it must.
+  void check_counts() const {
+    for (std::size_t stage = 0; stage != schedule_.stages; ++stage) {
+      stage_progress const& done = memory_.stages[stage].done;
+      if (done.forward == units_ && done.backward == units_) continue;
+      throw_invalid(function_, "schedule.next(" + to_text(stage) + ") runs " +
+                                   to_text(done.forward) + " forward, " + to_text(done.backward) +
+                                   " backward and " + to_text(done.weight) + " weight of " +
+                                   to_text(units_) + " each");
+    }
+  }
+
+  /// Names what the first stages wait for.
+  [[noreturn, gnu::noinline]] void throw_deadlock() const {
+    constexpr std::size_t most_named = 4;
+    std::string text("the schedule waits for ever: ");
+    std::size_t named = 0;
+    for (std::size_t stage = 0; stage != schedule_.stages && named != most_named; ++stage) {
+      stage_progress const& done = memory_.stages[stage].done;
+      if (begun(done) == operations_of_stage()) continue;
+      operation_kind const kind = schedule_.next(stage, done);
+      std::uint32_t const index = kind == operation_kind::forward ? done.forward : done.backward;
+      if (kind == operation_kind::weight || index >= units_) continue;
+      auto const [chunk, micro_batch] = checked_unit(function_, schedule_, kind, index);
+      text.append(named++ == 0 ? "" : ", ").append("stage ").append(to_text(stage));
+      text.append(" for the input of ").append(name_of(kind));
+      text.append(" of micro-batch ").append(to_text(micro_batch));
+      if (schedule_.chunk_count() != 1) text.append(" in chunk ").append(to_text(chunk));
+    }
+    throw_invalid(function_, text);
+  }
+
   [[nodiscard]] static std::size_t begun(stage_progress const& done) {
     return std::size_t{done.forward} + done.backward + done.weight;
   }
 
   [[nodiscard]] bool run_forward(std::size_t stage, stage_state<T>& state) {
-    pipeline_unit const unit = schedule_.unit(operation_kind::forward, state.done.forward);
+    pipeline_unit const unit =
+        checked_unit(function_, schedule_, operation_kind::forward, state.done.forward);
     std::size_t const virtual_stage = unit.chunk * schedule_.stages + stage;
     std::size_t const micro_batch = unit.micro_batch;
     T const arrival = memory_.forward(virtual_stage, micro_batch);
@@ -168,7 +260,8 @@ class pipeline_run {
   }
 
   [[nodiscard]] bool run_backward(std::size_t stage, stage_state<T>& state) {
-    pipeline_unit const unit = schedule_.unit(operation_kind::backward, state.done.backward);
+    pipeline_unit const unit =
+        checked_unit(function_, schedule_, operation_kind::backward, state.done.backward);
     std::size_t const virtual_stage = unit.chunk * schedule_.stages + stage;
     std::size_t const micro_batch = unit.micro_batch;
     T const arrival = memory_.backward(virtual_stage, micro_batch);
@@ -183,6 +276,9 @@ class pipeline_run {
     }
     T const end = work(stage, state, operation_kind::backward, unit, arrival, time);
     ++state.done.backward;
+    if constexpr (Schedule::splits_backward) {
+      memory_.backward(virtual_stage, micro_batch) = arrival_table<T>::used;
+    }
     if (virtual_stage != 0) {
       memory_.backward(virtual_stage - 1, micro_batch) =
           sent(end, "backward transfer", virtual_stage - 1, micro_batch,
@@ -192,13 +288,35 @@ class pipeline_run {
   }
 
   void run_weight(std::size_t stage, stage_state<T>& state) {
-    pipeline_unit const unit = schedule_.unit(operation_kind::weight, state.done.weight);
+    if constexpr (!Schedule::splits_backward) {
+      throw_invalid(function_,
+                    "schedule.next(" + to_text(stage) +
+                        ") is weight, but the schedule does not split the backward pass");
+    }
+    pipeline_unit const unit =
+        checked_unit(function_, schedule_, operation_kind::weight, state.done.weight);
     std::size_t const virtual_stage = unit.chunk * schedule_.stages + stage;
+    if (memory_.backward(virtual_stage, unit.micro_batch) != arrival_table<T>::used) {
+      throw_early_weight(function_, stage, unit);
+    }
     T const time = weight_time(value_at(times_, virtual_stage, unit.micro_batch), virtual_stage,
                                unit.micro_batch);
     free_bytes(state, virtual_stage, unit.micro_batch);
     work(stage, state, operation_kind::weight, unit, state.now, time);
     ++state.done.weight;
+  }
+
+  [[noreturn, gnu::noinline]] static void throw_weight(std::string_view function,
+                                                       std::size_t stage) {
+    throw_invalid(function, "schedule.next(" + to_text(stage) +
+                                ") is weight, but the schedule does not split the backward pass");
+  }
+  [[noreturn, gnu::noinline]] static void throw_early_weight(std::string_view function,
+                                                             std::size_t stage,
+                                                             pipeline_unit unit) {
+    throw_invalid(function, "schedule.next(" + to_text(stage) + ") is weight of micro-batch " +
+                                to_text(unit.micro_batch) + " in chunk " + to_text(unit.chunk) +
+                                " before its backward has run");
   }
 
   /// The end of an operation that lasts for `time` from its arrival on or from now on.
@@ -242,8 +360,10 @@ class pipeline_run {
     }
   }
 
+  /// Wraps where the functor gives other bytes than before, so that it is no undefined behaviour.
   void free_bytes(stage_state<T>& state, std::size_t virtual_stage, std::size_t micro_batch) const {
-    state.bytes -= static_cast<std::int64_t>(value_at(bytes_, virtual_stage, micro_batch));
+    auto const bytes = static_cast<std::uint64_t>(value_at(bytes_, virtual_stage, micro_batch));
+    state.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.bytes) - bytes);
   }
 
   std::string_view function_;
