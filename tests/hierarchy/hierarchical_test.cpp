@@ -280,13 +280,13 @@ TEST_CASE("a negative length is an error, the longest level none") {
 
 TEST_CASE("a packer that loses or doubles samples or exceeds a length is an error") {
   CHECK(error_of_packer(changed_next_fit([](grouping const&) { return grouping(); })) ==
-        "omnibal::hierarchical: the packer has 0 samples in groups, not all 3");
+        "omnibal::hierarchical: the packer has 0 of 3 samples");
   CHECK(error_of_packer(changed_next_fit([](grouping const&) {
           return grouping({0, 2, 4}, {0, 1, 2, 1});
-        })) == "omnibal::hierarchical: the packer names sample 1 of 3 twice or beyond the samples");
+        })) == "omnibal::hierarchical: the packer names 1 twice, of 3 samples");
   CHECK(error_of_packer(changed_next_fit([](grouping const&) {
           return grouping({0, 1}, {3});
-        })) == "omnibal::hierarchical: the packer names sample 3 of 3 twice or beyond the samples");
+        })) == "omnibal::hierarchical: the packer names 3, there are 3 samples");
   CHECK(error_of_packer(changed_next_fit([](grouping const&) {
           return grouping({0, 1, 3}, {0, 1, 2});
         })) == "omnibal::hierarchical: the packer exceeds the capacity 4 in group 1");

@@ -167,7 +167,7 @@ TEST_CASE("split_long refuses bad arguments") {
   names([] { return split_long(lengths{1, -2}, std::identity{}, 5); }, "sample 1 is -2");
   auto const forgetful = [](auto const&, auto const&, auto const&) { return omnibal::packing{}; };
   names([&] { return split_long(samples, std::identity{}, 5, forgetful); },
-        "the packer puts 0 of 4 pieces into groups");
+        "the packer has 0 of 4 pieces");
   lengths const endless{std::numeric_limits<std::int64_t>::max()};
   CHECK(test::error_text<std::length_error>([&] {
           return split_long(endless, std::identity{}, 7);

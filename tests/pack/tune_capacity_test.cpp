@@ -608,7 +608,7 @@ TEST_CASE("tune_capacity refuses bad demands and packers that lose samples") {
     return omnibal::packing{omnibal::grouping({0, 1}, {0}), {}, {}};
   };
   CHECK(tune(questions(3), std::identity{}, lose) ==
-        "omnibal::tune_capacity: packer placed 1 of 3 samples");
+        "omnibal::tune_capacity: the packer has 1 of 3 samples");
   CHECK(test::error_text<std::invalid_argument>([] {
           return omnibal::capacity_warnings(std::vector{1}, std::identity{}, 0);
         }) == "omnibal::capacity_warnings: capacity[0] is 0, must be positive and finite");

@@ -3,6 +3,8 @@
 /// \file
 /// What the library asks of a process group.
 
+#include <omnibal/detail/refers_elsewhere.hpp>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -55,10 +57,14 @@ concept piecewise_communicator = exchanging_communicator<Comm> &&
   comm.all_to_all_pieces(sent, counts, received, counts);
 };
 
-/// A value that travels as its bytes. Not `bool`, of which a vector has no array.
+/// A value that travels as its bytes. Not `bool`, of which a vector has no array, and nothing that
+/// refers to memory of its rank: pointers, views, and arrays and aggregates with one among their
+/// first 16 members. A compiler does not see into classes with constructors, nor that a number is an
+/// index or a handle of this rank: not to send these is up to the caller.
 template <class T>
 concept wire_value =
-    std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::same_as<T, bool>;
+    std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::same_as<T, bool> &&
+    !detail::refers_elsewhere<T>;
 
 /// An array of values that travel as their bytes.
 template <class Range>

@@ -30,8 +30,8 @@ concept sized_payload = wire_range<Sample> &&
 
 /// A sample that travels as its own bytes.
 template <class Sample>
-concept fixed_payload = std::is_trivially_copyable_v<Sample> &&
-    std::default_initializable<Sample> && !sized_payload<Sample>;
+concept fixed_payload =
+    wire_value<Sample> && std::default_initializable<Sample> && !sized_payload<Sample>;
 
 template <class Sample>
 using payload_value = std::ranges::range_value_t<Sample const>;
@@ -63,8 +63,8 @@ concept result_of_samples =
 
 }  // namespace detail
 
-/// Samples that can be sent: trivially copyable ones, or arrays of such values, of any length, that
-/// are elements of a range or views, not made on the way.
+/// Samples that can be sent: values for a wire, or arrays of such values, of any length, that are
+/// elements of a range or views, not made on the way. See `wire_value` for what a compiler cannot see.
 template <class Samples>
 concept sendable_samples = sample_range<Samples> &&
     (detail::fixed_payload<detail::sample_value<Samples>> ||

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/detail/measure.hpp>
@@ -114,11 +115,9 @@ struct split_long_fn {
 
     std::span<text_piece const> const packed_pieces(result.pieces);
     packing packed = pack(packed_pieces, &text_piece::length, capacity);
-    if (packed.groups.item_count() != packed_pieces.size()) {
-      detail::throw_invalid(name, "the packer puts " + detail::to_text(packed.groups.item_count()) +
-                                      " of " + detail::to_text(packed_pieces.size()) +
-                                      " pieces into groups");
-    }
+    detail::each_once named(name, "the packer", "pieces", packed_pieces.size());
+    named.take(packed.groups.items());
+    named.finish();
     result.groups = std::move(packed.groups);
     result.report = packed.report;
     result.report.lower_bound += own.size();

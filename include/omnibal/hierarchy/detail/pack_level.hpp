@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/detail/donor_pool.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -45,22 +46,14 @@ template <length_packer Pack>
   for (std::uint32_t const sample : members) own.push_back(lengths[sample]);
   packing const packed =
       std::invoke(pack, std::span<std::int64_t const>(own), std::identity{}, capacity);
-  std::vector<std::uint8_t> seen(members.size(), 0);
+  each_once named(function, "the packer", "samples", members.size());
+  named.take(packed.groups.items());
+  named.finish();
   member_packing result{{}, packed.report.lower_bound};
   result.groups.reserve(packed.groups.size(), members.size());
   for (std::size_t g = 0; g != packed.groups.size(); ++g) {
-    for (std::uint32_t const item : packed.groups[g]) {
-      if (item >= members.size() || seen[item]++ != 0) {
-        throw_invalid(function, "the packer names sample " + to_text(item) + " of " +
-                                    to_text(members.size()) + " twice or beyond the samples");
-      }
-      result.groups.push(members[item]);
-    }
+    for (std::uint32_t const item : packed.groups[g]) result.groups.push(members[item]);
     if (!packed.groups[g].empty()) result.groups.close();
-  }
-  if (result.groups.item_count() != members.size()) {
-    throw_invalid(function, "the packer has " + to_text(result.groups.item_count()) +
-                                " samples in groups, not all " + to_text(members.size()));
   }
   return result;
 }

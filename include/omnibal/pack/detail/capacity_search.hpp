@@ -4,6 +4,7 @@
 /// Trying capacities: many on a part of the samples, the best on more, the last few on all.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/detail/capacity_grid.hpp>
 #include <omnibal/pack/objective.hpp>
@@ -177,10 +178,10 @@ class capacity_search {
     tuned_capacity<R, T> judged{
         .capacity = capacity, .groups = packed.groups.size(), .oversized = packed.oversized.size()};
     std::size_t const placed = packed.groups.item_count();
-    if (placed + judged.oversized != part.size()) {
-      throw_invalid(name, "packer placed " + to_text(placed + judged.oversized) + " of " +
-                              to_text(part.size()) + " samples");
-    }
+    each_once named(name, "the packer", "samples", part.size());
+    named.take(packed.groups.items());
+    named.take(packed.oversized);
+    named.finish();
     auto tight = capacity;
     judged.objective = std::numeric_limits<double>::infinity();
     if (judged.groups != 0) {
