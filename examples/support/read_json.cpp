@@ -63,7 +63,7 @@ void check_ignored_array(position const& where, json::value value) {
 }
 
 void check_ignored(position const& where, json::value value) {
-  json::json_type type;
+  auto type = json::json_type::null;
   check(where, value.type().get(type));
   switch (type) {
     case json::json_type::object: return check_ignored_object(where, value);
