@@ -194,13 +194,20 @@ std::int64_t missing_on_stage(problem const& given, cuts const& boundaries, std:
                                test::value_for(constraints.capacity.values(), s));
 }
 
-/// The least that all capacities lack where only rules and memory count.
+/// False where no memory makes these stages legal.
+bool is_admitted(problem const& given, cuts const& boundaries) {
+  if (!given.layers.rule_capacity.empty()) return true;
+  return sums_of(given.layers, boundaries).bottleneck >= 0;
+}
+
+/// The least that all capacities lack, of stages that more memory would make legal.
 void check_missing_memory(problem const& given,
                           omnibal::partition_result<std::int64_t> const& result) {
   test::best_cuts<std::int64_t> best;
   test::for_all_cuts(given.layers.costs.size(), given.stages, given.constraints.empty,
                      [&](cuts const& tried) {
                        if (!test::obeys_rules(tried, given.constraints)) return;
+                       if (!is_admitted(given, tried)) return;
                        std::int64_t missing =
                            std::max<std::int64_t>(0, test::missing_bytes(tried, given.constraints));
                        for (std::size_t s = 0; s != given.stages; ++s) {
@@ -210,7 +217,7 @@ void check_missing_memory(problem const& given,
                      });
   CHECK(result.missing_bytes == best.value);
   CHECK(result.stage < given.stages);
-  if (best.value == 0 || given.constraints.devices != 0) return;
+  if (!best.found || best.value == 0 || given.constraints.devices != 0) return;
   std::size_t stage = 0;
   while (missing_on_stage(given, best.boundaries, stage) != best.value) ++stage;
   CHECK(result.stage == stage);

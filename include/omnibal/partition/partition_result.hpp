@@ -36,7 +36,8 @@ struct partition_result {
   /// first stage that the layers do not reach.
   std::uint32_t stage = 0;
   /// Where infeasible: the least that must be added to every capacity, of `partition_constraints`
-  /// and of a `memory_rule`; zero where the memory would do, and where only a predicate knows.
+  /// and of a `memory_rule`, so that some stages satisfy all; zero where no memory helps, as a
+  /// predicate that is no `memory_rule` or the constraints allow no stages.
   std::int64_t missing_bytes = 0;
 
   [[nodiscard]] friend bool operator==(partition_result const&, partition_result const&) = default;

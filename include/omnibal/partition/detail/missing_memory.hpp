@@ -21,8 +21,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Says that a stage lacks memory; false where the stages could all have enough. Precondition: each
-/// stage is alone on its device.
+/// Says that a stage lacks memory; false where the stages could all have enough, and where no memory
+/// helps. Precondition: each stage is alone on its device.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_memory(Stages const& stages, partition_result<C>& result) {
   if (!stages.knows_memory()) return false;
@@ -33,12 +33,14 @@ template <class C, class Stages>
     return std::clamp<std::int64_t>(stages.missing_bytes(stage, first, last), 0,
                                     never<std::int64_t> - 1);
   };
-  fits_always const always;
-  stage_costs const chain(function, stages.rules(), unknown, unlimited, shortfall, always,
+  auto const admits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return stages.admits(stage, first, last);
+  };
+  stage_costs const chain(function, stages.rules(), unknown, unlimited, shortfall, admits,
                           "missing_bytes");
   bottleneck_search finder(chain);
   std::int64_t const missing = finder.run();
-  if (missing == 0) return false;
+  if (missing == 0 || missing == never<std::int64_t>) return false;
   std::vector<std::uint32_t> boundaries;
   finder.cut_leftmost(missing, boundaries);
   std::size_t stage = 0;
@@ -113,17 +115,21 @@ template <class Stages>
   return result;
 }
 
-/// The boundaries whose stages have the most even bytes that the rules allow.
+/// The boundaries whose stages have the most even bytes that rules and predicate allow; none where
+/// they allow nothing.
 template <class Stages, class Bytes>
 [[nodiscard]] std::vector<std::uint32_t> most_even_bytes(Stages const& stages,
                                                          stage_bound<std::int64_t> const& bound,
                                                          Bytes const& bytes_of) {
   stage_memory const unlimited(stages.function(), stages.layers(), stages.stages(), {});
-  fits_always const always;
-  stage_costs const chain(stages.function(), stages.rules(), bound, unlimited, bytes_of, always);
+  auto const admits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return stages.admits(stage, first, last);
+  };
+  stage_costs const chain(stages.function(), stages.rules(), bound, unlimited, bytes_of, admits);
   bottleneck_search finder(chain);
   std::vector<std::uint32_t> result;
-  finder.cut_leftmost(finder.run(), result);
+  std::int64_t const bytes = finder.run();
+  if (bytes != never<std::int64_t>) finder.cut_leftmost(bytes, result);
   return result;
 }
 
@@ -148,7 +154,8 @@ template <class C, class Stages>
     stage_memory memory = stages.memory();
     memory.enlarge(more);
     auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
-      return stages.missing_by_rule(stage, first, last) <= more;
+      return stages.missing_by_rule(stage, first, last) <= more &&
+             stages.admits(stage, first, last);
     };
     stage_costs const chain(stages.function(), stages.rules(), bound, memory, bytes_of, fits);
     // All bottlenecks are equal here.
@@ -163,7 +170,9 @@ template <class C, class Stages>
     return true;
   };
   if (is_enough(0)) return false;
-  enough = most_missing(stages, most_even_bytes(stages, bound, bytes_of));
+  auto const even = most_even_bytes(stages, bound, bytes_of);
+  if (even.empty()) return false;
+  enough = most_missing(stages, even);
   if (enough.bytes <= 0) return false;
   std::int64_t low = 0;
   // Where labels do not suffice the last bits are not worth the time.

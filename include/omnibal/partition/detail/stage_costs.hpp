@@ -70,6 +70,15 @@ class stage_costs {
     return static_cast<bool>(fits_(stage, first, last));
   }
 
+  /// False where the layers cannot be that stage whatever the memory: its predicate says so, which
+  /// is no memory rule, or its cost.
+  [[nodiscard]] bool admits(std::size_t stage, std::size_t first, std::size_t last) const {
+    if constexpr (!memory_predicate<Fits>) {
+      if (!fits(stage, first, last)) return false;
+    }
+    return valid_cost(stage, first, last) != never<C>;
+  }
+
   /// Whether memory is a part of what is known of the stages.
   [[nodiscard]] bool knows_memory() const { return memory_.is_limited() || memory_predicate<Fits>; }
   /// What the user's memory rule lacks, negative where it has more than enough; the least number
