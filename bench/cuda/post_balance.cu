@@ -12,13 +12,13 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/nccl/detail/balance_on_stream.hpp>
 #include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/post_balance.cuh>
+#include <omnibal/cuda/nccl/post_balance/launches.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -88,6 +88,7 @@
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>

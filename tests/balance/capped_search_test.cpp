@@ -2,7 +2,7 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/detail/capped_search.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/detail/measure.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,11 +5,11 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/least_load.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 
 #include <algorithm>
 #include <concepts>

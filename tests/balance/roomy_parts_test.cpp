@@ -1,8 +1,8 @@
 #include "samples.hpp"
 
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/roomy_parts.hpp>
-#include <omnibal/pack/detail/layout.hpp>
+#include <omnibal/balance/detail/capped_placing.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/layout.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

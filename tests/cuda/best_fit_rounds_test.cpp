@@ -2,7 +2,7 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/best_fit_rounds.hpp>
+#include <omnibal/cuda/best_fit_rounds/launches.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/packing_span.hpp>

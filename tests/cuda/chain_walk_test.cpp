@@ -1,10 +1,8 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/chain_links.hpp>
-#include <omnibal/cuda/detail/chain_visit.hpp>
-#include <omnibal/cuda/detail/chain_walk.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/isf/list_ranking.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -2,7 +2,7 @@
 #include "serial_balance.hpp"
 
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/cuda/detail/deal.hpp>
+#include <omnibal/cuda/deal/launches.hpp>
 
 #include <cstddef>
 #include <cstdint>

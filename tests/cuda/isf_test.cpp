@@ -1,8 +1,8 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/run_isf.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/isf/launches.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>

@@ -1,9 +1,8 @@
 #include "random_groups.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/metrics.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/spread.hpp>
+#include <omnibal/cuda/metrics/launches.hpp>
 #include <omnibal/metrics.hpp>
 
 #include <cstddef>

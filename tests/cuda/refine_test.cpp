@@ -5,7 +5,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/cuda/detail/refine.hpp>
+#include <omnibal/cuda/refine/launches.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

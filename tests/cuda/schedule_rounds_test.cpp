@@ -2,13 +2,13 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/balance/detail/schedule_pool.hpp>
 #include <omnibal/balance/schedule_rounds.hpp>
-#include <omnibal/cuda/detail/schedule_rounds.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/schedule_rounds/launches.hpp>
 #include <omnibal/cuda/schedule_span.hpp>
+#include <omnibal/detail/schedule_pool.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

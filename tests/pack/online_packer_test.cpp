@@ -5,8 +5,8 @@
 #include "samples.hpp"
 #include "stream.hpp"
 
+#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/detail/share_scale.hpp>
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/resources.hpp>
 

@@ -1,8 +1,8 @@
 #include "error_text.hpp"
 #include "orders.hpp"
 
-#include <omnibal/rng/detail/mersenne_twister.hpp>
 #include <omnibal/rng/numpy.hpp>
+#include <omnibal/rng/numpy/mersenne_twister.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,13 +3,13 @@
 /// \file
 /// The most even parts, by branch and bound.
 
+#include <omnibal/balance/balance_exactly/exact_search.hpp>
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/balance/detail/collect_parts.hpp>
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/differencing.hpp>
-#include <omnibal/balance/detail/exact_search.hpp>
 #include <omnibal/balance/detail/part_room.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

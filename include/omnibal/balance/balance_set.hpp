@@ -3,10 +3,10 @@
 /// \file
 /// Consecutive runs of samples for costs that are not sums.
 
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/run_search.hpp>
+#include <omnibal/balance/balance_set/run_search.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 

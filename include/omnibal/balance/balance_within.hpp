@@ -4,13 +4,13 @@
 /// Even costs in a given number of parts under a capacity.
 
 #include <omnibal/balance/detail/capped_balancer.hpp>
-#include <omnibal/balance/detail/collect_parts.hpp>
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/tolerance.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/pack/lower_bound.hpp>
 
 #include <algorithm>

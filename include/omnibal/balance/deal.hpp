@@ -3,9 +3,9 @@
 /// \file
 /// Dealing sorted samples forth and back.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

@@ -3,10 +3,10 @@
 /// \file
 /// The largest differencing method.
 
-#include <omnibal/balance/detail/collect_parts.hpp>
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/differencing.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

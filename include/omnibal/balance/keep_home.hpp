@@ -3,10 +3,10 @@
 /// \file
 /// Even parts with few bytes moved.
 
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/home_keeper.hpp>
-#include <omnibal/balance/detail/tolerance.hpp>
 #include <omnibal/balance/index_measure.hpp>
+#include <omnibal/balance/keep_home/migration.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

@@ -4,11 +4,11 @@
 /// Longest processing time first.
 
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/balance/detail/collect_parts.hpp>
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/part_room.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

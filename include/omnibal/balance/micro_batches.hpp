@@ -4,12 +4,12 @@
 /// Micro-batches under a capacity, as many on every rank.
 
 #include <omnibal/balance/detail/capped_balancer.hpp>
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/micro_batch_cells.hpp>
-#include <omnibal/balance/detail/tolerance.hpp>
+#include <omnibal/balance/micro_batches/micro_batch_cells.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/steps.hpp>

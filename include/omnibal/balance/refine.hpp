@@ -4,7 +4,7 @@
 /// Moves and swaps that even parts.
 
 #include <omnibal/balance/detail/part_refiner.hpp>
-#include <omnibal/balance/detail/refine_parts.hpp>
+#include <omnibal/balance/refine/refine_parts.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/grouping.hpp>
 

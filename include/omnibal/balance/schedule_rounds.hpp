@@ -3,13 +3,12 @@
 /// \file
 /// Groups to steps and ranks, by rounds of cuts: even inside a step, random between steps.
 
-#include <omnibal/balance/detail/load_levels.hpp>
 #include <omnibal/balance/detail/schedule_items.hpp>
-#include <omnibal/balance/detail/schedule_pool.hpp>
-#include <omnibal/balance/detail/schedule_rules.hpp>
-#include <omnibal/balance/detail/sorted_cells.hpp>
 #include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_rounds/sorted_cells.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/schedule_pool.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>

@@ -3,11 +3,11 @@
 /// \file
 /// Groups to steps and ranks: even inside a step, random between steps.
 
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/load_cells.hpp>
 #include <omnibal/balance/detail/schedule_items.hpp>
 #include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps/load_cells.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/steps.hpp>

@@ -3,7 +3,7 @@
 /// \file
 /// Costs of batches that are not sums over their samples.
 
-#include <omnibal/balance/detail/set_length.hpp>
+#include <omnibal/balance/set_costs/set_length.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/resources.hpp>
 

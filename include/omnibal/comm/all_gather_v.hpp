@@ -5,8 +5,8 @@
 
 #include <omnibal/comm/all_gather.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/padded_gather.hpp>
 #include <omnibal/comm/ragged.hpp>
+#include <omnibal/detail/padded_gather.hpp>
 
 #include <cstdint>
 #include <ranges>

@@ -5,8 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/comm/ragged.hpp>
+#include <omnibal/detail/agreement.hpp>
 
 #include <concepts>
 #include <cstddef>

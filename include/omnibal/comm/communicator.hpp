@@ -3,7 +3,7 @@
 /// \file
 /// What the library asks of a process group.
 
-#include <omnibal/detail/refers_elsewhere.hpp>
+#include <omnibal/comm/communicator/refers_elsewhere.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -5,10 +5,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/agreement.hpp>
-#include <omnibal/comm/detail/padded_gather.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/agreement.hpp>
+#include <omnibal/detail/padded_gather.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

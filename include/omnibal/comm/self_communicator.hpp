@@ -3,7 +3,7 @@
 /// \file
 /// One rank, alone.
 
-#include <omnibal/comm/detail/check_collective.hpp>
+#include <omnibal/detail/agreement.hpp>
 
 #include <algorithm>
 #include <cstddef>

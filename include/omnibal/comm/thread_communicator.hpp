@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/thread_group.hpp>
+#include <omnibal/comm/thread_communicator/thread_group.hpp>
 
 #include <concepts>
 #include <cstddef>

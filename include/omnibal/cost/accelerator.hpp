@@ -4,9 +4,8 @@
 /// From work to time.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cost/detail/check_numbers.hpp>
-#include <omnibal/cost/detail/int128_math.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/checked_cast.hpp>
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 /// From profiled points to a cost functor.
 
 #include <omnibal/concepts.hpp>
-#include <omnibal/cost/detail/affine_solver.hpp>
+#include <omnibal/cost/affine_fit/affine_solver.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

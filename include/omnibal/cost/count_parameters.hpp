@@ -4,11 +4,11 @@
 /// How many numbers a model learns.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cost/detail/int128_math.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/workload.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/checked_cast.hpp>
 
 #include <cstdint>

@@ -4,8 +4,8 @@
 /// From vectors to the loss.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
-#include <omnibal/cost/detail/products.hpp>
 #include <omnibal/cost/detail/sample_cost.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>

@@ -3,8 +3,8 @@
 /// \file
 /// What a model is to the cost functions.
 
-#include <omnibal/cost/detail/check_numbers.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 
 #include <cstdint>
 #include <string_view>

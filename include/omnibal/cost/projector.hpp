@@ -3,10 +3,9 @@
 /// \file
 /// From the width of a tower to that of the language model.
 
-#include <omnibal/cost/detail/feed_forward.hpp>
 #include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
-#include <omnibal/cost/detail/products.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>

@@ -4,7 +4,7 @@
 /// What a sample costs by its length, as the balancers ask for it.
 
 #include <omnibal/check.hpp>
-#include <omnibal/cost/detail/check_numbers.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 
 #include <cstdint>
 

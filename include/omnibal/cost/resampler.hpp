@@ -3,11 +3,9 @@
 /// \file
 /// A fixed number of tokens for each image, whatever its size.
 
-#include <omnibal/cost/detail/attention.hpp>
-#include <omnibal/cost/detail/feed_forward.hpp>
 #include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
-#include <omnibal/cost/detail/products.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>

@@ -5,8 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/cost/detail/check_numbers.hpp>
-#include <omnibal/cost/detail/int128_math.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/checked_cast.hpp>
 
 #include <cstdint>

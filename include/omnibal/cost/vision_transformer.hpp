@@ -5,7 +5,6 @@
 
 #include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/sample_cost.hpp>
-#include <omnibal/cost/detail/tower_block.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>

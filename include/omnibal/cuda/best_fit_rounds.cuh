@@ -4,10 +4,10 @@
 /// Best-fit packing of one resource in rounds, on a stream.
 
 #include <omnibal/check.hpp>
+#include <omnibal/cuda/best_fit_rounds/grid_kernel.cuh>
+#include <omnibal/cuda/best_fit_rounds/launches.hpp>
 #include <omnibal/cuda/concepts.hpp>
-#include <omnibal/cuda/detail/best_fit_rounds.hpp>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/detail/grid_kernel.cuh>
 #include <omnibal/cuda/detail/packing_arguments.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/packing_span.hpp>

@@ -5,8 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
+#include <omnibal/cuda/cu_seqlens/launches.hpp>
 #include <omnibal/cuda/detail/check_size.hpp>
-#include <omnibal/cuda/detail/cu_seqlens.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/device_groups.hpp>
 #include <omnibal/cuda/device_span.hpp>

@@ -4,8 +4,8 @@
 /// Dealing sorted samples forth and back, on the device.
 
 #include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/deal/launches.hpp>
 #include <omnibal/cuda/detail/balance_arguments.hpp>
-#include <omnibal/cuda/detail/deal.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/execution.hpp>

@@ -7,8 +7,8 @@
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/packing_arguments.hpp>
-#include <omnibal/cuda/detail/run_isf.hpp>
 #include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/isf/launches.hpp>
 #include <omnibal/cuda/packing_span.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>

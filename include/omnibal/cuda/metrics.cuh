@@ -6,13 +6,12 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/check_size.hpp>
-#include <omnibal/cuda/detail/device_reduce.cuh>
-#include <omnibal/cuda/detail/metrics.hpp>
-#include <omnibal/cuda/detail/spread.hpp>
 #include <omnibal/cuda/device_groups.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/metrics/device_reduce.cuh>
+#include <omnibal/cuda/metrics/launches.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 

@@ -3,17 +3,17 @@
 /// \file
 /// Moves and swaps that even parts, many pairs of parts at a time, on the device.
 
-#include <omnibal/balance/detail/tolerance.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/detail/balance_arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/detail/refine.hpp>
 #include <omnibal/cuda/device_groups.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/refine/launches.hpp>
+#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

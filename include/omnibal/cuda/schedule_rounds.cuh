@@ -3,7 +3,6 @@
 /// \file
 /// The schedule of an epoch, on the device.
 
-#include <omnibal/balance/detail/schedule_pool.hpp>
 #include <omnibal/balance/schedule_rounds.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -11,11 +10,12 @@
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/detail/schedule_rounds.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/schedule_rounds/launches.hpp>
 #include <omnibal/cuda/schedule_span.hpp>
+#include <omnibal/detail/schedule_pool.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 /// \file
 /// Two exchanges as one.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/check.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
 #include <omnibal/exchange/exchange_options.hpp>

@@ -3,8 +3,8 @@
 /// \file
 /// Options of plans.
 
-#include <omnibal/balance/detail/tolerance.hpp>
 #include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/tolerance.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -6,8 +6,8 @@
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/exchange/detail/sample_mover.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/exchange_samples/sample_mover.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -5,13 +5,13 @@
 
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/comm/detail/check_collective.hpp>
+#include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/data_digest.hpp>
-#include <omnibal/detail/lasting_span.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
 #include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_orchestration/lasting_span.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 
 #include <cstddef>

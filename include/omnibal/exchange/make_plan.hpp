@@ -3,12 +3,12 @@
 /// \file
 /// Plans from the costs of all samples.
 
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/part_of_samples.hpp>
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
 #include <omnibal/exchange/detail/rank_placer.hpp>

@@ -5,16 +5,16 @@
 
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/agreement.hpp>
-#include <omnibal/comm/detail/padded_gather.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/agreement.hpp>
+#include <omnibal/detail/padded_gather.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/options_digest.hpp>
-#include <omnibal/exchange/detail/phase_columns.hpp>
 #include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/exchange/orchestrate/phase_columns.hpp>
 
 #include <algorithm>
 #include <array>

@@ -3,9 +3,9 @@
 /// \file
 /// Which rank takes which part.
 
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/part_of_samples.hpp>
 #include <omnibal/check.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/rank_placer.hpp>
 #include <omnibal/exchange/exchange_options.hpp>

@@ -3,15 +3,15 @@
 /// \file
 /// Plans that all ranks agree on.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/agreement.hpp>
-#include <omnibal/comm/detail/padded_gather.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/agreement.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/padded_gather.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/options_digest.hpp>
 #include <omnibal/exchange/detail/quantised.hpp>

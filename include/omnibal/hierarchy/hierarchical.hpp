@@ -7,9 +7,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/hierarchy/detail/donor_pool.hpp>
 #include <omnibal/hierarchy/detail/level_members.hpp>
-#include <omnibal/hierarchy/detail/pack_level.hpp>
+#include <omnibal/hierarchy/hierarchical/pack_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>

@@ -6,12 +6,12 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/language_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/workload.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>

@@ -6,7 +6,7 @@
 #include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/hierarchy/detail/schedule_level.hpp>
+#include <omnibal/detail/schedule_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/steps.hpp>
 

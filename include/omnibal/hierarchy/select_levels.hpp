@@ -5,13 +5,13 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/checked_cast.hpp>
-#include <omnibal/hierarchy/detail/epoch_estimate.hpp>
 #include <omnibal/hierarchy/detail/level_members.hpp>
-#include <omnibal/hierarchy/detail/level_probe.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/hierarchy/select_levels/epoch_estimate.hpp>
+#include <omnibal/hierarchy/select_levels/level_probe.hpp>
 
 #include <algorithm>
 #include <cstddef>

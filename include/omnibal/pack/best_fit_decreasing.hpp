@@ -5,10 +5,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/best_fit_options.hpp>
-#include <omnibal/pack/detail/measure.hpp>
-#include <omnibal/pack/detail/pack_cells.hpp>
-#include <omnibal/pack/detail/pack_line.hpp>
+#include <omnibal/pack/detail/best_fit_cells.hpp>
+#include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>

@@ -5,8 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/amount_profile.hpp>
-#include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

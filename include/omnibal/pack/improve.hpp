@@ -5,11 +5,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/even_groups.hpp>
 #include <omnibal/pack/detail/fewer_groups.hpp>
-#include <omnibal/pack/detail/given_groups.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/pack/improve/even_groups.hpp>
+#include <omnibal/pack/improve/given_groups.hpp>
 #include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
 

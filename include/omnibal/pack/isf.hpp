@@ -5,8 +5,9 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>

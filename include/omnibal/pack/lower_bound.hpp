@@ -4,8 +4,8 @@
 /// Lower bounds on the number of groups.
 
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/bounds.hpp>
-#include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

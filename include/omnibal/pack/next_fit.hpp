@@ -4,8 +4,8 @@
 /// Next-fit packing.
 
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/group_writer.hpp>
-#include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
 

@@ -4,9 +4,9 @@
 /// Packing of a stream.
 
 #include <omnibal/check.hpp>
-#include <omnibal/pack/detail/group_search.hpp>
-#include <omnibal/pack/detail/measure.hpp>
-#include <omnibal/pack/detail/waiting_samples.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/pack/online_packer/bin_completion.hpp>
+#include <omnibal/pack/online_packer/waiting_samples.hpp>
 #include <omnibal/pack/online_state.hpp>
 #include <omnibal/resources.hpp>
 

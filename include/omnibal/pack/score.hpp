@@ -3,7 +3,7 @@
 /// \file
 /// Scores: which of the groups that a sample fits is the best.
 
-#include <omnibal/pack/detail/capacity_shares.hpp>
+#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/resources.hpp>
 
 #include <concepts>

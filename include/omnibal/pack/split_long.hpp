@@ -6,9 +6,9 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/each_once.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
 

@@ -7,9 +7,9 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/detail/amount_profile.hpp>
-#include <omnibal/pack/detail/capacity_grid.hpp>
-#include <omnibal/pack/detail/capacity_search.hpp>
 #include <omnibal/pack/objective.hpp>
+#include <omnibal/pack/tune_capacity/capacity_grid.hpp>
+#include <omnibal/pack/tune_capacity/capacity_search.hpp>
 #include <omnibal/pack/tune_options.hpp>
 #include <omnibal/resources.hpp>
 

@@ -3,8 +3,8 @@
 /// \file
 /// A predicate of stages that says how much memory is missing.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -7,9 +7,9 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
 #include <omnibal/partition/detail/chain_sums.hpp>
-#include <omnibal/partition/detail/even_chain.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
 #include <omnibal/partition/empty_stages.hpp>
+#include <omnibal/partition/minimax/equal_speed_minimax.hpp>
 #include <omnibal/partition/partition_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/resources.hpp>

@@ -5,8 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/partition/detail/cut_ranking.hpp>
 #include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/search/cut_ranking.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

@@ -5,9 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/detail/check_schedule.hpp>
-#include <omnibal/pipeline/detail/operation_values.hpp>
-#include <omnibal/pipeline/detail/pipeline_run.hpp>
 #include <omnibal/pipeline/schedule.hpp>
+#include <omnibal/pipeline/simulate/pipeline_run.hpp>
 #include <omnibal/pipeline/simulation.hpp>
 #include <omnibal/pipeline/stage_time.hpp>
 #include <omnibal/resources.hpp>

@@ -4,9 +4,9 @@
 /// A timeline as a file for Perfetto and chrome://tracing.
 
 #include <omnibal/check.hpp>
-#include <omnibal/pipeline/detail/json_text.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulation.hpp>
+#include <omnibal/pipeline/write_trace/json_text.hpp>
 
 #include <algorithm>
 #include <array>

@@ -5,17 +5,17 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/choice_table.hpp>
 #include <omnibal/partition/empty_stages.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/plan/detail/floor_table.hpp>
-#include <omnibal/plan/detail/joint_search.hpp>
-#include <omnibal/plan/detail/least_memory.hpp>
-#include <omnibal/plan/detail/stage_rooms.hpp>
-#include <omnibal/plan/detail/whole_layers.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/plan_pipeline/integer_layers.hpp>
+#include <omnibal/plan/plan_pipeline/joint_search.hpp>
+#include <omnibal/plan/plan_pipeline/least_memory.hpp>
+#include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
+#include <omnibal/plan/plan_pipeline/stage_memory.hpp>
 #include <omnibal/plan/timed_layers.hpp>
-#include <omnibal/recompute/detail/choice_table.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
 

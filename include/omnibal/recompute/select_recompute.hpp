@@ -5,10 +5,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/choice_table.hpp>
 #include <omnibal/recompute/choice.hpp>
-#include <omnibal/recompute/detail/budget_search.hpp>
-#include <omnibal/recompute/detail/choice_table.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
+#include <omnibal/recompute/select_recompute/budget_search.hpp>
 #include <omnibal/resources.hpp>
 
 #include <concepts>

@@ -4,8 +4,8 @@
 /// The shuffle of NumPy's legacy generator, for parity with Python programs.
 
 #include <omnibal/check.hpp>
-#include <omnibal/rng/detail/mersenne_twister.hpp>
 #include <omnibal/rng/detail/swap_from_back.hpp>
+#include <omnibal/rng/numpy/mersenne_twister.hpp>
 
 #include <bit>
 #include <cstddef>

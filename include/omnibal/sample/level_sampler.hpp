@@ -7,13 +7,12 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/data_digest.hpp>
-#include <omnibal/hierarchy/detail/schedule_level.hpp>
+#include <omnibal/detail/schedule_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/sample/detail/epoch_progress.hpp>
-#include <omnibal/sample/detail/level_carry.hpp>
-#include <omnibal/sample/detail/level_epoch.hpp>
+#include <omnibal/sample/level_sampler/level_epoch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/shard.hpp>
 #include <omnibal/steps.hpp>

@@ -9,8 +9,8 @@
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/detail/share_tree.hpp>
-#include <omnibal/sample/detail/whole_shares.hpp>
 #include <omnibal/sample/epoch_seed.hpp>
+#include <omnibal/sample/mixture/whole_shares.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 
 #include <algorithm>

@@ -10,9 +10,9 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/cuda/detail/deal.hpp>
+#include <omnibal/cuda/deal/launches.hpp>
 #include <omnibal/cuda/detail/lpt.hpp>
-#include <omnibal/cuda/detail/refine.hpp>
+#include <omnibal/cuda/refine/launches.hpp>
 
 #include <cstddef>
 #include <cstdint>

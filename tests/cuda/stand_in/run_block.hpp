@@ -4,8 +4,8 @@
 
 #include "launch.hpp"
 
+#include <omnibal/cuda/best_fit_rounds/device_grid.cuh>
 #include <omnibal/cuda/detail/device_block.cuh>
-#include <omnibal/cuda/detail/device_grid.cuh>
 #include <omnibal/cuda/detail/grid_exchange.hpp>
 #include <omnibal/cuda/error.hpp>
 

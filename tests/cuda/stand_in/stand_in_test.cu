@@ -3,10 +3,10 @@
 #include "catch.hpp"
 #include "launch.hpp"
 
+#include <omnibal/cuda/best_fit_rounds/grid_kernel.cuh>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/detail/grid_kernel.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>

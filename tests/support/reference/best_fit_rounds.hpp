@@ -6,12 +6,12 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/round_window.hpp>
+#include <omnibal/cuda/best_fit_rounds/round_window.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/assignment.hpp>
 #include <omnibal/pack/detail/bounds.hpp>
-#include <omnibal/pack/detail/measure.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
 

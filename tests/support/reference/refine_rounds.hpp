@@ -2,12 +2,11 @@
 
 // What gpu::refine does, on one thread of the host, for one step.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/part_exchange.hpp>
-#include <omnibal/balance/detail/part_lists.hpp>
-#include <omnibal/balance/detail/refine_parts.hpp>
 #include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/refine/refine_parts.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>

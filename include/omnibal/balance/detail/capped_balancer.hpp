@@ -6,15 +6,15 @@
 #include <omnibal/balance/detail/capped_exchange.hpp>
 #include <omnibal/balance/detail/capped_placing.hpp>
 #include <omnibal/balance/detail/capped_search.hpp>
-#include <omnibal/balance/detail/collect_parts.hpp>
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/least_load.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
-#include <omnibal/balance/detail/tolerance.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/fewer_groups.hpp>
-#include <omnibal/pack/detail/measure.hpp>
 
 #include <algorithm>
 #include <concepts>

@@ -3,9 +3,9 @@
 /// \file
 /// Exchanges between parts that must stay within a capacity.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/part_exchange.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/measure.hpp>
 
 #include <algorithm>
 #include <concepts>

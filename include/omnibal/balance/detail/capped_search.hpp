@@ -4,8 +4,8 @@
 /// Whether few samples fit a number of parts, by trying all.
 
 #include <omnibal/config.hpp>
-#include <omnibal/pack/detail/capacity_shares.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/detail/capacity_shares.hpp>
+#include <omnibal/detail/measure.hpp>
 
 #include <algorithm>
 #include <concepts>

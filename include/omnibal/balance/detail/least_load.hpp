@@ -3,7 +3,7 @@
 /// \file
 /// What the largest load cannot be below.
 
-#include <omnibal/balance/detail/costs.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

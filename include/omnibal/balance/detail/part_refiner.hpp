@@ -3,12 +3,11 @@
 /// \file
 /// Local search on parts.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/detail/part_exchange.hpp>
-#include <omnibal/balance/detail/part_lists.hpp>
-#include <omnibal/balance/detail/ranked_load.hpp>
-#include <omnibal/balance/detail/winner_tree.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/winner_tree.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,11 +3,11 @@
 /// \file
 /// What is to be scheduled, in random order.
 
-#include <omnibal/balance/detail/costs.hpp>
-#include <omnibal/balance/detail/waiting_share.hpp>
 #include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/check.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 /// \file
 /// A communicator of MPI that belongs to someone else.
 
-#include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/comm/mpi/detail/byte_block.hpp>
 #include <omnibal/comm/mpi/error.hpp>
+#include <omnibal/detail/agreement.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,10 +4,9 @@
 /// Adds up what the operations of a layer cost one rank.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cost/detail/check_numbers.hpp>
-#include <omnibal/cost/detail/int128_math.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/checked_cast.hpp>
 
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/detail/check_size.hpp>
 #include <omnibal/cuda/packing_span.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

@@ -5,12 +5,12 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communication_error.hpp>
-#include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
+#include <omnibal/cuda/nccl/communicator_ref/staging.hpp>
 #include <omnibal/cuda/nccl/detail/deadline.hpp>
-#include <omnibal/cuda/nccl/detail/staging.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/detail/agreement.hpp>
 
 #include <algorithm>
 #include <chrono>

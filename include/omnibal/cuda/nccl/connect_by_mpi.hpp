@@ -3,7 +3,7 @@
 /// \file
 /// A communicator of NCCL for the processes of MPI. Needs MPI too.
 
-#include <omnibal/comm/mpi/communicator_ref.hpp>
+#include <omnibal/comm/mpi.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/connect.hpp>

@@ -4,11 +4,11 @@
 /// Owner of a plan in device memory.
 
 #include <omnibal/check.hpp>
-#include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/detail/agreement.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 
 #include <algorithm>

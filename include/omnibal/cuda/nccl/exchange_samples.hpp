@@ -5,13 +5,13 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/nccl/detail/message_runs.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
+#include <omnibal/cuda/nccl/exchange_samples/message_runs.hpp>
+#include <omnibal/detail/agreement.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 
 #include <cstddef>

@@ -9,10 +9,10 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/nccl/detail/device_runner.cuh>
-#include <omnibal/cuda/nccl/detail/gather_lengths_call.hpp>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/detail/stream_calls.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
+#include <omnibal/cuda/nccl/gather_lengths/call.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 
 #include <cstddef>

@@ -9,14 +9,14 @@
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/nccl/detail/balance_on_stream.hpp>
 #include <omnibal/cuda/nccl/detail/device_runner.cuh>
-#include <omnibal/cuda/nccl/detail/post_balance_call.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
+#include <omnibal/cuda/nccl/post_balance/call.hpp>
+#include <omnibal/cuda/nccl/post_balance/launches.hpp>
 #include <omnibal/cuda/nccl/post_balance_options.hpp>
 
 #include <cstddef>

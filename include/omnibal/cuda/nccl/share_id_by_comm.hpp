@@ -4,9 +4,9 @@
 /// An id of NCCL for the ranks of any communicator.
 
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/agreement.hpp>
 #include <omnibal/cuda/nccl/detail/boot_message.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/detail/agreement.hpp>
 
 #include <cstddef>
 #include <string_view>

@@ -4,9 +4,9 @@
 /// An id of NCCL by a file that all ranks see.
 
 #include <omnibal/cuda/nccl/communicator_options.hpp>
-#include <omnibal/cuda/nccl/detail/boot_file.hpp>
 #include <omnibal/cuda/nccl/detail/boot_message.hpp>
 #include <omnibal/cuda/nccl/detail/deadline.hpp>
+#include <omnibal/cuda/nccl/share_id_by_file/boot_file.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -3,9 +3,9 @@
 /// \file
 /// The bytes of samples.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -5,8 +5,6 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/node_layout.hpp>
-#include <omnibal/exchange/detail/kept_bytes.hpp>
-#include <omnibal/exchange/detail/placement_networks.hpp>
 #include <omnibal/exchange/detail/sparse_assignment.hpp>
 #include <omnibal/grouping.hpp>
 
@@ -16,9 +14,164 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// Bytes that a part has at a place, a rank or a node.
+struct bytes_at {
+  std::uint32_t place;
+  std::int64_t bytes;
+};
+
+/// A sparse table: for each part the places where it has bytes, by ascending place. Keeps its
+/// memory.
+class kept_bytes {
+ public:
+  /// `most` is a number of entries that will not be exceeded.
+  void clear(std::size_t most) {
+    offsets_.assign(1, 0);
+    entries_.clear();
+    entries_.reserve(most);
+  }
+  void push(std::uint32_t place, std::int64_t bytes) {
+    if (entries_.size() != offsets_.back() && entries_.back().place == place) {
+      entries_.back().bytes += bytes;
+    } else {
+      entries_.push_back({place, bytes});
+    }
+  }
+  void close() { offsets_.push_back(entries_.size()); }
+
+  [[nodiscard]] std::size_t parts() const { return offsets_.size() - 1; }
+  [[nodiscard]] std::span<bytes_at const> of(std::size_t part) const {
+    return std::span(entries_).subspan(offsets_[part], offsets_[part + 1] - offsets_[part]);
+  }
+  /// Those at the places from `first` on.
+  [[nodiscard]] std::span<bytes_at const> from(std::size_t part, std::size_t first) const {
+    auto const row = of(part);
+    auto const found = std::lower_bound(
+        row.begin(), row.end(), first,
+        [](bytes_at const& entry, std::size_t wanted) { return entry.place < wanted; });
+    return row.subspan(static_cast<std::size_t>(found - row.begin()));
+  }
+  [[nodiscard]] std::int64_t operator()(std::size_t part, std::size_t place) const {
+    auto const row = from(part, place);
+    return !row.empty() && row[0].place == place ? row[0].bytes : 0;
+  }
+
+ private:
+  std::vector<std::size_t> offsets_{0};
+  std::vector<bytes_at> entries_;
+};
+
+/// The bytes of parts by rank and by node. Keeps its memory.
+class part_bytes {
+ public:
+  /// `home_of` has the rank of each sample; every sample is in one part.
+  template <class BytesOf>
+  void measure(std::span<std::uint32_t const> home_of, grouping_view parts, BytesOf const& bytes_of,
+               node_layout const& layout) {
+    total_ = 0;
+    by_rank_.clear(home_of.size());
+    by_node_.clear(home_of.size());
+    sums_.assign(layout.ranks, 0);
+    touched_.reserve(layout.ranks);
+    for (std::size_t part = 0; part != parts.size(); ++part) {
+      touched_.clear();
+      for (std::uint32_t const sample : parts[part]) {
+        std::int64_t const bytes = bytes_of(sample);
+        if (bytes == 0) continue;
+        std::uint32_t const rank = home_of[sample];
+        if (sums_[rank] == 0) touched_.push_back(rank);
+        sums_[rank] += bytes;
+        total_ += bytes;
+      }
+      std::sort(touched_.begin(), touched_.end());
+      for (std::uint32_t const rank : touched_) {
+        by_rank_.push(rank, sums_[rank]);
+        by_node_.push(static_cast<std::uint32_t>(layout.node_of(rank)), sums_[rank]);
+        sums_[rank] = 0;
+      }
+      by_rank_.close();
+      by_node_.close();
+    }
+  }
+
+  [[nodiscard]] std::int64_t total() const { return total_; }
+  [[nodiscard]] kept_bytes const& by_rank() const { return by_rank_; }
+  [[nodiscard]] kept_bytes const& by_node() const { return by_node_; }
+
+ private:
+  std::int64_t total_ = 0;
+  kept_bytes by_rank_;
+  kept_bytes by_node_;
+  std::vector<std::int64_t> sums_;
+  std::vector<std::uint32_t> touched_;
+};
+
+/// A part gains on a node the bytes that it has there, without their lowest bits.
+struct node_network {
+  kept_bytes const& by_node;
+  node_layout layout;
+  int dropped_bits;
+
+  [[nodiscard]] std::size_t parts() const { return layout.ranks; }
+  [[nodiscard]] std::size_t places() const { return layout.nodes(); }
+  [[nodiscard]] std::size_t room(std::size_t node) const { return layout.ranks_in(node); }
+  [[nodiscard]] std::size_t largest_room() const { return layout.ranks_per_node; }
+  template <class F>
+  void for_each_offer(std::uint32_t part, F const& f) const {
+    for (bytes_at const& at : by_node.of(part)) f(at.place, at.bytes >> dropped_bits);
+  }
+
+  [[nodiscard]] static std::size_t hubs() { return 0; }
+  [[nodiscard]] static std::size_t hub_of(std::size_t) { return 0; }
+  [[nodiscard]] static std::pair<std::uint32_t, std::uint32_t> members(std::size_t) { return {}; }
+};
+
+/// What a part gains on a rank: its bytes on the node, and among equal ones those on the rank, as
+/// one number. Both have at most 61 bits.
+[[nodiscard]] inline int128 combined_gain(std::int64_t on_node, std::int64_t on_rank) {
+  return (int128{on_node} << 62) + on_rank;
+}
+
+/// A part gains that on the ranks of the nodes in `allowed`; a node is the hub of its ranks.
+struct rank_network {
+  kept_bytes const& allowed;
+  kept_bytes const& by_rank;
+  node_layout layout;
+  int dropped_bits;
+
+  [[nodiscard]] std::size_t parts() const { return layout.ranks; }
+  [[nodiscard]] std::size_t places() const { return layout.ranks; }
+  [[nodiscard]] static std::size_t room(std::size_t) { return 1; }
+  [[nodiscard]] static std::size_t largest_room() { return 1; }
+  template <class F>
+  void for_each_offer(std::uint32_t part, F const& f) const {
+    for (bytes_at const& node : allowed.of(part)) {
+      std::int64_t const on_node = node.bytes >> dropped_bits;
+      f(static_cast<std::uint32_t>(layout.ranks) + node.place, combined_gain(on_node, 0));
+      std::size_t const first = layout.first_rank(node.place);
+      for (bytes_at const& rank : by_rank.from(part, first)) {
+        if (rank.place >= first + layout.ranks_in(node.place)) break;
+        f(rank.place, combined_gain(on_node, rank.bytes >> dropped_bits));
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t hubs() const { return layout.nodes(); }
+  [[nodiscard]] std::size_t hub_of(std::size_t rank) const {
+    return layout.ranks + layout.node_of(rank);
+  }
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> members(std::size_t hub) const {
+    std::size_t const node = hub - layout.ranks;
+    std::size_t const first = layout.first_rank(node);
+    return {static_cast<std::uint32_t>(first),
+            static_cast<std::uint32_t>(first + layout.ranks_in(node))};
+  }
+};
 
 /// Places as many parts as there are ranks. Keeps its memory.
 ///

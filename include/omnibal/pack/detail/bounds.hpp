@@ -5,7 +5,6 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/pack/detail/pattern_bound.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -13,9 +12,137 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// A lower bound on the number of groups for values of a resource of which there are few different
+/// ones: images, blocks.
+///
+/// Give every value a price such that no group holds more than 1; then all prices together are a
+/// lower bound. The best prices are the dual solution of the linear program over patterns, the ways
+/// to fill a group (Gilmore, Gomory 1961). Here they are sought by multiplicative weights (Plotkin,
+/// Shmoys, Tardos 1995): the pattern that is worth most makes the values in it cheaper. As the best
+/// prices are often small fractions, every k-th part is tried too, for small k. All in integers,
+/// and valid for any prices, because they are divided by the worth of the best pattern.
+class pattern_prices {
+ public:
+  /// `counts[v]` samples have value v, 0 <= v <= capacity.
+  explicit pattern_prices(std::vector<std::uint32_t> const& counts) {
+    std::size_t unit = 0;
+    for (std::size_t v = 1; v < counts.size(); ++v) {
+      if (counts[v] != 0) unit = std::gcd(unit, v);
+    }
+    for (std::size_t v = unit; v != 0 && v < counts.size(); v += unit) {
+      if (counts[v] == 0) continue;
+      values_.push_back(v / unit);
+      counts_.push_back(counts[v]);
+    }
+    capacity_ = unit == 0 ? 0 : (counts.size() - 1) / unit;
+    best_.resize(capacity_ + 1);
+    choice_.resize(capacity_ + 1);
+    for (std::size_t const value : values_) prices_.push_back(one * value / capacity_);
+  }
+
+  /// The work of one call of `next`, in steps.
+  [[nodiscard]] std::size_t steps_of_next() const {
+    return (largest_part + 1) * capacity_ * values_.size();
+  }
+
+  /// The best bound from the present prices and their parts; then changes the prices. Precondition:
+  /// there are values.
+  std::size_t next() {
+    std::uint64_t const worth = best_worth(prices_);
+    std::size_t bound = bound_from(prices_, worth);
+    std::vector<std::uint64_t>& parts = parts_;
+    parts.resize(prices_.size());
+    for (std::uint64_t k = 1; k <= largest_part; ++k) {
+      for (std::size_t i = 0; i != parts.size(); ++i) {
+        parts[i] = (prices_[i] * k + worth / 2) / worth;
+      }
+      bound = std::max(bound, bound_from(parts, best_worth(parts)));
+    }
+    best_worth(prices_);
+    make_best_pattern_cheaper(worth);
+    return bound;
+  }
+
+ private:
+  static constexpr std::uint64_t one = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t largest_part = 12;
+
+  /// The worth of the best pattern: an unbounded knapsack.
+  std::uint64_t best_worth(std::vector<std::uint64_t> const& prices) {
+    std::fill(best_.begin(), best_.end(), std::uint64_t{0});
+    for (std::size_t room = 1; room <= capacity_; ++room) {
+      best_[room] = best_[room - 1];
+      choice_[room] = values_.size();
+      for (std::size_t i = 0; i != values_.size() && values_[i] <= room; ++i) {
+        std::uint64_t const worth = best_[room - values_[i]] + prices[i];
+        if (worth <= best_[room]) continue;
+        best_[room] = worth;
+        choice_[room] = i;
+      }
+    }
+    return best_[capacity_];
+  }
+
+  [[nodiscard]] std::size_t bound_from(std::vector<std::uint64_t> const& prices,
+                                       std::uint64_t worth) const {
+    if (worth == 0) return 0;
+    uint128 sum = 0;
+    for (std::size_t i = 0; i != prices.size(); ++i) {
+      sum += static_cast<uint128>(prices[i]) * counts_[i];
+    }
+    return static_cast<std::size_t>((sum + worth - 1) / worth);
+  }
+
+  /// Lowers the prices in the best pattern, that of the value of which it uses the largest share by
+  /// three tenths, the others in proportion. Scales all by 2^32 / worth.
+  void make_best_pattern_cheaper(std::uint64_t worth) {
+    std::vector<std::uint64_t> uses(values_.size(), 0);
+    for (std::size_t room = capacity_; room != 0;) {
+      std::size_t const i = choice_[room];
+      if (i != values_.size()) ++uses[i];
+      room -= i == values_.size() ? 1 : values_[i];
+    }
+    std::size_t most = 0;
+    for (std::size_t i = 1; i != uses.size(); ++i) {
+      if (uses[i] * counts_[most] > uses[most] * counts_[i]) most = i;
+    }
+    for (std::size_t i = 0; i != prices_.size(); ++i) {
+      auto const price = static_cast<uint128>(prices_[i]) * one / worth;
+      auto const used = static_cast<uint128>(uses[i]) * counts_[most];
+      auto const most_used = static_cast<uint128>(uses[most]) * counts_[i];
+      prices_[i] = static_cast<std::uint64_t>(price - price * 3 * used / (most_used * 10));
+    }
+  }
+
+  std::size_t capacity_ = 0;
+  std::vector<std::size_t> values_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> prices_;
+  std::vector<std::uint64_t> parts_;
+  std::vector<std::uint64_t> best_;
+  std::vector<std::size_t> choice_;
+};
+
+/// The best bound from patterns that about half a step for each sample finds.
+[[nodiscard]] inline std::size_t counted_pattern_bound(std::vector<std::uint32_t> const& counts) {
+  constexpr std::size_t largest_capacity = 255;
+  constexpr std::size_t most_changes = 24;
+  if (counts.size() > largest_capacity + 1) return 0;
+  pattern_prices prices(counts);
+  std::size_t const samples = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  std::size_t const steps = std::max<std::size_t>(1, prices.steps_of_next());
+  std::size_t const changes = std::min(most_changes, (4096 + samples / 2) / steps);
+  std::size_t bound = 0;
+  for (std::size_t i = 0; i != changes && prices.steps_of_next() != 0; ++i) {
+    bound = std::max(bound, prices.next());
+  }
+  return bound;
+}
 
 /// Martello and Toth's L2 over values in ascending order, `value(k)` occurring `count(k)` times:
 /// for each threshold alpha <= capacity / 2 the values above capacity - alpha take a group alone,

@@ -4,10 +4,11 @@
 /// The rounds of iterative sampling and filtering.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/release.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/group_writer.hpp>
-#include <omnibal/pack/detail/measure.hpp>
+#include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/rng/shuffler.hpp>
 
@@ -20,16 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace omnibal::inline v0 {
-
-struct isf_options {
-  /// The largest number of rounds; the last one keeps every group.
-  std::size_t rounds = 50;
-  /// A round that keeps a smaller share of its samples than this is followed by the last round.
-  double min_gain = 0.0;
-};
-
-namespace detail {
+namespace omnibal::inline v0::detail {
 
 /// A sample in the pool of `isf`.
 template <class Demand>
@@ -218,6 +210,4 @@ template <class Layout, class Keep, class Shuffle>
   return std::move(rounds).take();
 }
 
-}  // namespace detail
-
-}  // namespace omnibal::inline v0
+}  // namespace omnibal::inline v0::detail

@@ -3,9 +3,9 @@
 /// \file
 /// Sums of the costs of the first layers.
 
-#include <omnibal/balance/detail/costs.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

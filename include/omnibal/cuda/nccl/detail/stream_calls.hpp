@@ -6,8 +6,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/detail/agreement.hpp>
-#include <omnibal/comm/detail/check_collective.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
@@ -18,6 +16,7 @@
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/cuda/status.hpp>
+#include <omnibal/detail/agreement.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,0 +1,358 @@
+#pragma once
+
+/// \file
+/// Exchanges of samples between ranks until no load is above a target.
+
+#include <omnibal/balance/keep_home/assignment.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The indices 0 .. count - 1 from the largest to the smallest `key(index)`, as the leading 32 bits
+/// below those of the largest key say; equal ones by index. Keys are integers that are not negative
+/// and not all zero. `words` and `spare` are scratch.
+template <class Key>
+void order_by_leading_bits(std::size_t count, Key const& key, std::vector<std::uint64_t>& words,
+                           std::vector<std::uint64_t>& spare, std::vector<std::uint32_t>& order) {
+  std::uint64_t largest = 0;
+  for (std::uint32_t i = 0; i != count; ++i) {
+    largest = std::max(largest, static_cast<std::uint64_t>(key(i)));
+  }
+  int const shift = static_cast<int>(std::countl_zero(largest));
+  words.resize(count);
+  for (std::uint32_t i = 0; i != count; ++i) {
+    words[i] = ~(static_cast<std::uint64_t>(key(i)) << shift) >> 32 << 32 | i;
+  }
+  radix_sort(words, spare, 32, 32);
+  order.resize(count);
+  for (std::size_t i = 0; i != count; ++i) order[i] = static_cast<std::uint32_t>(words[i]);
+}
+
+/// A sample as it is looked at for an exchange. `bytes` is what it adds to the moved bytes when it
+/// leaves its rank: nothing where it is away from home already.
+template <std::size_t R>
+struct movable_sample {
+  std::uint32_t index;
+  resources<R> cost;
+  std::int64_t bytes;
+};
+
+/// The samples of a rank from the largest to the smallest, and their load.
+template <std::size_t R>
+struct open_rank {
+  std::vector<movable_sample<R>> samples;
+  resources<R> load;
+};
+
+/// By how much a load exceeds the target, summed over the kinds.
+template <std::size_t R>
+[[nodiscard]] constexpr std::int64_t excess_of(resources<R> const& load, std::int64_t target) {
+  std::int64_t result = 0;
+  for (std::int64_t const amount : load.amounts) {
+    result += std::max<std::int64_t>(0, amount - target);
+  }
+  return result;
+}
+
+/// Positions of a sample that leaves a rank and of one that comes for it; `nothing` and `several`
+/// are legal for the latter.
+struct home_exchange {
+  static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
+  /// Those that `for_each_in_return` names.
+  static constexpr std::size_t several = nothing - 1;
+
+  std::size_t leaves = nothing;
+  std::size_t comes = nothing;
+  /// By how much the excess of both ranks falls.
+  std::int64_t relief = 0;
+  /// What it adds to the moved bytes.
+  std::int64_t bytes = 0;
+
+  /// More relief for the bytes is better, then more relief.
+  [[nodiscard]] bool is_better_than(home_exchange const& other) const {
+    int128 const value = static_cast<int128>(relief) * (static_cast<int128>(other.bytes) + 1);
+    int128 const other_value = static_cast<int128>(other.relief) * (static_cast<int128>(bytes) + 1);
+    return value > other_value || (value == other_value && relief > other.relief);
+  }
+};
+
+inline void keep_better(home_exchange& best, home_exchange const& other) {
+  if (other.is_better_than(best)) best = other;
+}
+
+/// The exchange between `heavy` and `light` that lowers the excess most for its bytes, or `best`
+/// where none is better. Precondition: `light` has no excess.
+[[nodiscard]] inline home_exchange best_home_exchange(open_rank<1> const& heavy,
+                                                      open_rank<1> const& light,
+                                                      std::int64_t target, home_exchange best) {
+  std::int64_t const excess = heavy.load[0] - target;
+  std::int64_t const room = target - light.load[0];
+  auto const consider = [&](std::size_t i, std::size_t j) {
+    movable_sample<1> const& leaves = heavy.samples[i];
+    bool const comes_any = j != home_exchange::nothing;
+    std::int64_t const taken = leaves.cost[0] - (comes_any ? light.samples[j].cost[0] : 0);
+    if (taken <= 0 || taken > room) return;
+    keep_better(best, {i, j, std::min(taken, excess),
+                       leaves.bytes + (comes_any ? light.samples[j].bytes : 0)});
+  };
+  // What comes should cost just less than what leaves without the excess. As the costs that leave
+  // fall so do those that come, and each list is gone through once.
+  std::size_t j = 0;
+  for (std::size_t i = 0; i != heavy.samples.size(); ++i) {
+    movable_sample<1> const& leaves = heavy.samples[i];
+    // No exchange takes away more, or adds fewer bytes.
+    home_exchange const at_best{i, 0, std::min({leaves.cost[0], excess, room}), leaves.bytes};
+    if (!at_best.is_better_than(best)) continue;
+    std::int64_t const wanted = leaves.cost[0] - excess;
+    while (j != light.samples.size() && light.samples[j].cost[0] > wanted) ++j;
+    consider(i, home_exchange::nothing);
+    if (j != light.samples.size()) consider(i, j);
+    if (j != 0) consider(i, j - 1);
+  }
+  return best;
+}
+
+/// How many samples of a rank are looked at where all would be too many, and how far apart.
+inline constexpr std::size_t most_candidates = 64;
+template <std::size_t R>
+[[nodiscard]] std::size_t candidate_step(open_rank<R> const& rank) {
+  return (rank.samples.size() + most_candidates - 1) / most_candidates;
+}
+
+/// The same for several kinds, among evenly spaced samples; `light` may have an excess.
+template <std::size_t R>
+[[nodiscard]] home_exchange best_home_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
+                                               std::int64_t target, home_exchange best) {
+  std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
+  for (std::size_t i = 0; i < heavy.samples.size(); i += candidate_step(heavy)) {
+    movable_sample<R> const& leaves = heavy.samples[i];
+    auto const consider = [&](std::size_t j, resources<R> const& comes, std::int64_t bytes) {
+      keep_better(best, {i, j,
+                         before - excess_of(heavy.load - leaves.cost + comes, target) -
+                             excess_of(light.load - comes + leaves.cost, target),
+                         leaves.bytes + bytes});
+    };
+    consider(home_exchange::nothing, resources<R>{}, 0);
+    for (std::size_t j = 0; j < light.samples.size(); j += candidate_step(light)) {
+      consider(j, light.samples[j].cost, light.samples[j].bytes);
+    }
+  }
+  return best;
+}
+
+/// Calls `body(position)` for the samples of `light` that come for one that leaves `heavy`: from
+/// the largest on each that `heavy` can take, until `light` has no excess.
+template <std::size_t R, class Body>
+void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, std::size_t leaves,
+                        std::int64_t target, Body const& body) {
+  resources<R> from = heavy.load - heavy.samples[leaves].cost;
+  resources<R> to = light.load + heavy.samples[leaves].cost;
+  for (std::size_t j = 0; j != light.samples.size() && excess_of(to, target) != 0; ++j) {
+    resources<R> const& comes = light.samples[j].cost;
+    if (excess_of(from + comes, target) > excess_of(from, target)) continue;
+    from += comes;
+    to -= comes;
+    body(j);
+  }
+}
+
+/// The same for one kind, where those that are too large for all room are skipped at once.
+template <class Body>
+void for_each_in_return(open_rank<1> const& heavy, open_rank<1> const& light, std::size_t leaves,
+                        std::int64_t target, Body const& body) {
+  std::int64_t const cost = heavy.samples[leaves].cost[0];
+  std::int64_t owed = light.load[0] + cost - target;
+  if (owed <= 0) return;
+  std::int64_t room = std::max<std::int64_t>(0, target - (heavy.load[0] - cost));
+  auto const first = light.samples.begin();
+  auto at = std::partition_point(first, light.samples.end(),
+                                 [room](auto const& sample) { return sample.cost[0] > room; });
+  for (; at != light.samples.end() && owed > 0; ++at) {
+    if (at->cost[0] > room) continue;
+    room -= at->cost[0];
+    owed -= at->cost[0];
+    body(static_cast<std::size_t>(at - first));
+  }
+}
+
+/// The best exchange of one of evenly spaced samples of `heavy` against as many of `light` as it
+/// takes, or `best` where none is better.
+template <std::size_t R>
+[[nodiscard]] home_exchange best_set_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
+                                              std::int64_t target, home_exchange best) {
+  std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
+  for (std::size_t i = 0; i < heavy.samples.size(); i += candidate_step(heavy)) {
+    movable_sample<R> const& leaves = heavy.samples[i];
+    home_exchange found{i, home_exchange::several, before, leaves.bytes};
+    // With one kind only what leaves lowers the excess, and what there is room for.
+    if constexpr (R == 1) {
+      found.relief = std::min({before, leaves.cost[0], target - light.load[0]});
+    }
+    if (!found.is_better_than(best)) continue;
+    resources<R> from = heavy.load - leaves.cost;
+    resources<R> to = light.load + leaves.cost;
+    for_each_in_return(heavy, light, i, target, [&](std::size_t j) {
+      from += light.samples[j].cost;
+      to -= light.samples[j].cost;
+      found.bytes += light.samples[j].bytes;
+    });
+    found.relief = before - excess_of(from, target) - excess_of(to, target);
+    keep_better(best, found);
+  }
+  return best;
+}
+
+/// Lets the rank with the largest load exchange samples, one after the other. Keeps its memory.
+template <std::size_t R>
+class rank_exchanger {
+ public:
+  /// Goes on until no load is above the target, nothing helps or there were 16 exchanges for each
+  /// rank.
+  void run(home_loads<R>& state, node_layout const& layout, std::int64_t target) {
+    if (state.largest_load() <= target) return;
+    auto const size = [&](std::uint32_t sample) { return sum_of(state.costs[sample]); };
+    order_by_leading_bits(state.costs.size(), size, words_, spare_, order_);
+    lists_.fill(order_, state.rank_of, state.ranks());
+    sorted_.reset(state.ranks(), [&](std::size_t r) { return largest_amount(state.loads[r]); });
+    for (std::size_t left = 16 * state.ranks(); left != 0; --left) {
+      std::uint32_t const heavy = sorted_.heaviest();
+      if (largest_amount(state.loads[heavy]) <= target) return;
+      if (!relieve(state, layout, heavy, target)) return;
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::size_t few = 4;
+
+  /// The exchange with one of the lightest ranks of the same node, or else with one of the lightest
+  /// of all, or else with any, that takes most away from the excess for its bytes; of a sample
+  /// against several where one alone leaves some of it.
+  [[nodiscard]] bool relieve(home_loads<R>& state, node_layout const& layout, std::uint32_t heavy,
+                             std::int64_t target) {
+    open(state, heavy, heavy_);
+    home_exchange best;
+    std::uint32_t partner = none;
+    auto const consider = [&](std::uint32_t light, home_exchange const& found) {
+      if (!found.is_better_than(best)) return;
+      best = found;
+      partner = light;
+    };
+    auto const try_both = [&] {
+      for (std::size_t p = 0; p != partners_.size(); ++p) {
+        std::uint32_t const light = sorted_.rank(partners_[p]);
+        open(state, light, opened_[p]);
+        consider(light, best_home_exchange(heavy_, opened_[p], target, best));
+      }
+      if (best.relief >= excess_of(state.loads[heavy], target)) return;
+      for (std::size_t p = 0; p != partners_.size(); ++p) {
+        consider(sorted_.rank(partners_[p]), best_set_exchange(heavy_, opened_[p], target, best));
+      }
+    };
+    if (layout.ranks_per_node != 1) {
+      list_neighbours(state, layout, heavy, target);
+      try_both();
+    }
+    if (partner == none) {
+      list_lightest(heavy, target, few);
+      try_both();
+    }
+    if (partner == none) {
+      list_lightest(heavy, target, state.ranks());
+      for (uint128 const word : partners_) {
+        std::uint32_t const light = sorted_.rank(word);
+        open(state, light, light_);
+        consider(light, best_home_exchange(heavy_, light_, target, best));
+      }
+    }
+    if (partner == none) return false;
+    std::int64_t const heavy_load = largest_amount(state.loads[heavy]);
+    std::int64_t const light_load = largest_amount(state.loads[partner]);
+    carry_out(state, best, heavy, partner, target);
+    sorted_.change(heavy, heavy_load, largest_amount(state.loads[heavy]));
+    sorted_.change(partner, light_load, largest_amount(state.loads[partner]));
+    return true;
+  }
+
+  /// With several kinds two ranks may help each other that both have too much.
+  [[nodiscard]] static bool may_help(std::int64_t load, std::int64_t target) {
+    return R != 1 || load < target;
+  }
+
+  /// The lightest ranks, at most so many, with which one that has too much may exchange.
+  void list_lightest(std::uint32_t heavy, std::int64_t target, std::size_t most) {
+    partners_.clear();
+    partners_.reserve(sorted_.words().size());
+    for (uint128 const word : sorted_.words()) {
+      if (partners_.size() == most || !may_help(sorted_.load(word), target)) return;
+      if (sorted_.rank(word) != heavy) partners_.push_back(word);
+    }
+  }
+  /// Those of the same node.
+  void list_neighbours(home_loads<R> const& state, node_layout const& layout, std::uint32_t heavy,
+                       std::int64_t target) {
+    partners_.clear();
+    partners_.reserve(sorted_.words().size());
+    std::size_t const node = layout.node_of(heavy);
+    std::size_t const first = layout.first_rank(node);
+    for (std::size_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
+      std::int64_t const load = largest_amount(state.loads[rank]);
+      if (rank != heavy && may_help(load, target)) partners_.push_back(sorted_.word(load, rank));
+    }
+    std::sort(partners_.begin(), partners_.end());
+    partners_.resize(std::min(partners_.size(), few));
+  }
+
+  void open(home_loads<R> const& state, std::uint32_t rank, open_rank<R>& result) const {
+    result.load = state.loads[rank];
+    result.samples.clear();
+    lists_.for_each(rank, [&](std::uint32_t i) {
+      // What is away has been paid for.
+      result.samples.push_back(
+          {i, state.costs[i], state.home_of[i] == rank ? state.bytes[i][0] : 0});
+    });
+  }
+
+  void carry_out(home_loads<R>& state, home_exchange const& chosen, std::uint32_t heavy,
+                 std::uint32_t light, std::int64_t target) {
+    open(state, light, light_);
+    auto const come = [&](std::size_t j) { relink(state, light_.samples[j].index, heavy); };
+    if (chosen.comes == home_exchange::several) {
+      for_each_in_return(heavy_, light_, chosen.leaves, target, come);
+    } else if (chosen.comes != home_exchange::nothing) {
+      come(chosen.comes);
+    }
+    relink(state, heavy_.samples[chosen.leaves].index, light);
+  }
+
+  void relink(home_loads<R>& state, std::uint32_t sample, std::uint32_t rank) {
+    lists_.remove(sample, state.rank_of[sample]);
+    lists_.insert(sample, rank, state.costs_more());
+    state.move(sample, rank);
+  }
+
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t> spare_;
+  std::vector<std::uint32_t> order_;
+  sample_lists lists_;
+  sorted_loads sorted_;
+  std::vector<uint128> partners_;
+  open_rank<R> heavy_;
+  open_rank<R> light_;
+  /// The partners, where they are few.
+  std::array<open_rank<R>, few> opened_;
+};
+
+}  // namespace omnibal::inline v0::detail

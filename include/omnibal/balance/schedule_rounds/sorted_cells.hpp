@@ -1,0 +1,198 @@
+#pragma once
+
+/// \file
+/// Cells of groups with similar loads, all of which are cut in rounds.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/schedule_pool.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The groups of full steps, all in one cell at first. For each cell there is a list of its groups
+/// in random order, the steps of the cell, and one sorted by each kind of load; a cut parts them
+/// all.
+template <std::size_t R>
+class sorted_cells {
+ public:
+  explicit sorted_cells(schedule_pool<R> const& pool)
+      : pool_(&pool), ranks_(pool.shape.ranks), spare_(pool.groups.size()) {
+    std::size_t const count = pool.groups.size();
+    lists_[0].resize(count);
+    std::iota(lists_[0].begin(), lists_[0].end(), std::uint32_t{0});
+    for (std::size_t r = 0; r != R; ++r) {
+      constexpr load_level above_all = load_level{1} << 62;
+      lists_[r + 1] =
+          order_descending(count, [&](std::size_t i) { return above_all - pool.levels[i][r]; });
+    }
+    is_low_.assign(count, 0);
+    if (pool.shape.steps != 0) add({0, pool.shape.steps, {}});
+  }
+
+  /// The waiting to reach in each kind, a sum over all full steps: what the tolerance allows. Where
+  /// that cannot be reached, or nearly so, a quarter of it more than the sorted groups wait.
+  [[nodiscard]] std::array<std::int64_t, R> goals(double tolerance) const {
+    double const share = std::min(tolerance, 1.0) * static_cast<double>(whole_step);
+    schedule_shape const& shape = pool_->shape;
+    std::int64_t const allowed =
+        static_cast<std::int64_t>(share) * (shape.steps + (shape.extra != 0 ? 1 : 0));
+    std::array<std::int64_t, R> result{};
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t least = 0;
+      for (std::uint32_t s = 0; s != shape.steps; ++s) least += waiting(lists_[r + 1], s, r);
+      result[r] = std::max(allowed - pool_->last_waiting[r], least + allowed / 4);
+    }
+    return result;
+  }
+
+  /// Cuts as the rule says; false where no cut helps or is asked for.
+  bool cut_round(std::array<std::int64_t, R> const& goals, schedule_draws const& draws,
+                 std::uint32_t round) {
+    cut_rule const rule = find_rule(goals);
+    if (rule.kind == R) return false;
+    std::size_t const count = cells_.size();
+    for (std::size_t k = 0; k != count; ++k) {
+      cell const one = cells_[k];
+      std::uint64_t const word = draws.of_cell(round, one.first);
+      if (one.size() < 2 || !rule.cuts(one.waiting[rule.kind], word)) continue;
+      cut(k, rule.kind, word);
+    }
+    return true;
+  }
+
+  /// Numbers of groups in the pool: those of step s are [s * ranks, (s + 1) * ranks).
+  [[nodiscard]] std::span<std::uint32_t const> steps() const { return lists_[0]; }
+  [[nodiscard]] std::size_t cell_count() const { return cells_.size(); }
+
+ private:
+  /// The steps [first, last), and their waiting.
+  struct cell {
+    std::uint32_t first;
+    std::uint32_t last;
+    std::array<std::int64_t, R> waiting;
+
+    [[nodiscard]] std::uint32_t size() const { return last - first; }
+  };
+
+  [[nodiscard]] std::int64_t waiting(std::span<std::uint32_t const> list, std::uint32_t step,
+                                     std::size_t r) const {
+    load_level largest = 0;
+    std::uint64_t sum = 0;
+    for (std::uint32_t const i : list.subspan(step * ranks_, ranks_)) {
+      largest = std::max(largest, pool_->levels[i][r]);
+      sum += pool_->levels[i][r];
+    }
+    return waiting_of_step(largest, sum, ranks_);
+  }
+
+  void measure(cell& one) {
+    one.waiting = {};
+    for (std::uint32_t s = one.first; s != one.last; ++s) {
+      for (std::size_t r = 0; r != R; ++r) one.waiting[r] += waiting(lists_[0], s, r);
+    }
+    for (std::size_t r = 0; r != R; ++r) waiting_[r] += one.waiting[r];
+  }
+  void add(cell one) {
+    measure(one);
+    cells_.push_back(one);
+  }
+
+  /// The kind furthest above its goal of those in which a cell can be cut.
+  [[nodiscard]] cut_rule find_rule(std::array<std::int64_t, R> const& goals) const {
+    std::array<std::int64_t, R> most{};
+    for (cell const& one : cells_) {
+      if (one.size() < 2) continue;
+      for (std::size_t r = 0; r != R; ++r) most[r] = std::max(most[r], one.waiting[r]);
+    }
+    cut_rule rule{.kind = R};
+    std::int64_t excess = 0;
+    for (std::uint32_t r = 0; r != R; ++r) {
+      if (most[r] == 0 || waiting_[r] - goals[r] <= excess) continue;
+      excess = waiting_[r] - goals[r];
+      rule.kind = r;
+      rule.most = most[r];
+    }
+    if (rule.kind == R) return rule;
+    rule.excess = static_cast<std::uint64_t>(excess);
+    for (cell const& one : cells_) {
+      std::int64_t const own = one.waiting[rule.kind];
+      if (one.size() >= 2 && rule.is_bad(own)) rule.saved += cut_rule::saving(own);
+    }
+    return rule;
+  }
+
+  /// Cuts a cell by the loads of a kind. The lower part keeps its number.
+  void cut(std::size_t index, std::size_t r, std::uint64_t word) {
+    cell low = cells_[index];
+    cell high = low;
+    for (std::size_t k = 0; k != R; ++k) waiting_[k] -= low.waiting[k];
+    low.last = high.first = low.first + place_of_cut(low, r, word);
+    std::size_t const first = low.first * ranks_;
+    std::size_t const middle = high.first * ranks_;
+    std::size_t const last = high.last * ranks_;
+    for (std::size_t i = first; i != middle; ++i) is_low_[lists_[r + 1][i]] = 1;
+    for (auto& list : lists_) {
+      std::size_t to_low = first;
+      std::size_t to_high = 0;
+      for (std::size_t i = first; i != last; ++i) {
+        std::uint32_t const item = list[i];
+        bool const is_low = is_low_[item] != 0;
+        list[to_low] = item;
+        spare_[to_high] = item;
+        to_low += is_low ? 1u : 0u;
+        to_high += is_low ? 0u : 1u;
+      }
+      std::copy_n(spare_.begin(), to_high, list.begin() + static_cast<std::ptrdiff_t>(middle));
+    }
+    for (std::size_t i = first; i != middle; ++i) is_low_[lists_[0][i]] = 0;
+    measure(low);
+    cells_[index] = low;
+    add(high);
+  }
+
+  /// The number of steps below a cut.
+  [[nodiscard]] std::uint32_t place_of_cut(cell const& one, std::size_t r,
+                                           std::uint64_t word) const {
+    auto const level = [&](std::uint32_t step, std::uint32_t steps) {
+      return pool_->levels[lists_[r + 1][(step + steps) * ranks_ - 1]][r];
+    };
+    load_level const largest = level(one.last, 0);
+    auto const saved = [&](std::uint32_t steps) {
+      return saved_by_cut(steps * ranks_, level(one.first, steps), largest);
+    };
+    uint128 best = 0;
+    for (std::uint32_t k = 1; k != one.size(); ++k) best = std::max(best, saved(k));
+    // Fewer than a step are below the largest load.
+    if (best == 0) return 1;
+    rng::engine const words(word);
+    cut_choice result{std::numeric_limits<std::uint64_t>::max(), one.size()};
+    for (std::uint32_t k = 1; k != one.size(); ++k) {
+      // Equal loads stay together.
+      if (level(one.first, k) == level(one.first, k + 1) || !is_good_cut(saved(k), best)) continue;
+      result = chosen_cut(result, {words.word(k), k});
+    }
+    return result.steps;
+  }
+
+  schedule_pool<R> const* pool_;
+  std::size_t ranks_;
+  std::array<std::vector<std::uint32_t>, R + 1> lists_;
+  std::vector<std::uint32_t> spare_;
+  std::vector<std::uint8_t> is_low_;
+  std::vector<cell> cells_;
+  /// A sum over all cells.
+  std::array<std::int64_t, R> waiting_{};
+};
+
+}  // namespace omnibal::inline v0::detail

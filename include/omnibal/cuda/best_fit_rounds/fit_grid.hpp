@@ -1,0 +1,495 @@
+#pragma once
+
+/// \file
+/// The rounds of `best_fit_rounds` on a grid.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/best_fit_rounds/round_window.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+struct fit_state {
+  /// The samples that are not oversized, and those of them that take something.
+  std::uint32_t fitting;
+  std::uint32_t positive;
+  std::uint32_t group_count;
+  std::uint64_t lower_bound;
+  std::uint64_t rounds;
+  std::uint64_t item_rounds;
+};
+
+/// Arrays of an element for each sample, since no more groups than samples are opened. Samples are
+/// named by their position in the order of descending size.
+struct fit_arrays {
+  fit_state* state;
+  std::uint64_t* sizes;
+  /// The group of each sample.
+  std::uint32_t* group_of;
+  /// The samples that wait, and those that a round leaves.
+  std::uint32_t* waiting;
+  std::uint32_t* left;
+  /// The room of each group.
+  std::uint64_t* rooms;
+  /// The groups with room by descending room, the keys by which they are sorted, and both once more.
+  std::uint32_t* order;
+  std::uint32_t* spare_order;
+  std::uint64_t* keys;
+  std::uint64_t* spare_keys;
+  /// For the samples of a round: how many single groups hold it, and how many samples found none.
+  std::uint32_t* reach;
+  std::uint32_t* without;
+  /// For the single groups of a round: how many of them are free, and the minima of 32, 32^2, ...
+  std::uint32_t* depth;
+  std::uint32_t* minima;
+};
+
+template <class Backend>
+[[nodiscard]] fit_arrays make_fit_arrays(Backend& backend, std::size_t count) {
+  fit_arrays result{};
+  result.state = backend.template scratch<fit_state>(1);
+  result.sizes = backend.template scratch<std::uint64_t>(count);
+  result.group_of = backend.template scratch<std::uint32_t>(count);
+  result.waiting = backend.template scratch<std::uint32_t>(count);
+  result.left = backend.template scratch<std::uint32_t>(count);
+  result.rooms = backend.template scratch<std::uint64_t>(count);
+  result.order = backend.template scratch<std::uint32_t>(count);
+  result.spare_order = backend.template scratch<std::uint32_t>(count);
+  result.keys = backend.template scratch<std::uint64_t>(count);
+  result.spare_keys = backend.template scratch<std::uint64_t>(count);
+  result.reach = backend.template scratch<std::uint32_t>(count);
+  result.without = backend.template scratch<std::uint32_t>(count);
+  result.depth = backend.template scratch<std::uint32_t>(count);
+  // 1/32 + 1/32^2 + ..., each rounded up.
+  result.minima = backend.template scratch<std::uint32_t>(count / 31 + 8);
+  return result;
+}
+
+/// The sizes of sorted keys; every sample that takes something waits.
+struct fit_unpack {
+  fit_arrays arrays;
+  std::uint64_t capacity;
+
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t k) const {
+    if (k >= arrays.state->fitting) return;
+    arrays.sizes[k] = capacity - arrays.keys[k];
+    arrays.waiting[k] = static_cast<std::uint32_t>(k);
+  }
+};
+
+/// Looks up the last index before a given one whose value is not above a limit, by a tree of minima
+/// of 32, 32^2, ... values. Complexity of a look-up: at most 64 values in each level of the tree.
+class preceding_minimum {
+ public:
+  /// `minima` has room for n / 31 + 8 elements.
+  OMNIBAL_HOST_DEVICE preceding_minimum(std::uint32_t const* values, std::uint32_t* minima)
+      : values_(values), minima_(minima) {}
+
+  /// Builds the tree over `n` values.
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void build(Grid& grid, std::size_t n) {
+    std::uint32_t const* below = values_;
+    std::uint32_t* level = minima_;
+    while (n > fan_out) {
+      std::size_t const size = parts_of(n, fan_out);
+      grid.for_each(size, [&](std::size_t k) {
+        std::size_t const last = smaller_of((k + 1) * fan_out, n);
+        std::uint32_t least = below[k * fan_out];
+        for (std::size_t i = k * fan_out + 1; i < last; ++i) least = smaller_of(least, below[i]);
+        level[k] = least;
+      });
+      starts_[levels_++] = static_cast<std::size_t>(level - minima_);
+      below = level;
+      level += size;
+      n = size;
+    }
+  }
+
+  /// The last index below `end` whose value is at most `limit`. Precondition: there is one.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t find(std::size_t end, std::uint32_t limit) const {
+    // Up, to the left of the block that is known not to have it.
+    int level = -1;
+    std::size_t i = end;
+    for (;;) {
+      std::size_t const first = i / fan_out * fan_out;
+      while (i != first && at(level, i - 1) > limit) --i;
+      if (i != first) break;
+      i /= fan_out;
+      ++level;
+    }
+    // Down, to its last value that is small enough.
+    --i;
+    for (; level >= 0; --level) {
+      i = (i + 1) * fan_out;
+      do --i;
+      while (at(level - 1, i) > limit);
+    }
+    return i;
+  }
+
+ private:
+  static constexpr std::size_t fan_out = 32;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t at(int level, std::size_t i) const {
+    return level < 0 ? values_[i] : minima_[starts_[level] + i];
+  }
+
+  std::uint32_t const* values_;
+  std::uint32_t* minima_;
+  std::size_t starts_[7] = {};
+  int levels_ = 0;
+};
+
+/// The pairs that a block sorts in its shared memory.
+inline constexpr std::size_t sort_tile = 512;
+inline constexpr std::size_t sort_tile_bytes =
+    sort_tile * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+
+/// Distinct pairs of a key and a value, and memory for as many again.
+struct sorted_pairs {
+  std::uint64_t* keys;
+  std::uint32_t* values;
+  std::uint64_t* spare_keys;
+  std::uint32_t* spare_values;
+
+  OMNIBAL_HOST_DEVICE void swap() {
+    std::uint64_t* const other_keys = spare_keys;
+    std::uint32_t* const other_values = spare_values;
+    spare_keys = keys;
+    spare_values = values;
+    keys = other_keys;
+    values = other_values;
+  }
+
+  /// Sorts the first `n` pairs, ascending by key and then by value: blocks sort tiles, and then each
+  /// pair finds its place in the other one of two sorted runs.
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void sort(Grid& grid, std::size_t n) {
+    grid.for_each_block(parts_of(n, sort_tile), [&](auto& block, std::size_t tile) {
+      std::size_t const first = tile * sort_tile;
+      std::size_t const size = smaller_of(sort_tile, n - first);
+      auto* const tile_keys = block.template shared<std::uint64_t>(sort_tile);
+      auto* const tile_values = block.template shared<std::uint32_t>(sort_tile);
+      block.for_each(size, [&](std::size_t i) {
+        tile_keys[i] = keys[first + i];
+        tile_values[i] = values[first + i];
+      });
+      block.sort_pairs(tile_keys, tile_values, size);
+      block.for_each(size, [&](std::size_t i) {
+        keys[first + i] = tile_keys[i];
+        values[first + i] = tile_values[i];
+      });
+    });
+    for (std::size_t width = sort_tile; width < n; width *= 2) {
+      grid.for_each(n, [&](std::size_t i) {
+        std::size_t const place = place_of(i, width, n);
+        spare_keys[place] = keys[i];
+        spare_values[place] = values[i];
+      });
+      swap();
+    }
+  }
+
+ private:
+  /// Where pair i comes where its run of `width` pairs and the neighbouring one are merged.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t place_of(std::size_t i, std::size_t width,
+                                                         std::size_t n) const {
+    std::size_t const run = i / width;
+    std::size_t const other = smaller_of((run ^ 1) * width, n);
+    std::size_t const other_last = smaller_of(other + width, n);
+    std::size_t first = other;
+    std::size_t last = other_last;
+    while (first != last) {
+      std::size_t const middle = first + (last - first) / 2;
+      bool const precedes =
+          keys[middle] < keys[i] || (keys[middle] == keys[i] && values[middle] < values[i]);
+      if (precedes) {
+        first = middle + 1;
+      } else {
+        last = middle;
+      }
+    }
+    std::size_t const before_both = run / 2 * 2 * width;
+    return before_both + (i - run * width) + (first - other);
+  }
+};
+
+/// Every thread runs the same rounds, and its share of each phase. The samples of a window take,
+/// from the largest to the smallest, the single group with the least room that holds them. That is
+/// the matching of parentheses: the groups open, in descending room, and the samples close. What
+/// finds no single group takes the next place in the groups that hold two and more.
+struct fit_grid {
+  /// Sums of sizes.
+  using wide = omnibal::detail::uint128;
+
+  static constexpr int threads = 256;
+  static constexpr std::size_t shared_bytes = sort_tile_bytes;
+
+  fit_arrays arrays;
+  std::uint64_t capacity;
+
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void operator()(Grid& grid) const {
+    progress now{};
+    now.end = arrays.state->positive;
+    now.groups = {arrays.keys, arrays.order, arrays.spare_keys, arrays.spare_order};
+    std::size_t const fitting = arrays.state->fitting;
+    std::uint64_t const bound = lower_bound(grid, fitting);
+    while (now.first != now.end) run_round(grid, now);
+
+    if (fitting != now.end) {
+      // Samples that take nothing are in good hands anywhere.
+      grid.for_each(fitting - now.end, [&](std::size_t k) { arrays.group_of[now.end + k] = 0; });
+      if (now.group_count == 0) now.group_count = 1;
+      ++now.rounds;
+      now.item_rounds += fitting - now.end;
+    }
+    grid.once([&] {
+      arrays.state->group_count = static_cast<std::uint32_t>(now.group_count);
+      arrays.state->lower_bound = bound;
+      arrays.state->rounds = now.rounds;
+      arrays.state->item_rounds = now.item_rounds;
+    });
+  }
+
+ private:
+  /// What every thread knows of the rounds so far.
+  struct progress {
+    /// The samples that wait are at [first, end).
+    std::size_t first;
+    std::size_t end;
+    /// The groups with room, and all.
+    std::size_t open_count;
+    std::size_t group_count;
+    sorted_pairs groups;
+    std::uint64_t rounds;
+    std::uint64_t item_rounds;
+  };
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t size_at(std::size_t k) const {
+    return arrays.sizes[arrays.waiting[k]];
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t room_at(progress const& now,
+                                                          std::size_t k) const {
+    return arrays.rooms[now.groups.values[k]];
+  }
+
+  /// By the volume and by the samples above half of the capacity.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t lower_bound(Grid& grid,
+                                                              std::size_t fitting) const {
+    wide const sum = grid.reduce(
+        fitting, [&](std::size_t k) { return wide{arrays.sizes[k]}; }, add{}, wide{0});
+    std::uint64_t const large = grid.partition_point(
+        fitting, [&](std::size_t k) { return arrays.sizes[k] > capacity / 2; });
+    std::uint64_t const volume = filled_groups(sum, capacity);
+    return larger_of(larger_of(large, volume), std::uint64_t{fitting == 0 ? 0u : 1u});
+  }
+
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void run_round(Grid& grid, progress& now) const {
+    std::uint64_t const largest = size_at(now.first);
+    std::uint64_t const low = round_window::low(largest, capacity);
+    std::size_t const size = grid.partition_point(
+        now.end - now.first, [&](std::size_t k) { return size_at(now.first + k) >= low; });
+    round_window const window{largest, size_at(now.first + size - 1)};
+    ++now.rounds;
+    now.item_rounds += size;
+    open_groups(grid, now, window, size);
+    std::size_t const left = match(grid, now, window, size);
+    now.first += size - left;
+    if (now.first != now.end) sort_groups(grid, now);
+  }
+
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void open_groups(Grid& grid, progress& now, round_window const& window,
+                                       std::size_t size) const {
+    auto const sample = [&](std::size_t k) { return size_at(now.first + k); };
+    std::uint64_t const most_room = now.open_count == 0 ? 0 : room_at(now, 0);
+    std::size_t const too_large =
+        grid.partition_point(size, [&](std::size_t k) { return sample(k) > most_room; });
+    std::size_t const large =
+        grid.partition_point(too_large, [&](std::size_t k) { return sample(k) > capacity / 2; });
+    auto const wide_sample = [&](std::size_t k) { return wide{sample(k)}; };
+    wide const too_large_sum = grid.reduce(too_large, wide_sample, add{}, wide{0});
+    wide const sum = grid.reduce(
+        size - too_large, [&](std::size_t k) { return wide_sample(too_large + k); }, add{},
+        too_large_sum);
+    wide const rooms = grid.reduce(
+        now.open_count,
+        [&](std::size_t k) {
+          std::uint64_t const room = room_at(now, k);
+          return wide{room >= window.least ? room : 0};
+        },
+        add{}, wide{0});
+    auto const opened =
+        static_cast<std::size_t>(window.groups_to_open(capacity, large, too_large_sum, sum, rooms));
+    if (opened == 0) return;
+    grid.for_each(opened + now.open_count, [&](std::size_t k) {
+      if (k >= opened) {
+        now.groups.spare_values[k] = now.groups.values[k - opened];
+        return;
+      }
+      auto const group = static_cast<std::uint32_t>(now.group_count + k);
+      now.groups.spare_values[k] = group;
+      arrays.rooms[group] = capacity;
+    });
+    now.groups.swap();
+    now.open_count += opened;
+    now.group_count += opened;
+  }
+
+  /// Returns how many samples of the window still wait; they are moved to its end.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t match(Grid& grid, progress const& now,
+                                                      round_window const& window,
+                                                      std::size_t size) const {
+    std::size_t const many = grid.partition_point(
+        now.open_count, [&](std::size_t k) { return window.holds_two(room_at(now, k)); });
+    std::size_t const holding = grid.partition_point(
+        now.open_count, [&](std::size_t k) { return room_at(now, k) >= window.least; });
+    std::size_t const singles = holding - many;
+    // The keys are free until the groups are sorted again.
+    std::uint64_t* const places = now.groups.keys;
+    std::uint64_t* const single_rooms = now.groups.spare_keys;
+    grid.for_each(holding, [&](std::size_t k) {
+      std::uint64_t const room = room_at(now, k);
+      if (k < many) {
+        places[many - 1 - k] = smaller_of<std::uint64_t>(room / window.largest, size);
+      } else {
+        single_rooms[k - many] = room;
+      }
+    });
+    std::uint64_t const place_count = grid.inclusive_scan(places, many, add{}, 0);
+    std::size_t const without = find_reach(grid, now, single_rooms, singles, size);
+    preceding_minimum const free = find_depth(grid, now, single_rooms, singles, size);
+
+    grid.for_each(size, [&](std::size_t i) {
+      std::uint32_t const position = arrays.waiting[now.first + i];
+      std::uint32_t const before = i == 0 ? 0 : arrays.without[i - 1];
+      // The single groups that hold the sample and that no larger one has taken.
+      std::uint32_t const choice = arrays.reach[i] + before - static_cast<std::uint32_t>(i);
+      if (choice != 0) {
+        take(position, now.groups.values[many + free.find(arrays.reach[i], choice)]);
+      } else if (before < place_count) {
+        std::size_t const place = first_above(places, many, before);
+        take(position, now.groups.values[many - 1 - place]);
+      } else {
+        arrays.left[before - place_count] = position;
+      }
+    });
+    std::size_t const left =
+        without > place_count ? without - static_cast<std::size_t>(place_count) : 0;
+    if (left != 0) {
+      grid.for_each(left, [&](std::size_t k) {
+        arrays.waiting[now.first + size - left + k] = arrays.left[k];
+      });
+    }
+    return left;
+  }
+
+  /// For each sample of the window: how many single groups hold it, and how many samples up to it
+  /// find all of those taken. Returns how many do in all.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t find_reach(Grid& grid, progress const& now,
+                                                           std::uint64_t const* single_rooms,
+                                                           std::size_t singles,
+                                                           std::size_t size) const {
+    grid.for_each(size, [&](std::size_t i) {
+      std::uint64_t const wanted = size_at(now.first + i);
+      std::size_t const reach = holding_before(single_rooms, singles, wanted);
+      arrays.reach[i] = static_cast<std::uint32_t>(reach);
+      arrays.without[i] = i + 1 > reach ? static_cast<std::uint32_t>(i + 1 - reach) : 0;
+    });
+    return grid.inclusive_scan(arrays.without, size, take_larger{}, 0);
+  }
+
+  /// For each single group: how many are free once it is, of those with no less room.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE preceding_minimum find_depth(Grid& grid, progress const& now,
+                                                                 std::uint64_t const* single_rooms,
+                                                                 std::size_t singles,
+                                                                 std::size_t size) const {
+    grid.for_each(singles, [&](std::size_t t) {
+      std::size_t before = 0;
+      std::size_t last = size;
+      while (before != last) {
+        std::size_t const middle = before + (last - before) / 2;
+        if (size_at(now.first + middle) > single_rooms[t]) {
+          before = middle + 1;
+        } else {
+          last = middle;
+        }
+      }
+      std::uint32_t const without = before == 0 ? 0 : arrays.without[before - 1];
+      arrays.depth[t] = static_cast<std::uint32_t>(t + 1 - before) + without;
+    });
+    preceding_minimum result(arrays.depth, arrays.minima);
+    result.build(grid, singles);
+    return result;
+  }
+
+  OMNIBAL_HOST_DEVICE void take(std::uint32_t position, std::uint32_t group) const {
+    arrays.group_of[position] = group;
+    // Modulo 2^64, so that it may be done in any order.
+    atomic_add(arrays.rooms + group, 0 - arrays.sizes[position]);
+  }
+
+  /// The number of rooms, which descend, that hold a size.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static std::size_t holding_before(std::uint64_t const* rooms,
+                                                                      std::size_t count,
+                                                                      std::uint64_t size) {
+    std::size_t first = 0;
+    while (first != count) {
+      std::size_t const middle = first + (count - first) / 2;
+      if (rooms[middle] >= size) {
+        first = middle + 1;
+      } else {
+        count = middle;
+      }
+    }
+    return first;
+  }
+
+  /// The first of some sums, which ascend, that is above a value.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static std::size_t first_above(std::uint64_t const* sums,
+                                                                   std::size_t count,
+                                                                   std::uint64_t value) {
+    std::size_t first = 0;
+    while (first != count) {
+      std::size_t const middle = first + (count - first) / 2;
+      if (sums[middle] <= value) {
+        first = middle + 1;
+      } else {
+        count = middle;
+      }
+    }
+    return first;
+  }
+
+  /// Drops the groups that hold no waiting sample and sorts the others.
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void sort_groups(Grid& grid, progress& now) const {
+    std::uint64_t const smallest = size_at(now.end - 1);
+    std::uint32_t* const numbers = arrays.reach;
+    grid.for_each(now.open_count,
+                  [&](std::size_t k) { numbers[k] = room_at(now, k) >= smallest ? 1 : 0; });
+    std::size_t const kept = grid.inclusive_scan(numbers, now.open_count, add{}, 0);
+    grid.for_each(now.open_count, [&](std::size_t k) {
+      std::uint64_t const room = room_at(now, k);
+      if (room < smallest) return;
+      std::size_t const number = numbers[k] - 1;
+      now.groups.spare_values[number] = now.groups.values[k];
+      now.groups.spare_keys[number] = capacity - room;
+    });
+    now.groups.swap();
+    now.open_count = kept;
+    now.groups.sort(grid, kept);
+  }
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

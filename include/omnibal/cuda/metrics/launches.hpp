@@ -1,0 +1,305 @@
+#pragma once
+
+/// \file
+/// How even and how full: the ratios of metrics.hpp from amounts on the device.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/amounts.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/group_loads.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// The nearest double, ties to even. (Device code need not convert 128 bits as the host does.)
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline double to_double(omnibal::detail::uint128 value) {
+  auto high = static_cast<std::uint64_t>(value >> 64);
+  auto low = static_cast<std::uint64_t>(value);
+  if (high == 0) return static_cast<double>(low);
+  int shift = 0;
+  while (high != 0) {
+    // A bit that is shifted out stays as a trace, below all bits that are kept.
+    low = low >> 1 | (low & 1) | high << 63;
+    high >>= 1;
+    ++shift;
+  }
+  auto result = static_cast<double>(low);
+  for (; shift != 0; --shift) result *= 2.0;
+  return result;
+}
+
+/// Integers that are not negative. The sum saturates, so that it does not depend on the order.
+struct spread {
+  std::uint64_t largest = 0;
+  std::uint64_t sum = 0;
+
+  OMNIBAL_HOST_DEVICE void add(std::uint64_t value) {
+    largest = larger_of(largest, value);
+    sum = saturating_sum(sum, value);
+  }
+
+  /// Zero for no weights.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE double mean(std::size_t count) const {
+    return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count);
+  }
+
+  /// 1 - mean / largest, as `omnibal::dist_ratio` and `omnibal::pad_ratio` compute it.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE double idle_share(std::size_t count) const {
+    if (largest == 0) return 0.0;
+    auto const missing = static_cast<omnibal::detail::uint128>(largest) * count - sum;
+    return to_double(missing) / (static_cast<double>(largest) * static_cast<double>(count));
+  }
+};
+
+/// A spread for each of R kinds.
+template <std::size_t R>
+struct spreads {
+  spread kinds[R];
+};
+
+template <std::size_t R>
+struct merge_spreads {
+  OMNIBAL_HOST_DEVICE spreads<R> operator()(spreads<R> left, spreads<R> const& right) const {
+    for (std::size_t r = 0; r != R; ++r) {
+      left.kinds[r].largest = larger_of(left.kinds[r].largest, right.kinds[r].largest);
+      left.kinds[r].sum = saturating_sum(left.kinds[r].sum, right.kinds[r].sum);
+    }
+    return left;
+  }
+};
+
+// The ratios: of the weights of one kind.
+
+struct idle_share {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE double operator()(spread const& all, std::size_t count,
+                                                      std::size_t /*kind*/) const {
+    return all.idle_share(count);
+  }
+};
+
+struct largest_over_mean {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE double operator()(spread const& all, std::size_t count,
+                                                      std::size_t /*kind*/) const {
+    double const mean = all.mean(count);
+    return mean > 0.0 ? static_cast<double>(all.largest) / mean : 1.0;
+  }
+};
+
+template <std::size_t R>
+struct mean_over_limit {
+  double limits[R];
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE double operator()(spread const& all, std::size_t count,
+                                                      std::size_t kind) const {
+    return all.mean(count) / limits[kind];
+  }
+};
+
+/// How many elements count: as many as there are, or fewer where the device knows the number.
+struct element_count {
+  std::size_t size;
+  std::uint32_t const* counted;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t operator()() const {
+    return counted == nullptr ? size : smaller_of<std::size_t>(size, *counted);
+  }
+};
+
+/// Raises a fault where the sum of one kind exceeds the type of the host's sum.
+template <std::size_t R>
+OMNIBAL_HOST_DEVICE void check_sums(spreads<R> const& all, fault* faults) {
+  for (std::size_t r = 0; r != R; ++r) {
+    if (all.kinds[r].sum > largest_sum) raise(faults, fault::overflow);
+  }
+}
+
+template <class Amount>
+struct spread_of_amount {
+  static constexpr std::size_t kinds = omnibal::detail::kinds_of<Amount>;
+
+  Amount const* amounts;
+  element_count count;
+  fault* faults;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE spreads<kinds> operator()(std::size_t i) const {
+    spreads<kinds> result{};
+    if (i >= count()) return result;
+    auto const load = checked_load(amounts[i], faults);
+    for (std::size_t r = 0; r != kinds; ++r) {
+      result.kinds[r] = {load.amounts[r], load.amounts[r]};
+    }
+    return result;
+  }
+};
+
+template <std::size_t R, class Ratio>
+struct write_ratios {
+  spreads<R> const* all;
+  element_count count;
+  Ratio ratio;
+  double* out;
+  fault* faults;
+
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t) const {
+    check_sums(*all, faults);
+    for (std::size_t r = 0; r != R; ++r) out[r] = ratio(all->kinds[r], count(), r);
+  }
+};
+
+/// `out[r]` is `ratio` of the amounts of kind r.
+template <class Backend, class Amount, class Ratio>
+void ratios_of(Backend& backend, Amount const* amounts, element_count count, Ratio const& ratio,
+               double* out, fault* faults) {
+  constexpr std::size_t kinds = omnibal::detail::kinds_of<Amount>;
+  auto* const all = backend.template scratch<spreads<kinds>>(1);
+  backend.reduce_of(count.size, spread_of_amount<Amount>{amounts, count, faults}, all,
+                    merge_spreads<kinds>{}, spreads<kinds>{});
+  backend.for_each(1, write_ratios<kinds, Ratio>{all, count, ratio, out, faults});
+}
+
+/// The mean of the shares that exist, each of R kinds: added one after the other, as on the host.
+/// `shares` has those of a batch at `batch * R`; a negative one stands for a batch that does not
+/// count.
+template <std::size_t R>
+struct mean_in_order {
+  double const* shares;
+  std::size_t batches;
+  double* out;
+
+  static constexpr std::size_t tile = 1024;
+  static constexpr std::size_t shared_bytes = tile * sizeof(double);
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t kind) const {
+    auto* const some = block.template shared<double>(tile);
+    // Only the thread that adds looks at these.
+    double sum = 0.0;
+    std::size_t count = 0;
+    for (std::size_t first = 0; first < batches; first += tile) {
+      std::size_t const here = smaller_of(tile, batches - first);
+      block.for_each(here, [&](std::size_t i) { some[i] = shares[(first + i) * R + kind]; });
+      block.once([&] {
+        for (std::size_t i = 0; i != here; ++i) {
+          if (some[i] < 0.0) continue;
+          sum += some[i];
+          ++count;
+        }
+      });
+    }
+    block.once([&] { out[kind] = count == 0 ? 0.0 : sum / static_cast<double>(count); });
+  }
+};
+
+/// The idle share of the lengths of one group: of several groups a block, as in `sum_by_blocks`.
+template <class Length>
+struct pad_by_blocks {
+  static constexpr std::size_t thread_limit = 32;
+
+  demands_of_items<Length> of;
+  double* shares;
+  std::size_t groups_per_block;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    std::size_t const first = index * groups_per_block;
+    std::size_t const here = smaller_of(groups_per_block, of.groups.size() - first);
+    auto const size = [&](std::size_t k) { return std::size_t{of.groups.group_size(first + k)}; };
+
+    block.for_each(here, [&](std::size_t k) {
+      if (size(k) > thread_limit) return;
+      spreads<1> all{};
+      for (std::size_t p = of.groups.offset(first + k); p != of.groups.offset(first + k + 1); ++p) {
+        all.kinds[0].add(of(p).amounts[0]);
+      }
+      write(first + k, size(k), all);
+    });
+    std::size_t const largest = block.reduce(here, size, take_larger{}, std::size_t{0});
+    if (largest <= thread_limit) return;
+
+    for (std::size_t k = 0; k != here; ++k) {
+      if (size(k) <= thread_limit) continue;
+      std::size_t const begin = of.groups.offset(first + k);
+      auto const one = [&](std::size_t p) {
+        std::uint64_t const length = of(begin + p).amounts[0];
+        return spreads<1>{{{length, length}}};
+      };
+      spreads<1> const all = block.reduce(size(k), one, merge_spreads<1>{}, spreads<1>{});
+      block.once([&] { write(first + k, size(k), all); });
+    }
+  }
+
+ private:
+  OMNIBAL_HOST_DEVICE void write(std::size_t g, std::size_t size, spreads<1> const& all) const {
+    check_sums(all, of.faults);
+    shares[g] = size == 0 ? -1.0 : all.kinds[0].idle_share(size);
+  }
+};
+
+/// The mean pad ratio of groups.
+template <class Backend, class Length>
+void pad_ratio_of_groups(Backend& backend, grouping_view groups, Length const* lengths,
+                         std::size_t count, double* out, fault* faults) {
+  auto* const shares = backend.template scratch<double>(groups.size());
+  std::size_t const per_block = groups_per_block(count, groups.size());
+  backend.template for_each_block<sum_threads>(
+      parts_of(groups.size(), per_block), 0,
+      pad_by_blocks<Length>{{groups, lengths, count, faults}, shares, per_block});
+  using mean = mean_in_order<1>;
+  backend.template for_each_block<sum_threads>(1, mean::shared_bytes,
+                                               mean{shares, groups.size(), out});
+}
+
+/// The idle shares of the ranks of one step, for each kind; no step after those that count.
+template <std::size_t R>
+struct idle_share_of_step {
+  resources<R> const* totals;
+  std::size_t ranks;
+  element_count steps;
+  double* shares;
+  fault* faults;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
+    if (step >= steps()) {
+      block.for_each(R, [&](std::size_t r) { shares[step * R + r] = -1.0; });
+      return;
+    }
+    resources<R> const* const of_ranks = totals + step * ranks;
+    for (std::size_t r = 0; r != R; ++r) {
+      auto const one = [&](std::size_t rank) {
+        auto const total = static_cast<std::uint64_t>(of_ranks[rank][r]);
+        return spreads<1>{{{total, total}}};
+      };
+      spreads<1> const all = block.reduce(ranks, one, merge_spreads<1>{}, spreads<1>{});
+      block.once([&] {
+        check_sums(all, faults);
+        shares[step * R + r] = all.kinds[0].idle_share(ranks);
+      });
+    }
+  }
+};
+
+/// The mean dist ratio of the steps of a schedule, whose cells name groups by index.
+template <class Backend, class Load>
+void dist_ratio_of_steps(Backend& backend, grouping_view cells, std::size_t ranks,
+                         std::uint32_t const* counted, Load const* loads, std::size_t groups,
+                         double* out, fault* faults) {
+  constexpr std::size_t kinds = omnibal::detail::kinds_of<Load>;
+  std::size_t const steps = cells.size() / ranks;
+  auto* const totals = backend.template scratch<load_of<Load>>(cells.size());
+  auto* const shares = backend.template scratch<double>(steps * kinds);
+  group_loads(backend, cells, loads, groups, totals, faults);
+  backend.template for_each_block<128>(
+      steps, 0,
+      idle_share_of_step<kinds>{totals, ranks, element_count{steps, counted}, shares, faults});
+  using mean = mean_in_order<kinds>;
+  backend.template for_each_block<sum_threads>(kinds, mean::shared_bytes, mean{shares, steps, out});
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

@@ -1,0 +1,169 @@
+#pragma once
+
+/// \file
+/// Evens given parts, a block for each step.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/collect_parts.hpp>
+#include <omnibal/cuda/detail/costs_in_order.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/part_writer.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/refine/in_block.hpp>
+#include <omnibal/cuda/refine/swap.hpp>
+#include <omnibal/grouping.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// Says that samples are in no part.
+struct fill_with_no_part {
+  std::uint32_t* part_of_sample;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    part_of_sample[i] = ~std::uint32_t{0};
+  }
+};
+
+/// Says for each sample which part of its step it is in.
+struct read_given_parts {
+  step_table table;
+  given_parts given;
+  std::uint32_t* part_of_sample;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    std::uint32_t const step = table.step_of(i);
+    if (step == table.steps()) return;
+    step_range const range = table[step];
+    auto const position = static_cast<std::uint32_t>(i);
+    if (position - range.first >= range.size || !is_inside(step, position)) return;
+    std::uint32_t const sample = given.groups.item(position);
+    if (sample - range.first < range.size) part_of_sample[sample] = given.part_at(step, position);
+  }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_inside(std::size_t step, std::uint32_t position) const {
+    return given.groups.offset(step * given.parts) <= position &&
+           position < given.groups.offset((step + 1) * given.parts);
+  }
+};
+
+/// Finds the part of each place; what is sorted by these keys are the lists of all parts.
+struct read_places {
+  step_table table;
+  given_parts given;
+  std::uint32_t const* samples;
+  std::uint32_t const* part_of_sample;
+  std::uint32_t* part_of;
+  std::uint32_t* places;
+  std::uint64_t* keys;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    std::uint32_t const sample = samples[i];
+    std::uint32_t const step = table.step_of(sample);
+    std::uint32_t const first = step == table.steps() ? 0 : table[step].first;
+    std::uint32_t part = part_of_sample[sample];
+    if (part >= given.parts) {
+      if (step != table.steps()) raise(given.faults, fault::unknown_index);
+      part = 0;
+    }
+    part_of[i] = part;
+    places[i] = static_cast<std::uint32_t>(i) - first;
+    keys[i] = std::uint64_t{step} * given.parts + (step == table.steps() ? 0 : part);
+  }
+};
+
+/// Evens the parts of one step whose lists lie in device memory.
+struct refine_of_sorted {
+  step_table table;
+  part_writer out;
+  search_in_rounds search;
+  double tolerance;
+  ordered_samples order;
+  std::uint32_t* part_of;
+  std::uint32_t* places;
+  std::uint32_t* next_places;
+  unsigned char* scratch;
+  std::size_t scratch_of_step;
+
+  template <class Arena>
+  OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t parts, exchange_lists& lists,
+                                       refine_memory& memory) {
+    lists.take_parts(arena, static_cast<std::uint32_t>(parts));
+    memory.take(arena, parts);
+  }
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
+    exchange_lists lists{};
+    refine_memory memory{};
+    if (scratch == nullptr) {
+      take(shared_arena(block), out.parts, lists, memory);
+    } else {
+      take(memory_arena(scratch + step * scratch_of_step), out.parts, lists, memory);
+    }
+    step_range const range = table[step];
+    lists.samples = range.size;
+    lists.costs = order.costs + range.first;
+    lists.part_of = part_of + range.first;
+    lists.places = places + range.first;
+    lists.next_places = next_places + range.first;
+    lists.sum_up(block);
+    std::uint64_t const sum = block.reduce(
+        range.size, [&](std::size_t i) { return lists.costs[i]; }, add_saturating{},
+        std::uint64_t{0});
+    if (sum > largest_sum) {
+      raise(table.faults(), fault::overflow);
+    } else {
+      search(block, lists, memory, target_load(block, lists, tolerance));
+    }
+    write_part_offsets(block, out, step, range, lists.sizes);
+  }
+};
+
+/// `gpu::refine` on any backend.
+template <class Backend>
+void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std::size_t parts,
+            double tolerance, search_in_rounds const& search, part_span const& out) {
+  fault* const faults = out.faults.data();
+  step_table const table(steps, faults);
+  part_writer const writer(steps, parts, out);
+  given_parts const given{groups, static_cast<std::uint32_t>(parts), faults};
+  if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
+  exchange_lists lists{};
+  refine_memory memory{};
+  std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
+    refine_in_block::take(arena, steps.largest_step, parts, lists, memory);
+  });
+  if (bytes <= most_shared_bytes) {
+    backend.template for_each_block<refine_threads>(
+        steps.step_count, bytes, refine_in_block{table, given, writer, search, tolerance});
+    return;
+  }
+  std::size_t const count = steps.costs.size();
+  ordered_samples const order = sort_all_costs(backend, steps, table);
+  auto* const part_of = backend.template scratch<std::uint32_t>(count);
+  auto* const places = backend.template scratch<std::uint32_t>(count);
+  auto* const next_places = backend.template scratch<std::uint32_t>(count);
+  backend.for_each(count, fill_with_no_part{next_places});
+  backend.for_each(count, read_given_parts{table, given, next_places});
+  auto* const keys = backend.template scratch<std::uint64_t>(count);
+  backend.for_each(count,
+                   read_places{table, given, order.samples, next_places, part_of, places, keys});
+  backend.sort_pairs(keys, places, count, 0, bits_up_to(steps.step_count * parts));
+  std::size_t const of_parts =
+      arena_bytes([&](arena_meter& arena) { refine_of_sorted::take(arena, parts, lists, memory); });
+  bool const is_shared = of_parts <= most_shared_bytes;
+  auto* const scratch =
+      is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
+  backend.template for_each_block<refine_threads>(
+      steps.step_count, is_shared ? of_parts : 0,
+      refine_of_sorted{table, writer, search, tolerance, order, part_of, places, next_places,
+                       scratch, of_parts});
+  write_parts_of_places(backend, steps, table, writer, order.samples, part_of, keys);
+}
+
+}  // namespace omnibal::inline v0::gpu::detail

@@ -1,0 +1,325 @@
+#pragma once
+
+/// \file
+/// The rounds in which parts exchange samples.
+
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/part_ranking.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// A sample that leaves a part and one that comes for it, as positions among the samples of their
+/// parts; `nothing` is legal for the latter.
+struct sample_swap {
+  static constexpr std::uint32_t nothing = ~std::uint32_t{0};
+
+  /// The larger load of the two parts afterwards.
+  std::uint64_t largest;
+  std::uint32_t leaves;
+  std::uint32_t comes;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool helps() const { return leaves != nothing; }
+};
+
+/// The better one: that with the least `largest`, of equal ones that of the first sample to leave.
+struct take_better_swap {
+  OMNIBAL_HOST_DEVICE constexpr sample_swap operator()(sample_swap const& left,
+                                                       sample_swap const& right) const {
+    bool const is_right = right.largest < left.largest ||
+                          (right.largest == left.largest && right.leaves < left.leaves);
+    return is_right ? right : left;
+  }
+};
+
+/// The samples of each part, by ascending place in the order of falling costs, one part after the
+/// other in one array. Exchanges of a round are noted first and then carried out at once, by
+/// writing all lists anew: each sample finds its new position by itself.
+struct exchange_lists {
+  std::uint32_t samples;
+  std::uint32_t parts;
+  /// By place.
+  std::uint64_t* costs;
+  std::uint32_t* part_of;
+  /// The lists, and room for the next ones.
+  std::uint32_t* places;
+  std::uint32_t* next_places;
+  /// By part: the first position, the number of samples, the load.
+  std::uint32_t* offsets;
+  std::uint32_t* next_offsets;
+  std::uint32_t* sizes;
+  std::uint64_t* loads;
+  /// By part, for the exchanges that were noted: the position of what leaves, the place of what
+  /// comes, and with which part.
+  std::uint32_t* leaving;
+  std::uint32_t* coming;
+  std::uint32_t* partners;
+
+  /// Takes the arrays by sample.
+  template <class Arena>
+  OMNIBAL_HOST_DEVICE void take_samples(Arena& arena, std::uint32_t sample_count) {
+    samples = sample_count;
+    costs = arena.template take<std::uint64_t>(sample_count);
+    part_of = arena.template take<std::uint32_t>(sample_count);
+    places = arena.template take<std::uint32_t>(sample_count);
+    next_places = arena.template take<std::uint32_t>(sample_count);
+  }
+  /// Takes the arrays by part.
+  template <class Arena>
+  OMNIBAL_HOST_DEVICE void take_parts(Arena& arena, std::uint32_t part_count) {
+    parts = part_count;
+    offsets = arena.template take<std::uint32_t>(part_count);
+    next_offsets = arena.template take<std::uint32_t>(part_count);
+    sizes = arena.template take<std::uint32_t>(part_count);
+    loads = arena.template take<std::uint64_t>(part_count);
+    leaving = arena.template take<std::uint32_t>(part_count);
+    coming = arena.template take<std::uint32_t>(part_count);
+    partners = arena.template take<std::uint32_t>(part_count);
+  }
+
+  /// Makes the arrays by part from `places`, `part_of` and `costs`.
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void sum_up(Block& block) const {
+    block.for_each(parts, [&](std::size_t part) {
+      sizes[part] = 0;
+      loads[part] = 0;
+      leaving[part] = sample_swap::nothing;
+      coming[part] = sample_swap::nothing;
+    });
+    block.for_each(samples, [&](std::size_t place) {
+      static_cast<void>(atomic_add(&sizes[part_of[place]], std::uint32_t{1}));
+      static_cast<void>(atomic_add(&loads[part_of[place]], costs[place]));
+    });
+    static_cast<void>(block.exclusive_sum_of(
+        parts, [&](std::size_t part) { return sizes[part]; }, offsets));
+  }
+
+  /// The exchange after which the larger load of two parts is least, found by a warp;
+  /// `heavy` has the larger load. It leaves nothing where none makes that load smaller. Each sample
+  /// that may leave looks for the two that are best for it, by the excess of the load.
+  template <class Warp>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE sample_swap best_swap(Warp& warp, std::uint32_t heavy,
+                                                          std::uint32_t light,
+                                                          bool may_move) const {
+    std::uint32_t const* const from = places + offsets[heavy];
+    std::uint32_t const* const to = places + offsets[light];
+    std::uint32_t const size = sizes[light];
+    auto const load = static_cast<std::int64_t>(loads[heavy]);
+    auto const other_load = static_cast<std::int64_t>(loads[light]);
+    std::int64_t const half_excess = (load - other_load) / 2;
+    sample_swap const none{loads[heavy], sample_swap::nothing, sample_swap::nothing};
+    return warp.reduce(
+        sizes[heavy],
+        [&](std::size_t i) {
+          auto const leaves = static_cast<std::int64_t>(costs[from[i]]);
+          sample_swap best = none;
+          auto const consider = [&](std::uint32_t comes, std::int64_t moved) {
+            auto const largest = static_cast<std::uint64_t>(
+                larger_of<std::int64_t>(load - moved, other_load + moved));
+            if (largest < best.largest) best = {largest, static_cast<std::uint32_t>(i), comes};
+          };
+          auto const cost = [&](std::uint32_t k) {
+            return static_cast<std::int64_t>(costs[to[k]]);
+          };
+          if (may_move) consider(sample_swap::nothing, leaves);
+          std::uint32_t low = 0;
+          for (std::uint32_t high = size; low != high;) {
+            std::uint32_t const middle = low + (high - low) / 2;
+            if (cost(middle) > leaves - half_excess) {
+              low = middle + 1;
+            } else {
+              high = middle;
+            }
+          }
+          if (low != size) consider(low, leaves - cost(low));
+          if (low != 0) consider(low - 1, leaves - cost(low - 1));
+          return best;
+        },
+        take_better_swap{}, none);
+  }
+
+  /// Notes an exchange, as one thread. A part can be in one exchange at a time.
+  OMNIBAL_HOST_DEVICE void note(std::uint32_t heavy, std::uint32_t light,
+                                sample_swap const& swap) const {
+    std::uint32_t const leaves = places[offsets[heavy] + swap.leaves];
+    bool const comes_any = swap.comes != sample_swap::nothing;
+    std::uint32_t const comes =
+        comes_any ? places[offsets[light] + swap.comes] : sample_swap::nothing;
+    leaving[heavy] = swap.leaves;
+    leaving[light] = swap.comes;
+    coming[heavy] = comes;
+    coming[light] = leaves;
+    partners[heavy] = light;
+    partners[light] = heavy;
+    std::uint64_t const moved = costs[leaves] - (comes_any ? costs[comes] : 0);
+    loads[heavy] -= moved;
+    loads[light] += moved;
+    if (comes_any) return;
+    --sizes[heavy];
+    ++sizes[light];
+  }
+
+  /// Carries out what was noted.
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void carry_out(Block& block) {
+    static_cast<void>(block.exclusive_sum_of(
+        parts, [&](std::size_t part) { return sizes[part]; }, next_offsets));
+    block.for_each(samples, [&](std::size_t i) {
+      auto const position = static_cast<std::uint32_t>(i);
+      std::uint32_t const place = places[position];
+      std::uint32_t const part = part_of[place];
+      std::uint32_t const rank = position - offsets[part];
+      if (rank == leaving[part]) {
+        std::uint32_t const other = partners[part];
+        part_of[place] = other;
+        next_places[next_offsets[other] + rank_among(place, other)] = place;
+        return;
+      }
+      std::uint32_t const before = (coming[part] < place ? 1u : 0u);
+      next_places[next_offsets[part] + rank - (leaving[part] < rank ? 1u : 0u) + before] = place;
+    });
+    block.for_each(parts, [&](std::size_t part) {
+      leaving[part] = sample_swap::nothing;
+      coming[part] = sample_swap::nothing;
+    });
+    exchange(places, next_places);
+    exchange(offsets, next_offsets);
+  }
+
+ private:
+  OMNIBAL_HOST_DEVICE static void exchange(std::uint32_t*& left, std::uint32_t*& right) {
+    std::uint32_t* const other = left;
+    left = right;
+    right = other;
+  }
+
+  /// How many samples of a part, without the one that leaves, have a lower place.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t rank_among(std::uint32_t place,
+                                                             std::uint32_t part) const {
+    // The size may have changed already, but not the end of the list.
+    std::uint32_t const first = offsets[part];
+    std::uint32_t low = first;
+    std::uint32_t high = part + 1 == parts ? samples : offsets[part + 1];
+    while (low != high) {
+      std::uint32_t const middle = low + (high - low) / 2;
+      if (places[middle] < place) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    std::uint32_t const rank = low - first;
+    return rank - (leaving[part] < rank ? 1u : 0u);
+  }
+};
+
+/// The memory of a search beside that of the lists.
+struct refine_memory {
+  part_ranking ranking;
+  /// One for each part.
+  sample_swap* swaps;
+
+  template <class Arena>
+  OMNIBAL_HOST_DEVICE void take(Arena& arena, std::size_t parts) {
+    ranking = part_ranking::take(arena, parts);
+    swaps = arena.template take<sample_swap>(parts);
+  }
+};
+
+/// Rounds in which pairs of parts exchange at once.
+struct search_in_rounds {
+  std::uint64_t rounds;
+  bool may_move;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, exchange_lists& lists,
+                                      refine_memory const& memory, std::uint64_t target) const {
+    part_ranking const& ranking = memory.ranking;
+    std::uint32_t const last = lists.parts - 1;
+    for (std::uint64_t left = rounds; left != 0; --left) {
+      ranking.rank(block, lists.parts, [&](std::uint32_t part) { return lists.loads[part]; });
+      if (ranking.loads[last] <= target) return;
+      if (!even_pairs(block, lists, memory, target) && !relieve(block, lists, memory)) return;
+      lists.carry_out(block);
+    }
+  }
+
+ private:
+  template <class Block>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool even_pairs(Block& block, exchange_lists const& lists,
+                                                    refine_memory const& memory,
+                                                    std::uint64_t target) const {
+    part_ranking const& ranking = memory.ranking;
+    std::uint32_t const last = lists.parts - 1;
+    std::uint32_t const pairs =
+        smaller_of(lists.parts / 2, lists.parts - ranking.first_above(lists.parts, target));
+    block.for_each_warp(pairs, [&](auto& warp, std::size_t pair) {
+      sample_swap const found =
+          lists.best_swap(warp, ranking.parts[last - pair], ranking.parts[pair], may_move);
+      warp.once([&] { memory.swaps[pair] = found; });
+    });
+    if (pairs == 0) return false;
+    if (!memory.swaps[0].helps()) {
+      // A barrier, since what follows may write there before the last thread has looked.
+      block.for_each(0, [](std::size_t) {});
+      return false;
+    }
+    block.for_each(pairs, [&](std::size_t pair) {
+      if (!memory.swaps[pair].helps()) return;
+      lists.note(ranking.parts[last - pair], ranking.parts[pair], memory.swaps[pair]);
+    });
+    return true;
+  }
+
+  template <class Block>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool relieve(Block& block, exchange_lists const& lists,
+                                                 refine_memory const& memory) const {
+    std::uint32_t const heavy = memory.ranking.parts[lists.parts - 1];
+    find_others(block, lists, memory, heavy);
+    std::uint32_t const best = best_rank(block, memory.swaps, lists.parts);
+    if (best == lists.parts) return false;
+    block.once([&] { lists.note(heavy, memory.ranking.parts[best], memory.swaps[best]); });
+    return true;
+  }
+
+  /// Finds for each of the parts below the most loaded one what exchange with it helps `heavy`.
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void find_others(Block& block, exchange_lists const& lists,
+                                       refine_memory const& memory, std::uint32_t heavy) const {
+    std::uint64_t const load = memory.ranking.loads[lists.parts - 1];
+    block.for_each_warp(lists.parts, [&](auto& warp, std::size_t rank) {
+      std::uint32_t const other = memory.ranking.parts[rank];
+      sample_swap found{load, sample_swap::nothing, sample_swap::nothing};
+      if (memory.ranking.loads[rank] < load) {
+        found = lists.best_swap(warp, heavy, other, may_move);
+      }
+      warp.once([&] { memory.swaps[rank] = found; });
+    });
+  }
+
+  /// The first rank of the least swap that helps, or `count`.
+  template <class Block>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint32_t best_rank(Block& block,
+                                                                   sample_swap const* swaps,
+                                                                   std::uint32_t count) {
+    return block.reduce(
+        count,
+        [&](std::size_t rank) {
+          return swaps[rank].helps() ? static_cast<std::uint32_t>(rank) : count;
+        },
+        [&](std::uint32_t left, std::uint32_t right) {
+          if (left == count || right == count) return smaller_of(left, right);
+          if (swaps[left].largest != swaps[right].largest) {
+            return swaps[left].largest < swaps[right].largest ? left : right;
+          }
+          return smaller_of(left, right);
+        },
+        count);
+  }
+};
+
+}  // namespace omnibal::inline v0::gpu::detail

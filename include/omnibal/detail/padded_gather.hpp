@@ -1,0 +1,76 @@
+#pragma once
+
+/// \file
+/// Gathering different numbers of values with a collective of equal ones.
+
+#include <omnibal/comm/communicator.hpp>
+#include <omnibal/comm/ragged.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace omnibal::inline v0::detail {
+
+/// Bytes that are not initialised. Allocates only beyond the largest size so far.
+class byte_buffer {
+ public:
+  /// So many bytes with any contents; what was taken before is gone.
+  [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
+    if (bytes > capacity_) {
+      bytes_.reset();
+      capacity_ = 0;
+      bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      capacity_ = bytes;
+    }
+    return {bytes_.get(), bytes};
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t capacity_ = 0;
+};
+
+/// Gathers blocks that are padded to the longest. Keeps its memory.
+class padded_gather {
+ public:
+  /// Writes the values of all ranks to `result`; rank r gives `counts[r]` of them, and every rank
+  /// knows all counts.
+  template <class T, class Comm>
+  void run(Comm& comm, std::span<T const> own, std::span<std::uint64_t const> counts,
+           ragged<T>& result) {
+    result.shape(counts);
+    std::uint64_t const most = *std::max_element(counts.begin(), counts.end());
+    if (most == 0) return;
+    if (most == *std::min_element(counts.begin(), counts.end())) {
+      comm.all_gather(std::as_bytes(own), std::as_writable_bytes(result.values()));
+      return;
+    }
+    auto const blocks = gather(comm, std::as_bytes(own), most * sizeof(T));
+    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
+      auto const row = std::as_writable_bytes(result[rank]);
+      std::copy_n(blocks.begin() + static_cast<std::ptrdiff_t>(rank * most * sizeof(T)), row.size(),
+                  row.begin());
+    }
+  }
+
+  /// The bytes of all ranks, each padded with zeros to so many; valid until the next call.
+  template <class Comm>
+  [[nodiscard]] std::span<std::byte const> gather(Comm& comm, std::span<std::byte const> own,
+                                                  std::size_t block_bytes) {
+    auto const block = own_.take(block_bytes);
+    auto const rest = std::copy(own.begin(), own.end(), block.begin());
+    std::fill(rest, block.end(), std::byte{0});
+    auto const blocks = all_.take(block_bytes * rank_count(comm));
+    comm.all_gather(std::span<std::byte const>(block), blocks);
+    return blocks;
+  }
+
+ private:
+  byte_buffer own_;
+  byte_buffer all_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,209 @@
+#pragma once
+
+/// \file
+/// The arithmetic by which rounds of cuts make a schedule, on the host and on a device.
+
+#include <omnibal/config.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/engine.hpp>
+#include <omnibal/rng/feistel.hpp>
+#include <omnibal/rng/permutation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace omnibal::inline v0::detail {
+
+/// A whole step of waiting. 2^32 of them fit 64 bits.
+inline constexpr std::int64_t whole_step = std::int64_t{1} << 30;
+
+/// The loads of the ranks that have a group in a step.
+template <std::size_t R>
+class step_loads {
+ public:
+  void add(std::uint64_t const (&loads)[R]) {
+    ++count_;
+    for (std::size_t r = 0; r != R; ++r) {
+      largest_[r] = std::max(largest_[r], loads[r]);
+      sum_[r] += loads[r];
+    }
+  }
+
+  /// The share of a step of `ranks` ranks for which those with a group wait in a resource, in
+  /// `whole_step`s, rounded down: (largest * count - sum) / (largest * ranks). Precondition:
+  /// `largest * ranks` fits 64 bits.
+  [[nodiscard]] std::int64_t waiting(std::size_t r, std::size_t ranks) const {
+    if (largest_[r] == 0) return 0;
+    auto const waited = static_cast<double>(largest_[r] * count_ - sum_[r]);
+    double const share = waited / static_cast<double>(largest_[r] * ranks);
+    return static_cast<std::int64_t>(share * static_cast<double>(whole_step));
+  }
+
+ private:
+  std::uint64_t largest_[R] = {};
+  std::uint64_t sum_[R] = {};
+  std::uint64_t count_ = 0;
+};
+
+/// A load as an integer: `largest * ranks` is below 2^62, so that sums over a step fit.
+using load_level = std::uint64_t;
+
+/// The bits of an unsigned number.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int bits_of(std::uint64_t value) {
+  int bits = 0;
+  while (bits < 64 && (value >> bits) != 0) ++bits;
+  return bits;
+}
+
+/// The bits that levels may have.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_bits(std::uint64_t ranks) {
+  return 62 - bits_of(ranks);
+}
+
+/// The low bits that must go from the loads of a kind, of which this is the largest.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_shift(std::uint64_t largest,
+                                                            std::uint64_t ranks) {
+  int const shift = bits_of(largest) - level_bits(ranks);
+  return shift < 0 ? 0 : shift;
+}
+
+/// A level as a share of the largest one of its kind, in 2^-31.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t share_of_level(load_level level,
+                                                                         load_level largest) {
+  if (largest == 0) return 0;
+  int const bits = bits_of(largest);
+  int const shift = bits < 32 ? 0 : bits - 32;
+  return static_cast<std::uint32_t>(((level >> shift) << 31) / (largest >> shift));
+}
+
+/// The share of a step for which ranks wait, in `whole_step`s, rounded down. Ranks without a group
+/// wait for all of it.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::int64_t waiting_of_step(load_level largest,
+                                                                         std::uint64_t sum,
+                                                                         std::uint64_t ranks) {
+  if (largest == 0) return 0;
+  std::uint64_t const whole = largest * ranks;
+  double const share = static_cast<double>(whole - sum) / static_cast<double>(whole);
+  return static_cast<std::int64_t>(share * static_cast<double>(whole_step));
+}
+
+/// How many groups are in which kind of step.
+struct schedule_shape {
+  std::uint32_t ranks = 0;
+  /// The groups that run, repetitions not counted; the carried ones are the first of them.
+  std::uint32_t runs = 0;
+  std::uint32_t carried = 0;
+  /// Full steps.
+  std::uint32_t steps = 0;
+  /// The groups that fill no step, and that are repeated to fill it.
+  std::uint32_t extra = 0;
+  std::uint32_t repeated = 0;
+
+  /// The groups in full steps.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t pool() const { return steps * ranks; }
+  /// The groups in all steps, repetitions counted.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t cells() const {
+    return pool() + extra + repeated;
+  }
+};
+
+/// What is drawn at random.
+class schedule_draws {
+ public:
+  OMNIBAL_HOST_DEVICE constexpr schedule_draws(std::uint64_t seed, std::uint64_t epoch)
+      : shuffle_{seed}, step_shuffle_{~seed}, words_(~seed, epoch), epoch_(epoch) {}
+
+  /// The random order of so many groups.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr rng::permutation groups(std::uint64_t count) const {
+    return shuffle_.order(count, epoch_);
+  }
+  /// The random order of so many steps.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr rng::permutation steps(std::uint64_t count) const {
+    return step_shuffle_.order(count, epoch_);
+  }
+  /// A word for the cell that begins at a step, in a round.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t of_cell(std::uint32_t round,
+                                                                    std::uint32_t first) const {
+    return words_.word(std::uint64_t{round} << 32 | first);
+  }
+  /// Where the last step begins among the groups by size: at the smallest ones where it is short,
+  /// anywhere where it repeats groups like its own. Precondition: there is a full step.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t last_step(
+      schedule_shape const& shape) const {
+    if (shape.repeated == 0) return 0;
+    std::uint64_t const word = words_.word(~std::uint64_t{0});
+    auto const middle =
+        static_cast<std::uint32_t>(static_cast<uint128>(word) * (shape.runs - shape.carried) >> 64);
+    std::uint32_t const first = middle < shape.ranks / 2 ? 0 : middle - shape.ranks / 2;
+    std::uint32_t const last = shape.runs - shape.ranks;
+    return first < last ? first : last;
+  }
+
+ private:
+  rng::feistel shuffle_;
+  rng::feistel step_shuffle_;
+  rng::engine words_;
+  std::uint64_t epoch_;
+};
+
+/// By what runs are sorted for the last step: the largest share of all kinds. Carried ones come
+/// after all others, since they are to run soon.
+inline constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
+
+/// Which cells are cut in a round: those that wait for more than half as long as the worst one, in
+/// the kind that is furthest above its goal. Where that would save more than is asked for, some of
+/// them at random.
+struct cut_rule {
+  /// The kind, or the number of kinds where nothing is to be cut.
+  std::uint32_t kind = 0;
+  /// The waiting of the worst cell.
+  std::int64_t most = 0;
+  /// What is to be saved, and about what all cuts would save.
+  std::uint64_t excess = 0;
+  std::uint64_t saved = 0;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_bad(std::int64_t waiting) const {
+    return waiting > 0 && waiting >= most - most / 2;
+  }
+  /// A cut about halves the waiting.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t saving(std::int64_t waiting) {
+    return static_cast<std::uint64_t>(waiting) / 2;
+  }
+  /// `word` is that of the cell.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool cuts(std::int64_t waiting,
+                                                        std::uint64_t word) const {
+    if (!is_bad(waiting)) return false;
+    if (saved <= excess || waiting == most) return true;
+    return static_cast<uint128>(word >> 32) * saved < static_cast<uint128>(excess) << 32;
+  }
+};
+
+/// A place for a cut: after so many steps of a cell, with a random word.
+struct cut_choice {
+  std::uint64_t word;
+  std::uint32_t steps;
+};
+
+/// What a cut saves behind which so many groups are: they wait no longer for the largest load, but
+/// for `level`, the largest of theirs.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr uint128 saved_by_cut(std::uint64_t groups,
+                                                                 load_level level,
+                                                                 load_level largest) {
+  return static_cast<uint128>(groups) * (largest - level);
+}
+
+/// True for cuts that save at least three quarters of what the best one saves.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_good_cut(uint128 saved, uint128 best) {
+  return saved >= best - best / 4;
+}
+
+/// The lesser word, of equal ones the lower cut.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr cut_choice chosen_cut(cut_choice const& left,
+                                                                  cut_choice const& right) {
+  bool const is_right =
+      right.word < left.word || (right.word == left.word && right.steps < left.steps);
+  return is_right ? right : left;
+}
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,357 @@
+#pragma once
+
+/// \file
+/// Groups by their room in several resources.
+
+#include <omnibal/config.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Maps the room in one resource to levels 0 .. count() - 1, which rise with it.
+template <class T>
+class room_levels {
+ public:
+  room_levels() = default;
+  room_levels(T capacity, std::size_t most) {
+    if constexpr (std::floating_point<T>) {
+      count_ = most;
+      capacity_ = capacity;
+    } else {
+      while ((static_cast<std::uint64_t>(capacity) >> shift_) >= most) ++shift_;
+      count_ = static_cast<std::size_t>(static_cast<std::uint64_t>(capacity) >> shift_) + 1;
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+  [[nodiscard]] std::size_t operator()(T room) const {
+    if constexpr (std::floating_point<T>) {
+      double const level = std::max(0.0, room / capacity_) * static_cast<double>(count_);
+      return std::min(count_ - 1, static_cast<std::size_t>(level));
+    } else {
+      return static_cast<std::size_t>(static_cast<std::uint64_t>(room) >> shift_);
+    }
+  }
+
+  /// A room that is not above any room of this level.
+  [[nodiscard]] T least(std::size_t level) const {
+    if constexpr (std::floating_point<T>) {
+      return level == 0
+                 ? T{0}
+                 : (static_cast<double>(level) - 0.5) / static_cast<double>(count_) * capacity_;
+    } else {
+      return static_cast<T>(static_cast<std::uint64_t>(level) << shift_);
+    }
+  }
+
+ private:
+  std::size_t count_ = 1;
+  unsigned shift_ = 0;
+  double capacity_ = 1;
+};
+
+/// What the lookup of groups needs to know of the demands.
+template <std::size_t R, class T>
+struct demand_traits {
+  /// The smallest demand of each resource.
+  resources<R, T> smallest;
+  /// False for a resource of which one group has enough for all samples.
+  bool binds[R];
+  /// Of the resources that bind, that in which the demands differ most often, judged by at most
+  /// 1024 of them; the last of those that are equal in this.
+  std::size_t finest;
+};
+
+/// Precondition: there are demands.
+template <std::size_t R, class T, class Layout, class Demands>
+[[nodiscard]] demand_traits<R, T> traits_of(Layout const& layout, Demands const& demands,
+                                            resources<R, T> const& capacity) {
+  using sum_type = std::conditional_t<std::floating_point<T>, double, uint128>;
+  demand_traits<R, T> result{capacity, {}, R - 1};
+  sum_type sums[R] = {};
+  for (auto const& demand : demands) {
+    for (std::size_t r = 0; r != R; ++r) {
+      T const amount = layout.amount(demand, r);
+      result.smallest[r] = std::min(result.smallest[r], amount);
+      sums[r] += static_cast<sum_type>(amount);
+    }
+  }
+  std::size_t const count = std::min<std::size_t>(1024, demands.size());
+  std::size_t most_values = 0;
+  for (std::size_t r = R; r-- != 0;) {
+    result.binds[r] = sums[r] > static_cast<sum_type>(capacity[r]);
+    if (!result.binds[r]) continue;
+    std::vector<T> values(count);
+    for (std::size_t k = 0; k != count; ++k) {
+      values[k] = layout.amount(demands[k * demands.size() / count], r);
+    }
+    std::sort(values.begin(), values.end());
+    auto const distinct =
+        static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
+    if (distinct > most_values) {
+      most_values = distinct;
+      result.finest = r;
+    }
+  }
+  return result;
+}
+
+/// The groups with room, by cells of their rooms in all resources but one, the fine one, and within
+/// a cell by levels of the fine room, so that the group with the least fine room that a sample fits
+/// is found by scanning bits. At most 64 cells: a word says which hold groups.
+///
+/// Where every room has a level of its own, the search is exact; else at most `probes` groups of a
+/// cell are tried, and one that fits may be missed.
+template <class Layout, std::size_t R, class T>
+class cell_rooms {
+ public:
+  using amounts_type = resources<R, T>;
+  using room_type = typename Layout::room_type;
+  using demand_type = typename Layout::demand_type;
+
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  /// A group in a list, with its predecessor there.
+  struct place {
+    std::uint32_t group = none;
+    std::uint32_t before = none;
+    std::uint32_t cell = 0;
+    std::uint32_t level = 0;
+  };
+
+  /// `rooms[g]` is the room of group g, kept by the caller.
+  cell_rooms(Layout const& layout, room_type const* rooms, amounts_type const& capacity,
+             demand_traits<R, T> const& traits, std::size_t sample_count)
+      : layout_(layout), rooms_(rooms), fine_(traits.finest), next_(sample_count) {
+    // Enough levels to be exact for common capacities, and no more than the samples are worth.
+    std::size_t const most_levels =
+        std::max(std::clamp<std::size_t>(16 * sample_count, 4096, 32768), sample_count);
+    std::size_t cells = 1;
+    std::size_t kinds_left = 0;
+    for (std::size_t r = 0; r != R; ++r) kinds_left += r != fine_ && traits.binds[r] ? 1 : 0;
+    auto const divide = [&](std::size_t r, std::size_t most) {
+      coarse_[r] = room_levels<T>(capacity[r], most);
+      strides_[r] = cells;
+      cells *= coarse_[r].count();
+    };
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r != fine_ && traits.binds[r]) divide(r, root(most_cells / cells, kinds_left--));
+    }
+    // A resource that does not bind gets what the fine one can spare.
+    std::size_t const fine_levels =
+        room_levels<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r == fine_ || traits.binds[r]) continue;
+      std::size_t const spare = most_levels / fine_levels / cells;
+      divide(r, std::clamp<std::size_t>(spare, 1, most_cells / cells));
+    }
+    levels_ = room_levels<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
+    words_ = (levels_.count() + 63) / 64;
+    summary_words_ = (words_ + 63) / 64;
+    heads_.assign(cells * levels_.count(), none);
+    bits_.assign(cells * words_, 0);
+    summaries_.assign(cells * summary_words_, 0);
+    for (std::size_t cell = 0; cell != cells; ++cell) {
+      for (std::size_t r = 0; r != R; ++r) {
+        if (r != fine_) least_[cell][r] = coarse_[r].least(level_of(cell, r));
+      }
+    }
+  }
+
+  /// The group that fits with the least score, or `none`. Of equal scores the lower cell wins, of
+  /// equal rooms the group that has had it for the shortest time.
+  template <class Score>
+  [[nodiscard]] place find(demand_type const& demand, Score const& score) const {
+    amounts_type const amounts = layout_.amounts(demand);
+    place best;
+    bool found = false;
+    decltype(score(amounts, amounts)) best_score{};
+    std::uint64_t candidates = occupied_ & cells_from(amounts);
+    while (candidates != 0) {
+      auto const cell = static_cast<std::size_t>(std::countr_zero(candidates));
+      candidates &= candidates - 1;
+      if (!reaches(cell, amounts)) continue;
+      if (found && !(score(least_left(cell, amounts), amounts) < best_score)) {
+        if constexpr (R == 2) break;
+        continue;
+      }
+      place const found_here = first_fit(cell, demand, levels_(amounts[fine_]));
+      if (found_here.group == none) continue;
+      amounts_type const left = left_after(found_here.group, amounts);
+      auto const new_score = score(left, amounts);
+      if (found && !(new_score < best_score)) continue;
+      found = true;
+      best = found_here;
+      best_score = new_score;
+    }
+    return best;
+  }
+
+  /// Finds and removes.
+  template <class Score>
+  std::uint32_t take(demand_type const& demand, Score const& score) {
+    place const found = find(demand, score);
+    if (found.group != none) remove(found);
+    return found.group;
+  }
+
+  void remove(place const& taken) {
+    std::uint32_t const after = next_[taken.group];
+    if (taken.before != none) {
+      next_[taken.before] = after;
+      return;
+    }
+    heads_[taken.cell * levels_.count() + taken.level] = after;
+    if (after != none) return;
+    std::uint64_t& bits = bits_[taken.cell * words_ + taken.level / 64];
+    bits &= ~(std::uint64_t{1} << (taken.level % 64));
+    if (bits != 0) return;
+    std::uint64_t* const summary = summaries_.data() + taken.cell * summary_words_;
+    summary[taken.level / 4096] &= ~(std::uint64_t{1} << (taken.level / 64 % 64));
+    if (std::any_of(summary, summary + summary_words_, [](std::uint64_t w) { return w != 0; })) {
+      return;
+    }
+    occupied_ &= ~(std::uint64_t{1} << taken.cell);
+  }
+
+  /// Adds a group whose room has changed.
+  void push(std::uint32_t group) {
+    amounts_type const left = layout_.left(rooms_[group]);
+    std::size_t cell = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r != fine_) cell += strides_[r] * coarse_[r](left[r]);
+    }
+    std::size_t const level = levels_(left[fine_]);
+    std::uint32_t& head = heads_[cell * levels_.count() + level];
+    next_[group] = std::exchange(head, group);
+    bits_[cell * words_ + level / 64] |= std::uint64_t{1} << (level % 64);
+    summaries_[cell * summary_words_ + level / 4096] |= std::uint64_t{1} << (level / 64 % 64);
+    occupied_ |= std::uint64_t{1} << cell;
+  }
+
+ private:
+  static constexpr std::size_t most_cells = 64;
+  static constexpr unsigned probes = 16;
+
+  /// The largest number whose `degree`-th power is at most `value`.
+  [[nodiscard]] static std::size_t root(std::size_t value, std::size_t degree) {
+    std::size_t result = 1;
+    for (;;) {
+      std::size_t power = 1;
+      for (std::size_t k = 0; k != degree; ++k) power *= result + 1;
+      if (power > value) return result;
+      ++result;
+    }
+  }
+
+  [[nodiscard]] std::size_t level_of(std::size_t cell, std::size_t r) const {
+    return cell / strides_[r] % coarse_[r].count();
+  }
+
+  /// The cells from the lowest that can fit these amounts on.
+  [[nodiscard]] std::uint64_t cells_from(amounts_type const& amounts) const {
+    std::size_t lowest = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r != fine_) lowest += strides_[r] * coarse_[r](amounts[r]);
+    }
+    return ~std::uint64_t{0} << lowest;
+  }
+
+  /// False where the rooms of the cell are too small in a coarse resource.
+  [[nodiscard]] bool reaches(std::size_t cell, amounts_type const& amounts) const {
+    if constexpr (R > 2) {
+      for (std::size_t r = 0; r != R; ++r) {
+        if (r != fine_ && level_of(cell, r) < coarse_[r](amounts[r])) return false;
+      }
+    }
+    return true;
+  }
+
+  /// What is left of the capacity in a group with these amounts; rounding does not make it
+  /// negative.
+  [[nodiscard]] amounts_type left_after(std::uint32_t group, amounts_type const& amounts) const {
+    amounts_type left = layout_.left(rooms_[group]) - amounts;
+    if constexpr (std::floating_point<T>) {
+      for (T& amount : left.amounts) amount = std::max(T{0}, amount);
+    }
+    return left;
+  }
+
+  /// No group of the cell has less left in any resource after these amounts.
+  [[nodiscard]] amounts_type least_left(std::size_t cell, amounts_type const& amounts) const {
+    amounts_type left{};
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r != fine_) left[r] = std::max(T{0}, static_cast<T>(least_[cell][r] - amounts[r]));
+    }
+    return left;
+  }
+
+  /// The lowest level of the cell from `level` on that holds a group, or the number of levels.
+  [[nodiscard]] std::size_t next_level(std::size_t cell, std::size_t level) const {
+    if (level >= levels_.count()) return levels_.count();
+    std::uint64_t const* const bits = bits_.data() + cell * words_;
+    std::size_t word = level / 64;
+    if (std::uint64_t const rest = bits[word] >> (level % 64); rest != 0) {
+      return level + static_cast<std::size_t>(std::countr_zero(rest));
+    }
+    std::uint64_t const* const summary = summaries_.data() + cell * summary_words_;
+    ++word;
+    std::size_t block = word / 64;
+    if (block == summary_words_) return levels_.count();
+    std::uint64_t rest = summary[block] >> (word % 64) << (word % 64);
+    while (rest == 0) {
+      if (++block == summary_words_) return levels_.count();
+      rest = summary[block];
+    }
+    word = block * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+    return word * 64 + static_cast<std::size_t>(std::countr_zero(bits[word]));
+  }
+
+  [[nodiscard]] place first_fit(std::size_t cell, demand_type const& demand,
+                                std::size_t level) const {
+    // In the level of the demand itself the fine room may be too small, above it only the others.
+    std::size_t const lowest = level;
+    unsigned tried = 0;
+    for (level = next_level(cell, level); level != levels_.count();
+         level = next_level(cell, level + 1)) {
+      place here{heads_[cell * levels_.count() + level], none, static_cast<std::uint32_t>(cell),
+                 static_cast<std::uint32_t>(level)};
+      while (here.group != none && tried != probes) {
+        if (layout_.fits(rooms_[here.group], demand)) return here;
+        ++tried;
+        here.before = std::exchange(here.group, next_[here.group]);
+      }
+      if (level == lowest) tried = 0;
+      if (tried == probes) return {};
+    }
+    return {};
+  }
+
+  Layout layout_;
+  room_type const* rooms_;
+  std::size_t fine_;
+  room_levels<T> coarse_[R] = {};
+  std::size_t strides_[R] = {};
+  room_levels<T> levels_;
+  std::size_t words_ = 0;
+  std::size_t summary_words_ = 0;
+  std::uint64_t occupied_ = 0;
+  amounts_type least_[most_cells] = {};
+  std::vector<std::uint32_t> heads_;
+  std::vector<std::uint64_t> bits_;
+  std::vector<std::uint64_t> summaries_;
+  std::vector<std::uint32_t> next_;
+};
+
+}  // namespace omnibal::inline v0::detail

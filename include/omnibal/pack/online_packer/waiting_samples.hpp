@@ -1,0 +1,304 @@
+#pragma once
+
+/// \file
+/// The samples that wait in an online packer.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/capacity_shares.hpp>
+#include <omnibal/detail/layout.hpp>
+#include <omnibal/pack/online_packer/demand_cells.hpp>
+#include <omnibal/pack/online_state.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Samples in the order of their arrival; and in cells and depths, so that the largest sample that
+/// a room takes is found by scanning bits. The samples of a depth of a cell are a ring in the order
+/// of their arrival: every lookup is a function of the waiting samples and their order, not of the
+/// past.
+///
+/// Inside, resources are in the order of `order()`.
+///
+/// All memory is allocated at construction and depends on the most samples, not on the capacity.
+template <std::size_t R, class T>
+class waiting_samples {
+ public:
+  using sample_type = waiting_sample<R, T>;
+  using amounts_type = resources<R, T>;
+  using layout_type =
+      std::conditional_t<std::floating_point<T>, floating_layout<R>, wide_layout<R>>;
+  using room_type = typename layout_type::room_type;
+  using slot = std::uint32_t;
+
+  static constexpr slot none = std::numeric_limits<slot>::max();
+
+  waiting_samples(amounts_type const& capacity, std::size_t most)
+      : order_(capacity),
+        layout_(order_.ordered(capacity)),
+        cells_(order_.ordered(capacity),
+               std::clamp<std::size_t>(std::bit_ceil(4 * most), 64, 4096)),
+        depths_(cells_.count(), cells_.depth_count()),
+        heads_(depths_.bucket_count(), none),
+        nodes_(most) {
+    for (std::size_t k = most; k-- != 0;) {
+      nodes_[k].newer = std::exchange(free_, static_cast<slot>(k));
+    }
+  }
+
+  [[nodiscard]] resource_order<R, T> const& order() const { return order_; }
+  /// Of amounts in that order.
+  [[nodiscard]] layout_type const& layout() const { return layout_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] slot oldest() const { return oldest_; }
+  /// The sample that came next; `none` after the last.
+  [[nodiscard]] slot newer(slot of) const { return nodes_[of].newer; }
+  [[nodiscard]] std::uint64_t id(slot of) const { return nodes_[of].id; }
+  [[nodiscard]] std::uint64_t push(slot of) const { return nodes_[of].push; }
+  /// In that order.
+  [[nodiscard]] amounts_type const& demand(slot of) const { return nodes_[of].demand; }
+  [[nodiscard]] sample_type sample(slot of) const {
+    return {id(of), push(of), order_.restored(demand(of))};
+  }
+
+  /// Precondition: fewer than the most samples wait, none is hidden, and the demand fits the
+  /// capacity.
+  void add(sample_type const& sample) {
+    slot const made = free_;
+    node& added = nodes_[made];
+    free_ = added.newer;
+    amounts_type const demand = order_.ordered(sample.demand);
+    added.demand = demand;
+    added.id = sample.id;
+    added.push = sample.push;
+    added.older = std::exchange(newest_, made);
+    added.newer = none;
+    (added.older == none ? oldest_ : nodes_[added.older].newer) = made;
+    std::size_t const cell = cells_.cell_of(demand);
+    std::size_t const depth = cells_.depth_of(demand[0]);
+    for (std::size_t r = 0; r != R; ++r) {
+      added.shares[r] = cells_.share(r, demand[r]);
+      totals_[r] += added.shares[r];
+    }
+    raise_reaches(cell, static_cast<std::uint32_t>(depth + 1));
+    added.bucket = static_cast<std::uint32_t>(depths_.bucket_of(cell, depth));
+    slot const head = heads_[added.bucket];
+    added.after = head == none ? made : head;
+    added.before = head == none ? made : nodes_[head].before;
+    ++size_;
+    show(made);
+  }
+
+  /// Precondition: the sample is hidden.
+  void erase(slot of) {
+    node& erased = nodes_[of];
+    std::size_t const cell = depths_.cell_of(erased.bucket);
+    if (heights_[cell] == depths_.depth_of(erased.bucket) + 1) lower_reaches(cell);
+    for (std::size_t r = 0; r != R; ++r) totals_[r] -= erased.shares[r];
+    (erased.older == none ? oldest_ : nodes_[erased.older].newer) = erased.newer;
+    (erased.newer == none ? newest_ : nodes_[erased.newer].older) = erased.older;
+    erased.newer = std::exchange(free_, of);
+    --size_;
+  }
+
+  /// From now on `most_valuable` passes over the sample.
+  void hide(slot of) {
+    node const& hidden = nodes_[of];
+    if (hidden.after == of) {
+      heads_[hidden.bucket] = none;
+      depths_.erase(hidden.bucket);
+      return;
+    }
+    nodes_[hidden.before].after = hidden.after;
+    nodes_[hidden.after].before = hidden.before;
+    if (heads_[hidden.bucket] == of) heads_[hidden.bucket] = hidden.after;
+  }
+
+  /// Undoes `hide`. Precondition: what was hidden later has been shown.
+  void show(slot of) {
+    node const& shown = nodes_[of];
+    nodes_[shown.before].after = of;
+    nodes_[shown.after].before = of;
+    slot& head = heads_[shown.bucket];
+    if (head == none) depths_.insert(shown.bucket);
+    if (head == none || shown.push < nodes_[head].push) head = of;
+  }
+
+  /// The weighted sum of the shares of the capacity that are left.
+  [[nodiscard]] std::uint64_t worth(room_type const& room) const {
+    amounts_type const left = layout_.left(room);
+    std::uint64_t sum = 0;
+    for (std::size_t r = 0; r != R; ++r) sum += cells_.share(r, left[r]) * weights_[r];
+    return sum;
+  }
+
+  /// Where a sample must lie so that a room takes it.
+  struct place {
+    /// None where certainly no sample fits.
+    std::uint64_t cells;
+    std::uint64_t mixed;
+    /// The least depth.
+    std::size_t depth;
+  };
+
+  /// Prepares lookups for this room and smaller ones: sets the weights of the resources, each in
+  /// proportion to what of it waits. Returns the place of the room.
+  [[nodiscard]] place weigh(room_type const& room) {
+    place const result = place_of(room);
+    if (result.cells == 0) return result;
+    std::uint64_t sum = 0;
+    for (std::uint64_t const total : totals_) sum += total;
+    int const excess = std::max(48, static_cast<int>(std::bit_width(sum))) - 48;
+    std::uint64_t const scale =
+        (std::uint64_t{1} << 62) / std::max<std::uint64_t>(1, sum >> excess);
+    for (std::size_t r = 0; r != R; ++r) weights_[r] = 1 + ((totals_[r] >> excess) * scale >> 47);
+    std::uint64_t const depth_worth =
+        (share_scale<T>::whole / cells_.depth_count() + 1) * weights_[0];
+    depth_key_ = (depth_worth << depth_sets::bucket_bits) - 1;
+    least_worth_ = 1 + (cells_.depth_count() - 1) * depth_worth;
+    return result;
+  }
+
+  [[nodiscard]] place place_of(room_type const& room) const {
+    amounts_type const left = layout_.left(room);
+    auto const [open, mixed] = cells_.within(left);
+    place result{depths_.cells() & open, mixed, cells_.depth_of(left[0])};
+    // Rounding may separate the depth of a floating-point sum from those of its terms.
+    constexpr std::size_t slack = std::floating_point<T> ? 1 : 0;
+    bool const may_hold =
+        result.cells != 0 && reaches_[first_of(result.cells)] + slack > result.depth;
+    result.cells = may_hold ? result.cells : 0;
+    return result;
+  }
+
+  /// The sample with the largest weighted share of those that the room takes, at the resolution of
+  /// cells and depths: of equal ones the oldest of the last cell. Where a depth or a cell has both
+  /// samples that fit and samples that do not, `probes` are tried, and one may be missed.
+  /// Adds to `work` about half the nanoseconds that it takes.
+  /// Precondition: `at` is the place of the room, and `weigh` has been called for a room that is
+  /// not below this one.
+  [[nodiscard]] slot most_valuable(room_type const& room, place const& at,
+                                   std::uint64_t& work) const {
+    work += work_of_lookup;
+    // A key is the worth of a cell and a depth above the bucket, so that one comparison does.
+    depth_sets::search const depth_in(depths_, at.depth);
+    std::uint64_t const depth_key = depth_key_;
+    std::uint64_t const least_depth_key = at.depth * depth_key;
+    std::uint64_t best = 0;
+    for (std::uint64_t cells = at.cells; cells != 0; cells &= cells - 1) {
+      std::size_t const cell = first_of(cells);
+      std::uint64_t const key = key_of(cell);
+      work += work_of_cell;
+      // Of two resources a later cell is worth less.
+      if (R == 2 && key - least_depth_key <= best) break;
+      if (R > 2 && key - least_depth_key <= best) continue;
+      std::size_t depth = depth_in(cell);
+      if (depth == depth_sets::none) [[unlikely]]
+        continue;
+      if (depth == at.depth || (at.mixed >> cell & 1) != 0) [[unlikely]] {
+        if (R > 2 && key - depth * depth_key <= best) continue;
+        depth = depth_with_fit(cell, depth, room, work);
+        if (depth == depth_sets::none) continue;
+      }
+      best = std::max(best, key - depth * depth_key);
+    }
+    if (best == 0) return none;
+    slot result = heads_[best & ~(~std::uint64_t{0} << depth_sets::bucket_bits)];
+    while (!layout_.fits(room, nodes_[result].demand)) result = nodes_[result].after;
+    return result;
+  }
+
+ private:
+  /// Of a size that makes the address of a node cheap.
+  struct alignas(R <= 2 ? 64 : alignof(sample_type)) node {
+    amounts_type demand;
+    std::uint32_t shares[R];
+    slot older, newer;
+    slot before, after;
+    std::uint32_t bucket;
+    std::uint64_t id;
+    std::uint64_t push;
+  };
+
+  static constexpr std::size_t most_cells = demand_cells<R, T>::most_cells;
+  static constexpr std::size_t probes = 4;
+  static constexpr std::uint64_t work_of_lookup = 8;
+  static constexpr std::uint64_t work_of_cell = 2;
+  static constexpr std::uint64_t work_of_probe = 6;
+
+  [[nodiscard]] static std::size_t first_of(std::uint64_t cells) {
+    return static_cast<std::size_t>(std::countr_zero(cells));
+  }
+
+  /// The worth of a sample at depth zero of the cell above its bucket.
+  [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
+    std::uint64_t worth = least_worth_;
+    for (std::size_t r = 1; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
+    return worth << depth_sets::bucket_bits | depths_.bucket_of(cell, 0);
+  }
+
+  void raise_reaches(std::size_t cell, std::uint32_t height) {
+    heights_[cell] = std::max(heights_[cell], height);
+    for (std::size_t k = cell + 1; k-- != 0 && reaches_[k] < height;) reaches_[k] = height;
+  }
+
+  void lower_reaches(std::size_t cell) {
+    heights_[cell] = static_cast<std::uint32_t>(depths_.height(cell));
+    for (std::size_t k = cell + 1; k-- != 0;) {
+      std::uint32_t const reach = std::max(heights_[k], reaches_[k + 1]);
+      if (std::exchange(reaches_[k], reach) == reach) break;
+    }
+  }
+
+  /// The first depth of the cell, from `depth` on, at which a sample fits the room.
+  [[nodiscard]] std::size_t depth_with_fit(std::size_t cell, std::size_t depth,
+                                           room_type const& room, std::uint64_t& work) const {
+    for (std::size_t k = 0; k != probes; ++k) {
+      slot const head = heads_[depths_.bucket_of(cell, depth)];
+      slot tried = head;
+      for (std::size_t probe = 0; probe != probes; ++probe) {
+        work += work_of_probe;
+        if (layout_.fits(room, nodes_[tried].demand)) return depth;
+        tried = nodes_[tried].after;
+        if (tried == head) break;
+      }
+      if (depth + 1 == cells_.depth_count()) return depth_sets::none;
+      depth = depth_sets::search(depths_, depth + 1)(cell);
+      if (depth == depth_sets::none) return depth;
+    }
+    return depth_sets::none;
+  }
+
+  resource_order<R, T> order_;
+  layout_type layout_;
+  demand_cells<R, T> cells_;
+  depth_sets depths_;
+  /// The oldest sample of each bucket.
+  std::vector<slot> heads_;
+  std::vector<node> nodes_;
+  slot free_ = none;
+  slot oldest_ = none;
+  slot newest_ = none;
+  std::size_t size_ = 0;
+
+  std::array<std::uint64_t, R> totals_{};
+  std::array<std::uint64_t, R> weights_{};
+  std::uint64_t depth_key_ = 0;
+  std::uint64_t least_worth_ = 0;
+  /// For each cell one more than its greatest depth, of hidden samples too; and the largest of
+  /// these from the cell on.
+  std::array<std::uint32_t, most_cells> heights_{};
+  std::array<std::uint32_t, most_cells + 1> reaches_{};
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,113 @@
+#pragma once
+
+/// \file
+/// The layers of a plan with times that are whole numbers.
+
+#include <omnibal/check.hpp>
+#include <omnibal/detail/choice_table.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A choice with its number within the layer.
+struct whole_choice {
+  std::int64_t time;
+  std::int64_t bytes;
+  std::int64_t transient_bytes;
+  std::uint32_t index;
+};
+
+/// The choices of a layer that no other choice of it beats in time and in both kinds of bytes, from
+/// the fewest bytes to the most.
+class whole_layers {
+ public:
+  /// Floating-point times become whole numbers so small that a step of `micro_batches` remains one.
+  template <class Time>
+  whole_layers(std::string_view function, choice_table<Time> const& table,
+               std::span<std::int64_t const> state_bytes, std::size_t micro_batches)
+      : shift_(std::floating_point<Time> ? static_cast<int>(std::bit_width(micro_batches)) + 1
+                                         : 0) {
+    for (std::size_t l = 0; l != table.size(); ++l) {
+      for (auto const& way : table[l]) {
+        push({table.to_whole(way.time) >> shift_, way.bytes, way.transient_bytes, way.index});
+      }
+      close(function, state_bytes[l]);
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }
+  [[nodiscard]] std::span<whole_choice const> operator[](std::size_t layer) const {
+    return std::span(choices_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
+  }
+  /// The same choices by their numbers.
+  [[nodiscard]] std::span<whole_choice const> by_index(std::size_t layer) const {
+    return std::span(by_index_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
+  }
+  [[nodiscard]] std::span<whole_choice const> all() const { return choices_; }
+
+  /// A difference of whole times in the unit of the layers.
+  template <class Time>
+  [[nodiscard]] Time original(choice_table<Time> const& table, std::int64_t time) const {
+    if constexpr (std::floating_point<Time>) {
+      return std::ldexp(table.from_whole(time), shift_);
+    } else {
+      return time;
+    }
+  }
+
+  [[nodiscard]] std::int64_t state_bytes(std::size_t first, std::size_t last) const {
+    return state_before_[last] - state_before_[first];
+  }
+  /// The sum of the largest times.
+  [[nodiscard]] std::int64_t most_time() const { return most_time_; }
+  /// The sum of the least times.
+  [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last) const {
+    return least_before_[last] - least_before_[first];
+  }
+
+ private:
+  /// Choices come by ascending bytes.
+  void push(whole_choice const& way) {
+    for (std::size_t other = offsets_.back(); other != choices_.size(); ++other) {
+      auto const& known = choices_[other];
+      if (known.time <= way.time && known.transient_bytes <= way.transient_bytes) return;
+    }
+    choices_.push_back(way);
+  }
+
+  void close(std::string_view function, std::int64_t state_bytes) {
+    std::int64_t least = choices_.back().time;
+    std::int64_t most = least;
+    for (std::size_t c = offsets_.back(); c != choices_.size(); ++c) {
+      least = std::min(least, choices_[c].time);
+      most = std::max(most, choices_[c].time);
+    }
+    auto const first = static_cast<std::ptrdiff_t>(offsets_.back());
+    by_index_.insert(by_index_.end(), choices_.begin() + first, choices_.end());
+    std::ranges::sort(by_index_.begin() + first, by_index_.end(), {}, &whole_choice::index);
+    offsets_.push_back(choices_.size());
+    least_before_.push_back(least_before_.back() + least);
+    most_time_ += most;
+    state_before_.push_back(state_before_.back());
+    checked_add(function, "the sum of the state bytes", state_before_.back(), state_bytes);
+  }
+
+  int shift_;
+  std::vector<std::size_t> offsets_{0};
+  std::vector<whole_choice> choices_;
+  std::vector<whole_choice> by_index_;
+  std::vector<std::int64_t> least_before_{0};
+  std::vector<std::int64_t> state_before_{0};
+  std::int64_t most_time_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,332 @@
+#pragma once
+
+/// \file
+/// A time for every stage that a good plan can have, none of which is too large.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/choice_table.hpp>
+#include <omnibal/partition/empty_stages.hpp>
+#include <omnibal/plan/plan_pipeline/integer_layers.hpp>
+#include <omnibal/plan/plan_pipeline/stage_memory.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A time that nothing has.
+inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max();
+
+/// Numbers of transient bytes to which those of all choices are rounded down. Those of similar
+/// layers are close together: a new level begins after each of the widest gaps between them.
+class transient_levels {
+ public:
+  explicit transient_levels(whole_layers const& layers) {
+    std::vector<std::int64_t> all;
+    for (auto const& way : layers.all()) all.push_back(way.transient_bytes);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    if (all.empty()) return;
+    std::vector<gap> gaps;
+    for (std::size_t i = 1; i != all.size(); ++i) gaps.push_back({all[i] - all[i - 1], all[i]});
+    std::size_t const count = std::min(gaps.size(), most_levels - 1);
+    std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count), gaps.end(),
+                      [](gap const& left, gap const& right) {
+                        return left.width != right.width ? left.width > right.width
+                                                         : left.end < right.end;
+                      });
+    bytes_.push_back(all.front());
+    for (std::size_t i = 0; i != count; ++i) bytes_.push_back(gaps[i].end);
+    std::sort(bytes_.begin(), bytes_.end());
+    for (std::size_t k = 1; k != bytes_.size(); ++k) {
+      most_.push_back(*std::prev(std::lower_bound(all.begin(), all.end(), bytes_[k])));
+    }
+    most_.push_back(all.back());
+  }
+
+  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
+  [[nodiscard]] std::int64_t operator[](std::size_t level) const { return bytes_[level]; }
+  /// The most transient bytes that are rounded down to a level.
+  [[nodiscard]] std::int64_t most(std::size_t level) const { return most_[level]; }
+  [[nodiscard]] std::size_t level_of(std::int64_t transient_bytes) const {
+    auto const above = std::upper_bound(bytes_.begin(), bytes_.end(), transient_bytes);
+    return static_cast<std::size_t>(above - bytes_.begin()) - 1;
+  }
+
+ private:
+  struct gap {
+    std::int64_t width;
+    std::int64_t end;
+  };
+
+  static constexpr std::size_t most_levels = 6;
+
+  std::vector<std::int64_t> bytes_;
+  std::vector<std::int64_t> most_;
+};
+
+/// At a price of a byte each layer costs its least sum of time and priced bytes, and a run of layers
+/// takes no less time than its layers cost less the price of what it may keep. With sums over the
+/// layers known for a few prices and each level of transient bytes, that takes no more time for a
+/// long run than for a short one.
+class priced_runs {
+ public:
+  explicit priced_runs(whole_layers const& layers) : size_(layers.size()), levels_(layers) {
+    choose_prices(layers);
+    for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
+  }
+
+  /// True only if some choices of the layers [first, last) need no more than `room` for the kept bytes
+  /// of `in_flight` micro-batches and the transient bytes.
+  [[nodiscard]] bool fits(std::size_t first, std::size_t last, std::int64_t room,
+                          std::int64_t in_flight) const {
+    for (std::size_t k = 0; k != levels_.size() && levels_.most(k) <= room; ++k) {
+      if (missing_[at(k, last)] != missing_[at(k, first)]) continue;
+      std::int64_t const kept = (room - levels_.most(k)) / in_flight;
+      if (fewest_bytes_[at(k, last)] - fewest_bytes_[at(k, first)] <= kept) return true;
+    }
+    return false;
+  }
+
+  /// No choices of the layers [first, last) take less time where `room` holds the kept bytes of
+  /// `in_flight` micro-batches and the transient bytes.
+  [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last, std::int64_t room,
+                                        std::int64_t in_flight) const {
+    std::int64_t result = no_time;
+    for (std::size_t k = 0; k != levels_.size() && levels_[k] <= room; ++k) {
+      if (missing_[at(k, last)] != missing_[at(k, first)]) continue;
+      std::int64_t const kept = (room - levels_[k]) / in_flight;
+      if (fewest_bytes_[at(k, last)] - fewest_bytes_[at(k, first)] > kept) continue;
+      int128 time = 0;
+      for (std::size_t m = 0; m != prices_.size(); ++m) {
+        std::size_t const row = k * prices_.size() + m;
+        time = std::max(time, costs_[at(row, last)] - costs_[at(row, first)] - prices_[m] * kept);
+      }
+      result = std::min(result, static_cast<std::int64_t>(-(-time >> shift_)));
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::size_t most_prices = 16;
+
+  /// Those of which a linear relaxation may be: what the steps of the layers gain for a byte.
+  void choose_prices(whole_layers const& layers) {
+    prices_.assign(1, 0);
+    layer_fronts fronts;
+    for (std::size_t l = 0; l != layers.size(); ++l) push_front(layers, l, fronts);
+    std::vector<hull_step> steps;
+    find_hull_steps(fronts, steps);
+    std::vector<hull_step> chosen;
+    std::size_t const count = std::min(most_prices, steps.size());
+    for (std::size_t i = 0; i != count; ++i) chosen.push_back(steps[i * steps.size() / count]);
+    for (hull_step const& step : chosen) {
+      shift_ = std::max(shift_, resolution + bits(step.bytes) - bits(step.gain));
+    }
+    std::int64_t const most_time = layers.most_time();
+    if (bits(most_time) + shift_ > most_bits) {
+      shift_ = 0;
+      return;
+    }
+    for (hull_step const& step : chosen) {
+      int128 const price = (static_cast<int128>(step.gain) << shift_) / step.bytes;
+      if (bits(price) + 64 + bits(static_cast<std::int64_t>(size_)) <= most_bits) {
+        prices_.push_back(price);
+      }
+    }
+  }
+
+  static void push_front(whole_layers const& layers, std::size_t layer, layer_fronts& fronts) {
+    auto const& first = layers[layer].front();
+    std::int64_t least = first.time + 1;
+    for (auto const& way : layers[layer]) {
+      if (way.time >= least) continue;
+      least = way.time;
+      fronts.push({way.bytes - first.bytes, first.time - way.time, way.index});
+    }
+    fronts.close();
+  }
+
+  void add_level(whole_layers const& layers, std::size_t level) {
+    missing_.push_back(0);
+    fewest_bytes_.push_back(0);
+    for (std::size_t l = 0; l != size_; ++l) {
+      auto const admitted = [&](whole_choice const& way) {
+        return levels_.level_of(way.transient_bytes) <= level;
+      };
+      // Choices come by ascending bytes.
+      auto const fewest = std::ranges::find_if(layers[l], admitted);
+      bool const is_missing = fewest == layers[l].end();
+      missing_.push_back(missing_.back() + (is_missing ? 1 : 0));
+      fewest_bytes_.push_back(fewest_bytes_.back() + (is_missing ? 0 : fewest->bytes));
+    }
+    for (int128 const price : prices_) {
+      costs_.push_back(0);
+      for (std::size_t l = 0; l != size_; ++l) {
+        int128 least = -1;
+        for (auto const& way : layers[l]) {
+          if (levels_.level_of(way.transient_bytes) > level) continue;
+          int128 const cost = (static_cast<int128>(way.time) << shift_) + price * way.bytes;
+          if (least < 0 || cost < least) least = cost;
+        }
+        costs_.push_back(costs_.back() + std::max<int128>(least, 0));
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t at(std::size_t row, std::size_t layer) const {
+    return row * (size_ + 1) + layer;
+  }
+  [[nodiscard]] static int bits(int128 value) {
+    auto const high = static_cast<std::uint64_t>(value >> 64);
+    return high != 0 ? 64 + static_cast<int>(std::bit_width(high))
+                     : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
+  }
+
+  static constexpr int resolution = 24;
+  static constexpr int most_bits = 124;
+
+  std::size_t size_;
+  transient_levels levels_;
+  int shift_ = 0;
+  std::vector<int128> prices_;
+  std::vector<std::uint32_t> missing_;
+  std::vector<int128> fewest_bytes_;
+  std::vector<int128> costs_;
+};
+
+/// Boundary s lies in [first[s], last[s]] for every plan whose stages take `limit` at most.
+struct stage_windows {
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> last;
+
+  /// `time(stage, first, last)` is no more than a stage takes.
+  template <class StageTime>
+  stage_windows(std::size_t layers, std::size_t stages, empty_stages empty, std::int64_t limit,
+                StageTime const& time)
+      : first(stages + 1, 0), last(stages + 1, layers) {
+    std::size_t const fewest = empty == empty_stages::forbidden ? 1 : 0;
+    last[0] = 0;
+    for (std::size_t s = 0; s != stages; ++s) {
+      std::size_t const end = layers - fewest * (stages - 1 - s);
+      std::size_t reach = last[s];
+      while (reach < end && time(s, last[s], reach + 1) <= limit) ++reach;
+      last[s + 1] = reach;
+    }
+    first[stages] = layers;
+    for (std::size_t s = stages; s-- != 0;) {
+      std::size_t reach = first[s + 1];
+      while (reach > fewest * s && time(s, reach - 1, first[s + 1]) <= limit) --reach;
+      first[s] = reach;
+    }
+  }
+
+  /// False where no plan is within the limit.
+  [[nodiscard]] bool is_possible() const {
+    for (std::size_t s = 0; s != first.size(); ++s) {
+      if (first[s] > last[s]) return false;
+    }
+    return true;
+  }
+};
+
+/// Layers as a stage.
+struct stage_range {
+  std::size_t stage;
+  std::size_t first;
+  std::size_t last;
+};
+
+/// The least time of each stage, which is `no_time` where it does not fit the memory or takes longer
+/// than a limit. Each time may be raised.
+class floor_table {
+ public:
+  floor_table(whole_layers const& layers, stage_rooms const& rooms)
+      : layers_(layers), rooms_(rooms), runs_(layers) {}
+
+  /// Computes all times. False where no plan is within the limit.
+  [[nodiscard]] bool fill(empty_stages empty, std::int64_t limit) {
+    auto const time = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      std::int64_t const least =
+          runs_.least_time(first, last, room({stage, first, last}), in_flight(stage));
+      return least <= limit ? least : no_time;
+    };
+    stage_windows const windows(layers_.size(), stages(), empty, limit, time);
+    if (!windows.is_possible()) return false;
+    set_windows(windows);
+    for (std::size_t s = 0; s != stages(); ++s) {
+      for (std::size_t first = first_[s]; first <= last_[s]; ++first) {
+        for (std::size_t last = std::max(first, first_[s + 1]); last <= last_[s + 1]; ++last) {
+          std::int64_t const least = time(s, first, last);
+          if (least == no_time) break;
+          times_[cell({s, first, last})] = least;
+        }
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::int64_t operator()(std::size_t stage, std::size_t first,
+                                        std::size_t last) const {
+    stage_range const range{stage, first, last};
+    return contains(range) ? times_[cell(range)] : no_time;
+  }
+
+  /// Makes a time no less than this one.
+  void raise(stage_range const& range, std::int64_t time) {
+    if (times_.empty() || !contains(range)) return;
+    auto& known = times_[cell(range)];
+    known = std::max(known, time);
+  }
+
+  /// True only if a stage fits its memory.
+  [[nodiscard]] bool fits(stage_range const& range) const {
+    return runs_.fits(range.first, range.last, room(range), in_flight(range.stage));
+  }
+
+  /// What is left of the memory of a stage for activations.
+  [[nodiscard]] std::int64_t room(stage_range const& range) const {
+    return rooms_.memory[range.stage] - rooms_.reserve[range.stage] -
+           layers_.state_bytes(range.first, range.last);
+  }
+
+ private:
+  void set_windows(stage_windows const& windows) {
+    first_ = windows.first;
+    last_ = windows.last;
+    rows_.assign(1, 0);
+    for (std::size_t s = 0; s != stages(); ++s) {
+      rows_.push_back(rows_.back() + (last_[s] - first_[s] + 1) * width(s));
+    }
+    times_.assign(rows_.back(), no_time);
+  }
+
+  [[nodiscard]] std::size_t stages() const { return rooms_.memory.size(); }
+  [[nodiscard]] std::int64_t in_flight(std::size_t stage) const { return rooms_.in_flight[stage]; }
+  [[nodiscard]] std::size_t width(std::size_t stage) const {
+    return last_[stage + 1] - first_[stage + 1] + 1;
+  }
+  [[nodiscard]] bool contains(stage_range const& range) const {
+    return first_[range.stage] <= range.first && range.first <= last_[range.stage] &&
+           first_[range.stage + 1] <= range.last && range.last <= last_[range.stage + 1];
+  }
+  [[nodiscard]] std::size_t cell(stage_range const& range) const {
+    return rows_[range.stage] + (range.first - first_[range.stage]) * width(range.stage) +
+           range.last - first_[range.stage + 1];
+  }
+
+  whole_layers const& layers_;
+  stage_rooms const& rooms_;
+  priced_runs runs_;
+  std::vector<std::size_t> first_;
+  std::vector<std::size_t> last_;
+  std::vector<std::size_t> rows_;
+  std::vector<std::int64_t> times_;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,296 @@
+#pragma once
+
+/// \file
+/// The choices with the least time for a budget, over all limits on transient bytes.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/choice_table.hpp>
+#include <omnibal/recompute/recompute_result.hpp>
+#include <omnibal/recompute/select_recompute/gain_search.hpp>
+#include <omnibal/recompute/select_recompute/peak_levels.hpp>
+#include <omnibal/recompute/select_recompute/relaxation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The largest transient bytes count once, whichever layer has them. For each number that they may
+/// be there is a problem without them: fewer choices and a smaller budget. Many such numbers are
+/// nearly equal, so that ranges of them are bounded at once, with the choices of the largest one and
+/// the budget of the smallest one.
+template <class Time>
+class budget_search {
+ public:
+  budget_search(std::string_view function, choice_table<Time> const& table, std::int64_t budget,
+                recompute_options const& options)
+      : function_(function),
+        table_(table),
+        budget_(budget),
+        options_(options),
+        order_(table.ordered_layers()),
+        kinds_(count_kinds()) {}
+
+  [[nodiscard]] recompute_result<Time> run() {
+    find_problems();
+    if (problems_.empty()) return infeasible();
+    auto const first = std::ranges::min_element(problems_, {}, &limited_problem::least_time);
+    solve(static_cast<std::size_t>(first - problems_.begin()));
+    search_all();
+    return feasible();
+  }
+
+ private:
+  /// Problems with neighbouring numbers of transient bytes.
+  struct range {
+    std::size_t first;
+    std::size_t last;
+
+    [[nodiscard]] std::size_t size() const { return last - first; }
+  };
+
+  /// The least time of a problem that needs no more work.
+  static constexpr std::int64_t solved = std::numeric_limits<std::int64_t>::max();
+  /// A proof is always looked for where no more kinds of layers differ than these, and within this
+  /// product of layers and problems.
+  static constexpr std::size_t few_kinds = 4;
+  static constexpr std::size_t little_work = 200;
+
+  /// The number of different layers.
+  [[nodiscard]] std::size_t count_kinds() const {
+    std::size_t result = 0;
+    for (std::size_t i = 0; i != order_.size(); ++i) {
+      if (i == 0 || !std::ranges::equal(table_[order_[i - 1]], table_[order_[i]])) ++result;
+    }
+    return result;
+  }
+
+  /// Finds the problems that can be solved.
+  void find_problems() {
+    transient_limits limits(function_, table_, budget_, options_);
+    least_bytes_ = limits.least_bytes() + options_.reserve_bytes;
+    if (limits.problems().empty()) return;
+    limited_problem const last = limits.problems().back();
+    std::int64_t const room = limit(last.transient_bytes, last.kept_bytes);
+    hull_relaxation const& relaxed = search_.relax(limited_.fronts, room);
+    if (relaxed.gain() == limited_.most_gain) {
+      // Every layer takes its least time.
+      problems_.assign(1, last);
+      return;
+    }
+    byte_prices prices;
+    if (limits.problems().size() != 1 && !relaxed.takes_all_steps() &&
+        prices.set(relaxed.broken(), table_.size(), limits.problems().front().kept_bytes,
+                   table_.to_whole(table_.total_time()))) {
+      limits.price(prices);
+    }
+    problems_ = limits.problems();
+  }
+
+  /// Admits the choices up to a number of transient bytes. The result is the room for the bytes of
+  /// one micro-batch beyond the fewest.
+  std::int64_t limit(std::int64_t transient_bytes, std::int64_t kept_bytes) {
+    limit_fronts(table_, order_, transient_bytes, limited_);
+    std::int64_t const room = kept_bytes - limited_.bytes;
+    limited_.fronts.drop_above(room);
+    return room;
+  }
+
+  /// What a solution must gain to be better than the best one, less one.
+  [[nodiscard]] std::int64_t known_gain() const {
+    return choices_.empty() ? -1 : limited_.time - time_;
+  }
+
+  /// Solves a problem and keeps its solution if that is the best so far.
+  void solve(std::size_t index) {
+    limited_problem& one = problems_[index];
+    std::int64_t const room = limit(one.transient_bytes, one.kept_bytes);
+    std::int64_t const known = known_gain();
+    search_.run(limited_.fronts, limited_.time, room, {options_.states, options_.tolerance}, known);
+    work_ += table_.size();
+    bound_ = std::min(bound_, limited_.time - search_.bound());
+    one.least_time = solved;
+    if (search_.gain() <= known) return;
+    time_ = limited_.time - search_.gain();
+    choices_ = choices_of_solution();
+  }
+
+  /// Solves or bounds the problems that may have better solutions.
+  void search_all() {
+    std::vector<range> left{{0, problems_.size()}};
+    while (!left.empty()) {
+      range one = left.back();
+      left.pop_back();
+      trim(one);
+      if (one.size() == 0 || is_good_enough(least_time(one))) continue;
+      if (one.size() == 1) {
+        solve(one.first);
+        continue;
+      }
+      if (!is_wide(one) && !may_be_better(one)) continue;
+      std::size_t const middle = split(one);
+      range const low{one.first, middle};
+      range const high{middle, one.last};
+      bool const is_low_better = least_time(low) <= least_time(high);
+      left.push_back(is_low_better ? high : low);
+      left.push_back(is_low_better ? low : high);
+    }
+  }
+
+  /// Drops the problems at both ends that have no better solution.
+  void trim(range& given) const {
+    auto const is_done = [&](std::size_t index) { return problems_[index].least_time >= time_; };
+    while (given.size() != 0 && is_done(given.first)) ++given.first;
+    while (given.size() != 0 && is_done(given.last - 1)) --given.last;
+  }
+
+  /// True where most problems have no better solution: the others are too different.
+  [[nodiscard]] bool is_wide(range const& given) const {
+    std::size_t better = 0;
+    for (std::size_t i = given.first; i != given.last; ++i) {
+      if (problems_[i].least_time < time_) ++better;
+    }
+    return 2 * better < given.size();
+  }
+
+  /// False where no problem of the range has a better solution, or one that is not better by more
+  /// than what is tolerated. Solves the problem whose solution is most like that of all together.
+  [[nodiscard]] bool may_be_better(range const& given) {
+    std::int64_t const room =
+        limit(problems_[given.last - 1].transient_bytes, problems_[given.first].kept_bytes);
+    std::int64_t const known = known_gain();
+    search_.bound(limited_.fronts, room, options_.states, known);
+    work_ += table_.size();
+    std::int64_t const least = limited_.time - search_.bound();
+    if (search_.gain() > known) {
+      std::int64_t const transient_bytes = largest_transient(choices_of_solution());
+      auto const like = std::ranges::lower_bound(problems_, transient_bytes, {},
+                                                 &limited_problem::transient_bytes);
+      if (like->least_time < time_) solve(static_cast<std::size_t>(like - problems_.begin()));
+    }
+    return least < time_ && !is_good_enough(least);
+  }
+
+  /// True where no proof is wanted for problems with this least time, which then is the bound.
+  [[nodiscard]] bool is_good_enough(std::int64_t least_time) {
+    if (kinds_ <= few_kinds || work_ < little_work ||
+        static_cast<double>(time_ - least_time) > options_.tolerance * static_cast<double>(time_)) {
+      return false;
+    }
+    bound_ = std::min(bound_, least_time);
+    return true;
+  }
+
+  /// At the widest gap between transient bytes if that is half of all, else in the middle.
+  [[nodiscard]] std::size_t split(range const& given) const {
+    std::size_t widest = given.first + 1;
+    auto const gap = [&](std::size_t i) {
+      return problems_[i].transient_bytes - problems_[i - 1].transient_bytes;
+    };
+    for (std::size_t i = given.first + 1; i != given.last; ++i) {
+      if (gap(i) > gap(widest)) widest = i;
+    }
+    std::int64_t const all =
+        problems_[given.last - 1].transient_bytes - problems_[given.first].transient_bytes;
+    return gap(widest) >= all - gap(widest) ? widest : given.first + given.size() / 2;
+  }
+
+  [[nodiscard]] std::int64_t least_time(range const& given) const {
+    std::int64_t result = solved;
+    for (std::size_t i = given.first; i != given.last; ++i) {
+      result = std::min(result, problems_[i].least_time);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::int64_t largest_transient(std::vector<std::uint32_t> const& choices) const {
+    std::int64_t result = 0;
+    for (std::size_t layer = 0; layer != choices.size(); ++layer) {
+      result = std::max(result, way_of(layer, choices[layer]).transient_bytes);
+    }
+    return result;
+  }
+
+  [[nodiscard]] numbered_choice<Time> const& way_of(std::size_t layer, std::uint32_t index) const {
+    return *std::ranges::find(table_[layer], index, &numbered_choice<Time>::index);
+  }
+
+  [[nodiscard]] int128 taken(std::int64_t kept_bytes, std::int64_t transient_bytes) const {
+    return static_cast<int128>(options_.in_flight) * kept_bytes + transient_bytes +
+           options_.reserve_bytes;
+  }
+
+  [[nodiscard]] std::int64_t to_bytes(int128 bytes) const {
+    return checked_cast<std::int64_t>(function_, "the sum of the fewest bytes", bytes);
+  }
+
+  /// Equal layers get their choices in ascending order.
+  [[nodiscard]] std::vector<std::uint32_t> choices_of_solution() const {
+    auto const points = search_.points();
+    std::vector<std::uint32_t> taken(order_.size());
+    for (std::size_t i = 0; i != taken.size(); ++i) {
+      taken[i] = limited_.fronts[i][points[i]].index;
+    }
+    std::vector<std::uint32_t> result(order_.size());
+    for (std::size_t first = 0; first != order_.size();) {
+      std::size_t last = first + 1;
+      while (last != order_.size() &&
+             std::ranges::equal(table_[order_[first]], table_[order_[last]])) {
+        ++last;
+      }
+      std::sort(taken.begin() + static_cast<std::ptrdiff_t>(first),
+                taken.begin() + static_cast<std::ptrdiff_t>(last));
+      for (; first != last; ++first) result[order_[first]] = taken[first];
+    }
+    return result;
+  }
+
+  [[nodiscard]] recompute_result<Time> feasible() {
+    recompute_result<Time> result;
+    std::int64_t const gap = time_ - std::min(time_, bound_);
+    std::int64_t kept_bytes = 0;
+    for (std::size_t layer = 0; layer != choices_.size(); ++layer) {
+      auto const& way = way_of(layer, choices_[layer]);
+      result.time += way.time;
+      kept_bytes += way.bytes;
+    }
+    result.bytes = to_bytes(taken(kept_bytes, largest_transient(choices_)));
+    result.choices = std::move(choices_);
+    result.proven = gap == 0;
+    result.lower_bound = std::max(Time{}, result.time - table_.from_whole(gap));
+    return result;
+  }
+
+  [[nodiscard]] recompute_result<Time> infeasible() const {
+    recompute_result<Time> result;
+    result.status = recompute_status::infeasible;
+    result.proven = true;
+    result.bytes = to_bytes(least_bytes_);
+    result.missing_bytes = to_bytes(least_bytes_ - budget_);
+    return result;
+  }
+
+  std::string_view function_;
+  choice_table<Time> const& table_;
+  std::int64_t budget_;
+  recompute_options const& options_;
+  std::vector<std::uint32_t> order_;
+  std::size_t kinds_;
+  limited_fronts limited_;
+  gain_search search_;
+  /// By ascending transient bytes.
+  std::vector<limited_problem> problems_;
+  int128 least_bytes_ = 0;
+  std::vector<std::uint32_t> choices_;
+  std::int64_t time_ = solved;
+  std::int64_t bound_ = solved;
+  std::size_t work_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail

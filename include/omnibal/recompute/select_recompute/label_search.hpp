@@ -1,0 +1,350 @@
+#pragma once
+
+/// \file
+/// A good solution by the layers about which the linear relaxation is least sure.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/choice_table.hpp>
+#include <omnibal/recompute/select_recompute/relaxation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The layers with the clearest choice at the price of a step come first: few of their points can
+/// be part of a good solution. Equal layers stay together.
+class layer_order {
+ public:
+  void sort(layer_fronts const& fronts, hull_step const& step) {
+    clear_.clear();
+    for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
+      clear_.push_back({clearness(fronts, layer, step), layer});
+    }
+    std::sort(clear_.begin(), clear_.end(), [](entry const& left, entry const& right) {
+      return left.loss != right.loss ? left.loss > right.loss : left.layer < right.layer;
+    });
+    places_.resize(clear_.size());
+    for (std::uint32_t place = 0; place != clear_.size(); ++place) {
+      places_[clear_[place].layer] = place;
+    }
+  }
+
+  [[nodiscard]] std::uint32_t layer_at(std::size_t place) const { return clear_[place].layer; }
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t layer) const { return places_[layer]; }
+
+ private:
+  struct entry {
+    int128 loss;
+    std::uint32_t layer;
+  };
+
+  /// What the second best point loses against the best one.
+  [[nodiscard]] static int128 clearness(layer_fronts const& fronts, std::uint32_t layer,
+                                        hull_step const& step) {
+    auto const front = fronts[layer];
+    constexpr int128 lowest = -(static_cast<int128>(1) << 126);
+    int128 best = lowest;
+    int128 second = lowest;
+    for (front_point const& point : front) {
+      int128 const surplus = static_cast<int128>(point.gain) * step.bytes -
+                             static_cast<int128>(point.bytes) * step.gain;
+      second = std::max(second, std::min(best, surplus));
+      best = std::max(best, surplus);
+    }
+    return best - second;
+  }
+
+  std::vector<entry> clear_;
+  std::vector<std::uint32_t> places_;
+};
+
+/// A state is what some points of the first layers take and gain together. States that take more
+/// and gain less than another one are gone, and so are those whose linear relaxation over the other
+/// layers is no better than the best solution. That solution grows greedily from every state.
+///
+/// Where more states are left than wanted, neighbours merge into the one with the fewest bytes,
+/// which remembers the largest gain among them as its ceiling. As the others took more bytes, no
+/// completion of them gains more than one that starts from the ceiling: ceilings make the bound.
+class list_search {
+ public:
+  /// Looks for a solution that gains more than `known`; without one there are no points. Gives up
+  /// where states would have to merge and `is_enough(gain)`: no better bound is wanted then.
+  /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
+  template <class IsEnough>
+  void run(layer_fronts const& fronts, std::int64_t budget, hull_relaxation const& relaxed,
+           std::size_t max_states, std::int64_t known, IsEnough const& is_enough) {
+    fronts_ = &fronts;
+    steps_ = relaxed.steps();
+    budget_ = budget;
+    order_.sort(fronts, relaxed.broken());
+    best_ = {known, 0, 0, 0};
+    bound_ = std::numeric_limits<std::int64_t>::max();
+    points_.clear();
+    bool const is_complete = decide_all(max_states, is_enough);
+    if (best_.gain > known) points_ = points_of_best();
+    if (!is_complete) return;
+    bound_ = best_.gain;
+    for (state const& one : states_) bound_ = std::max(bound_, one.ceiling);
+  }
+
+  [[nodiscard]] std::int64_t gain() const { return best_.gain; }
+  /// No solution gains more.
+  [[nodiscard]] std::int64_t bound() const { return bound_; }
+
+  /// The number of the point that each layer takes in the best solution.
+  [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
+
+ private:
+  struct state {
+    std::int64_t bytes;
+    std::int64_t gain;
+    std::int64_t ceiling;
+    /// The index of the state that it extends, shifted by 32 bits, and the point of the last layer.
+    std::uint64_t origin;
+  };
+
+  /// The points of the first `layers`, then the first `steps` steps of the others.
+  struct solution {
+    std::int64_t gain;
+    std::uint64_t origin;
+    std::size_t layers;
+    std::size_t steps;
+  };
+
+  /// A hull step of the layers that follow, and the sums over the steps before it.
+  struct rest_step {
+    std::int64_t bytes_before;
+    std::int64_t gain_before;
+    std::int64_t bytes;
+    std::int64_t gain;
+  };
+
+  /// Decides about one layer after the other, and betters the best solution. False where it gives
+  /// up.
+  template <class IsEnough>
+  [[nodiscard]] bool decide_all(std::size_t max_states, IsEnough const& is_enough) {
+    tolerance_ = 0;
+    states_.assign(1, {0, 0, 0, 0});
+    origins_.assign(1, 0);
+    starts_.assign(1, 0);
+    for (std::uint32_t place = 0; place != fronts_->size() && !states_.empty(); ++place) {
+      find_rest(place + 1);
+      extend(place);
+      if (extended_.size() > max_states) {
+        if (is_enough(best_.gain)) return false;
+        merge_neighbours(max_states);
+      }
+      states_.swap(extended_);
+      starts_.push_back(origins_.size());
+      for (state const& one : states_) origins_.push_back(one.origin);
+    }
+    return true;
+  }
+
+  /// The steps of the layers from place `first` on, as far as they fit into the whole budget. The last
+  /// one is either the first that does not fit or a step that gains nothing.
+  void find_rest(std::uint32_t first) {
+    rest_.clear();
+    std::int64_t bytes = 0;
+    std::int64_t gain = 0;
+    for (hull_step const& step : steps_) {
+      if (order_.place_of(step.layer) < first) continue;
+      rest_.push_back({bytes, gain, step.bytes, step.gain});
+      if (step.bytes > budget_ - bytes) return;
+      bytes += step.bytes;
+      gain += step.gain;
+    }
+    rest_.push_back({bytes, gain, 1, 0});
+  }
+
+  /// The next state to which a point is added, and their bytes together.
+  struct head {
+    std::uint64_t bytes;
+    std::size_t index;
+  };
+
+  /// Every point of the layer added to every state, in the order of their bytes.
+  void extend(std::uint32_t place) {
+    auto const front = (*fronts_)[order_.layer_at(place)];
+    auto const bytes_of = [&](std::size_t index, front_point const& point) {
+      return static_cast<std::uint64_t>(states_[index].bytes) +
+             static_cast<std::uint64_t>(point.bytes);
+    };
+    extended_.clear();
+    heads_.clear();
+    for (front_point const& point : front) heads_.push_back({bytes_of(0, point), 0});
+    std::size_t step = rest_.size() - 1;
+    while (true) {
+      // A minimum without branches, as no processor can guess whose turn it is.
+      std::size_t least = 0;
+      std::uint64_t bytes = heads_[0].bytes;
+      for (std::size_t p = 1; p != heads_.size(); ++p) {
+        bool const is_less = heads_[p].bytes < bytes;
+        least = is_less ? p : least;
+        bytes = is_less ? heads_[p].bytes : bytes;
+      }
+      if (bytes > static_cast<std::uint64_t>(budget_)) return;
+      head& taken = heads_[least];
+      state const& from = states_[taken.index];
+      state const next{static_cast<std::int64_t>(bytes), from.gain + front[least].gain,
+                       from.ceiling + front[least].gain, taken.index << 32 | least};
+      ++taken.index;
+      taken.bytes = taken.index == states_.size() ? std::numeric_limits<std::uint64_t>::max()
+                                                  : bytes_of(taken.index, front[least]);
+      while (rest_[step].bytes_before > budget_ - next.bytes) --step;
+      offer(next, place, step);
+    }
+  }
+
+  /// Keeps `next` unless it cannot lead to a better solution than the best or than the last state.
+  void offer(state const& next, std::uint32_t place, std::size_t step) {
+    rest_step const& broken = rest_[step];
+    if (next.gain + broken.gain_before > best_.gain) {
+      best_ = {next.gain + broken.gain_before, next.origin, place + std::size_t{1}, step};
+    }
+    std::int64_t const missing = best_.gain - (next.ceiling + broken.gain_before);
+    std::int64_t const room = budget_ - next.bytes - broken.bytes_before;
+    if (missing >= 0 && static_cast<int128>(broken.gain) * room <
+                            (static_cast<int128>(missing) + 1) * broken.bytes) {
+      return;
+    }
+    if (!extended_.empty() && next.gain <= extended_.back().gain) {
+      extended_.back().ceiling = std::max(extended_.back().ceiling, next.ceiling);
+    } else {
+      extended_.push_back(next);
+    }
+  }
+
+  /// Calls `visit(state, whether it begins a run)`. A run ends before a ceiling that is more than
+  /// `tolerance` above the gain of its first state.
+  template <class Visit>
+  static void for_runs(std::vector<state> const& states, std::int64_t tolerance,
+                       Visit const& visit) {
+    std::int64_t first_gain = 0;
+    for (state const& one : states) {
+      bool const begins = &one == states.data() || one.ceiling - first_gain > tolerance;
+      if (begins) first_gain = one.gain;
+      visit(one, begins);
+    }
+  }
+
+  /// Merges runs of states, as short ones as leave at most `max_states`.
+  void merge_neighbours(std::size_t max_states) {
+    auto const runs = [&] {
+      std::size_t count = 0;
+      for_runs(extended_, tolerance_, [&](state const&, bool begins) { count += begins ? 1 : 0; });
+      return count;
+    };
+    std::int64_t const highest = std::ranges::max_element(extended_, {}, &state::ceiling)->ceiling;
+    std::int64_t const range = highest - extended_.front().gain;
+    // The list changes little from layer to layer, and so does the tolerance it needs.
+    if (tolerance_ == 0) tolerance_ = range / 64 / static_cast<std::int64_t>(extended_.size());
+    tolerance_ = std::min(tolerance_ - tolerance_ / 16, range);
+    while (runs() > max_states) tolerance_ += std::min(range - tolerance_, tolerance_ / 4 + 1);
+
+    std::size_t kept = 0;
+    for_runs(extended_, tolerance_, [&](state const& one, bool begins) {
+      if (begins) {
+        extended_[kept++] = one;
+      } else {
+        extended_[kept - 1].ceiling = std::max(extended_[kept - 1].ceiling, one.ceiling);
+      }
+    });
+    extended_.resize(kept);
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> points_of_best() const {
+    std::vector<std::uint32_t> result(fronts_->size(), 0);
+    std::uint64_t origin = best_.origin;
+    for (std::size_t layer = best_.layers; layer != 0; --layer) {
+      result[order_.layer_at(layer - 1)] = static_cast<std::uint32_t>(origin);
+      origin = origins_[starts_[layer - 1] + (origin >> 32)];
+    }
+    std::size_t left = best_.steps;
+    for (std::size_t s = 0; left != 0; ++s) {
+      if (order_.place_of(steps_[s].layer) < best_.layers) continue;
+      result[steps_[s].layer] = steps_[s].point;
+      --left;
+    }
+    return result;
+  }
+
+  layer_fronts const* fronts_ = nullptr;
+  std::span<hull_step const> steps_;
+  std::int64_t budget_ = 0;
+  std::int64_t tolerance_ = 0;
+  std::int64_t bound_ = 0;
+  solution best_{};
+  layer_order order_;
+  std::vector<rest_step> rest_;
+  std::vector<state> states_;
+  std::vector<state> extended_;
+  std::vector<head> heads_;
+  /// The origins of the states after each number of layers, and where those begin.
+  std::vector<std::uint64_t> origins_;
+  std::vector<std::size_t> starts_;
+  std::vector<std::uint32_t> points_;
+};
+
+/// A few layers whose best choices are nearly as good as their second best ones have more
+/// combinations than are needed to fill a budget nearly exactly. The other layers take the points of
+/// the linear relaxation.
+class core_search {
+ public:
+  /// There are no points where the linear relaxation does as well.
+  /// Precondition: `relaxed` is solved for the same budget and takes a part of a step.
+  void run(layer_fronts const& fronts, std::int64_t budget, hull_relaxation const& relaxed,
+           std::size_t states) {
+    relaxed.write_points(fronts.size(), points_);
+    order_.sort(fronts, relaxed.broken());
+    std::size_t const first = fronts.size() - std::min(fronts.size(), most_layers);
+    gain_ = 0;
+    for (std::size_t place = 0; place != first; ++place) {
+      std::uint32_t const layer = order_.layer_at(place);
+      front_point const& taken = fronts[layer][points_[layer]];
+      budget -= taken.bytes;
+      gain_ += taken.gain;
+    }
+    core_.clear();
+    for (std::size_t place = first; place != fronts.size(); ++place) {
+      for (front_point const& point : fronts[order_.layer_at(place)]) core_.push(point);
+      core_.close();
+    }
+    core_.drop_above(budget);
+    relaxed_.solve(core_, budget);
+    if (!relaxed_.takes_all_steps()) {
+      lists_.run(core_, budget, relaxed_, std::min(states, most_states), -1,
+                 [](std::int64_t) { return false; });
+    }
+    if (relaxed_.takes_all_steps() || lists_.points().empty()) {
+      points_.clear();
+      return;
+    }
+    gain_ += lists_.gain();
+    for (std::size_t place = first; place != fronts.size(); ++place) {
+      points_[order_.layer_at(place)] = lists_.points()[place - first];
+    }
+  }
+
+  [[nodiscard]] std::int64_t gain() const { return gain_; }
+  /// The number of the point that each layer takes.
+  [[nodiscard]] std::span<std::uint32_t> points() { return points_; }
+
+ private:
+  static constexpr std::size_t most_layers = 16;
+  static constexpr std::size_t most_states = 64;
+
+  std::int64_t gain_ = 0;
+  std::vector<std::uint32_t> points_;
+  layer_order order_;
+  layer_fronts core_;
+  hull_relaxation relaxed_;
+  list_search lists_;
+};
+
+}  // namespace omnibal::inline v0::detail

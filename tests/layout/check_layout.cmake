@@ -1,0 +1,120 @@
+# The rules of docs/architecture.md about where headers lie: cmake -DROOT=<include> -P check_layout.cmake
+#
+# A header is private where a folder on its way is called detail, or like a header beside that folder.
+cmake_minimum_required(VERSION 3.25)
+
+file(GLOB_RECURSE headers RELATIVE "${ROOT}" "${ROOT}/omnibal/*.hpp" "${ROOT}/omnibal/*.cuh")
+list(SORT headers)
+set(algorithms)
+foreach(header IN LISTS headers)
+  cmake_path(REMOVE_EXTENSION header LAST_ONLY OUTPUT_VARIABLE stem)
+  list(APPEND algorithms "${stem}")
+  set(known_${header} TRUE)
+endforeach()
+
+# owner_<header>: the folder to which a header is private, empty where it is public.
+set(public)
+set(private)
+foreach(header IN LISTS headers)
+  set(owner_${header} "")
+  string(REPLACE "/" ";" parts "${header}")
+  list(POP_BACK parts)
+  set(folder "")
+  foreach(part IN LISTS parts)
+    string(APPEND folder "/${part}")
+    string(REGEX REPLACE "^/" "" name "${folder}")
+    if(part STREQUAL "detail" OR name IN_LIST algorithms)
+      set(owner_${header} "${name}")
+      break()
+    endif()
+  endforeach()
+  if(owner_${header})
+    list(APPEND private "${header}")
+  else()
+    list(APPEND public "${header}")
+  endif()
+  file(STRINGS "${ROOT}/${header}" lines REGEX "^#include <omnibal/")
+  set(includes_${header})
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include <(.*)>.*" "\\1" included "${line}")
+    if(known_${included})
+      list(APPEND includes_${header} "${included}")
+    endif()
+  endforeach()
+endforeach()
+
+set(faults "")
+
+# Two algorithms are still made of private parts of another family: balance_within of the packer that
+# dissolves groups, plan_pipeline of the search for stages.
+set(allowed
+    "omnibal/balance/detail/capped_balancer.hpp includes omnibal/pack/detail/fewer_groups.hpp"
+    "omnibal/plan/plan_pipeline/joint_search.hpp includes omnibal/partition/detail/best_stages.hpp"
+    "omnibal/plan/plan_pipeline/joint_search.hpp includes omnibal/partition/detail/step_time.hpp"
+    "omnibal/plan/plan_pipeline/least_memory.hpp includes omnibal/partition/detail/best_stages.hpp"
+    "omnibal/plan/plan_pipeline/least_memory.hpp includes omnibal/partition/detail/step_time.hpp")
+
+# A private header is included by its owner alone: by all headers if it lies in omnibal/detail, by the
+# family if in its detail/, else by the header that the folder is named after and what lies in it.
+foreach(header IN LISTS headers)
+  cmake_path(REMOVE_EXTENSION header LAST_ONLY OUTPUT_VARIABLE stem)
+  foreach(included IN LISTS includes_${header})
+    set(owner "${owner_${included}}")
+    if(NOT owner OR owner STREQUAL "omnibal/detail" OR stem STREQUAL owner)
+      continue()
+    endif()
+    string(REGEX REPLACE "detail$" "" family "${owner}/")
+    string(REGEX REPLACE "detail/$" "" family "${family}")
+    string(FIND "${header}" "${family}" position)
+    if(NOT position EQUAL 0 AND NOT "${header} includes ${included}" IN_LIST allowed)
+      string(APPEND faults "${header} includes ${included}, which is private to ${family}\n")
+    endif()
+  endforeach()
+endforeach()
+
+# What lies in a detail/ serves two public headers at least.
+foreach(header IN LISTS public)
+  if(header STREQUAL "omnibal/omnibal.hpp")
+    continue()
+  endif()
+  set(seen)
+  set(todo "${header}")
+  while(todo)
+    list(POP_BACK todo next)
+    foreach(included IN LISTS includes_${next})
+      if(owner_${included} AND NOT included IN_LIST seen)
+        list(APPEND seen "${included}")
+        list(APPEND todo "${included}")
+      endif()
+    endforeach()
+  endwhile()
+  foreach(used IN LISTS seen)
+    if(NOT DEFINED users_${used})
+      set(users_${used} 0)
+    endif()
+    math(EXPR users_${used} "${users_${used}} + 1")
+  endforeach()
+endforeach()
+foreach(header IN LISTS private)
+  if(NOT DEFINED users_${header})
+    string(APPEND faults "${header} serves no public header\n")
+  elseif(owner_${header} MATCHES "detail$" AND users_${header} EQUAL 1)
+    string(APPEND faults "${header} serves one public header: it belongs into that one's folder\n")
+  endif()
+endforeach()
+
+# omnibal.hpp has every public header of the host.
+foreach(header IN LISTS public)
+  if(header MATCHES "^omnibal/(cuda/|omnibal[.]hpp|comm/mpi[.]hpp)")
+    continue()
+  endif()
+  if(NOT header IN_LIST includes_omnibal/omnibal.hpp)
+    string(APPEND faults "omnibal.hpp lacks ${header}\n")
+  endif()
+endforeach()
+
+if(faults)
+  message(FATAL_ERROR "${faults}")
+endif()
+list(LENGTH headers count)
+message(STATUS "${count} headers lie where they belong")
