@@ -107,7 +107,7 @@ void check_promises(test::cost_vectors<R> const& costs, named_home const& from,
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("keep_home keeps its promises, whatever the costs and the home", "",
+TEMPLATE_TEST_CASE("keep_home keeps its promises, whatever the costs and the home", "[slow]",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {

@@ -67,7 +67,7 @@ std::size_t rounded_up(std::size_t count, std::size_t step) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("micro_batches keeps every cap on every rank", "",
+TEMPLATE_TEST_CASE("micro_batches keeps every cap on every rank", "[slow]",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {

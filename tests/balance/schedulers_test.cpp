@@ -119,7 +119,7 @@ void check_that_every_group_runs_once() {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every group runs once, whatever the loads", "", one_by_one, in_rounds) {
+TEMPLATE_TEST_CASE("every group runs once, whatever the loads", "[slow]", one_by_one, in_rounds) {
   check_that_every_group_runs_once<TestType, 1>();
   check_that_every_group_runs_once<TestType, 2>();
   check_that_every_group_runs_once<TestType, 3>();

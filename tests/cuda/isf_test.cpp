@@ -196,7 +196,7 @@ TEST_CASE("isf on the device carries a group over chunks, kept or not") {
   }
 }
 
-TEST_CASE("isf on the device gives the host's groups of thousands of small sets") {
+TEST_CASE("isf on the device gives the host's groups of thousands of small sets", "[slow]") {
   test::random_amounts random(11);
   for (int round = 0; round != 3000; ++round) {
     INFO(round);

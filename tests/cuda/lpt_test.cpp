@@ -73,7 +73,7 @@ TEST_CASE("lpt of one step is that of the host") {
   }
 }
 
-TEST_CASE("lpt of a step that does not fit shared memory is that of the host") {
+TEST_CASE("lpt of a step that does not fit shared memory is that of the host", "[slow]") {
   for (std::size_t const parts : {1u, 5u, 64u, 700u, 4000u}) {
     for (auto const& shape : test::cost_shapes(parts, 600, parts)) {
       step_costs steps({shape.costs});

@@ -73,7 +73,7 @@ constexpr limits all_limits[] = {
 
 }  // namespace
 
-TEST_CASE("refined parts of one step are those of the host") {
+TEST_CASE("refined parts of one step are those of the host", "[slow]") {
   for (std::size_t const count : {0u, 1u, 2u, 7u, 64u}) {
     for (std::size_t const parts : {1u, 2u, 3u, 8u, 70u}) {
       for (auto const& shape : test::cost_shapes(count, count, parts)) {

@@ -83,7 +83,7 @@ std::string fault_of(load_vectors<R> const& loads, std::size_t ranks,
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("the schedule of the device is that of the host", "",
+TEMPLATE_TEST_CASE("the schedule of the device is that of the host", "[slow]",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {
