@@ -273,7 +273,9 @@ class device_search {
   [[nodiscard]] label with_costs(label whole, std::span<C const> costs) const {
     for (std::size_t i = costs.size(); i-- != 0;) {
       whole.bottleneck = std::max(whole.bottleneck, costs[i]);
-      if (time_.of_sum != 0) whole.sum = static_cast<C>(whole.sum + costs[i]);
+      if (time_.of_sum == 0) continue;
+      bool const is_wide = costs[i] > never<C> - whole.sum;
+      whole.sum = is_wide ? never<C> : static_cast<C>(whole.sum + costs[i]);
     }
     return whole;
   }
