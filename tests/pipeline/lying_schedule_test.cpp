@@ -84,6 +84,33 @@ struct one_unit : two_stages {
   [[nodiscard]] static pipeline_unit unit(operation_kind, std::uint32_t) { return {}; }
 };
 
+/// Its last chunk is there only for those who ask twice.
+struct growing : two_stages {
+  [[nodiscard]] std::size_t chunk_count() const { return ++asked == 1 ? 1 : 5000; }
+  [[nodiscard]] static pipeline_unit unit(operation_kind kind, std::uint32_t index) {
+    return {.chunk = kind == operation_kind::backward ? 4000u : 0u, .micro_batch = index};
+  }
+  mutable int asked = 0;
+};
+
+/// Names the same unit at each second call.
+struct repeating : two_stages {
+  [[nodiscard]] pipeline_unit unit(operation_kind, std::uint32_t index) const {
+    return {.micro_batch = ++asked > 1 ? 0 : index};
+  }
+  mutable int asked = 0;
+};
+
+struct one_weight : split {
+  [[nodiscard]] static operation_kind next(std::size_t, stage_progress const& done) {
+    if (done.forward < 3) return operation_kind::forward;
+    return done.backward < 3 ? operation_kind::backward : operation_kind::weight;
+  }
+  [[nodiscard]] static pipeline_unit unit(operation_kind kind, std::uint32_t index) {
+    return {.micro_batch = kind == operation_kind::weight ? 2 : index};
+  }
+};
+
 struct unknown_chunk : two_stages {
   [[nodiscard]] static pipeline_unit unit(operation_kind, std::uint32_t index) {
     return {.chunk = 4, .micro_batch = index};
@@ -139,6 +166,15 @@ TEST_CASE("simulate says what is wrong with a schedule") {
   CHECK(error_of(one_unit{}) ==
         "omnibal::simulate: schedule.unit(forward, 1) is chunk 0, micro-batch 0, which another "
         "index is too");
+  CHECK(error_of(one_weight{}) ==
+        "omnibal::simulate: schedule.unit(weight, 1) is chunk 0, micro-batch 2, which another "
+        "index is too");
+  CHECK(error_of(repeating{}) ==
+        "omnibal::simulate: schedule.unit(forward, 1) is chunk 0, micro-batch 0, which another "
+        "index is too");
+  CHECK(error_of(growing{}) ==
+        "omnibal::simulate: schedule.unit(backward, 0) is chunk 4000, micro-batch 0, there are 1 "
+        "chunks and 3 micro-batches");
   CHECK(error_of(unknown_chunk{}) ==
         "omnibal::simulate: schedule.unit(forward, 0) is chunk 4, micro-batch 0, there are 1 "
         "chunks and 3 micro-batches");

@@ -100,7 +100,7 @@ TEST_CASE("simulate refuses schedules whose operations wait for each other") {
       [] {
         return simulate(backward_first{}, stage_time{1, 2});
       },
-      "wait for each other");
+      "the schedule waits for ever: stage 0 for the input of backward of micro-batch 0");
 }
 
 TEST_CASE("simulate refuses ranges of another size") {

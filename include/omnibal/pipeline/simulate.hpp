@@ -76,8 +76,7 @@ struct simulate_fn {
   /// schedule splits the backward pass.
   ///
   /// Complexity: a few nanoseconds for each operation, and the calls of the functors. Memory: 16
-  /// bytes for each virtual stage and micro-batch, 25 for each chunk and micro-batch; 32 for each
-  /// operation of a timeline. With a
+  /// bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. With a
   /// workspace that has been used for as large a step nothing is allocated. Determinism: portable
   /// for integers. Errors: `std::invalid_argument` for what the schedule refuses, for a schedule that
   /// runs a unit twice or one that there is not, in an order that cannot be, or that waits for ever,
@@ -92,12 +91,13 @@ struct simulate_fn {
       simulate_options const& options,
       simulate_workspace<simulated_time<Times, Transfers>>& workspace) const {
     using time_type = simulated_time<Times, Transfers>;
-    check(schedule, times, transfers, bytes);
+    detail::pipeline_shape const shape = checked_shape(schedule);
+    check(shape, times, transfers, bytes);
     detail::pipeline_run<time_type, Schedule, Times, Transfers, Bytes> run(
-        name, schedule, times, transfers, bytes, workspace.memory_);
+        name, schedule, shape, times, transfers, bytes, workspace.memory_);
     simulation<time_type>& result = workspace.result_;
     if (options.timeline == timeline_policy::recorded) {
-      result.timeline.resize(schedule.stages * run.operations_of_stage());
+      result.timeline.resize(shape.stages * run.operations_of_stage());
       run.run(result.timeline.data());
     } else {
       result.timeline.clear();
@@ -131,17 +131,24 @@ struct simulate_fn {
  private:
   static constexpr std::string_view name = "simulate";
 
-  template <class Schedule, class Times, class Transfers, class Bytes>
-  static void check(Schedule const& schedule, Times const& times, Transfers const& transfers,
-                    Bytes const& bytes) {
+  template <class Schedule>
+  [[nodiscard]] static detail::pipeline_shape checked_shape(Schedule const& schedule) {
     schedule.check();
-    detail::check_at_least_one(name, "schedule.stages", schedule.stages);
-    detail::check_at_least_one(name, "schedule.micro_batches", schedule.micro_batches);
-    detail::check_at_least_one(name, "schedule.chunk_count()", schedule.chunk_count());
-    std::size_t const batches = schedule.micro_batches;
-    detail::check_index_count(name, "the schedule", batches * schedule.chunk_count());
-    detail::check_index_count(name, "the schedule", schedule.stages * schedule.chunk_count());
-    std::size_t const stages = schedule.stages * schedule.chunk_count();
+    detail::pipeline_shape const shape{schedule.stages, schedule.chunk_count(),
+                                       schedule.micro_batches};
+    detail::check_at_least_one(name, "schedule.stages", shape.stages);
+    detail::check_at_least_one(name, "schedule.micro_batches", shape.micro_batches);
+    detail::check_at_least_one(name, "schedule.chunk_count()", shape.chunks);
+    detail::check_index_count(name, "the schedule", shape.micro_batches * shape.chunks);
+    detail::check_index_count(name, "the schedule", shape.stages * shape.chunks);
+    return shape;
+  }
+
+  template <class Times, class Transfers, class Bytes>
+  static void check(detail::pipeline_shape const& shape, Times const& times,
+                    Transfers const& transfers, Bytes const& bytes) {
+    std::size_t const batches = shape.micro_batches;
+    std::size_t const stages = shape.stages * shape.chunks;
     detail::check_value_count(name, "times", times, stages, batches);
     detail::check_value_count(name, "transfers", transfers, stages - 1, batches);
     detail::check_value_count(name, "bytes", bytes, stages, batches);

@@ -144,6 +144,8 @@ class arrival_table {
   static constexpr T missing = -1;
   /// The operation has run.
   static constexpr T used = -2;
+  /// So has, after a backward one, that for the gradients of the weights.
+  static constexpr T used_twice = -3;
 
  private:
   std::size_t stride_ = 0;
@@ -174,85 +176,50 @@ struct stage_state {
                     .append(why));
 }
 
-[[noreturn, gnu::noinline]] inline void throw_unknown_unit(std::string_view function,
-                                                           operation_kind kind, std::uint32_t index,
-                                                           pipeline_unit unit, std::size_t chunks,
-                                                           std::size_t micro_batches) {
-  throw_unit(function, kind, index, unit,
-             ", there are " + to_text(chunks) + " chunks and " + to_text(micro_batches) +
-                 " micro-batches");
-}
-
-/// Errors: `std::invalid_argument` for a unit that the schedule does not have.
-template <class Schedule>
-[[nodiscard]] pipeline_unit checked_unit(std::string_view function, Schedule const& schedule,
-                                         operation_kind kind, std::uint32_t index) {
-  pipeline_unit const unit = schedule.unit(kind, index);
-  std::size_t const chunks = schedule.chunk_count();
-  std::size_t const micro_batches = schedule.micro_batches;
-  if (unit.chunk >= chunks || unit.micro_batch >= micro_batches) [[unlikely]] {
-    throw_unknown_unit(function, kind, index, unit, chunks, micro_batches);
-  }
-  return unit;
-}
-
-/// Checks that each kind of operation works on each unit once. `seen` is scratch.
-template <class Schedule>
-void check_units(std::string_view function, Schedule const& schedule,
-                 std::vector<std::uint8_t>& seen) {
-  std::size_t const count = schedule.micro_batches * schedule.chunk_count();
-  constexpr std::uint8_t kinds = Schedule::splits_backward ? 3 : 2;
-  seen.assign(count, 0);
-  for (std::uint8_t k = 0; k != kinds; ++k) {
-    auto const kind = static_cast<operation_kind>(k);
-    for (std::uint32_t index = 0; index != count; ++index) {
-      pipeline_unit const unit = checked_unit(function, schedule, kind, index);
-      std::uint8_t& known = seen[unit.chunk * schedule.micro_batches + unit.micro_batch];
-      if (known != k) [[unlikely]] {
-        throw_unit(function, kind, index, unit, ", which another index is too");
-      }
-      known = static_cast<std::uint8_t>(k + 1);
-    }
-  }
-}
+/// The size of a schedule, asked once: what the memory of a run is made for.
+struct pipeline_shape {
+  std::size_t stages;
+  std::size_t chunks;
+  std::size_t micro_batches;
+};
 
 template <class T>
 struct run_memory {
   arrival_table<T> forward;
   arrival_table<T> backward;
   std::vector<stage_state<T>> stages;
-  std::vector<std::uint8_t> seen;
 };
 
 template <class T, class Schedule, class Times, class Transfers, class Bytes>
 class pipeline_run {
  public:
-  pipeline_run(std::string_view function, Schedule const& schedule, Times const& times,
-               Transfers const& transfers, Bytes const& bytes, run_memory<T>& memory)
+  pipeline_run(std::string_view function, Schedule const& schedule, pipeline_shape const& shape,
+               Times const& times, Transfers const& transfers, Bytes const& bytes,
+               run_memory<T>& memory)
       : function_(function),
         schedule_(schedule),
+        shape_(shape),
         times_(times),
         transfers_(transfers),
         bytes_(bytes),
         memory_(memory),
-        units_(schedule.micro_batches * schedule.chunk_count()),
-        last_stage_(schedule.stages * schedule.chunk_count() - 1) {
-    check_units(function, schedule, memory_.seen);
-    memory_.forward.reset(last_stage_ + 1, schedule.micro_batches);
-    memory_.backward.reset(last_stage_ + 1, schedule.micro_batches);
-    memory_.stages.assign(schedule.stages, {});
-    for (std::size_t m = 0; m != schedule.micro_batches; ++m) memory_.forward(0, m) = T{};
+        units_(shape.micro_batches * shape.chunks),
+        last_stage_(shape.stages * shape.chunks - 1) {
+    memory_.forward.reset(last_stage_ + 1, shape.micro_batches);
+    memory_.backward.reset(last_stage_ + 1, shape.micro_batches);
+    memory_.stages.assign(shape.stages, {});
+    for (std::size_t m = 0; m != shape.micro_batches; ++m) memory_.forward(0, m) = T{};
   }
 
   /// Fills `timeline` unless it is null.
   void run(timed_operation<T>* timeline) {
     timeline_ = timeline;
-    std::size_t left = schedule_.stages * operations_of_stage();
+    std::size_t left = shape_.stages * operations_of_stage();
     while (left != 0) {
       std::size_t const before = left;
       // Up with what goes forward, down with what goes backward.
-      for (std::size_t stage = 0; stage != schedule_.stages; ++stage) left -= advance(stage);
-      for (std::size_t stage = schedule_.stages; stage-- != 0;) left -= advance(stage);
+      for (std::size_t stage = 0; stage != shape_.stages; ++stage) left -= advance(stage);
+      for (std::size_t stage = shape_.stages; stage-- != 0;) left -= advance(stage);
       if (left == before) throw_deadlock();
     }
     check_counts();
@@ -280,9 +247,38 @@ class pipeline_run {
     return begun(state.done) - before;
   }
 
+  /// Errors: `std::invalid_argument` for a unit that the schedule does not have.
+  [[nodiscard]] pipeline_unit unit_at(operation_kind kind, std::uint32_t index) const {
+    pipeline_unit const unit = schedule_.unit(kind, index);
+    // The comparison with zero drops out where the schedule has no other chunk.
+    bool const is_chunk = unit.chunk == 0 || unit.chunk < shape_.chunks;
+    if (!is_chunk || unit.micro_batch >= shape_.micro_batches) [[unlikely]] {
+      throw_unknown_unit(kind, index);
+    }
+    return unit;
+  }
+  // These ask for the unit again, which costs less than to keep it for them.
+  [[noreturn, gnu::noinline]] void throw_unknown_unit(operation_kind kind,
+                                                      std::uint32_t index) const {
+    throw_unit(function_, kind, index, schedule_.unit(kind, index),
+               ", there are " + to_text(shape_.chunks) + " chunks and " +
+                   to_text(shape_.micro_batches) + " micro-batches");
+  }
+  [[noreturn, gnu::noinline]] void throw_repeated_unit(operation_kind kind,
+                                                       std::uint32_t index) const {
+    throw_unit(function_, kind, index, schedule_.unit(kind, index), ", which another index is too");
+  }
+
+  /// False: the input has not arrived. Errors: `std::invalid_argument` where it has been used.
+  [[nodiscard, gnu::noinline]] bool wait(operation_kind kind, std::uint32_t index,
+                                         T arrival) const {
+    if (arrival == arrival_table<T>::missing) return false;
+    throw_repeated_unit(kind, index);
+  }
+
   /// Throws unless each stage has run each unit as often as it must.
   void check_counts() const {
-    for (std::size_t stage = 0; stage != schedule_.stages; ++stage) {
+    for (std::size_t stage = 0; stage != shape_.stages; ++stage) {
       stage_progress const& done = memory_.stages[stage].done;
       if (done.forward == units_ && done.backward == units_) continue;
       throw_invalid(function_, "schedule.next(" + to_text(stage) + ") runs " +
@@ -297,17 +293,17 @@ class pipeline_run {
     constexpr std::size_t most_named = 4;
     std::string text("the schedule waits for ever: ");
     std::size_t named = 0;
-    for (std::size_t stage = 0; stage != schedule_.stages && named != most_named; ++stage) {
+    for (std::size_t stage = 0; stage != shape_.stages && named != most_named; ++stage) {
       stage_progress const& done = memory_.stages[stage].done;
       if (begun(done) == operations_of_stage()) continue;
       operation_kind const kind = schedule_.next(stage, done);
       std::uint32_t const index = kind == operation_kind::forward ? done.forward : done.backward;
       if (kind == operation_kind::weight || index >= units_) continue;
-      auto const [chunk, micro_batch] = checked_unit(function_, schedule_, kind, index);
+      auto const [chunk, micro_batch] = unit_at(kind, index);
       text.append(named++ == 0 ? "" : ", ").append("stage ").append(to_text(stage));
       text.append(" for the input of ").append(name_of(kind));
       text.append(" of micro-batch ").append(to_text(micro_batch));
-      if (schedule_.chunk_count() != 1) text.append(" in chunk ").append(to_text(chunk));
+      if (shape_.chunks != 1) text.append(" in chunk ").append(to_text(chunk));
     }
     throw_invalid(function_, text);
   }
@@ -317,12 +313,11 @@ class pipeline_run {
   }
 
   [[nodiscard]] bool run_forward(std::size_t stage, stage_state<T>& state) {
-    pipeline_unit const unit =
-        checked_unit(function_, schedule_, operation_kind::forward, state.done.forward);
-    std::size_t const virtual_stage = unit.chunk * schedule_.stages + stage;
+    pipeline_unit const unit = unit_at(operation_kind::forward, state.done.forward);
+    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
     std::size_t const micro_batch = unit.micro_batch;
     T const arrival = memory_.forward(virtual_stage, micro_batch);
-    if (arrival == arrival_table<T>::missing) return false;
+    if (arrival < T{}) return wait(operation_kind::forward, state.done.forward, arrival);
     auto const bytes =
         checked_value<std::int64_t>(function_, "activation bytes", virtual_stage, micro_batch,
                                     value_at(bytes_, virtual_stage, micro_batch));
@@ -333,6 +328,7 @@ class pipeline_run {
                                     value_at(times_, virtual_stage, micro_batch).forward);
     T const end = work(stage, state, operation_kind::forward, unit, arrival, time);
     ++state.done.forward;
+    memory_.forward(virtual_stage, micro_batch) = arrival_table<T>::used;
     if (virtual_stage == last_stage_) {
       memory_.backward(virtual_stage, micro_batch) = end;
     } else {
@@ -344,12 +340,11 @@ class pipeline_run {
   }
 
   [[nodiscard]] bool run_backward(std::size_t stage, stage_state<T>& state) {
-    pipeline_unit const unit =
-        checked_unit(function_, schedule_, operation_kind::backward, state.done.backward);
-    std::size_t const virtual_stage = unit.chunk * schedule_.stages + stage;
+    pipeline_unit const unit = unit_at(operation_kind::backward, state.done.backward);
+    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
     std::size_t const micro_batch = unit.micro_batch;
     T const arrival = memory_.backward(virtual_stage, micro_batch);
-    if (arrival == arrival_table<T>::missing) return false;
+    if (arrival < T{}) return wait(operation_kind::backward, state.done.backward, arrival);
     auto const& times = value_at(times_, virtual_stage, micro_batch);
     T time =
         checked_value<T>(function_, "backward time", virtual_stage, micro_batch, times.backward);
@@ -360,9 +355,7 @@ class pipeline_run {
     }
     T const end = work(stage, state, operation_kind::backward, unit, arrival, time);
     ++state.done.backward;
-    if constexpr (Schedule::splits_backward) {
-      memory_.backward(virtual_stage, micro_batch) = arrival_table<T>::used;
-    }
+    memory_.backward(virtual_stage, micro_batch) = arrival_table<T>::used;
     if (virtual_stage != 0) {
       memory_.backward(virtual_stage - 1, micro_batch) =
           sent(end, "backward transfer", virtual_stage - 1, micro_batch,
@@ -372,17 +365,12 @@ class pipeline_run {
   }
 
   void run_weight(std::size_t stage, stage_state<T>& state) {
-    if constexpr (!Schedule::splits_backward) {
-      throw_invalid(function_,
-                    "schedule.next(" + to_text(stage) +
-                        ") is weight, but the schedule does not split the backward pass");
-    }
-    pipeline_unit const unit =
-        checked_unit(function_, schedule_, operation_kind::weight, state.done.weight);
-    std::size_t const virtual_stage = unit.chunk * schedule_.stages + stage;
-    if (memory_.backward(virtual_stage, unit.micro_batch) != arrival_table<T>::used) {
-      throw_early_weight(function_, stage, unit);
-    }
+    if constexpr (!Schedule::splits_backward) throw_weight(function_, stage);
+    pipeline_unit const unit = unit_at(operation_kind::weight, state.done.weight);
+    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
+    T& arrival = memory_.backward(virtual_stage, unit.micro_batch);
+    if (arrival != arrival_table<T>::used) throw_weight_of(stage);
+    arrival = arrival_table<T>::used_twice;
     T const time = weight_time(value_at(times_, virtual_stage, unit.micro_batch), virtual_stage,
                                unit.micro_batch);
     free_bytes(state, virtual_stage, unit.micro_batch);
@@ -395,12 +383,14 @@ class pipeline_run {
     throw_invalid(function, "schedule.next(" + to_text(stage) +
                                 ") is weight, but the schedule does not split the backward pass");
   }
-  [[noreturn, gnu::noinline]] static void throw_early_weight(std::string_view function,
-                                                             std::size_t stage,
-                                                             pipeline_unit unit) {
-    throw_invalid(function, "schedule.next(" + to_text(stage) + ") is weight of micro-batch " +
-                                to_text(unit.micro_batch) + " in chunk " + to_text(unit.chunk) +
-                                " before its backward has run");
+  [[noreturn, gnu::noinline]] void throw_weight_of(std::size_t stage) const {
+    std::uint32_t const index = memory_.stages[stage].done.weight;
+    auto const [chunk, micro_batch] = unit_at(operation_kind::weight, index);
+    T const arrival = memory_.backward(chunk * shape_.stages + stage, micro_batch);
+    if (arrival == arrival_table<T>::used_twice) throw_repeated_unit(operation_kind::weight, index);
+    throw_invalid(function_, "schedule.next(" + to_text(stage) + ") is weight of micro-batch " +
+                                 to_text(micro_batch) + " in chunk " + to_text(chunk) +
+                                 " before its backward has run");
   }
 
   /// The end of an operation that lasts for `time` from its arrival on or from now on.
@@ -452,6 +442,7 @@ class pipeline_run {
 
   std::string_view function_;
   Schedule const& schedule_;
+  pipeline_shape shape_;
   Times const& times_;
   Transfers const& transfers_;
   Bytes const& bytes_;
