@@ -208,10 +208,18 @@ class sample_mover {
       lengths_[routes_.coming(k)] = coming_sizes_[k];
     }
     out.shape(lengths_);
+    auto const bytes_of = [&](std::uint32_t i, std::uint64_t size) {
+      std::span<T const> const sample = local(i);
+      if (sample.size() != size) throw_changed(i, size, sample.size());
+      return std::as_bytes(sample);
+    };
     for (auto const& sample : routes_.staying()) {
-      copy(std::as_bytes(local(sample.from)), std::as_writable_bytes(out[sample.to]).data());
+      auto const row = out[sample.to];
+      copy(bytes_of(sample.from, row.size()), std::as_writable_bytes(row).data());
     }
-    auto const leaves = [&](std::size_t k) { return std::as_bytes(local(routes_.leaving(k))); };
+    auto const leaves = [&](std::size_t k) {
+      return bytes_of(routes_.leaving(k), leaving_sizes_[k]);
+    };
     auto const comes = [&](std::size_t k) {
       return std::as_writable_bytes(out[routes_.coming(k)]);
     };
@@ -226,6 +234,12 @@ class sample_mover {
   static constexpr std::string_view name = "exchange_samples";
   /// Smaller samples are collected sooner than their places are listed.
   static constexpr std::size_t least_piece_bytes = 64;
+
+  [[noreturn]] static void throw_changed(std::size_t sample, std::uint64_t before,
+                                         std::size_t now) {
+    throw_invalid(name, "local[" + to_text(sample) + "] had " + to_text(before) +
+                            " values and now has " + to_text(now));
+  }
 
   /// Finds the routes of this rank and allocates, and makes sure that all ranks could and have the
   /// same plan. `shape` is the size of the type that travels and whether sizes differ.
