@@ -15,6 +15,7 @@
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/weight_list.hpp>
+#include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/level_sampler.hpp>
@@ -27,6 +28,7 @@
 #include <functional>
 #include <ranges>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -213,6 +215,7 @@ static_assert(!std::constructible_from<measured, std::vector<std::int64_t>>);
 static_assert(!std::constructible_from<measured, std::vector<std::int64_t> const>);
 
 // Options own what they carry.
+static_assert(std::same_as<decltype(omnibal::trace_options::process), std::string>);
 static_assert(
     std::same_as<decltype(omnibal::schedule_options::carried), std::vector<std::uint32_t>>);
 

@@ -27,7 +27,7 @@ enum class time_unit { nanoseconds, microseconds, milliseconds, seconds };
 struct trace_options {
   time_unit unit = time_unit::nanoseconds;
   /// What the viewer calls the pipeline; any text in UTF-8.
-  std::string_view process = "pipeline";
+  std::string process = "pipeline";
   /// Keeps pipelines apart that are shown together.
   std::uint32_t process_id = 0;
 };
