@@ -31,7 +31,7 @@ int main() {
 
   // A question without an answer is a status.
   auto const parts = omnibal::balance_within(checked, 2, tokens, tokens, 4096);
-  if (parts.status == omnibal::within_status::impossible) std::printf("no two parts hold all\n");
+  if (parts.status == omnibal::solve_status::infeasible) std::printf("no two parts hold all\n");
 
   // A wrong argument is an exception.
   try {

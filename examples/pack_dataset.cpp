@@ -20,7 +20,7 @@
 
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/tune_options.hpp>
+#include <omnibal/pack/tune_capacity_options.hpp>
 
 #include <chrono>
 #include <exception>

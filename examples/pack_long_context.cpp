@@ -113,7 +113,7 @@ void run(long_context_options const& options) {
       .layers = profile.model.layers, .reserve_bytes = 4'000'000'000, .ranks = options.ranks};
   auto const published = omnibal::select_levels(profile, search);
   auto const least = omnibal::select_levels(profile, search, data.samples, &sample::tokens);
-  if (published.status != omnibal::level_status::ok) {
+  if (published.status != omnibal::solve_status::solved) {
     throw std::runtime_error("the longest level does not fit on these devices");
   }
 

@@ -82,7 +82,7 @@ void print_table(published const& one, planned_scenario const& planned) {
   double const first = planned.gpu_seconds(0);
   for (std::size_t lever = 0; lever != names.size(); ++lever) {
     auto const& result = planned.plan.levers[lever];
-    if (result.plan.status != omnibal::plan_status::ok) {
+    if (result.plan.status != omnibal::solve_status::solved) {
       rows.add({names[lever], "stage " + std::to_string(result.plan.stage) + " lacks " +
                                   gigabytes({result.plan.missing_bytes}) + " GB"});
       continue;
@@ -111,7 +111,7 @@ void print_stages(vlm_plan const& plan) {
   std::cout << "\nPadding of the random micro-batches: " << percent(padding, 1)
             << " of their tokens\n";
   auto const& best = plan[omnibal::training_lever::memory].plan;
-  if (best.status != omnibal::plan_status::ok) return;
+  if (best.status != omnibal::solve_status::solved) return;
   std::cout << "Last plan: stages begin with layers";
   for (std::size_t s = 0; s + 1 < best.boundaries.size(); ++s)
     std::cout << ' ' << best.boundaries[s];

@@ -13,8 +13,8 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/comm/all_equal.hpp>
 #include <omnibal/comm/all_gather.hpp>
-#include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
 
 #include <algorithm>
@@ -156,7 +156,7 @@ class trainer {
         [this](multimodal_sample const& sample) { return costs_.language_time(sample); },
         [](multimodal_sample const& sample) { return modality_costs::text_bytes(sample); }};
     std::tuple const encoders{encoder(modality::image), encoder(modality::sound)};
-    omnibal::exchange_options const options{.ranks_per_node = options_.ranks_per_node};
+    omnibal::make_plan_options const options{.ranks_per_node = options_.ranks_per_node};
     // All ranks begin at once.
     static_cast<void>(omnibal::all_equal(comm_, 0));
     planning_.collective_seconds += seconds_of([&] {

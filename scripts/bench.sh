@@ -49,7 +49,7 @@ awk '
   BEGIN {
     size_count = split("10000 100000 1000000 1200000 10000000", sizes, " ")
     for (i = 1; i <= size_count; ++i) is_column[sizes[i]]
-    packer_count = split("best_fit_tokens best_fit_images_and_tokens isf next_fit lower_bound",
+    packer_count = split("best_fit_tokens best_fit_images_and_tokens isf next_fit packing_bound",
       packers, " ")
   }
   /^ *{/ { split("", value) }

@@ -55,7 +55,7 @@ void deal(benchmark::State& state) { bench::compare_with_sort(state, omnibal::de
 void deal_and_refine(benchmark::State& state) {
   bench::compare_with_sort(state, [](costs_type const& costs, std::size_t parts) {
     return omnibal::refine(costs, omnibal::deal(costs, parts), std::identity{},
-                           {.tolerance = 1e-4, .counts = omnibal::part_counts::kept});
+                           {.max_overload = 1e-4, .counts = omnibal::part_counts::kept});
   });
 }
 

@@ -66,7 +66,7 @@ void curve(benchmark::State& state, bench::workload const& work, std::size_t sam
   for (auto _ : state) {
     in_rounds = bench::measure_schedules(loads, [&](std::uint64_t epoch) {
       return omnibal::schedule_rounds(loads, bench::curve_ranks,
-                                      {.epoch = epoch, .tolerance = tolerance});
+                                      {.epoch = epoch, .max_dist_ratio = tolerance});
     });
     in_turn = bench::measure_steps(loads, bench::curve_ranks, tolerance);
   }

@@ -51,7 +51,7 @@ void schedule_steps_evenest(benchmark::State& state) {
   auto const loads = bench::loads_of_groups(bench::size_of(state));
   auto const ranks = static_cast<std::size_t>(state.range(1));
   time_schedule(state, loads, [&](std::uint64_t epoch) {
-    return omnibal::schedule_steps(loads, ranks, {.epoch = epoch, .tolerance = 0});
+    return omnibal::schedule_steps(loads, ranks, {.epoch = epoch, .max_dist_ratio = 0});
   });
   promise_time(state, "schedule_steps with tolerance 0");
 }

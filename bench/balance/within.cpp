@@ -13,7 +13,7 @@
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -122,7 +122,7 @@ void keep_home(benchmark::State& state) {
     auto const of_lpt = omnibal::lpt(costs, ranks);
     double const load_of_lpt = bench::load_over_bound(of_lpt, costs);
     options_of.push_back(
-        {is_exact ? load_of_lpt - 1 + 1e-9 : omnibal::keep_home_options{}.tolerance});
+        {is_exact ? load_of_lpt - 1 + 1e-9 : omnibal::keep_home_options{}.max_overload});
     auto const parts = omnibal::keep_home(home, costs, bytes_of.back(), options_of.back());
     double const share = moved_share(parts, bytes_of.back(), [](std::size_t p) { return p; });
     moved += share / 24;
@@ -193,7 +193,7 @@ void balance_within(benchmark::State& state) {
         {static_cast<std::int64_t>(4 * text.size() / parts), std::max(longest, mean + mean / 50)});
     auto const result =
         omnibal::balance_within(text, parts, square, images_and_tokens, capacities.back());
-    bool const is_found = result.status == omnibal::within_status::found;
+    bool const is_found = result.status == omnibal::solve_status::solved;
     worst = std::max(worst, is_found ? static_cast<double>(result.largest_load) /
                                            static_cast<double>(result.lower_bound)
                                      : 1e9);
@@ -221,7 +221,7 @@ void micro_batches(benchmark::State& state) {
   double waiting = 0;
   for (auto const& text : texts) {
     auto const result = omnibal::micro_batches(text, ranks, square, images_and_tokens, capacity);
-    std::size_t const fewest = omnibal::lower_bound(text, images_and_tokens, capacity);
+    std::size_t const fewest = omnibal::packing_bound(text, images_and_tokens, capacity);
     above = std::max(above, static_cast<double>(result.size() - (fewest + ranks - 1) / ranks));
     double longest = 0;
     double bound = 0;

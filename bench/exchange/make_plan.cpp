@@ -106,7 +106,7 @@ struct sort_of_costs {
 /// which leaves its node, in the mean over the batches, and `milliseconds` the time of a plan.
 template <class MakeBatch, class Balance>
 void plan_batches(benchmark::State& state, MakeBatch const& make_batch,
-                  omnibal::exchange_options const& options, Balance const& balance) {
+                  omnibal::make_plan_options const& options, Balance const& balance) {
   batches_in_turn batches(bench::size_of(state), make_batch);
   auto const ranks = static_cast<std::size_t>(state.range(1));
   auto const offsets = even_offsets(bench::size_of(state), ranks);

@@ -6,11 +6,11 @@
 #include "samples.hpp"
 
 #include <omnibal/group_loads.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
@@ -71,7 +71,7 @@ class plain_packing {
 /// The level packing of some lengths, and the attention of its groups.
 struct packed_lengths {
   explicit packed_lengths(std::size_t count) : lengths(lengths_with_tail(count)) {
-    packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+    packed = omnibal::pack_levels(lengths, std::identity{}, levels);
     loads = omnibal::group_loads(packed.groups, lengths, square);
   }
 
@@ -80,11 +80,12 @@ struct packed_lengths {
   std::vector<omnibal::resources<1>> loads;
 };
 
-void hierarchical(benchmark::State& state) {
+void pack_levels(benchmark::State& state) {
   packed_lengths const data(bench::size_of(state));
   bench::compare(state, plain_packing(data.lengths),
-                 [&] { return omnibal::hierarchical(data.lengths, std::identity{}, levels); });
-  auto const schedules = omnibal::level_steps(data.packed, data.loads, 8, {.tolerance = 0.002});
+                 [&] { return omnibal::pack_levels(data.lengths, std::identity{}, levels); });
+  auto const schedules =
+      omnibal::level_steps(data.packed, data.loads, 8, {.max_dist_ratio = 0.002});
   auto const figures = omnibal::level_metrics(data.packed, schedules, data.lengths);
   state.counters["attention_balance"] = figures.attention_balance;
   state.counters["communication_ratio"] = figures.communication_ratio;
@@ -93,9 +94,9 @@ void hierarchical(benchmark::State& state) {
   if (bench::size_of(state) < 100'000) return;
   std::string const at = ", " + std::to_string(state.range(0)) + " samples";
   bench::make_promises(state,
-                       {{"hierarchical: seconds for a million" + at, "seconds_per_million", 1.0},
-                        {"hierarchical / best fit" + at, "ratio", 16.0},
-                        {"hierarchical: attention balance" + at, "attention_balance", 0.005}});
+                       {{"pack_levels: seconds for a million" + at, "seconds_per_million", 1.0},
+                        {"pack_levels / best fit" + at, "ratio", 16.0},
+                        {"pack_levels: attention balance" + at, "attention_balance", 0.005}});
 }
 
 void level_sampler(benchmark::State& state) {
@@ -121,9 +122,9 @@ void hierarchy_epoch(benchmark::State& state) {
   auto const lengths = lengths_with_tail(bench::size_of(state));
   bench::compare(state, plain_packing(lengths), [&] {
     auto const found = omnibal::select_levels(profile, {.layers = 32}, lengths);
-    auto const packed = omnibal::hierarchical(lengths, std::identity{}, found.levels);
+    auto const packed = omnibal::pack_levels(lengths, std::identity{}, found.levels);
     auto const loads = omnibal::group_loads(packed.groups, lengths, square);
-    return omnibal::level_steps(packed, loads, 8, {.tolerance = 0.002});
+    return omnibal::level_steps(packed, loads, 8, {.max_dist_ratio = 0.002});
   });
   state.counters["seconds_per_million"] = 1e-3 * state.counters["ns_per_item"];
   if (bench::size_of(state) < 100'000) return;
@@ -137,7 +138,7 @@ void level_sizes(benchmark::internal::Benchmark* made) {
   made->Arg(10'000)->Arg(100'000)->Arg(1'000'000);
 }
 
-BENCHMARK(hierarchical)->Apply(level_sizes);
+BENCHMARK(pack_levels)->Apply(level_sizes);
 BENCHMARK(level_sampler)->Apply(level_sizes);
 BENCHMARK(select_levels)->Apply(level_sizes);
 BENCHMARK(hierarchy_epoch)->Apply(level_sizes);

@@ -7,8 +7,8 @@
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/isf.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 
 #include <cstddef>
 #include <string>
@@ -52,10 +52,10 @@ struct next_fit {
   }
 };
 
-struct lower_bound {
-  static constexpr char const* name = "lower_bound";
+struct packing_bound {
+  static constexpr char const* name = "packing_bound";
   auto operator()(std::vector<sample> const& samples, resources<2> const& capacity) const {
-    return omnibal::lower_bound(samples, bench::images_and_tokens, capacity);
+    return omnibal::packing_bound(samples, bench::images_and_tokens, capacity);
   }
 };
 
@@ -115,6 +115,6 @@ bool register_growth() {
 
 [[maybe_unused]] bool const registered =
     register_growth<best_fit_tokens>() && register_growth<best_fit_images_and_tokens>() &&
-    register_growth<isf>() && register_growth<next_fit>() && register_growth<lower_bound>();
+    register_growth<isf>() && register_growth<next_fit>() && register_growth<packing_bound>();
 
 }  // namespace

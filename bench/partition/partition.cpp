@@ -9,7 +9,7 @@
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/partition/search.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -284,7 +284,7 @@ class score_all {
 };
 
 /// The best 20 of the 5^7 neighbours of eight stages.
-void search(benchmark::State& state) {
+void search_cuts(benchmark::State& state) {
   chain const c(bench::size_of(state), 8, 0);
   auto const anchor = omnibal::minimax(c.costs, 8);
   auto const near = omnibal::neighbours(anchor.boundaries, 2);
@@ -292,7 +292,7 @@ void search(benchmark::State& state) {
   auto const measure = [](std::span<std::uint32_t const> boundaries) { return boundaries[1]; };
   bench::compare(
       state, score_all(near, score),
-      [&] { return omnibal::search(near, score, 20, measure).candidates.size(); },
+      [&] { return omnibal::search_cuts(near, score, 20, measure).candidates.size(); },
       [](std::size_t) { return std::size_t{1}; });
   if (state.range(0) == 97) {
     bench::make_promises(state, {{"search / scoring all neighbours", "ratio", 0.05}});
@@ -315,7 +315,7 @@ BENCHMARK(minimax_of_heavy_tail)->Apply(chain_sizes);
 BENCHMARK(partition_layers)->Apply(general_sizes);
 BENCHMARK(partition_layers_without_base)->Apply(general_sizes);
 BENCHMARK(partition_throughput)->Apply(general_sizes);
-BENCHMARK(search)
+BENCHMARK(search_cuts)
     ->ArgNames({"n", "stages"})
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond)

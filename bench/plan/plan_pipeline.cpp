@@ -21,7 +21,7 @@ namespace {
 struct problem {
   std::vector<omnibal::plan_layer<>> layers;
   omnibal::pipeline_machine machine;
-  omnibal::plan_options options;
+  omnibal::plan_pipeline_options options;
 };
 
 /// Whether the transient bytes of layers of a kind are equal, as their shapes are.

@@ -96,7 +96,7 @@ template <class Schedule>
 [[nodiscard]] inline schedule_figures measure_steps(load_list const& loads, std::size_t ranks,
                                                     double tolerance) {
   return measure_schedules(loads, [&](std::uint64_t epoch) {
-    return omnibal::schedule_steps(loads, ranks, {.epoch = epoch, .tolerance = tolerance});
+    return omnibal::schedule_steps(loads, ranks, {.epoch = epoch, .max_dist_ratio = tolerance});
   });
 }
 
@@ -122,7 +122,7 @@ inline void measure_curve(benchmark::State& state, group_lists const& groups, st
 /// The tolerances of a curve.
 inline constexpr double curve_tolerances[] = {1.0,   0.05,  0.02,  0.01, 0.005,
                                               0.003, 0.002, 0.001, 0.0};
-inline constexpr double usual_tolerance = omnibal::schedule_options{}.tolerance;
+inline constexpr double usual_tolerance = omnibal::schedule_steps_options{}.max_dist_ratio;
 
 inline constexpr std::size_t curve_ranks = 8;
 

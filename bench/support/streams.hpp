@@ -24,7 +24,7 @@ inline constexpr std::uint64_t stream_buffers[] = {32, 256, 4096};
 /// The number of groups of a stream that is flushed at its end.
 [[nodiscard]] inline std::size_t stream_groups(std::vector<sample> const& samples,
                                                omnibal::resources<2> const& capacity,
-                                               omnibal::online_options const& options) {
+                                               omnibal::online_packer_options const& options) {
   omnibal::online_packer packer(capacity, options);
   std::size_t groups = 0;
   std::uint64_t id = 0;

@@ -8,7 +8,7 @@ namespace examples {
 
 void print_choice(omnibal::tuned<2> const& choice, pack_options const& options, std::ostream& out) {
   auto const& best = choice.best;
-  bool const found = choice.status == omnibal::tune_status::ok;
+  bool const found = choice.status == omnibal::solve_status::solved;
   out << '\n'
       << (found ? "Chosen for" : "No capacity suits") << " a mean of "
       << fixed(options.target_batch, 2) << " samples per group, up to one more"

@@ -6,7 +6,7 @@
 #include "pack_options.hpp"
 
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/tune_options.hpp>
+#include <omnibal/pack/tune_capacity_options.hpp>
 
 #include <ostream>
 #include <vector>

@@ -2,8 +2,8 @@
 
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/group_loads.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -22,14 +22,14 @@ std::int64_t squared_tokens(sample const& one) { return one.tokens * one.tokens;
 
 omnibal::level_packing pack(plan_rule const& rule, dataset const& data, std::uint64_t seed) {
   if (rule.packs == pack_kind::best_fit) {
-    return omnibal::hierarchical(data.samples, &sample::tokens, rule.levels);
+    return omnibal::pack_levels(data.samples, &sample::tokens, rule.levels);
   }
   auto const random_groups = [seed](auto const& samples, auto const& demand, std::int64_t length) {
     omnibal::resources const capacity{length};
     return omnibal::isf(samples, demand, capacity, {}, omnibal::reaches_most(capacity),
                         omnibal::rng::fisher_yates{seed});
   };
-  return omnibal::hierarchical(data.samples, &sample::tokens, rule.levels, random_groups);
+  return omnibal::pack_levels(data.samples, &sample::tokens, rule.levels, random_groups);
 }
 
 /// Packs dealt at random, or so that ranks wait for about two thousandths of a step.
@@ -39,7 +39,7 @@ std::vector<omnibal::steps> schedule(plan_rule const& rule, dataset const& data,
   auto const loads = omnibal::group_loads(packed.groups, data.samples, squared_tokens);
   double const tolerance = rule.order == step_order::random ? 1.0 : 0.002;
   return omnibal::level_steps(packed, loads, static_cast<std::size_t>(ranks),
-                              {.seed = seed, .tolerance = tolerance});
+                              {.seed = seed, .max_dist_ratio = tolerance});
 }
 
 /// Adds the times and the waiting of the steps of the levels.

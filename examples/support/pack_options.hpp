@@ -6,7 +6,7 @@
 #include "progress.hpp"
 #include "read_lengths.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

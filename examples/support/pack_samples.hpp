@@ -8,7 +8,7 @@
 
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/tune_options.hpp>
+#include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

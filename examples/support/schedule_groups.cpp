@@ -3,8 +3,8 @@
 #include "pack_samples.hpp"
 
 #include <omnibal/balance/left_out.hpp>
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/metrics.hpp>
 
 #include <utility>
@@ -30,7 +30,7 @@ omnibal::steps scheduled_steps(pack_options const& options, loads_view loads, st
   return omnibal::schedule_steps(loads, options.ranks,
                                  {.seed = options.seed,
                                   .epoch = epoch,
-                                  .tolerance = options.tolerance,
+                                  .max_dist_ratio = options.tolerance,
                                   .remainder = options.remainder,
                                   .carried = carried});
 }

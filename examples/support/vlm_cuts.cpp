@@ -32,7 +32,8 @@ omnibal::partition_result<std::int64_t> cut(std::span<vlm_layer const> layers, s
   auto const bytes = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return figures.bytes(stage, first, last);
   };
-  omnibal::partition_options<std::int64_t> const options{.base = {layers, &vlm_layer::nanoseconds}};
+  omnibal::partition_layers_options<std::int64_t> const options{
+      .base = {layers, &vlm_layer::nanoseconds}};
   switch (rule) {
     case cut_rule::parameters: return omnibal::greedy_cuts(layers, stages, &vlm_layer::parameters);
     case cut_rule::count: return {.boundaries = even_counts(layers.size(), stages)};

@@ -43,15 +43,15 @@ plan_type plan_with_border(planned_scenario const& planned, std::uint32_t border
   auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches,
                                            planned.machine.device, planned.cost);
   plan_type best;
-  best.status = omnibal::plan_status::infeasible;
+  best.status = omnibal::solve_status::infeasible;
   for (std::uint32_t stage = 1; stage < planned.machine.stages; ++stage) {
     auto plan = omnibal::plan_pipeline(
         layers, planned.machine,
         {.micro_batches = planned.assumed.micro_batches,
          .constraints = {.pinned = {{border - 1, stage - 1}, {border, stage}}}});
-    if (plan.status != omnibal::plan_status::ok) continue;
+    if (plan.status != omnibal::solve_status::solved) continue;
     bool const is_better =
-        best.status != omnibal::plan_status::ok || plan.step_time < best.step_time;
+        best.status != omnibal::solve_status::solved || plan.step_time < best.step_time;
     if (is_better) best = std::move(plan);
   }
   return best;
@@ -117,7 +117,7 @@ void write_lists(plan_type const& plan, std::ostream& out) {
 
 megatron_export export_to_megatron(planned_scenario const& planned) {
   auto const& best = last_plan(planned);
-  if (best.status != omnibal::plan_status::ok) return {"", "none, as no plan fits the memory"};
+  if (best.status != omnibal::solve_status::solved) return {"", "none, as no plan fits the memory"};
   std::uint32_t const border = tower_layers(planned.cost.model);
   std::size_t const stage = stage_of(best, border);
   if (best.boundaries[stage] == border)
@@ -130,7 +130,7 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
       std::to_string(border) +
       " belong to the vision tower, and the layout has letters for language models only";
   auto const cut = plan_with_border(planned, border);
-  if (cut.status != omnibal::plan_status::ok) {
+  if (cut.status != omnibal::solve_status::solved) {
     return {"", reason + "; no plan with a cut there fits the memory"};
   }
   double const loss = static_cast<double>(cut.step_time) / static_cast<double>(best.step_time) - 1;
@@ -141,7 +141,7 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
 void write_plan_files(std::string const& name, planned_scenario const& planned,
                       megatron_export const& megatron, std::filesystem::path const& directory) {
   auto const& best = last_plan(planned);
-  if (best.status != omnibal::plan_status::ok) return;
+  if (best.status != omnibal::solve_status::solved) return;
   auto const timeline = first_step(planned).timeline;
   staged_files files;
   auto const path = [&](std::string const& suffix) { return directory / (name + suffix); };

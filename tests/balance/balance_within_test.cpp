@@ -24,8 +24,8 @@
 namespace {
 
 using omnibal::balance_within;
+using omnibal::solve_status;
 using omnibal::within_reason;
-using omnibal::within_status;
 
 /// A sample with what it takes and a cost that may have nothing to do with it.
 template <std::size_t R, class T = std::int64_t>
@@ -87,7 +87,7 @@ auto checked(std::vector<costed<R>> const& samples, std::size_t parts,
              omnibal::resources<R> const& capacity) {
   auto const result = call(samples, parts, capacity);
   CHECK(call(samples, parts, capacity) == result);
-  if (result.status == within_status::found) {
+  if (result.status == solve_status::solved) {
     CHECK(result.reason == within_reason::none);
     CHECK(test::parts_fault(result.parts, samples.size(), parts) == "");
     CHECK(test::is_ascending(result.parts));
@@ -97,7 +97,7 @@ auto checked(std::vector<costed<R>> const& samples, std::size_t parts,
     CHECK(result.parts_needed <= parts);
   } else {
     CHECK(result.parts.empty());
-    CHECK((result.reason == within_reason::none) == (result.status == within_status::not_found));
+    CHECK((result.reason == within_reason::none) == (result.status == solve_status::not_found));
   }
   if (result.reason == within_reason::sample_above_capacity) {
     CHECK(!samples[result.sample].demand.fits(capacity));
@@ -147,8 +147,8 @@ TEMPLATE_TEST_CASE("balance_within keeps every cap, and finds parts where there 
       for (std::size_t const parts : {1u, 2u, 3u, 5u, 9u}) {
         INFO(set.name << ", " << samples.size() << " samples, " << parts << " parts");
         auto const result = checked(samples, parts, set.capacity);
-        CHECK((result.status == within_status::found) == (!is_oversized && fewest <= parts));
-        CHECK((result.status == within_status::impossible) == (is_oversized || fewest > parts));
+        CHECK((result.status == solve_status::solved) == (!is_oversized && fewest <= parts));
+        CHECK((result.status == solve_status::infeasible) == (is_oversized || fewest > parts));
         CHECK((result.reason == within_reason::sample_above_capacity) == is_oversized);
       }
     }
@@ -166,7 +166,7 @@ TEMPLATE_TEST_CASE("balance_within is sound for many samples", "",
         INFO(set.name << ", " << samples.size() << " samples, " << parts << " parts");
         auto const result = checked(samples, parts, set.capacity);
         if (parts >= samples.size() && result.reason != within_reason::sample_above_capacity) {
-          CHECK(result.status == within_status::found);
+          CHECK(result.status == solve_status::solved);
         }
       }
     }
@@ -182,7 +182,7 @@ TEST_CASE("balance_within is close to the best costs under the caps") {
       auto const samples = with_costs(set.samples, 2 * seed + 1);
       auto const least = least_cost(samples, 3, set.capacity);
       auto const result = checked(samples, 3, set.capacity);
-      CHECK(least.has_value() == (result.status == within_status::found));
+      CHECK(least.has_value() == (result.status == solve_status::solved));
       if (!least || *least == 0) continue;
       CHECK(result.largest_load >= *least);
       double const ratio = static_cast<double>(result.largest_load) / static_cast<double>(*least);
@@ -217,7 +217,7 @@ TEST_CASE("balance_within evens costs in parts that are nearly full") {
   // Two per cent more room than the samples take, and images that hardly matter.
   omnibal::resources<2> const capacity{120, tokens / 32 + tokens / 1600};
   auto const result = checked(samples, 32, capacity);
-  REQUIRE(result.status == within_status::found);
+  REQUIRE(result.status == solve_status::solved);
   CHECK(static_cast<double>(result.largest_load) < 1.05 * static_cast<double>(result.lower_bound));
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("balance_within proves what is impossible and says why") {
     return checked<1>(samples, parts, {10});
   };
   auto const too_large = reason({{{3}, 1}, {{11}, 1}, {{12}, 1}}, 3);
-  CHECK(too_large.status == within_status::impossible);
+  CHECK(too_large.status == solve_status::infeasible);
   CHECK(too_large.sample == 1);
   auto const too_few = reason({{{6}, 1}, {{6}, 1}, {{6}, 1}}, 2);
   CHECK(too_few.reason == within_reason::too_few_parts);
@@ -236,10 +236,10 @@ TEST_CASE("balance_within proves what is impossible and says why") {
   std::vector<sample> const tight{{{4000}, 1}, {{4000}, 1}, {{4000}, 1}, {{4000}, 1},
                                   {{5000}, 1}, {{5000}, 1}, {{3000}, 1}};
   auto const tried = checked<1>(tight, 3, {10'000});
-  CHECK(tried.status == within_status::impossible);
+  CHECK(tried.status == solve_status::infeasible);
   CHECK(tried.reason == within_reason::all_tried);
   auto const stopped = call<1>(tight, 3, {10'000}, {.nodes = 0});
-  CHECK(stopped.status == within_status::not_found);
+  CHECK(stopped.status == solve_status::not_found);
   CHECK(stopped.reason == within_reason::none);
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("balance_within finds a packing that greedy ways miss") {
   std::vector<costed<1>> const samples{{{7}, 1}, {{6}, 9}, {{5}, 2}, {{5}, 8}, {{4}, 3},
                                        {{4}, 7}, {{3}, 5}, {{3}, 4}, {{3}, 6}};
   auto const result = checked<1>(samples, 4, {10});
-  CHECK(result.status == within_status::found);
+  CHECK(result.status == solve_status::solved);
 }
 
 TEST_CASE("balance_within takes floating-point costs and demands, and keeps the caps") {
@@ -265,10 +265,10 @@ TEST_CASE("balance_within takes floating-point costs and demands, and keeps the 
     auto const cost = [](auto const& sample) { return 0.1 * static_cast<double>(sample.cost); };
     auto const result =
         balance_within(samples, 8, cost, &costed<2, double>::demand, capacity, {.nodes = 1000});
-    if (result.status == within_status::impossible) {
+    if (result.status == solve_status::infeasible) {
       CHECK(result.reason == within_reason::sample_above_capacity);
     }
-    if (result.status != within_status::found) continue;
+    if (result.status != solve_status::solved) continue;
     CHECK(test::parts_fault(result.parts, samples.size(), 8) == "");
     CHECK(are_within(result.parts, samples, capacity));
     CHECK(result.largest_load ==
@@ -277,15 +277,15 @@ TEST_CASE("balance_within takes floating-point costs and demands, and keeps the 
   }
   std::vector<double> const tenths(30, 0.1);
   auto const exact = balance_within(tenths, 3, std::identity{}, std::identity{}, 1.0);
-  CHECK(exact.status == within_status::found);
+  CHECK(exact.status == solve_status::solved);
   auto const one_less = balance_within(tenths, 2, std::identity{}, std::identity{}, 1.0);
-  CHECK(one_less.status == within_status::impossible);
+  CHECK(one_less.status == solve_status::infeasible);
 }
 
 TEST_CASE("balance_within takes no samples and fewer samples than parts") {
   std::vector<int> const none;
   auto const empty = balance_within(none, 3, std::identity{}, std::identity{}, 5);
-  CHECK(empty.status == within_status::found);
+  CHECK(empty.status == solve_status::solved);
   CHECK(empty.parts == omnibal::grouping({0, 0, 0, 0}, {}));
   CHECK(empty.largest_load == 0);
   auto const two = balance_within(std::vector<int>{5, 5}, 3, std::identity{}, std::identity{}, 5);
@@ -317,7 +317,8 @@ TEST_CASE("balance_within names what is wrong") {
   CHECK(has(error_of(2, identity, identity, 0.0), "capacity[0] is 0"));
   CHECK(has(error_of(2, identity, identity, not_a_number), "capacity[0] is"));
   for (double const tolerance : {-1.0, not_a_number}) {
-    CHECK(has(error_of(2, identity, identity, 5.0, {.tolerance = tolerance}), "tolerance is"));
+    CHECK(
+        has(error_of(2, identity, identity, 5.0, {.max_overload = tolerance}), "max_overload is"));
   }
   auto const huge = [](double) { return std::numeric_limits<std::int64_t>::max(); };
   CHECK(has(test::error_text<std::overflow_error>(

@@ -124,12 +124,12 @@ std::string found_fault(problem<R, Weight> const& of, Result const& result, std:
 
 template <std::size_t R, class Weight>
 std::string within_fault(engine& random) {
+  using omnibal::solve_status;
   using omnibal::within_reason;
-  using omnibal::within_status;
   auto const of = make_problem<R, Weight>(random);
   auto const parts = static_cast<std::size_t>(number_between(random, 1, 5));
   omnibal::balance_within_options options;
-  options.tolerance = 0.125 * static_cast<double>(number_between(random, 0, 2));
+  options.max_overload = 0.125 * static_cast<double>(number_between(random, 0, 2));
   options.passes = static_cast<std::size_t>(number_between(random, 0, 4));
   options.seed = static_cast<std::uint64_t>(number_between(random, 0, 9));
   if (number_between(random, 0, 3) == 0) {
@@ -145,7 +145,7 @@ std::string within_fault(engine& random) {
     if (of.fits[set] == 0) value[set] = none;
   }
   auto const best = test::least_largest_value(value, parts, none);
-  if (result.status == within_status::impossible) {
+  if (result.status == solve_status::infeasible) {
     if (best != none) return "balance_within calls possible parts impossible";
     if (result.reason == within_reason::none) return "balance_within gives no reason";
   }
@@ -161,7 +161,7 @@ std::string within_fault(engine& random) {
     return "balance_within has a lower bound of " + std::to_string(result.lower_bound) +
            ", there are parts with " + std::to_string(best);
   }
-  if (result.status != within_status::found) {
+  if (result.status != solve_status::solved) {
     return result.parts.empty() ? "" : "balance_within has parts that it does not call found";
   }
   std::string const found = found_fault(of, result, parts);

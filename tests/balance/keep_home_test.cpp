@@ -84,7 +84,7 @@ template <std::size_t R>
 void check_promises(test::cost_vectors<R> const& costs, named_home const& from,
                     omnibal::keep_home_options const& options) {
   INFO(from.name << ", " << costs.size() << " samples, " << from.home.size() << " ranks, tolerance "
-                 << options.tolerance << ", " << options.ranks_per_node << " per node");
+                 << options.max_overload << ", " << options.ranks_per_node << " per node");
   bytes_type bytes(costs.size());
   test::random_amounts random(costs.size());
   for (auto& b : bytes) b = random.heavy_tail(4096);
@@ -97,7 +97,7 @@ void check_promises(test::cost_vectors<R> const& costs, named_home const& from,
   auto const order = omnibal::detail::largest_first(whole);
   std::int64_t const bound = omnibal::detail::least_load(whole, std::span(order), from.home.size());
   auto const limit =
-      bound + static_cast<std::int64_t>(static_cast<double>(bound) * options.tolerance);
+      bound + static_cast<std::int64_t>(static_cast<double>(bound) * options.max_overload);
   std::int64_t const load = whole_load<R>(parts, whole);
   auto const of_lpt = omnibal::lpt(costs, from.home.size());
   CHECK(load <= std::max(limit, whole_load<R>(of_lpt, whole)));
@@ -117,10 +117,10 @@ TEMPLATE_TEST_CASE("keep_home keeps its promises, whatever the costs and the hom
       for (std::size_t const ranks : {1u, 2u, 7u, 64u}) {
         for (auto const& from : homes(set.samples.size(), ranks)) {
           for (double const tolerance : {0.0, 0.01, 0.3}) {
-            check_promises(set.samples, from, {.tolerance = tolerance});
+            check_promises(set.samples, from, {.max_overload = tolerance});
           }
           if (ranks < 7) continue;
-          check_promises(set.samples, from, {.tolerance = 0.01, .ranks_per_node = 3});
+          check_promises(set.samples, from, {.max_overload = 0.01, .ranks_per_node = 3});
         }
       }
     }
@@ -147,14 +147,14 @@ TEST_CASE("keep_home moves a quarter at most of what lpt moves, at equal imbalan
     auto const load_of_lpt = whole_load<1>(of_lpt, whole);
     double const tolerance =
         static_cast<double>(load_of_lpt - bound) / static_cast<double>(bound) + 1e-9;
-    auto const parts = keep_home(home, costs, bytes, {.tolerance = tolerance});
+    auto const parts = keep_home(home, costs, bytes, {.max_overload = tolerance});
     CHECK(static_cast<double>(whole_load<1>(parts, whole)) <=
           static_cast<double>(load_of_lpt) * (1 + 1e-8));
     auto const moved = test::moved_bytes(home, parts, bytes);
     auto const moved_by_lpt = test::fewest_moved_bytes(home, of_lpt, bytes);
     INFO("seed " << seed << ": " << moved << " bytes, lpt " << moved_by_lpt);
     CHECK(moved * 4 <= moved_by_lpt);
-    auto const loose = keep_home(home, costs, bytes, {.tolerance = 0.05});
+    auto const loose = keep_home(home, costs, bytes, {.max_overload = 0.05});
     CHECK(test::moved_bytes(home, loose, bytes) < moved);
   }
 }
@@ -176,7 +176,7 @@ TEST_CASE("keep_home sends what it can to ranks of the same node") {
       }
       return bytes;
     };
-    omnibal::keep_home_options options{.tolerance = 0.005};
+    omnibal::keep_home_options options{.max_overload = 0.005};
     auto const blind = keep_home(home, costs, costs, options);
     options.ranks_per_node = per_node;
     auto const aware = keep_home(home, costs, costs, options);
@@ -194,13 +194,13 @@ TEST_CASE("keep_home leaves a node alone whose ranks can even their loads") {
   // Two nodes of two ranks: 0 and 1 have 4 and 0, 2 and 3 have 2 each.
   grouping const home({0, 4, 4, 6, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
   std::vector<int> const ones(8, 1);
-  auto const parts = keep_home(home, ones, ones, {.tolerance = 0.0, .ranks_per_node = 2});
+  auto const parts = keep_home(home, ones, ones, {.max_overload = 0.0, .ranks_per_node = 2});
   CHECK(parts[1].size() == 2);
   CHECK(std::vector<std::uint32_t>(parts[2].begin(), parts[2].end()) ==
         std::vector<std::uint32_t>{4, 5});
   // A node with 6 and one with 2: two samples cross, and come to the ranks that have least.
   grouping const uneven({0, 5, 6, 8, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
-  auto const evened = keep_home(uneven, ones, ones, {.tolerance = 0.0, .ranks_per_node = 2});
+  auto const evened = keep_home(uneven, ones, ones, {.max_overload = 0.0, .ranks_per_node = 2});
   for (std::size_t rank = 0; rank != 4; ++rank) CHECK(evened[rank].size() == 2);
   CHECK(test::moved_bytes(uneven, evened, bytes_type(8, 1)) == 3);
 }
@@ -209,7 +209,7 @@ TEST_CASE("keep_home moves what is cheap to move") {
   // Either sample of rank 0 would do.
   grouping const home({0, 3, 3}, {0, 1, 2});
   std::vector<int> const costs{4, 4, 4};
-  auto const parts = keep_home(home, costs, std::vector<int>{9, 2, 5}, {.tolerance = 0.0});
+  auto const parts = keep_home(home, costs, std::vector<int>{9, 2, 5}, {.max_overload = 0.0});
   CHECK(parts == grouping({0, 2, 3}, {0, 2, 1}));
 }
 
@@ -218,12 +218,12 @@ TEST_CASE("keep_home exchanges one sample against several where nothing else fit
   grouping const home({0, 2, 9}, {0, 1, 2, 3, 4, 5, 6, 7, 8});
   std::vector<int> const costs{40, 40, 10, 10, 10, 10, 10, 10, 10};
   std::vector<int> const bytes(9, 1);
-  auto const parts = keep_home(home, costs, bytes, {.tolerance = 0.0});
+  auto const parts = keep_home(home, costs, bytes, {.max_overload = 0.0});
   auto const whole = omnibal::detail::measure_costs("test", costs, std::identity{});
   CHECK(whole_load<1>(parts, whole) == 80);
   CHECK(parts == home);
   std::vector<int> const heavy{60, 40, 10, 10, 10, 10, 10, 10, 0};
-  auto const evened = keep_home(home, heavy, bytes, {.tolerance = 0.0});
+  auto const evened = keep_home(home, heavy, bytes, {.max_overload = 0.0});
   CHECK(whole_load<1>(evened, omnibal::detail::measure_costs("test", heavy, std::identity{})) ==
         80);
   CHECK(test::moved_bytes(home, evened, bytes_type(9, 1)) == 3);
@@ -257,7 +257,7 @@ TEST_CASE("keep_home evens several kinds of cost with few bytes") {
     bytes[i] = costs[i][0] * 1000 + costs[i][1];
   }
   auto const home = home_of(costs.size(), 32, [](std::size_t i) { return i % 32; });
-  auto const parts = keep_home(home, costs, bytes, {.tolerance = 0.01});
+  auto const parts = keep_home(home, costs, bytes, {.max_overload = 0.01});
   double const even = 1.0 / 32;
   CHECK(test::largest_share(home, costs) > even * 1.3);
   CHECK(test::largest_share(parts, costs) <= even * 1.01 * (1 + 1e-9));
@@ -270,7 +270,7 @@ TEST_CASE("keep_home moves two kinds that lie on different ranks") {
   for (int i = 0; i != 8; ++i)
     costs.push_back(i < 4 ? omnibal::resources{1, 0} : omnibal::resources{0, 1});
   grouping const home({0, 4, 8}, {0, 1, 2, 3, 4, 5, 6, 7});
-  auto const parts = keep_home(home, costs, bytes_type(8, 1), {.tolerance = 0.0});
+  auto const parts = keep_home(home, costs, bytes_type(8, 1), {.max_overload = 0.0});
   CHECK(test::largest_share(parts, costs) == 0.5);
   CHECK(test::moved_bytes(home, parts, bytes_type(8, 1)) == 4);
 }
@@ -287,7 +287,7 @@ TEST_CASE("keep_home with a workspace gives the same and allocates once") {
       bytes[i] = random.between(0, 99);
     }
     auto const home = home_of(costs.size(), ranks, [&](std::size_t i) { return i % ranks; });
-    omnibal::keep_home_options const options{.tolerance = tolerance};
+    omnibal::keep_home_options const options{.max_overload = tolerance};
     auto const count =
         test::allocations_of([&] { (void)keep_home(home, costs, bytes, options, workspace); });
     CHECK(workspace.result() == keep_home(home, costs, bytes, options));
@@ -311,7 +311,7 @@ TEST_CASE("keep_home takes the memory of exchanges and of lpt when they are firs
   auto const home = home_of(even.size(), ranks, [&](std::size_t i) { return i % ranks; });
   auto const allocations = [&](std::vector<std::int64_t> const& costs) {
     return test::allocations_of(
-        [&] { (void)keep_home(home, costs, even, {.tolerance = 0.0}, workspace); });
+        [&] { (void)keep_home(home, costs, even, {.max_overload = 0.0}, workspace); });
   };
   CHECK(allocations(even) > 0);
   CHECK(allocations(even) == 0);
@@ -379,7 +379,7 @@ TEST_CASE("keep_home names what is wrong") {
   CHECK(has(error_of(grouping({0, 2, 3}, {0, 1, 1}), good, good), "sample 1 is in two places"));
   CHECK(has(error_of(grouping({0, 2, 3}, {0, 1, 3}), good, good), "rank 1 has item 3"));
   for (double const tolerance : {-0.1, not_a_number, infinity}) {
-    CHECK(has(error_of(home, good, good, {.tolerance = tolerance}), "tolerance is "));
+    CHECK(has(error_of(home, good, good, {.max_overload = tolerance}), "max_overload is "));
   }
   CHECK(has(error_of(home, good, good, {.ranks_per_node = 0}),
             "options.ranks_per_node is 0, must be positive"));

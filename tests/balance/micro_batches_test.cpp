@@ -5,7 +5,7 @@
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/demand.hpp>
-#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("micro_batches keeps every cap on every rank", "[slow]",
           CHECK(result.size() % multiple == 0);
           CHECK(result == run());
           std::size_t const bound =
-              omnibal::lower_bound(set.samples, std::identity{}, set.capacity);
+              omnibal::packing_bound(set.samples, std::identity{}, set.capacity);
           CHECK(result.size() >= rounded_up(rounded_up(bound, ranks) / ranks, multiple));
         }
       }
@@ -155,7 +155,7 @@ TEST_CASE("micro_batches keep the token cap where the rule of verl breaks it") {
       CHECK(fault<1>(result, demands, ranks, {cap}) == "");
       if (ranks != 1) continue;
       ours += result.size();
-      if (result.size() > omnibal::lower_bound(demands, std::identity{}, cap)) ++above_bound;
+      if (result.size() > omnibal::packing_bound(demands, std::identity{}, cap)) ++above_bound;
     }
   }
   INFO("verl breaks " << broken << " of " << batches << " with " << theirs
@@ -242,8 +242,9 @@ TEST_CASE("micro_batches names what is wrong") {
   CHECK(has(error_of(0, identity, identity, 5.0), "ranks is 0"));
   CHECK(has(error_of(2, identity, identity, 5.0, {.multiple_of = 0}),
             "options.multiple_of is 0, must be positive"));
-  CHECK(has(error_of(2, identity, identity, 5.0, {.tolerance = -1}), "tolerance is -1"));
-  CHECK(has(error_of(2, identity, identity, 5.0, {.tolerance = not_a_number}), "tolerance is"));
+  CHECK(has(error_of(2, identity, identity, 5.0, {.max_overload = -1}), "max_overload is -1"));
+  CHECK(
+      has(error_of(2, identity, identity, 5.0, {.max_overload = not_a_number}), "max_overload is"));
   CHECK(has(error_of(2, at_3(-2), identity, 5.0), "cost[2] is -2"));
   CHECK(has(error_of(2, at_3(not_a_number), identity, 5.0), "cost[2] is"));
   CHECK(has(error_of(2, identity, at_3(-2), 5.0), "demand of sample 2 is -2"));

@@ -180,7 +180,7 @@ std::string heuristic_fault(problem<Weight> const& given) {
 template <class Weight>
 std::string exact_fault(engine& random, problem<Weight> const& given) {
   bool const is_cut_short = number_between(random, 0, 3) == 0;
-  omnibal::exact_options options;
+  omnibal::balance_exactly_options options;
   if (is_cut_short) options.nodes = static_cast<std::uint64_t>(number_between(random, 0, 20));
   for (count_policy const policy :
        {count_policy::any, count_policy::equal, count_policy::at_most_one_apart}) {
@@ -268,14 +268,14 @@ std::string refined_fault(engine& random, problem<Weight> const& given) {
     return "";
   };
   return fault("refine", omnibal::refine(given.costs, start, std::identity{},
-                                         {.tolerance = tolerance, .counts = counts}));
+                                         {.max_overload = tolerance, .counts = counts}));
 }
 
 template <class Weight>
 std::string home_fault(engine& random, problem<Weight> const& given) {
   auto const home = random_parts(random, given.count(), given.parts);
   omnibal::keep_home_options const options{
-      .tolerance = 0.125 * static_cast<double>(number_between(random, 0, 2)),
+      .max_overload = 0.125 * static_cast<double>(number_between(random, 0, 2)),
       .ranks_per_node = static_cast<std::size_t>(number_between(random, 1, 3))};
   std::vector<std::int64_t> bytes;
   for (std::size_t i = 0; i != given.count(); ++i) bytes.push_back(number_between(random, 0, 9));
@@ -283,7 +283,7 @@ std::string home_fault(engine& random, problem<Weight> const& given) {
   std::string const found = test::parts_fault(result, given.count(), given.parts);
   if (!found.empty()) return "keep_home: " + found;
   long double const limit =
-      limit_of(given.lower_bound(), options.tolerance) + static_cast<long double>(given.slack());
+      limit_of(given.lower_bound(), options.max_overload) + static_cast<long double>(given.slack());
   auto const of_lpt = given.largest_load(omnibal::lpt(given.costs, given.parts));
   auto const largest = given.largest_load(result);
   if (static_cast<long double>(largest) > limit && largest > of_lpt + given.slack()) {

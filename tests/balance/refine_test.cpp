@@ -69,9 +69,9 @@ TEST_CASE("refine goes on to the bound, and to other parts than the lightest") {
 TEST_CASE("refine ends at the tolerance, or when the exchanges are used up") {
   std::vector<int> const costs{6, 5, 4, 3, 2, 1};
   grouping const halves({0, 3, 6}, {0, 1, 2, 3, 4, 5});
-  CHECK(refine(costs, halves, std::identity{}, {.tolerance = 0.37}) == halves);
-  CHECK(refine(costs, halves, std::identity{}, {.tolerance = 1e300}) == halves);
-  CHECK_FALSE(refine(costs, halves, std::identity{}, {.tolerance = 0.36}) == halves);
+  CHECK(refine(costs, halves, std::identity{}, {.max_overload = 0.37}) == halves);
+  CHECK(refine(costs, halves, std::identity{}, {.max_overload = 1e300}) == halves);
+  CHECK_FALSE(refine(costs, halves, std::identity{}, {.max_overload = 0.36}) == halves);
   CHECK(refine(costs, halves, std::identity{}, {.exchanges = 0}) == halves);
 }
 
@@ -132,9 +132,10 @@ TEST_CASE("refine refuses what are not parts of the samples") {
   CHECK(error_of(costs, grouping({0, 2}, {0, 1})).find("2 samples, not 3") != std::string::npos);
   CHECK(error_of(costs, grouping{}).find("0 samples, not 3") != std::string::npos);
   grouping const good({0, 3}, {0, 1, 2});
-  CHECK(error_of(costs, good, {.tolerance = -1}).find("tolerance is -1") != std::string::npos);
-  CHECK(error_of(costs, good, {.tolerance = std::numeric_limits<double>::infinity()}).find("inf") !=
+  CHECK(error_of(costs, good, {.max_overload = -1}).find("max_overload is -1") !=
         std::string::npos);
+  CHECK(error_of(costs, good, {.max_overload = std::numeric_limits<double>::infinity()})
+            .find("inf") != std::string::npos);
 }
 
 static_assert(std::invocable<omnibal::refine_fn, std::vector<int>, grouping>);

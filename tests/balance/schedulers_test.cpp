@@ -47,7 +47,7 @@ constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 /// Cells are cut one after the other.
 struct one_by_one {
-  using options = omnibal::schedule_options;
+  using options = omnibal::schedule_steps_options;
   static constexpr auto& schedule = omnibal::schedule_steps;
   static constexpr char const* name = "schedule_steps";
   static constexpr char const* loads_name = "cost";
@@ -90,8 +90,8 @@ double mean_overlap(Loads const& loads, std::size_t ranks, double tolerance) {
   double sum = 0;
   for (std::uint64_t epoch = 0; epoch != Scheduler::epochs; ++epoch) {
     sum += step_overlap(
-        Scheduler::schedule(loads, ranks, {.epoch = epoch, .tolerance = tolerance}),
-        Scheduler::schedule(loads, ranks, {.epoch = epoch + 1, .tolerance = tolerance}));
+        Scheduler::schedule(loads, ranks, {.epoch = epoch, .max_dist_ratio = tolerance}),
+        Scheduler::schedule(loads, ranks, {.epoch = epoch + 1, .max_dist_ratio = tolerance}));
   }
   return sum / static_cast<double>(Scheduler::epochs);
 }
@@ -104,7 +104,7 @@ void check_that_every_group_runs_once() {
         for (remainder_policy const policy : policies) {
           for (double const tolerance : {0.0, 0.005, 0.1, 1.0, 1e300}) {
             options_of<Scheduler> const options{
-                .seed = count, .epoch = ranks, .tolerance = tolerance, .remainder = policy};
+                .seed = count, .epoch = ranks, .max_dist_ratio = tolerance, .remainder = policy};
             INFO(set.name << ", " << count << " groups, " << ranks << " ranks, policy "
                           << static_cast<int>(policy) << ", tolerance " << tolerance);
             auto const schedule = Scheduler::schedule(set.samples, ranks, options);
@@ -133,7 +133,7 @@ TEMPLATE_TEST_CASE("one resource is as even as asked for, or nearly as even as w
           test::worst_dist_ratio(test::sorted_steps(set.samples, ranks, 0), set.samples);
       for (double const tolerance : {0.0, 0.001, 0.005, 0.03, 0.2}) {
         INFO(set.name << ", " << ranks << " ranks, tolerance " << tolerance);
-        auto const schedule = TestType::schedule(set.samples, ranks, {.tolerance = tolerance});
+        auto const schedule = TestType::schedule(set.samples, ranks, {.max_dist_ratio = tolerance});
         CHECK(test::worst_dist_ratio(schedule, set.samples) <=
               std::max(tolerance, sorted + tolerance / 4) + 1e-8);
       }
@@ -148,7 +148,7 @@ TEMPLATE_TEST_CASE("few groups with similar loads are nearly as even as they can
     load_vectors<1> loads(round % 2 == 0 ? 6 : 7);
     for (auto& load : loads) load[0] = random.between(1000, 1100);
     for (std::size_t const ranks : {2u, 3u}) {
-      auto const schedule = TestType::schedule(loads, ranks, {.tolerance = 0});
+      auto const schedule = TestType::schedule(loads, ranks, {.max_dist_ratio = 0});
       double const least = test::least_dist_ratio(loads, ranks);
       CHECK(test::worst_dist_ratio(schedule, loads) >= least - 1e-12);
       CHECK(test::worst_dist_ratio(schedule, loads) <= least * 1.05);
@@ -161,7 +161,7 @@ TEMPLATE_TEST_CASE("several resources are even at once", "", one_by_one, in_roun
   for (std::size_t const ranks : {2u, 8u, 64u}) {
     for (double const tolerance : {0.006, 0.02}) {
       INFO(ranks << " ranks, tolerance " << tolerance);
-      auto const schedule = TestType::schedule(loads, ranks, {.tolerance = tolerance});
+      auto const schedule = TestType::schedule(loads, ranks, {.max_dist_ratio = tolerance});
       double const of_last_step = 1.0 / static_cast<double>(schedule.size());
       CHECK(test::worst_dist_ratio(schedule, loads) < std::max(tolerance, of_last_step) + 1e-8);
     }
@@ -189,7 +189,8 @@ TEMPLATE_TEST_CASE(
       CHECK(test::worst_dist_ratio(schedule, loads) <= 0.005);
     }
     CHECK(mean_overlap<TestType>(loads, 8, 0.005) < (is_mixture ? 7.0 : 11.0));
-    CHECK(test::worst_dist_ratio(TestType::schedule(loads, 8, {.tolerance = 1}), loads) > 0.02);
+    CHECK(test::worst_dist_ratio(TestType::schedule(loads, 8, {.max_dist_ratio = 1}), loads) >
+          0.02);
   }
 }
 
@@ -201,7 +202,7 @@ TEMPLATE_TEST_CASE("the tolerance moves along a curve from even steps to random 
   for (double const tolerance : {0.001, 0.003, 0.01, 0.03, 1.0}) {
     INFO(tolerance);
     double const waiting =
-        test::worst_dist_ratio(TestType::schedule(loads, 8, {.tolerance = tolerance}), loads);
+        test::worst_dist_ratio(TestType::schedule(loads, 8, {.max_dist_ratio = tolerance}), loads);
     double const met = mean_overlap<TestType>(loads, 8, tolerance);
     CHECK(waiting <= tolerance);
     CHECK(waiting > even);
@@ -215,12 +216,12 @@ TEMPLATE_TEST_CASE("the tolerance moves along a curve from even steps to random 
 TEMPLATE_TEST_CASE("groups with equal loads are dealt at random", "", one_by_one, in_rounds) {
   load_vectors<2> const equal(4000, {18, 6000});
   CHECK(mean_overlap<TestType>(equal, 8, 0) == Approx(1.0).margin(0.2));
-  CHECK(test::worst_dist_ratio(TestType::schedule(equal, 8, {.tolerance = 0}), equal) == 0);
+  CHECK(test::worst_dist_ratio(TestType::schedule(equal, 8, {.max_dist_ratio = 0}), equal) == 0);
   // Two sizes take two cells, wherever the one ends.
   load_vectors<2> two_sizes = equal;
   for (std::size_t i = 0; i != 1200; ++i) two_sizes[i] = {3, 6000};
-  CHECK(test::worst_dist_ratio(TestType::schedule(two_sizes, 8, {.tolerance = 0.001}), two_sizes) ==
-        0);
+  CHECK(test::worst_dist_ratio(TestType::schedule(two_sizes, 8, {.max_dist_ratio = 0.001}),
+                               two_sizes) == 0);
   CHECK(mean_overlap<TestType>(two_sizes, 8, 0.001) == Approx(2.0).margin(0.3));
 }
 
@@ -229,7 +230,7 @@ TEMPLATE_TEST_CASE("a giant does not make the other steps less random", "", one_
   test::random_amounts random(5);
   for (auto& load : loads) load[0] = random.between(900, 1100);
   loads[77][0] = std::int64_t{1} << 40;
-  auto const schedule = TestType::schedule(loads, 8, {.tolerance = 0.002});
+  auto const schedule = TestType::schedule(loads, 8, {.max_dist_ratio = 0.002});
   double const of_its_step = 7.0 / 8 / 250;
   CHECK(test::worst_dist_ratio(schedule, loads) > of_its_step);
   CHECK(test::worst_dist_ratio(schedule, loads) < of_its_step + 0.0012);
@@ -257,7 +258,7 @@ TEMPLATE_TEST_CASE("no rank gets the large groups, and no time of the epoch", ""
   double total = 0;
   double first_half = 0;
   for (std::uint64_t epoch = 0; epoch != 20; ++epoch) {
-    auto const schedule = TestType::schedule(loads, 8, {.epoch = epoch, .tolerance = 0.001});
+    auto const schedule = TestType::schedule(loads, 8, {.epoch = epoch, .max_dist_ratio = 0.001});
     std::vector<double> of_ranks(8);
     for (std::size_t step = 0; step != schedule.size(); ++step) {
       for (std::size_t rank = 0; rank != 8; ++rank) {
@@ -300,10 +301,10 @@ TEMPLATE_TEST_CASE("the loads may come in any unit and any range", "", one_by_on
 TEMPLATE_TEST_CASE("the largest loads are scheduled as small ones are", "", one_by_one, in_rounds) {
   numbers const huge{largest / 2, largest / 4, largest / 8, largest / 16, 3, 0};
   for (std::size_t const ranks : {2u, 3u, 1u << 20}) {
-    auto const schedule = TestType::schedule(huge, ranks, {.tolerance = 0});
+    auto const schedule = TestType::schedule(huge, ranks, {.max_dist_ratio = 0});
     CHECK(schedule_fault<TestType>(schedule, huge.size(), ranks) == "");
   }
-  CHECK(test::step_sets(TestType::schedule(huge, 2, {.tolerance = 0})) ==
+  CHECK(test::step_sets(TestType::schedule(huge, 2, {.max_dist_ratio = 0})) ==
         std::set<std::vector<std::uint32_t>>{{0, 1}, {2, 3}, {4, 5}});
 }
 
@@ -405,10 +406,10 @@ TEMPLATE_TEST_CASE("what cannot be scheduled is refused", "", one_by_one, in_rou
   auto const text = [&](auto const& call) { return test::error_text<std::invalid_argument>(call); };
   std::string const self = std::string("omnibal::") + TestType::name + ": ";
   CHECK(text([&] { (void)TestType::schedule(loads, 0); }) == self + "ranks is 0, must be positive");
-  CHECK(text([&] { (void)TestType::schedule(loads, 2, {.tolerance = -0.5}); }) ==
-        self + "options.tolerance is -0.5, must be finite and not negative");
-  CHECK(text([&] { (void)TestType::schedule(loads, 2, {.tolerance = std::nan("")}); }) ==
-        self + "options.tolerance is nan, must be finite and not negative");
+  CHECK(text([&] { (void)TestType::schedule(loads, 2, {.max_dist_ratio = -0.5}); }) ==
+        self + "options.max_dist_ratio is -0.5, must be finite and not negative");
+  CHECK(text([&] { (void)TestType::schedule(loads, 2, {.max_dist_ratio = std::nan("")}); }) ==
+        self + "options.max_dist_ratio is nan, must be finite and not negative");
   CHECK(text([&] {
           (void)TestType::schedule(numbers{1, -2}, 2);
         }) == self + TestType::loads_name + "[1] is -2, must be finite and not negative");
@@ -436,7 +437,7 @@ constexpr bool takes_what_it_should =
     !std::invocable<Algorithm, std::vector<std::string>, std::size_t> &&
     !std::invocable<Algorithm, std::vector<bool>, std::size_t>;
 
-static_assert(takes_what_it_should<omnibal::schedule_steps_fn, omnibal::schedule_options>);
+static_assert(takes_what_it_should<omnibal::schedule_steps_fn, omnibal::schedule_steps_options>);
 static_assert(takes_what_it_should<omnibal::schedule_rounds_fn, omnibal::schedule_rounds_options>);
 
 }  // namespace

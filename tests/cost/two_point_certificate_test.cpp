@@ -16,7 +16,7 @@
 
 namespace {
 
-using omnibal::checkpoint_status;
+using omnibal::solve_status;
 using omnibal::detail::int128;
 using test::number_between;
 
@@ -50,7 +50,7 @@ std::string fault_of(instance const& given) {
   try {
     auto const line = omnibal::two_point_probe(given.few, given.many);
     auto const found = line.checkpointed_for(given.layers, given.target);
-    if ((found.status == checkpoint_status::ok) != fewest.has_value()) return "feasible or not";
+    if ((found.status == solve_status::solved) != fewest.has_value()) return "feasible or not";
     if (fewest) {
       if (found.layers != *fewest) return "another number of layers";
       return found.missing_bytes == 0 ? "" : "missing bytes";

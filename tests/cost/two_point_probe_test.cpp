@@ -14,8 +14,8 @@
 
 namespace {
 
-using omnibal::checkpoint_status;
 using omnibal::memory_reading;
+using omnibal::solve_status;
 using omnibal::two_point_probe;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -41,7 +41,7 @@ TEST_CASE("two readings tell the bytes of a layer and how many must be checkpoin
   CHECK(line.checkpointed_for(48, 1001).layers == 9);
   CHECK(line.checkpointed_for(48, -10'000).layers == 0);
   auto const impossible = line.checkpointed_for(48, 9001);
-  CHECK(impossible.status == checkpoint_status::infeasible);
+  CHECK(impossible.status == solve_status::infeasible);
   CHECK(impossible.layers == 48);
   CHECK(impossible.missing_bytes == 1);
 }
@@ -64,11 +64,11 @@ TEST_CASE("a line of bytes is recovered, and the fewest layers are the fewest") 
     std::int64_t const target = random.between(-(std::int64_t{1} << 38), std::int64_t{1} << 39);
     auto const found = line.checkpointed_for(layers, target);
     if (without + layers * bytes < target) {
-      CHECK(found.status == checkpoint_status::infeasible);
+      CHECK(found.status == solve_status::infeasible);
       CHECK(found.missing_bytes == target - (without + layers * bytes));
       continue;
     }
-    CHECK(found.status == checkpoint_status::ok);
+    CHECK(found.status == solve_status::solved);
     CHECK(found.missing_bytes == 0);
     CHECK(without + found.layers * bytes >= target);
     bool const is_least = found.layers == 0 || without + (found.layers - 1) * bytes < target;

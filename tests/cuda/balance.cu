@@ -104,13 +104,13 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
   for (auto const counts : {omnibal::part_counts::free, omnibal::part_counts::kept}) {
     for (double const tolerance : {0.005, 0.0}) {
       gpu::refine(exec, refined.steps(), dealt.view(),
-                  {.tolerance = tolerance, .counts = counts, .rounds = rounds}, refined.out());
+                  {.max_overload = tolerance, .counts = counts, .rounds = rounds}, refined.out());
       is_same(
           refined,
           [&](cost_list const& costs) {
             return test::refine_rounds(
                 costs, deal(costs), std::identity{},
-                {.tolerance = tolerance, .counts = counts, .rounds = rounds});
+                {.max_overload = tolerance, .counts = counts, .rounds = rounds});
           },
           "refine");
     }
@@ -222,9 +222,8 @@ void check_graph(test::comparison& results) {
       auto const deal = [&](cost_list const& costs) { return omnibal::deal(costs, parts); };
       std::string text = differs(dealt, deal);
       results.expect(text.empty(), "deal " + in_graph + text);
-      text = differs(refined, [&](cost_list const& costs) {
-        return test::refine_rounds(costs, deal(costs));
-      });
+      text = differs(
+          refined, [&](cost_list const& costs) { return test::refine_rounds(costs, deal(costs)); });
       results.expect(text.empty(), "refine " + in_graph + text);
       text = differs(placed, [&](cost_list const& costs) { return omnibal::lpt(costs, parts); });
       results.expect(text.empty(), "lpt " + in_graph + text);

@@ -79,19 +79,19 @@ TEST_CASE("a round evens the most with the least loaded part, and the next ones"
   // Loads 20, 14, 4 and 2: 10 goes to the last part, and 8 to the third, which gives 4 for it.
   std::vector<int> const costs{10, 10, 8, 6, 4, 2};
   grouping const start({0, 2, 4, 5, 6}, {0, 1, 2, 3, 4, 5});
-  CHECK(refine_rounds(costs, start, std::identity{}, {.tolerance = 0, .rounds = 1}) ==
+  CHECK(refine_rounds(costs, start, std::identity{}, {.max_overload = 0, .rounds = 1}) ==
         grouping({0, 1, 3, 4, 6}, {1, 3, 4, 2, 0, 5}));
-  CHECK(refine_rounds(costs, start, std::identity{}, {.tolerance = 0, .rounds = 0}) == start);
+  CHECK(refine_rounds(costs, start, std::identity{}, {.max_overload = 0, .rounds = 0}) == start);
 }
 
 TEST_CASE("a part below the limit takes no part in a round") {
   // The bound is 11: 20 is above it and 10 is not.
   std::vector<int> const costs{9, 11, 6, 4, 4, 2};
   grouping const start({0, 2, 4, 5, 6}, {0, 1, 2, 3, 4, 5});
-  CHECK(refine_rounds(costs, start, std::identity{}, {.tolerance = 0.05, .rounds = 1}) ==
+  CHECK(refine_rounds(costs, start, std::identity{}, {.max_overload = 0.05, .rounds = 1}) ==
         grouping({0, 2, 4, 5, 6}, {0, 5, 2, 3, 4, 1}));
-  CHECK(refine_rounds(costs, start, std::identity{}, {.tolerance = 0.82}) == start);
-  CHECK(refine_rounds(costs, start, std::identity{}, {.tolerance = 1e300}) == start);
+  CHECK(refine_rounds(costs, start, std::identity{}, {.max_overload = 0.82}) == start);
+  CHECK(refine_rounds(costs, start, std::identity{}, {.max_overload = 1e300}) == start);
 }
 
 TEST_CASE("the most loaded part turns to another one where the least loaded does not help") {
@@ -111,7 +111,7 @@ TEST_CASE("rounds are never worse, end where nothing helps, and come near the be
         auto const start = consecutive(samples, parts);
         auto const refine = [&](part_counts counts) {
           return refine_rounds(set.samples, start, test::first_amount,
-                               {.tolerance = 0, .counts = counts});
+                               {.max_overload = 0, .counts = counts});
         };
         auto const result = refine(part_counts::free);
         CHECK(test::parts_fault(result, samples, parts) == "");
@@ -186,7 +186,7 @@ TEST_CASE("rounds bear the largest sums") {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> const costs{largest / 2, largest / 4, largest / 8, 7};
   CHECK(refine_rounds(costs, grouping({0, 4, 4}, {0, 1, 2, 3}), std::identity{},
-                      {.tolerance = 0}) == grouping({0, 3, 4}, {1, 2, 3, 0}));
+                      {.max_overload = 0}) == grouping({0, 3, 4}, {1, 2, 3, 0}));
 }
 
 TEST_CASE("refine_rounds refuses what are not parts of the samples") {
@@ -197,7 +197,8 @@ TEST_CASE("refine_rounds refuses what are not parts of the samples") {
   CHECK(error_of(costs, grouping({0, 2, 3}, {0, 1, 3})).find("item 3") != std::string::npos);
   CHECK(error_of(costs, grouping({0, 2}, {0, 1})).find("2 samples, not 3") != std::string::npos);
   grouping const good({0, 3}, {0, 1, 2});
-  CHECK(error_of(costs, good, {.tolerance = -1}).find("tolerance is -1") != std::string::npos);
+  CHECK(error_of(costs, good, {.max_overload = -1}).find("max_overload is -1") !=
+        std::string::npos);
   CHECK(error_of({1, -2, 3}, good).find("cost[1] is -2") != std::string::npos);
 }
 

@@ -31,17 +31,17 @@ using test::step_costs;
 
 struct serial_refine {
   omnibal::grouping_view groups;
-  double tolerance;
+  double max_overload;
   search_in_rounds search;
   template <class Backend>
   void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
                   omnibal::gpu::part_span const& out) const {
-    omnibal::gpu::detail::refine(backend, steps, groups, parts, tolerance, search, out);
+    omnibal::gpu::detail::refine(backend, steps, groups, parts, max_overload, search, out);
   }
 };
 
 struct limits {
-  double tolerance = 0.0;
+  double max_overload = 0.0;
   part_counts counts = part_counts::free;
   std::uint64_t rounds = 1'000'000;
 };
@@ -54,14 +54,14 @@ std::string fault_of(step_costs const& steps, std::size_t bound, std::size_t par
   bool const may_move = most.counts == part_counts::free;
   std::string fault_text;
   auto const refined = test::run_serially(
-      steps.view(bound), parts, serial_refine{groups, most.tolerance, {most.rounds, may_move}},
+      steps.view(bound), parts, serial_refine{groups, most.max_overload, {most.rounds, may_move}},
       fault_text);
   if (!fault_text.empty()) return fault_text;
   if (launches != 0 && refined.launches != launches) return "not so many launches";
   return test::differs_from_host(refined, steps, parts, [&](cost_list const& costs) {
     return test::refine_rounds(
         costs, start(costs, parts), std::identity{},
-        {.tolerance = most.tolerance, .counts = most.counts, .rounds = most.rounds});
+        {.max_overload = most.max_overload, .counts = most.counts, .rounds = most.rounds});
   });
 }
 
@@ -69,7 +69,7 @@ std::string fault_of(step_costs const& steps, std::size_t bound, std::size_t par
 constexpr std::size_t large = 9000;
 
 constexpr limits all_limits[] = {
-    {}, {.counts = part_counts::kept}, {.tolerance = 0.01}, {.rounds = 3}, {.rounds = 0}};
+    {}, {.counts = part_counts::kept}, {.max_overload = 0.01}, {.rounds = 3}, {.rounds = 0}};
 
 }  // namespace
 
@@ -80,7 +80,7 @@ TEST_CASE("refined parts of one step are those of the host", "[slow]") {
         step_costs const steps({shape.costs});
         for (limits const& most : all_limits) {
           INFO(shape.name << ", " << count << " samples, " << parts << " parts, tolerance "
-                          << most.tolerance << ", " << most.rounds << " rounds");
+                          << most.max_overload << ", " << most.rounds << " rounds");
           REQUIRE(fault_of(steps, steps.largest, parts, omnibal::deal, most, 1) == "");
           REQUIRE(fault_of(steps, steps.largest, parts, consecutive, most, 1) == "");
           REQUIRE(fault_of(steps, steps.largest, parts, in_last_part, most, 1) == "");
@@ -111,7 +111,7 @@ TEST_CASE("refined parts of many steps at once are those of each") {
   padded.pad(large);
   for (std::size_t const parts : {1u, 3u, 8u, 40u}) {
     INFO(parts << " parts");
-    limits const most{.tolerance = 0.001, .rounds = 100};
+    limits const most{.max_overload = 0.001, .rounds = 100};
     CHECK(fault_of(steps, steps.largest, parts, omnibal::deal, most, 1) == "");
     CHECK(fault_of(padded, padded.largest, parts, omnibal::deal, most, 1) == "");
     CHECK(fault_of(padded, large, parts, omnibal::deal, most) == "");

@@ -65,7 +65,7 @@ void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
             check<R>(results, exec, set.samples, {}, ranks,
                      {.seed = count,
                       .epoch = ranks,
-                      .tolerance = tolerance,
+                      .max_dist_ratio = tolerance,
                       .remainder = remainder,
                       .rounds = rounds},
                      set.name + ", " + std::to_string(count) + " groups, " + std::to_string(ranks) +

@@ -53,7 +53,7 @@ written_schedule run(Backend& backend, load_vectors<R> const& loads, std::size_t
   omnibal::gpu::detail::schedule_rounds(
       backend, device_span<omnibal::resources<R> const>(loads.data(), loads.size()),
       {options.carried.data(), options.carried.size()}, shape,
-      omnibal::detail::schedule_draws(options.seed, options.epoch), options.tolerance,
+      omnibal::detail::schedule_draws(options.seed, options.epoch), options.max_dist_ratio,
       options.rounds, {{result.groups.data(), result.groups.size()}, {&result.faults, 1}});
   return result;
 }
@@ -94,7 +94,7 @@ TEMPLATE_TEST_CASE("the schedule of the device is that of the host", "[slow]",
         for (remainder_policy const policy : policies) {
           for (double const tolerance : {0.0, 0.005, 0.1}) {
             schedule_rounds_options const options{
-                .seed = count, .epoch = ranks, .tolerance = tolerance, .remainder = policy};
+                .seed = count, .epoch = ranks, .max_dist_ratio = tolerance, .remainder = policy};
             INFO(set.name << ", " << count << " groups, " << ranks << " ranks, policy "
                           << static_cast<int>(policy) << ", tolerance " << tolerance);
             REQUIRE(fault_of(set.samples, ranks, options) == "");
@@ -126,7 +126,7 @@ TEST_CASE("the rounds end where they are asked to") {
   load_vectors<1> loads(3000);
   for (auto& load : loads) load[0] = random.heavy_tail(1 << 20);
   for (std::uint32_t const rounds : {0u, 1u, 2u, 5u, 32u}) {
-    CHECK(fault_of(loads, 8, {.tolerance = 0, .rounds = rounds}) == "");
+    CHECK(fault_of(loads, 8, {.max_dist_ratio = 0, .rounds = rounds}) == "");
   }
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("the device bears the largest loads, and says what is wrong with them"
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
   load_vectors<1> const huge{{largest}, {largest}, {largest / 4}, {largest / 16}, {3}, {0}};
   for (std::size_t const ranks : {2u, 3u, 1000u}) {
-    CHECK(fault_of(huge, ranks, {.tolerance = 0}) == "");
+    CHECK(fault_of(huge, ranks, {.max_dist_ratio = 0}) == "");
   }
   serial_backend backend;
   load_vectors<2> const negative{{1, 2}, {3, -4}, {5, 6}};

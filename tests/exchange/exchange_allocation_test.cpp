@@ -67,7 +67,7 @@ TEST_CASE("a training loop allocates nothing once it has seen the largest step")
     omnibal::gather_lengths(comm, samples, std::identity{}, {.most_samples = 200}, lengths);
     omnibal::plan_exchange(comm, samples, floating, bytes, planner);
     auto const& plan =
-        omnibal::plan_exchange(comm, samples, bytes, bytes, {.tolerance = 0.001}, planner);
+        omnibal::plan_exchange(comm, samples, bytes, bytes, {.max_overload = 0.001}, planner);
     plan.inverse_into(inverse);
     omnibal::exchange_samples(comm, plan, samples, mine, mover);
     omnibal::exchange_samples(comm, inverse, mine, again, mover);
@@ -121,9 +121,9 @@ TEST_CASE("a simulation allocates nothing once it has seen the largest batch") {
   omnibal::make_plan_workspace<1> workspace;
   std::int64_t moved = 0;
   auto const step = [&] {
-    moved +=
-        omnibal::make_plan(offsets, cost, cost, {.ranks_per_node = 8, .tolerance = 0.02}, workspace)
-            .moved_bytes();
+    moved += omnibal::make_plan(offsets, cost, cost, {.ranks_per_node = 8, .max_overload = 0.02},
+                                workspace)
+                 .moved_bytes();
   };
   for (; turn != 5; ++turn) step();
   CHECK(test::allocations_of(step) == 0);

@@ -69,7 +69,7 @@ TEST_CASE("every phase has its own even arrangement, and outputs travel once") {
   std::vector<encoder> const encoders{random_encoder(1, samples), random_encoder(2, samples)};
   std::vector<omnibal::encoder_measures> measures;
   for (auto const& e : encoders) measures.push_back(e.measures());
-  omnibal::exchange_options const options{.ranks_per_node = 4};
+  omnibal::make_plan_options const options{.ranks_per_node = 4};
 
   auto const plans = make_orchestration(offsets, {text, text}, measures, options);
   // The outputs of a sample's pieces move with it.

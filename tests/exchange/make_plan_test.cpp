@@ -145,7 +145,7 @@ TEST_CASE("plans are sound, whatever the costs, the homes and the balancer") {
           for (std::size_t const per_node : {1u, 2u, 3u, 100u}) {
             INFO(set.name << ", " << costs.size() << " samples, " << ranks << " ranks, " << per_node
                           << " per node");
-            omnibal::exchange_options const options{.ranks_per_node = per_node};
+            omnibal::make_plan_options const options{.ranks_per_node = per_node};
             auto const check = [&](auto const& balance) {
               auto const plan = make_plan(offsets, costs, bytes, options, balance);
               CHECK(plan_fault(plan, offsets, bytes, per_node) == "");
@@ -169,7 +169,7 @@ TEST_CASE("a plan by hand") {
   indices const offsets{0, 3, 4};
   numbers const costs{4, 4, 2, 2};
   numbers const bytes{9, 1, 5, 5};
-  auto const plan = make_plan(offsets, costs, bytes, {.tolerance = 0});
+  auto const plan = make_plan(offsets, costs, bytes, {.max_overload = 0});
   CHECK(plan.arrivals().size() == 2);
   CHECK(indices(plan.arrivals(0).begin(), plan.arrivals(0).end()) == indices{0, 2});
   CHECK(indices(plan.arrivals(1).begin(), plan.arrivals(1).end()) == indices{1, 3});
@@ -208,8 +208,8 @@ TEST_CASE("costs and bytes may be ranges, functors and resources, offsets any in
 TEST_CASE("the tolerance reaches the balancer") {
   numbers const costs{6, 5, 4, 5};
   indices const offsets{0, 2, 4};
-  CHECK(make_plan(offsets, costs, costs, {.tolerance = 0.2}).moved_bytes() == 0);
-  CHECK(largest_load(make_plan(offsets, costs, costs, {.tolerance = 0.0}), costs) == 10);
+  CHECK(make_plan(offsets, costs, costs, {.max_overload = 0.2}).moved_bytes() == 0);
+  CHECK(largest_load(make_plan(offsets, costs, costs, {.max_overload = 0.0}), costs) == 10);
 }
 
 TEST_CASE("different plans have different digests") {
@@ -261,7 +261,7 @@ TEST_CASE("keep_home moves a quarter at most of what lpt moves with the best rel
         std::max(sum / static_cast<double>(ranks),
                  static_cast<double>(*std::max_element(costs.begin(), costs.end())));
     double const tolerance = static_cast<double>(largest_load(of_lpt, costs)) / mean - 1 + 1e-9;
-    auto const kept = make_plan(offsets, costs, bytes, {.tolerance = std::max(0.0, tolerance)});
+    auto const kept = make_plan(offsets, costs, bytes, {.max_overload = std::max(0.0, tolerance)});
     CHECK(static_cast<double>(largest_load(kept, costs)) <=
           static_cast<double>(largest_load(of_lpt, costs)) * (1 + 1e-8));
     CHECK(4 * kept.moved_bytes() <= of_lpt.moved_bytes());
@@ -299,7 +299,7 @@ TEST_CASE("wrong arguments of make_plan are named") {
   numbers const two{1, 1};
   auto const text = [&](auto const& call) { return test::error_text<std::invalid_argument>(call); };
   auto const plan_of = [&](std::vector<int> const& offsets, numbers const& costs,
-                           numbers const& bytes, omnibal::exchange_options const& options = {}) {
+                           numbers const& bytes, omnibal::make_plan_options const& options = {}) {
     return text([&] { static_cast<void>(make_plan(offsets, costs, bytes, options)); });
   };
   CHECK(plan_of({0, 2}, two, two) == "no error");
@@ -319,7 +319,7 @@ TEST_CASE("wrong arguments of make_plan are named") {
   CHECK(plan_of({0, 2}, two, {1, -1}).find("bytes[1] is -1") != std::string::npos);
   CHECK(plan_of({0, 2}, two, two, {.ranks_per_node = 0}).find("options.ranks_per_node is 0") !=
         std::string::npos);
-  CHECK(plan_of({0, 2}, two, two, {.tolerance = -1}).find("options.tolerance is -1") !=
+  CHECK(plan_of({0, 2}, two, two, {.max_overload = -1}).find("options.max_overload is -1") !=
         std::string::npos);
   CHECK_THROWS_AS(make_plan(std::vector<std::int64_t>{0, std::int64_t{1} << 32}, two, two),
                   std::length_error);
@@ -347,7 +347,7 @@ static_assert(!std::invocable<planner, indices, numbers>);
 static_assert(!std::invocable<planner, std::vector<double>, numbers, numbers>);
 static_assert(!std::invocable<planner, indices, std::vector<std::string>, numbers>);
 static_assert(!std::invocable<planner, indices, numbers, std::vector<double>>);
-static_assert(!std::invocable<planner, indices, numbers, numbers, omnibal::exchange_options, int>);
+static_assert(!std::invocable<planner, indices, numbers, numbers, omnibal::make_plan_options, int>);
 static_assert(omnibal::plan_balancer<omnibal::lpt_fn, numbers>);
 static_assert(omnibal::plan_balancer<omnibal::keep_home_fn, numbers>);
 static_assert(omnibal::plan_balancer<omnibal::keep_home_fn, std::vector<omnibal::resources<3>>>);

@@ -150,7 +150,7 @@ std::string plan_fault(engine& random) {
   std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
   std::vector<std::int64_t> costs;
   for (std::size_t i = 0; i != of.count(); ++i) costs.push_back(number_between(random, 0, 20));
-  omnibal::exchange_options options;
+  omnibal::make_plan_options options;
   options.ranks_per_node = of.per_node;
   auto const plan = number_between(random, 0, 1) == 0
                         ? omnibal::make_plan(offsets, costs, of.bytes, options)

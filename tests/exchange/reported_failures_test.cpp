@@ -128,7 +128,7 @@ TEST_CASE("a cap on the tokens of a rank holds after balancing") {
       auto const squared = [](std::int64_t length) { return length * length; };
       auto const demand = [](std::int64_t length) { return omnibal::resources{length}; };
       auto result = omnibal::balance_within(costs, parts, squared, demand, omnibal::resources{cap});
-      REQUIRE(result.status == omnibal::within_status::found);
+      REQUIRE(result.status == omnibal::solve_status::solved);
       return result.parts;
     };
     std::vector<std::uint32_t> offsets;

@@ -8,9 +8,9 @@
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
@@ -83,7 +83,7 @@ void check_isf(std::vector<omnibal::resources<R, T>> const& samples,
 template <std::size_t R, class T>
 void check_best_fit(std::vector<omnibal::resources<R, T>> const& samples,
                     omnibal::resources<R, T> const& capacity,
-                    omnibal::best_fit_options const& options) {
+                    omnibal::best_fit_decreasing_options const& options) {
   auto const check = [&](auto const&... score) {
     auto const result =
         omnibal::best_fit_decreasing(samples, std::identity{}, capacity, options, score...);
@@ -114,7 +114,7 @@ void check_improve(std::vector<omnibal::resources<R, T>> const& samples,
 template <std::size_t R, class T>
 void check_online(std::vector<omnibal::resources<R, T>> const& samples,
                   omnibal::resources<R, T> const& capacity,
-                  omnibal::online_options const& options) {
+                  omnibal::online_packer_options const& options) {
   omnibal::online_packer<R, T> packer(capacity, options);
   auto const output = test::run_stream(packer, samples);
   std::string const fault = test::stream_fault(output, samples, capacity, options);
@@ -132,7 +132,7 @@ void check_online(std::vector<omnibal::resources<R, T>> const& samples,
 void check_split(std::vector<omnibal::resources<1>> const& samples, std::int64_t capacity,
                  omnibal::piece_sizes sizes) {
   std::int64_t const smaller = capacity / 200 + 1;
-  omnibal::split_options const options{.sizes = sizes, .multiple = smaller / 3 + 1};
+  omnibal::split_long_options const options{.sizes = sizes, .multiple = smaller / 3 + 1};
   auto const result = omnibal::split_long(
       samples, [](auto const& sample) { return sample[0]; }, smaller, options);
   std::vector<std::int64_t> left(samples.size());
@@ -164,10 +164,10 @@ void check_packers(byte_reader& bytes) {
   }
   omnibal::isf_options const options{.rounds = bytes.next() % 8u + 1,
                                      .min_gain = bytes.next() / 255.0};
-  omnibal::best_fit_options const fit_options{.measure = bytes.next() % 2 == 0
-                                                             ? omnibal::size_measure::sum_of_shares
-                                                             : omnibal::size_measure::largest_share,
-                                              .attempts = bytes.next() % 4u + 1};
+  omnibal::best_fit_decreasing_options const fit_options{
+      .measure = bytes.next() % 2 == 0 ? omnibal::size_measure::sum_of_shares
+                                       : omnibal::size_measure::largest_share,
+      .attempts = bytes.next() % 4u + 1};
   std::uint8_t const seed = bytes.next();
   // Each sample is there so many times, so that few bytes make many blocks of samples.
   std::size_t const copies = std::size_t{1} << bytes.next() % 8;
@@ -185,7 +185,7 @@ void check_packers(byte_reader& bytes) {
           "next_fit gives the groups of a naive next-fit");
   std::string const fault = test::fault(next, samples, capacity);
   require(fault.empty(), "next_fit: " + fault);
-  require(omnibal::lower_bound(samples, std::identity{}, capacity) == next.report.lower_bound,
+  require(omnibal::packing_bound(samples, std::identity{}, capacity) == next.report.lower_bound,
           "next_fit reports the lower bound");
 
   omnibal::reaches_any const keep{threshold};

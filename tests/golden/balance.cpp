@@ -16,8 +16,8 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
@@ -76,7 +76,7 @@ void print_schedules(std::size_t count) {
              {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
           auto const schedule = omnibal::schedule_steps(
               set.samples, ranks,
-              {.seed = count, .epoch = ranks, .tolerance = tolerance, .remainder = remainder});
+              {.seed = count, .epoch = ranks, .max_dist_ratio = tolerance, .remainder = remainder});
           hash.add(digest_of(schedule.cells().offsets()));
           hash.add(digest_of(schedule.cells().items()));
         }
@@ -105,7 +105,7 @@ void print_balancers_with_conditions(std::size_t count) {
     }
     auto const bytes = [](std::uint32_t i) { return 1 + i % 7; };
     for (double const tolerance : {0.0, 0.05}) {
-      add("keep_home", omnibal::keep_home(home, set.samples, bytes, {.tolerance = tolerance}));
+      add("keep_home", omnibal::keep_home(home, set.samples, bytes, {.max_overload = tolerance}));
     }
     add("balance_set", omnibal::balance_set(set.samples, 4, omnibal::padded_batch{first}));
     add("balance_set, attention",

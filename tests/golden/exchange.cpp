@@ -48,7 +48,7 @@ void print_plans(std::uint64_t seed, std::size_t ranks) {
   std::string const suffix = ", " + std::to_string(ranks) + " ranks, seed " + std::to_string(seed);
   for (std::size_t const per_node : {1u, 8u}) {
     std::string const at = ", " + std::to_string(per_node) + " per node" + suffix;
-    omnibal::exchange_options const options{.ranks_per_node = per_node};
+    omnibal::make_plan_options const options{.ranks_per_node = per_node};
     auto const kept = omnibal::make_plan(given.offsets, given.costs, given.bytes, options);
     auto const even =
         omnibal::make_plan(given.offsets, given.costs, given.bytes, options, omnibal::lpt);

@@ -6,12 +6,12 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/group_loads.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 
@@ -36,7 +36,7 @@ void print_levels(std::size_t count) {
   test::fnv1a ranks;
   test::fnv1a carrying;
   for (auto const& set : test::small_sets<1>(count, count)) {
-    auto const packed = omnibal::hierarchical(set.samples, std::identity{}, levels);
+    auto const packed = omnibal::pack_levels(set.samples, std::identity{}, levels);
     packs.add(digest_of(packed.groups.offsets()));
     packs.add(digest_of(packed.groups.items()));
     packs.add(digest_of(packed.oversized));
@@ -61,7 +61,7 @@ void print_levels(std::size_t count) {
     carrying.add(carry.state().carried);
   }
   std::string const suffix = ", " + std::to_string(count) + " samples";
-  print("hierarchical" + suffix, packs.value());
+  print("pack_levels" + suffix, packs.value());
   print("level_steps" + suffix, steps.value());
   print("level_sampler" + suffix, ranks.value());
   print("level_sampler with carry" + suffix, carrying.value());

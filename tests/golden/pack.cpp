@@ -51,9 +51,9 @@ void print_packers(std::size_t count) {
     add("isf, numpy_shuffle", omnibal::isf, rounds, most, omnibal::rng::numpy_shuffle{3});
     add("best_fit_decreasing", omnibal::best_fit_decreasing);
     add("best_fit_decreasing, largest share", omnibal::best_fit_decreasing,
-        omnibal::best_fit_options{.measure = omnibal::size_measure::largest_share});
-    add("best_fit_decreasing, a score", omnibal::best_fit_decreasing, omnibal::best_fit_options{},
-        least_left);
+        omnibal::best_fit_decreasing_options{.measure = omnibal::size_measure::largest_share});
+    add("best_fit_decreasing, a score", omnibal::best_fit_decreasing,
+        omnibal::best_fit_decreasing_options{}, least_left);
     add("improve", omnibal::improve, omnibal::next_fit(set.samples, std::identity{}, set.capacity));
   }
   for (auto const& [name, hash] : hashes) {
@@ -78,7 +78,7 @@ void print_tuned(std::size_t count) {
   auto const pack = [](auto const& samples, auto const& demand, auto const& capacity) {
     return omnibal::isf(samples, demand, capacity, {.rounds = 5});
   };
-  omnibal::tune_options<R> options;
+  omnibal::tune_capacity_options<R> options;
   options.candidates = 30;
   options.first_samples = 100;
   test::fnv1a hash;

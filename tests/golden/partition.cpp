@@ -12,7 +12,7 @@
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/partition/search.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +67,7 @@ void print_partition(std::uint64_t seed) {
                                         {.micro_batches = 9, .base = costs}));
       auto const first_cut = [](std::span<std::uint32_t const> at) { return at[1]; };
       auto const near = omnibal::neighbours(anchor.boundaries, 2);
-      for (auto const& found : omnibal::search(near, cost, 30, first_cut).candidates) {
+      for (auto const& found : omnibal::search_cuts(near, cost, 30, first_cut).candidates) {
         hashes["search"].add(digest_of(found.boundaries));
         hashes["search"].add(static_cast<std::uint64_t>(found.score));
       }

@@ -7,8 +7,8 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_rounds.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ void print_schedules(std::size_t count) {
         for (auto const remainder :
              {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
           omnibal::schedule_rounds_options options{
-              .seed = count, .epoch = ranks, .tolerance = tolerance, .remainder = remainder};
+              .seed = count, .epoch = ranks, .max_dist_ratio = tolerance, .remainder = remainder};
           if (set.samples.size() > 7) options.carried = carried;
           auto const schedule = omnibal::schedule_rounds(set.samples, ranks, options);
           hash.add(digest_of(schedule.cells().offsets()));

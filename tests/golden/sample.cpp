@@ -6,7 +6,7 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/sampler_state.hpp>
@@ -59,13 +59,14 @@ void print_samplers(std::uint64_t seed) {
     std::string const policy = ", policy " + std::to_string(static_cast<int>(remainder)) + suffix;
     print("epoch_sampler" + policy,
           digest_of_run([&](omnibal::shard const& place, omnibal::sampler_state const* state) {
-            omnibal::epoch_options const options{.seed = seed, .batch = 3, .remainder = remainder};
+            omnibal::epoch_sampler_options const options{
+                .seed = seed, .batch = 3, .remainder = remainder};
             return state == nullptr ? omnibal::epoch_sampler(1001, place, options)
                                     : omnibal::epoch_sampler(1001, place, options, *state);
           }));
     print("step_sampler" + policy,
           digest_of_run([&](omnibal::shard const& place, omnibal::sampler_state const* state) {
-            omnibal::schedule_options const options{.seed = seed, .remainder = remainder};
+            omnibal::schedule_steps_options const options{.seed = seed, .remainder = remainder};
             return state == nullptr ? omnibal::step_sampler(loads, place, options)
                                     : omnibal::step_sampler(loads, place, options, *state);
           }));

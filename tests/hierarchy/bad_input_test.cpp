@@ -3,11 +3,11 @@
 #include "error_text.hpp"
 
 #include <omnibal/cost/presets.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/hierarchy_metrics.hpp>
@@ -56,20 +56,20 @@ std::function<void()> selecting_for(lengths_type const& lengths) {
 
 template <class Levels>
 std::function<void()> packing(lengths_type const& lengths, Levels const& levels,
-                              omnibal::hierarchical_options const& options = {}) {
+                              omnibal::pack_levels_options const& options = {}) {
   return [=] {
-    static_cast<void>(omnibal::hierarchical(lengths, std::identity{}, levels, {}, options));
+    static_cast<void>(omnibal::pack_levels(lengths, std::identity{}, levels, {}, options));
   };
 }
 
 level_packing packed() {
-  return omnibal::hierarchical(lengths_type{3, 7, 12}, std::identity{},
-                               std::vector<packing_level>{{.length = 8}, two_ranks});
+  return omnibal::pack_levels(lengths_type{3, 7, 12}, std::identity{},
+                              std::vector<packing_level>{{.length = 8}, two_ranks});
 }
 
 template <class Loads>
 std::function<void()> stepping(Loads const& loads, std::size_t ranks,
-                               omnibal::schedule_options const& options = {}) {
+                               omnibal::schedule_steps_options const& options = {}) {
   return [=] { static_cast<void>(omnibal::level_steps(packed(), loads, ranks, options)); };
 }
 
@@ -111,16 +111,16 @@ std::vector<bad_call> const bad_calls{
        throw std::invalid_argument("the run failed");
      })},
     {"select_levels: demand[1] is -1", selecting_for({4, -1})},
-    {"hierarchical: levels is empty", packing({1}, lengths_type{})},
-    {"hierarchical: levels[1].length is 8, must be above", packing({1}, lengths_type{8, 8})},
-    {"hierarchical: levels[1].length is 7, must be above", packing({1}, lengths_type{8, 7})},
-    {"hierarchical: levels[0].length is -8", packing({1}, lengths_type{-8})},
-    {"hierarchical: levels[0].sequence is 0",
+    {"pack_levels: levels is empty", packing({1}, lengths_type{})},
+    {"pack_levels: levels[1].length is 8, must be above", packing({1}, lengths_type{8, 8})},
+    {"pack_levels: levels[1].length is 7, must be above", packing({1}, lengths_type{8, 7})},
+    {"pack_levels: levels[0].length is -8", packing({1}, lengths_type{-8})},
+    {"pack_levels: levels[0].sequence is 0",
      packing({1}, std::vector<packing_level>{{.length = 8, .sequence = 0}})},
-    {"hierarchical: levels[0].checkpointed_layers is -1",
+    {"pack_levels: levels[0].checkpointed_layers is -1",
      packing({1}, std::vector<packing_level>{{.length = 8, .checkpointed_layers = -1}})},
-    {"hierarchical: demand[2] is -5", packing({1, 2, -5}, lengths_type{8})},
-    {"hierarchical: demand[1] is 17, must be at most the length of the last level, 16",
+    {"pack_levels: demand[2] is -5", packing({1, 2, -5}, lengths_type{8})},
+    {"pack_levels: demand[1] is 17, must be at most the length of the last level, 16",
      packing({16, 17, 18}, lengths_type{8, 16}, {.oversized = omnibal::oversize_policy::reject})},
     {"level_steps: loads has 1 elements, but there are 2 groups", stepping(lengths_type{1}, 2)},
     {"level_steps: levels[1].sequence is 2, must be a divisor of the 3 ranks",
@@ -128,7 +128,7 @@ std::vector<bad_call> const bad_calls{
     {"level_steps: loads[1] is -2", stepping(lengths_type{1, -2}, 2)},
     {"level_steps: loads[1] is nan",
      stepping(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()}, 2)},
-    {"tolerance is -1", stepping(lengths_type{1, 2}, 2, {.tolerance = -1})},
+    {"max_dist_ratio is -1", stepping(lengths_type{1, 2}, 2, {.max_dist_ratio = -1})},
     {"level_metrics: there are 0 schedules and 2 levels",
      [] {
        static_cast<void>(omnibal::level_metrics(packed(), {}, lengths_type{3, 7, 12}));
@@ -142,8 +142,9 @@ std::vector<bad_call> const bad_calls{
     {"level_sampler: levels[1].sequence is 2", sampling(lengths_type{1, 2}, {.ranks = 5})},
     {"level_sampler: loads has 3 elements", sampling(lengths_type{1, 2, 3}, {.ranks = 2})},
     {"level_sampler: loads[0] is -1", sampling(lengths_type{-1, 2}, {.ranks = 2})},
-    {"options.tolerance is nan", sampling(lengths_type{1, 2}, {.ranks = 2},
-                                          {.tolerance = std::numeric_limits<double>::quiet_NaN()})},
+    {"options.max_dist_ratio is nan",
+     sampling(lengths_type{1, 2}, {.ranks = 2},
+              {.max_dist_ratio = std::numeric_limits<double>::quiet_NaN()})},
     {"loss_scale: loss_tokens is empty",
      [] { static_cast<void>(omnibal::loss_scale(lengths_type{})); }},
     {"loss_scale: loss_tokens[0] is -9",

@@ -1,12 +1,12 @@
 #include "error_text.hpp"
 #include "level_faults.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/group_loads.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy_metrics.hpp>
 #include <omnibal/steps.hpp>
 
@@ -25,7 +25,7 @@ using omnibal::level_packing;
 using omnibal::level_steps;
 using omnibal::packing_level;
 using omnibal::remainder_policy;
-using omnibal::schedule_options;
+using omnibal::schedule_steps_options;
 using omnibal::steps;
 
 std::vector<packing_level> const levels{{.length = 4096}, {.length = 32768, .sequence = 4}};
@@ -63,7 +63,7 @@ std::vector<int> runs_of(std::vector<steps> const& schedules, std::size_t groups
 TEST_CASE("every group is in one step of its level, which has a cell for each pack") {
   for (std::size_t const count : {0u, 1u, 50u, 3000u}) {
     auto const lengths = mixed_lengths(count);
-    auto const packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+    auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels);
     auto const loads = squares_of_groups(packed, lengths);
     for (remainder_policy const policy : {remainder_policy::short_step, remainder_policy::repeat}) {
       auto const schedules = level_steps(packed, loads, 8, {.remainder = policy});
@@ -82,10 +82,10 @@ TEST_CASE("every group is in one step of its level, which has a cell for each pa
 
 TEST_CASE("attention is even in the steps, and uneven where they are random") {
   auto const lengths = mixed_lengths(100'000);
-  auto const packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+  auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels);
   auto const loads = squares_of_groups(packed, lengths);
   auto const balance = [&](double tolerance) {
-    auto const schedules = level_steps(packed, loads, 8, {.tolerance = tolerance});
+    auto const schedules = level_steps(packed, loads, 8, {.max_dist_ratio = tolerance});
     return omnibal::level_metrics(packed, schedules, lengths).attention_balance;
   };
   CHECK(balance(0.0) <= 0.002);
@@ -95,7 +95,7 @@ TEST_CASE("attention is even in the steps, and uneven where they are random") {
 
 TEST_CASE("seeds and epochs make other steps") {
   auto const lengths = mixed_lengths(3000);
-  auto const packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+  auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels);
   auto const loads = squares_of_groups(packed, lengths);
   auto const first = level_steps(packed, loads, 8);
   CHECK(level_steps(packed, loads, 8) == first);
@@ -132,7 +132,7 @@ TEST_CASE("figures of levels are those of the definitions") {
 }
 
 TEST_CASE("nothing has figures of zero") {
-  auto const packed = omnibal::hierarchical(std::vector<std::int64_t>{}, std::identity{}, levels);
+  auto const packed = omnibal::pack_levels(std::vector<std::int64_t>{}, std::identity{}, levels);
   auto const schedules = level_steps(packed, std::vector<std::int64_t>{}, 4);
   auto const figures = omnibal::level_metrics(packed, schedules, std::vector<std::int64_t>{});
   CHECK(figures.data_balance == 0.0);
@@ -143,9 +143,9 @@ TEST_CASE("nothing has figures of zero") {
 
 TEST_CASE("wrong arguments of level_steps and level_metrics are errors") {
   std::vector<std::int64_t> const lengths{1, 2, 30000};
-  auto const packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+  auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels);
   auto const error_of = [&](level_packing const& given, std::size_t loads, std::size_t ranks,
-                            schedule_options const& options) {
+                            schedule_steps_options const& options) {
     return test::error_text<std::invalid_argument>([&] {
       static_cast<void>(level_steps(given, std::vector<std::int64_t>(loads, 1), ranks, options));
     });

@@ -1,7 +1,7 @@
 // Profiles and packers that say something else each time they are asked: an error or some answer,
 // and never a crash.
 
-#include <omnibal/hierarchy/hierarchical.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -82,7 +82,7 @@ TEST_CASE("Levels are packed or an error is thrown for a packer that changes its
     std::vector<std::int64_t> const levels{8, 32, 64};
     survive(
         [&] {
-          auto const packed = omnibal::hierarchical(lengths, std::identity{}, levels, pack);
+          auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels, pack);
           REQUIRE(packed.groups.item_count() == lengths.size() - packed.oversized.size());
         },
         answers);
@@ -99,7 +99,7 @@ TEST_CASE("Tokens of samples are measured once") {
     return static_cast<std::int64_t>(below(random, 64));
   };
   std::vector<std::int64_t> const levels{8, 64};
-  auto const packed = omnibal::hierarchical(samples, length, levels);
+  auto const packed = omnibal::pack_levels(samples, length, levels);
   CHECK(calls == samples.size());
   CHECK(packed.groups.item_count() == samples.size());
 }

@@ -19,8 +19,8 @@
 namespace {
 
 using omnibal::level_reading;
-using omnibal::level_status;
 using omnibal::packing_level;
+using omnibal::solve_status;
 using omnibal::timed_level;
 using omnibal::detail::int128;
 using test::number_between;
@@ -160,7 +160,7 @@ std::string fault_of(instance const& given) {
   if (result.oversized != oversized) return "another number of oversized samples";
   if (result.fastest != levels) return "other settings";
   bool const is_feasible = !levels.empty() && levels.back().setting.length >= needed;
-  if ((result.status == level_status::ok) != is_feasible) return "feasible or not";
+  if ((result.status == solve_status::solved) != is_feasible) return "feasible or not";
   if (!is_feasible) {
     bool const is_same = result.missing_bytes == missing.value_or(omnibal::unknown_shortage);
     return is_same ? "" : "other missing bytes";

@@ -24,9 +24,9 @@ namespace {
 using omnibal::level_reading;
 using omnibal::level_search;
 using omnibal::level_selection;
-using omnibal::level_status;
 using omnibal::packing_level;
 using omnibal::select_levels;
+using omnibal::solve_status;
 using omnibal::timed_level;
 using omnibal::unknown_shortage;
 
@@ -132,7 +132,7 @@ TEST_CASE("the levels of the published rule") {
   // 1000 beside its tokens, so that 100 take 110 a token, and 200 take 5 * 3 more and half of it.
   linear_profile const profile{.memory = 1000, .exchange = 12, .pack = 1000};
   auto const result = select_levels(profile, small_search());
-  CHECK(result.status == level_status::ok);
+  CHECK(result.status == solve_status::solved);
   REQUIRE(result.fastest.size() == 6);
   for (timed_level const& found : result.fastest) {
     CHECK(is_fastest(found, profile, small_search()));
@@ -184,9 +184,9 @@ TEST_CASE("the fewest checkpointed layers that fit are found") {
       bool const fits = profile({length, 8, 10}).free_bytes >= search.reserve_bytes;
       REQUIRE(found == fits);
     }
-    REQUIRE((result.status == level_status::ok) ==
+    REQUIRE((result.status == solve_status::solved) ==
             (!result.fastest.empty() && result.fastest.back().setting.length == 800));
-    if (result.status == level_status::ok) continue;
+    if (result.status == solve_status::solved) continue;
     REQUIRE(result.levels.empty());
     REQUIRE(result.missing_bytes == search.reserve_bytes - profile({800, 8, 10}).free_bytes);
   }
@@ -207,7 +207,7 @@ TEST_CASE("a profile that only fails is searched by halving") {
     REQUIRE(result.fastest == expected.fastest);
     REQUIRE(result.levels == expected.levels);
     REQUIRE(result.status == expected.status);
-    if (result.status == level_status::infeasible) {
+    if (result.status == solve_status::infeasible) {
       CHECK(result.missing_bytes == unknown_shortage);
     }
     CHECK(readings <= 6 * 4 * 7);
@@ -245,7 +245,7 @@ TEST_CASE("the least epoch time is that of all subsets") {
     }
     bool const is_enough =
         !result.fastest.empty() && result.fastest.back().setting.length >= longest;
-    REQUIRE((result.status == level_status::ok) == is_enough);
+    REQUIRE((result.status == solve_status::solved) == is_enough);
     if (!is_enough) continue;
 
     std::int64_t const ranks = search.ranks == 0 ? 8 : search.ranks;
@@ -350,7 +350,7 @@ TEST_CASE("a profile that returns nonsense is an error") {
 TEST_CASE("memory that checkpointing does not free is no room") {
   auto const full = [](packing_level const&) { return level_reading{-5, 1}; };
   auto const result = select_levels(full, small_search());
-  CHECK(result.status == level_status::infeasible);
+  CHECK(result.status == solve_status::infeasible);
   CHECK(result.missing_bytes == 5);
   CHECK(result.fastest.empty());
 }

@@ -5,8 +5,8 @@
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/isf.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/rng/numpy.hpp>
 
@@ -87,7 +87,7 @@ void check_memory(test::sample_set<R> const& set) {
   });
   check("best_fit_decreasing",
         [&] { return omnibal::best_fit_decreasing(set.samples, demand, set.capacity); });
-  check("lower_bound", [&] { return omnibal::lower_bound(set.samples, demand, set.capacity); });
+  check("packing_bound", [&] { return omnibal::packing_bound(set.samples, demand, set.capacity); });
 }
 
 }  // namespace

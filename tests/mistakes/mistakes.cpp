@@ -31,7 +31,11 @@ auto mistake() {
 //| 2 | amount | a demand functor that returns std::array
 #elif MISTAKE == 2
   return omnibal::best_fit_decreasing(
-      samples, [](sample const& s) { return std::array{s.images, s.tokens}; }, capacity);
+      samples,
+      [](sample const& s) {
+        return std::array{s.images, s.tokens};
+      },
+      capacity);
 //| 3 | same_kinds | a capacity of three resources for demands of two
 #elif MISTAKE == 3
   return omnibal::best_fit_decreasing(samples, demand, omnibal::resources{9, 4096, 1});
@@ -41,7 +45,8 @@ auto mistake() {
       samples, [calls = 0](sample const& s) mutable { return s.tokens + ++calls; }, 4096);
 //| 5 | demand_function | a functor that takes a sample that is not const
 #elif MISTAKE == 5
-  return omnibal::best_fit_decreasing(samples, [](sample& s) { return s.tokens; }, 4096);
+  return omnibal::best_fit_decreasing(
+      samples, [](sample& s) { return s.tokens; }, 4096);
 //| 6 | sample_range | a std::list of samples
 #elif MISTAKE == 6
   return omnibal::best_fit_decreasing(std::list<sample>(9), demand, capacity);
@@ -80,24 +85,24 @@ auto mistake() {
 //| 14 | plan_balancer,known conversion | the workspace before the options
 #elif MISTAKE == 14
   omnibal::make_plan_workspace<> workspace;
-  return omnibal::make_plan(std::vector{0, 9}, lengths, lengths, workspace, {.tolerance = 0.1});
+  return omnibal::make_plan(std::vector{0, 9}, lengths, lengths, workspace, {.max_overload = 0.1});
 #endif
 }
 
 #elif MISTAKE <= 20
-#include <omnibal/hierarchy/hierarchical.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 std::vector<std::int64_t> const lengths(9, 100);
 auto mistake() {
-//| 15 | integral_amount | lengths that are floating-point numbers in hierarchical
+//| 15 | integral_amount | lengths that are floating-point numbers in pack_levels
 #if MISTAKE == 15
-  return omnibal::hierarchical(std::vector<float>{1, 2}, std::identity{}, std::vector{128});
-//| 16 | packer | a packer of two arguments in hierarchical
+  return omnibal::pack_levels(std::vector<float>{1, 2}, std::identity{}, std::vector{128});
+//| 16 | packer | a packer of two arguments in pack_levels
 #elif MISTAKE == 16
-  return omnibal::hierarchical(lengths, std::identity{}, std::vector{128},
-                               [](auto const&, auto const&) { return omnibal::packing{}; });
+  return omnibal::pack_levels(lengths, std::identity{}, std::vector{128},
+                              [](auto const&, auto const&) { return omnibal::packing{}; });
 //| 17 | packer | a packer of two arguments in split_long
 #elif MISTAKE == 17
   return omnibal::split_long(lengths, std::identity{}, 128,
@@ -123,9 +128,8 @@ auto const seconds = [](std::size_t, std::size_t first, std::size_t last) { retu
 auto mistake() {
 //| 21 | stage_cost | a stage cost of two arguments
 #if MISTAKE == 21
-  return omnibal::partition_layers(9, 2, [](std::size_t first, std::size_t last) {
-    return last - first;
-  });
+  return omnibal::partition_layers(
+      9, 2, [](std::size_t first, std::size_t last) { return last - first; });
 //| 22 | weight_list,known conversion | a fraction where whole bytes are wanted
 #elif MISTAKE == 22
   return omnibal::partition_layers(9, 2, seconds, {}, {.capacity = 80.5});
@@ -179,9 +183,9 @@ auto mistake() {
   return omnibal::write_trace(std::vector<int>(3), std::back_inserter(*new std::string()));
 //| 32 | stage_namer | a namer that returns numbers
 #elif MISTAKE == 32
-  return omnibal::write_trace(std::vector<omnibal::timed_operation<std::int64_t>>(), {},
-                              [](std::uint32_t stage) { return &stage; },
-                              std::back_inserter(*new std::string()));
+  return omnibal::write_trace(
+      std::vector<omnibal::timed_operation<std::int64_t>>(), {},
+      [](std::uint32_t stage) { return &stage; }, std::back_inserter(*new std::string()));
 #endif
 }
 

@@ -215,9 +215,9 @@ static_assert(!std::constructible_from<measured, std::vector<std::int64_t>>);
 static_assert(!std::constructible_from<measured, std::vector<std::int64_t> const>);
 
 // Options own what they carry.
-static_assert(std::same_as<decltype(omnibal::trace_options::process), std::string>);
+static_assert(std::same_as<decltype(omnibal::write_trace_options::process), std::string>);
 static_assert(
-    std::same_as<decltype(omnibal::schedule_options::carried), std::vector<std::uint32_t>>);
+    std::same_as<decltype(omnibal::schedule_steps_options::carried), std::vector<std::uint32_t>>);
 
 }  // namespace
 
@@ -248,9 +248,9 @@ TEST_CASE("a temporary grouping is an argument") {
 TEST_CASE("options keep the groups that an epoch leaves out") {
   std::vector<long> loads;
   for (int i = 0; i != 103; ++i) loads.push_back(100 + i);
-  omnibal::schedule_options const this_epoch{.remainder = omnibal::remainder_policy::carry};
+  omnibal::schedule_steps_options const this_epoch{.remainder = omnibal::remainder_policy::carry};
   auto const schedule = omnibal::schedule_steps(loads, 8, this_epoch);
-  omnibal::schedule_options next = this_epoch;
+  omnibal::schedule_steps_options next = this_epoch;
   next.epoch = 1;
   next.carried = omnibal::left_out(schedule, loads.size(), this_epoch.carried);
   CHECK(next.carried.size() == 7);

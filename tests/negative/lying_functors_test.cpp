@@ -17,15 +17,15 @@
 #include <omnibal/exchange/placement.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
 #include <omnibal/group_loads.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/below.hpp>
@@ -133,7 +133,7 @@ TEST_CASE("packers survive demands that change") {
         [&] { (void)omnibal::isf(samples, demand, capacity); },
         [&] { (void)omnibal::best_fit_decreasing(samples, demand, capacity); },
         [&] { (void)omnibal::best_fit_decreasing(samples, real, 5.0); },
-        [&] { (void)omnibal::lower_bound(samples, demand, capacity); },
+        [&] { (void)omnibal::packing_bound(samples, demand, capacity); },
         [&] { (void)omnibal::capacity_warnings(samples, demand, capacity); },
         [&] {
           auto const packed = omnibal::next_fit(samples, std::identity{}, 20);
@@ -207,7 +207,7 @@ TEST_CASE("what takes a packer or an objective survives bad ones") {
       result.groups = any_groups(lies, std::size(given), 1 + below(random, 4));
       return result;
     };
-    return omnibal::hierarchical(samples_of(random), std::identity{}, std::vector{5, 20}, pack);
+    return omnibal::pack_levels(samples_of(random), std::identity{}, std::vector{5, 20}, pack);
   });
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("samplers survive schedulers that lose, double and make up groups") {
   survive([](auto& random) {
     fickle const lies(random);
     auto const schedule = [&](std::span<int const> loads, std::size_t ranks,
-                              omnibal::schedule_options const&) {
+                              omnibal::schedule_steps_options const&) {
       omnibal::steps result(lies.flag() ? ranks : ranks + 1);
       for (std::size_t i = 0; i < loads.size(); ++i) {
         result.push(lies.flag() ? static_cast<std::uint32_t>(i) : lies.index(loads.size()));

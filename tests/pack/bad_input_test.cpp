@@ -3,8 +3,8 @@
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/numpy.hpp>
 
 #include <concepts>
@@ -50,7 +50,7 @@ void check_refused(Samples const& samples, Demand const& demand, Capacity const&
   check("next_fit", omnibal::next_fit);
   check("isf", omnibal::isf);
   check("best_fit_decreasing", omnibal::best_fit_decreasing);
-  check("lower_bound", omnibal::lower_bound);
+  check("packing_bound", omnibal::packing_bound);
 }
 
 std::vector<std::int64_t> const lengths{3, 4, 5};
@@ -162,7 +162,7 @@ TEST_CASE("packers pass on what a user's functor throws") {
   CHECK(text([&] { return omnibal::next_fit(lengths, demand, 10); }) == "demand");
   CHECK(text([&] { return omnibal::isf(lengths, demand, 10); }) == "demand");
   CHECK(text([&] { return omnibal::best_fit_decreasing(lengths, demand, 10); }) == "demand");
-  CHECK(text([&] { return omnibal::lower_bound(lengths, demand, 10); }) == "demand");
+  CHECK(text([&] { return omnibal::packing_bound(lengths, demand, 10); }) == "demand");
 
   auto const keep = [](omnibal::resources<1> const&) -> bool { throw users_error("keep"); };
   auto const shuffle = [](std::span<std::uint32_t>, std::uint64_t) {
@@ -215,7 +215,7 @@ TEST_CASE("packers compile only for matching numbers of resources") {
   STATIC_REQUIRE_FALSE(std::invocable<omnibal::isf_fn, samples, std::identity, three>);
   STATIC_REQUIRE_FALSE(
       std::invocable<omnibal::best_fit_decreasing_fn, samples, std::identity, int>);
-  STATIC_REQUIRE_FALSE(std::invocable<omnibal::lower_bound_fn, samples, int, two>);
+  STATIC_REQUIRE_FALSE(std::invocable<omnibal::packing_bound_fn, samples, int, two>);
   STATIC_REQUIRE(omnibal::packer<omnibal::isf_fn, samples, std::identity, two>);
-  STATIC_REQUIRE_FALSE(omnibal::packer<omnibal::lower_bound_fn, samples, std::identity, two>);
+  STATIC_REQUIRE_FALSE(omnibal::packer<omnibal::packing_bound_fn, samples, std::identity, two>);
 }

@@ -19,7 +19,7 @@
 
 namespace {
 
-constexpr omnibal::best_fit_options one_attempt{.attempts = 1};
+constexpr omnibal::best_fit_decreasing_options one_attempt{.attempts = 1};
 
 template <std::size_t R, class T, class... More>
 omnibal::packing pack(std::vector<omnibal::resources<R, T>> const& samples,
@@ -205,8 +205,8 @@ TEST_CASE("best_fit_decreasing of several resources keeps the best of its attemp
     INFO(set.name);
     std::size_t groups = set.samples.size() + 1;
     for (std::size_t const attempts : {1u, 2u, 3u, 10u, 256u}) {
-      auto const result =
-          pack(set.samples, set.capacity, omnibal::best_fit_options{.attempts = attempts});
+      auto const result = pack(set.samples, set.capacity,
+                               omnibal::best_fit_decreasing_options{.attempts = attempts});
       CHECK(result.report.rounds >= 1);
       CHECK(result.report.item_rounds >= result.groups.item_count());
       CHECK(result.report.below_keep == 0);
@@ -243,7 +243,7 @@ TEST_CASE("best_fit_decreasing takes a user's score") {
   omnibal::grouping const with_first({0, 1, 3}, {1, 0, 2});
   omnibal::grouping const with_second({0, 2, 3}, {1, 2, 0});
   auto const groups = [&](auto const& score) {
-    return pack(samples, capacity, omnibal::best_fit_options{}, score).groups;
+    return pack(samples, capacity, omnibal::best_fit_decreasing_options{}, score).groups;
   };
   CHECK(pack(samples, capacity).groups == with_second);
   CHECK(groups([](auto const& left, auto const&) { return left[0]; }) == with_first);
@@ -260,7 +260,9 @@ TEST_CASE("best_fit_decreasing scores what is left in the user's units") {
     CHECK((left[0] % (std::int64_t{1} << 40) == 0 && left[1] % 10 == 0));
     return left[0];
   };
-  CHECK(pack(samples, capacity, omnibal::best_fit_options{}, score).groups.item_count() == 40);
+  CHECK(
+      pack(samples, capacity, omnibal::best_fit_decreasing_options{}, score).groups.item_count() ==
+      40);
 }
 
 TEST_CASE("best_fit_decreasing never scores less than nothing left") {
@@ -271,7 +273,7 @@ TEST_CASE("best_fit_decreasing never scores less than nothing left") {
     return left[0];
   };
   omnibal::resources<1, double> const capacity{1.0};
-  CHECK(pack(samples, capacity, omnibal::best_fit_options{}, score).groups.size() == 2);
+  CHECK(pack(samples, capacity, omnibal::best_fit_decreasing_options{}, score).groups.size() == 2);
   CHECK(pack(samples, capacity).groups.size() == 2);
 }
 
@@ -279,7 +281,7 @@ TEST_CASE("best_fit_decreasing takes the largest share or the sum of shares as s
   omnibal::resources<2> const capacity{10, 10};
   std::vector<omnibal::resources<2>> const samples{{5, 5}, {6, 0}, {4, 4}};
   auto const groups = [&](omnibal::size_measure measure) {
-    return pack(samples, capacity, omnibal::best_fit_options{measure}).groups;
+    return pack(samples, capacity, omnibal::best_fit_decreasing_options{measure}).groups;
   };
   // By sum 5+5, 4+4, 6+0; by largest share 6, 5, 4.
   CHECK(groups(omnibal::size_measure::sum_of_shares) == omnibal::grouping({0, 2, 3}, {0, 2, 1}));

@@ -31,8 +31,8 @@
 
 namespace {
 
-using omnibal::online_options;
 using omnibal::online_packer;
+using omnibal::online_packer_options;
 using omnibal::online_state;
 using omnibal::resources;
 
@@ -64,7 +64,7 @@ static_assert(std::is_trivially_copyable_v<omnibal::waiting_sample<2>>);
 static_assert(std::has_unique_object_representations_v<omnibal::waiting_sample<3>>);
 static_assert(std::has_unique_object_representations_v<omnibal::online_header<3>>);
 
-online_options const several_options[] = {
+online_packer_options const several_options[] = {
     {.buffer = 1},
     {.buffer = 2, .candidates = 1},
     {.buffer = 7, .longest_wait = 3},
@@ -76,7 +76,7 @@ online_options const several_options[] = {
 
 template <std::size_t R, class T>
 void check_streams(std::vector<resources<R, T>> const& samples, resources<R, T> const& capacity) {
-  for (online_options const& options : several_options) {
+  for (online_packer_options const& options : several_options) {
     INFO("buffer " << options.buffer << ", longest wait " << options.longest_wait);
     auto const output = test::run_stream(online_packer<R, T>(capacity, options), samples);
     CHECK(test::stream_fault(output, samples, capacity, options) == "");
@@ -407,7 +407,7 @@ TEST_CASE("online_packer says that a sample is oversized and counts its push") {
 
 TEST_CASE("online_packer has the same future wherever it is saved and restored") {
   auto const check = [](auto const& samples, auto const& capacity) {
-    for (online_options const& options : several_options) {
+    for (online_packer_options const& options : several_options) {
       online_packer packer(capacity, options);
       auto const whole = test::run_stream(packer, samples);
       auto output = whole;
@@ -496,7 +496,7 @@ TEST_CASE("a single number is the capacity of one resource") {
 }
 
 TEST_CASE("online_packer refuses bad capacities and options") {
-  auto const error = [](auto const& capacity, online_options const& options) {
+  auto const error = [](auto const& capacity, online_packer_options const& options) {
     return test::error_text<std::invalid_argument>([&] { online_packer(capacity, options); });
   };
   auto const names = [](std::string const& text, std::string const& part) {
@@ -555,7 +555,7 @@ TEST_CASE("online_packer gives these groups everywhere") {
   auto const digest = [](auto const& sets) {
     test::fnv1a hash;
     for (auto const& set : sets) {
-      for (online_options const& options : several_options) {
+      for (online_packer_options const& options : several_options) {
         auto const output = test::run_stream(online_packer(set.capacity, options), set.samples);
         for (auto const& group : output.groups) {
           hash.add(group.pushes);

@@ -9,9 +9,9 @@
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/split_long.hpp>
 
 #include <algorithm>
@@ -49,7 +49,8 @@ std::string packer_fault(std::string const& name, omnibal::packing const& result
 
 /// Pushes all samples and empties the packer.
 template <std::size_t R, class Weight>
-std::string online_fault(instance<R, Weight> const& given, omnibal::online_options const& options) {
+std::string online_fault(instance<R, Weight> const& given,
+                         omnibal::online_packer_options const& options) {
   using working = working_of<Weight>;
   omnibal::online_packer<R, working> packer(given.capacity, options);
   omnibal::packing all;
@@ -85,7 +86,7 @@ std::string packing_fault(engine& random) {
   auto const given = make_instance<R, Weight>(random);
   std::identity const demand;
   std::size_t const fewest = test::fewest_by_index(given.demands, given.capacity);
-  std::size_t const bound = omnibal::lower_bound(given.samples, demand, given.capacity);
+  std::size_t const bound = omnibal::packing_bound(given.samples, demand, given.capacity);
   if (bound > fewest) {
     return "lower_bound is " + std::to_string(bound) + ", there are " + std::to_string(fewest) +
            " groups";
@@ -101,10 +102,10 @@ std::string packing_fault(engine& random) {
     found = packer_fault("isf", result, given, fewest);
   }
   if (found.empty()) {
-    omnibal::best_fit_options const options{.measure = uniform(0, 1) == 0
-                                                           ? omnibal::size_measure::sum_of_shares
-                                                           : omnibal::size_measure::largest_share,
-                                            .attempts = uniform(1, 4)};
+    omnibal::best_fit_decreasing_options const options{
+        .measure = uniform(0, 1) == 0 ? omnibal::size_measure::sum_of_shares
+                                      : omnibal::size_measure::largest_share,
+        .attempts = uniform(1, 4)};
     auto const result =
         omnibal::best_fit_decreasing(given.samples, demand, given.capacity, options);
     found = packer_fault("best_fit_decreasing", result, given, fewest);
@@ -135,7 +136,7 @@ std::string split_fault(engine& random) {
   for (auto const& sample : given.demands) {
     if (sample[0] / capacity <= 2) lengths.push_back(sample[0]);
   }
-  omnibal::split_options options;
+  omnibal::split_long_options options;
   options.policy = number_between(random, 0, 1) == 0 ? omnibal::long_samples::own_group
                                                      : omnibal::long_samples::split;
   options.sizes =

@@ -76,7 +76,7 @@ void check_best_fit(demands<R, std::int64_t> const& samples,
   auto const all_equal = [](auto const&, auto const&) { return 1; };
   for (auto const measure :
        {omnibal::size_measure::sum_of_shares, omnibal::size_measure::largest_share}) {
-    omnibal::best_fit_options const options{.measure = measure, .attempts = 3};
+    omnibal::best_fit_decreasing_options const options{.measure = measure, .attempts = 3};
     auto const check = [&](std::string const& name, auto const&... score) {
       check_packer("best_fit_decreasing, " + name, samples, capacity,
                    [&](auto const& range, auto const& demand, auto const& limit) {

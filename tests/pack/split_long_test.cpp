@@ -24,7 +24,7 @@ namespace {
 using omnibal::long_samples;
 using omnibal::piece_sizes;
 using omnibal::split_long;
-using omnibal::split_options;
+using omnibal::split_long_options;
 using omnibal::split_packing;
 using omnibal::text_piece;
 
@@ -38,7 +38,7 @@ static_assert(!measures<omnibal::resources<2> (*)(std::int64_t)>);
 
 /// What is wrong with the pieces and groups; empty where nothing is.
 std::string fault(split_packing const& result, lengths const& samples, std::int64_t capacity,
-                  split_options const& options) {
+                  split_long_options const& options) {
   std::vector<std::uint8_t> grouped(result.pieces.size(), 0);
   for (std::size_t g = 0; g != result.groups.size(); ++g) {
     std::int64_t load = 0;
@@ -77,7 +77,7 @@ std::string fault(split_packing const& result, lengths const& samples, std::int6
   return {};
 }
 
-lengths sizes_of(std::int64_t sample, std::int64_t capacity, split_options const& options) {
+lengths sizes_of(std::int64_t sample, std::int64_t capacity, split_long_options const& options) {
   lengths result;
   for (text_piece const& piece :
        split_long(lengths{sample}, std::identity{}, capacity, options).pieces) {
@@ -98,7 +98,7 @@ TEST_CASE("split_long loses no token") {
     }
     for (auto const policy : {long_samples::reject, long_samples::own_group, long_samples::split}) {
       for (auto const sizes : {piece_sizes::even, piece_sizes::full}) {
-        split_options const options{policy, sizes, random.between(1, capacity)};
+        split_long_options const options{policy, sizes, random.between(1, capacity)};
         INFO("capacity " << capacity << ", multiple " << options.multiple);
         auto const check = [&](auto const&... pack) {
           auto const result = split_long(samples, std::identity{}, capacity, pack..., options);
@@ -156,7 +156,7 @@ TEST_CASE("split_long refuses bad arguments") {
     CHECK(error.find(part) != std::string::npos);
   };
   lengths const samples{1, 2, 9};
-  auto const call = [&](std::int64_t capacity, split_options const& options) {
+  auto const call = [&](std::int64_t capacity, split_long_options const& options) {
     return [&samples, capacity, options] {
       return split_long(samples, std::identity{}, capacity, options);
     };

@@ -31,7 +31,7 @@
 namespace {
 
 using omnibal::resources;
-using omnibal::tune_status;
+using omnibal::solve_status;
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -142,7 +142,8 @@ struct counting {
 /// Everything that the result promises of itself.
 template <std::size_t R, class Packer, class Objective>
 void check_promises(std::vector<resources<R>> const& samples, double target, Packer const& pack,
-                    Objective const& objective, omnibal::tune_options<R> const& options = {}) {
+                    Objective const& objective,
+                    omnibal::tune_capacity_options<R> const& options = {}) {
   std::map<std::size_t, std::size_t> calls;
   auto const result = omnibal::tune_capacity(samples, std::identity{}, target,
                                              counting<Packer>{pack, &calls}, objective, options);
@@ -174,7 +175,7 @@ void check_promises(std::vector<resources<R>> const& samples, double target, Pac
   }
   bool const best_accepted =
       is_accepted(result.best, samples.size(), target, options.width, options.most_oversized);
-  CHECK(result.status == (best_accepted ? tune_status::ok : tune_status::outside_target));
+  CHECK(result.status == (best_accepted ? solve_status::solved : solve_status::not_found));
 
   auto warnings = omnibal::capacity_warnings(samples, std::identity{}, result.best.capacity,
                                              options.common_share);
@@ -191,7 +192,7 @@ TEMPLATE_TEST_CASE("tune_capacity keeps its promises", "", (std::integral_consta
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {
   constexpr std::size_t kinds = TestType::value;
-  omnibal::tune_options<kinds> options;
+  omnibal::tune_capacity_options<kinds> options;
   options.candidates = 30;
   options.first_samples = 40;
   for (auto const& set : test::small_sets<kinds>(1, 80)) {
@@ -240,7 +241,7 @@ TEST_CASE("tune_capacity finds the best of all capacities where there are few") 
                                    {.granularity = {1, 2}, .candidates = 10'000});
         double const least = least_objective(samples, target, {20, 50}, {1, 2}, pack, objective);
         CHECK(result.best.objective == least);
-        CHECK(result.status == tune_status::ok);
+        CHECK(result.status == solve_status::solved);
       };
       check(one_attempt, omnibal::unused_capacity{});
       check(few_rounds, omnibal::published_rule<>{4});
@@ -262,7 +263,7 @@ TEST_CASE("tune_capacity comes close to the best of many capacities") {
     omnibal::published_rule<> const rule{};
     auto const result = omnibal::tune_capacity(samples, std::identity{}, 4.0, few_rounds, rule,
                                                {.granularity = {1, 64}});
-    REQUIRE(result.status == tune_status::ok);
+    REQUIRE(result.status == solve_status::solved);
     double const least = least_objective(samples, 4.0, most, {1, 64}, few_rounds, rule);
     CHECK(result.best.objective <= least + 0.015);
     CHECK(result.packings < 300);
@@ -276,7 +277,7 @@ TEST_CASE("tune_capacity tries many capacities on few samples and few on all") {
   auto const samples = questions(30'000);
   std::map<std::size_t, std::size_t> calls;
   counting<omnibal::best_fit_decreasing_fn> const pack{{}, &calls};
-  auto const tune = [&](omnibal::tune_options<2> const& options, double target = 4.0) {
+  auto const tune = [&](omnibal::tune_capacity_options<2> const& options, double target = 4.0) {
     calls.clear();
     return omnibal::tune_capacity(samples, std::identity{}, target, pack, options);
   };
@@ -292,7 +293,7 @@ TEST_CASE("tune_capacity tries many capacities on few samples and few on all") {
   CHECK(calls.begin()->first == 2560);
   // Where nothing is accepted, up to four times the finalists.
   CHECK(tune({.width = 0.0, .first_samples = 1500, .finalists = 3}, 4.2).status ==
-        tune_status::outside_target);
+        solve_status::not_found);
   CHECK(calls[30'000] == 12);
 }
 
@@ -331,7 +332,7 @@ TEST_CASE("tune_capacity fills the groups of equal samples") {
   std::vector<resources<2>> const samples(1000, {3, 700});
   auto const result = omnibal::tune_capacity(samples, std::identity{}, 4.0, one_attempt,
                                              omnibal::unused_capacity{}, {.granularity = {1, 50}});
-  CHECK(result.status == tune_status::ok);
+  CHECK(result.status == solve_status::solved);
   CHECK(result.best.capacity == resources{12, 2800});
   CHECK(result.best.mean_group_size == 4.0);
   CHECK(result.best.fill == resources{1.0, 1.0});
@@ -344,7 +345,7 @@ TEST_CASE("tune_capacity gives a resource that no sample takes the least capacit
   for (auto& sample : samples) sample[0] = 0;
   auto const result =
       omnibal::tune_capacity(samples, std::identity{}, 8.0, few_rounds, {.granularity = {4, 16}});
-  CHECK(result.status == tune_status::ok);
+  CHECK(result.status == solve_status::solved);
   CHECK(result.best.capacity[0] == 4);
   CHECK(result.warnings.empty());
 }
@@ -352,7 +353,7 @@ TEST_CASE("tune_capacity gives a resource that no sample takes the least capacit
 TEST_CASE("tune_capacity says where no capacity suits the target") {
   auto const samples = questions(40);
   auto const far = omnibal::tune_capacity(samples, std::identity{}, 100.0, omnibal::next_fit);
-  CHECK(far.status == tune_status::outside_target);
+  CHECK(far.status == solve_status::not_found);
   CHECK(far.best.mean_group_size == 40.0);
 
   // One sample in ten takes as much as hundred others, and none may be left out.
@@ -362,15 +363,15 @@ TEST_CASE("tune_capacity says where no capacity suits the target") {
     return omnibal::tune_capacity(lengths, std::identity{}, 4.0, omnibal::best_fit_decreasing,
                                   omnibal::unused_capacity{}, {.most_oversized = most_oversized});
   };
-  CHECK(tune(0.1).status == tune_status::ok);
+  CHECK(tune(0.1).status == solve_status::solved);
   CHECK(tune(0.1).best.oversized == 100);
-  CHECK(tune(0.05).status == tune_status::outside_target);
+  CHECK(tune(0.05).status == solve_status::not_found);
   CHECK(tune(0.05).best.oversized == 0);
 
   auto const nothing = omnibal::tune_capacity(std::vector<std::int64_t>(), std::identity{}, 4.0,
                                               omnibal::best_fit_decreasing);
   CHECK(nothing == omnibal::tuned<1>{});
-  CHECK(nothing.status == tune_status::no_samples);
+  CHECK(nothing.status == solve_status::infeasible);
 }
 
 TEST_CASE("tune_capacity walks in proportion where it is asked to") {
@@ -378,7 +379,7 @@ TEST_CASE("tune_capacity walks in proportion where it is asked to") {
   auto const result =
       omnibal::tune_capacity(samples, std::identity{}, 4.0, few_rounds, omnibal::published_rule<>{},
                              {.granularity = {1, 16}, .walk = omnibal::capacity_walk::together});
-  CHECK(result.status == tune_status::ok);
+  CHECK(result.status == solve_status::solved);
   double images = 0;
   double tokens = 0;
   for (auto const& sample : samples) {
@@ -403,7 +404,7 @@ TEST_CASE("tune_capacity takes floating-point demands") {
     auto const result =
         omnibal::tune_capacity(samples, std::identity{}, 4.0, omnibal::best_fit_decreasing,
                                {.granularity = {1.0, granularity}});
-    CHECK(result.status == tune_status::ok);
+    CHECK(result.status == solve_status::solved);
     CHECK(result.best.objective < 0.1);
     CHECK(result.best.capacity[0] == std::floor(result.best.capacity[0]));
   }
@@ -528,7 +529,7 @@ TEST_CASE("tune_capacity follows the objective") {
   auto const tune = [&](auto const& objective) {
     auto const result = omnibal::tune_capacity(samples, std::identity{}, 4.0, few_rounds, objective,
                                                {.granularity = {1, 16}});
-    CHECK(result.status == tune_status::ok);
+    CHECK(result.status == solve_status::solved);
     return result.best;
   };
   auto const images_only = [](omnibal::packed_samples<2> const& packed) {
@@ -545,13 +546,14 @@ TEST_CASE("tune_capacity follows the objective") {
 TEST_CASE("tune_capacity refuses bad arguments") {
   auto const samples = questions(100);
   auto const error = [&](double target, auto const& objective,
-                         omnibal::tune_options<2> const& options = {}) {
+                         omnibal::tune_capacity_options<2> const& options = {}) {
     return test::error_text<std::invalid_argument>([&] {
       return omnibal::tune_capacity(samples, std::identity{}, target, omnibal::next_fit, objective,
                                     options);
     });
   };
-  auto const check_option = [&](omnibal::tune_options<2> const& options, std::string const& part) {
+  auto const check_option = [&](omnibal::tune_capacity_options<2> const& options,
+                                std::string const& part) {
     std::string const text = error(4.0, omnibal::published_rule<>{}, options);
     INFO(text << " must name " << part);
     CHECK(text.find("omnibal::tune_capacity: options." + part) == 0);
@@ -625,14 +627,14 @@ TEST_CASE("tune_capacity compiles only for packers and objectives") {
       std::invocable<omnibal::tune_capacity_fn, samples, std::identity, double, omnibal::isf_fn>);
   STATIC_REQUIRE(
       std::invocable<omnibal::tune_capacity_fn, samples, std::identity, int, omnibal::isf_fn,
-                     omnibal::unused_capacity, omnibal::tune_options<2>>);
+                     omnibal::unused_capacity, omnibal::tune_capacity_options<2>>);
   STATIC_REQUIRE_FALSE(std::invocable<omnibal::tune_capacity_fn, samples, std::identity, double,
                                       decltype(no_packing)>);
   STATIC_REQUIRE_FALSE(std::invocable<omnibal::tune_capacity_fn, samples, std::identity, double,
                                       omnibal::isf_fn, decltype(text)>);
   STATIC_REQUIRE_FALSE(
       std::invocable<omnibal::tune_capacity_fn, samples, std::identity, double, omnibal::isf_fn,
-                     omnibal::unused_capacity, omnibal::tune_options<3>>);
+                     omnibal::unused_capacity, omnibal::tune_capacity_options<3>>);
   STATIC_REQUIRE(
       std::same_as<decltype(omnibal::tune_capacity(samples(), std::identity{}, 4, omnibal::isf)),
                    omnibal::tuned<2>>);

@@ -21,7 +21,7 @@
 
 namespace {
 
-using omnibal::partition_status;
+using omnibal::solve_status;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -228,7 +228,7 @@ TEST_CASE("a layer that alone exceeds the memory is infeasible, with the stage a
                                   },
                                   [&](std::size_t stage) { return capacity[stage]; }};
   auto const check = [](auto const& result) {
-    CHECK(result.status == partition_status::infeasible);
+    CHECK(result.status == solve_status::infeasible);
     CHECK(result.boundaries.empty());
     CHECK(result.stage == 2);
     CHECK(result.missing_bytes == 20);
@@ -243,7 +243,7 @@ TEST_CASE("a layer that alone exceeds the memory is infeasible, with the stage a
 
 TEST_CASE("lists of a wrong length are named by every function that takes them") {
   auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1; };
-  auto const refuse = [&](omnibal::partition_options<std::int64_t> const& options,
+  auto const refuse = [&](omnibal::partition_layers_options<std::int64_t> const& options,
                           std::string const& text) {
     check_refused<std::invalid_argument>(
         [&] { return omnibal::partition_layers(6, 3, cost, {}, options); },

@@ -6,7 +6,7 @@
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/partition/search.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -281,20 +281,23 @@ TEST_CASE("neighbours, scores and searches refuse what they cannot use") {
 
   auto const one = [](std::span<std::uint32_t const>) { return 1.0; };
   auto const range = near({0, 4, 8});
-  check_refused<std::invalid_argument>([&] { return omnibal::search(range, count_of, 0, one); },
-                                       {"omnibal::search: top_k is 0"});
+  check_refused<std::invalid_argument>(
+      [&] { return omnibal::search_cuts(range, count_of, 0, one); },
+      {"omnibal::search_cuts: top_k is 0"});
   auto const bad_score = [](std::size_t, std::size_t, std::size_t) { return not_a_number; };
-  check_refused<std::invalid_argument>([&] { return omnibal::search(range, bad_score, 1, one); },
-                                       {"omnibal::search: a score is"});
+  check_refused<std::invalid_argument>(
+      [&] { return omnibal::search_cuts(range, bad_score, 1, one); },
+      {"omnibal::search_cuts: a score is"});
   auto const bad_whole = [](std::span<std::uint32_t const>) { return -infinity; };
-  check_refused<std::invalid_argument>([&] { return omnibal::search(range, bad_whole, 1, one); },
-                                       {"omnibal::search: a score is -inf"});
+  check_refused<std::invalid_argument>(
+      [&] { return omnibal::search_cuts(range, bad_whole, 1, one); },
+      {"omnibal::search_cuts: a score is -inf"});
   auto const huge = [](std::size_t, std::size_t, std::size_t) { return largest; };
-  check_refused<std::overflow_error>([&] { return omnibal::search(range, huge, 1, one); },
-                                     {"omnibal::search: the sum of the scores"});
+  check_refused<std::overflow_error>([&] { return omnibal::search_cuts(range, huge, 1, one); },
+                                     {"omnibal::search_cuts: the sum of the scores"});
   auto const bad_time = [](std::span<std::uint32_t const>) { return not_a_number; };
   check_refused<std::invalid_argument>(
-      [&] { return omnibal::search(range, count_of, 1, bad_time); },
+      [&] { return omnibal::search_cuts(range, count_of, 1, bad_time); },
       {"the cuts {0, ", " measured ", "must be a number or infinity"});
 
   auto const score = [](omnibal::weight_list<double> const& seconds,

@@ -21,7 +21,7 @@ namespace {
 
 using omnibal::empty_stages;
 using omnibal::partition_constraints;
-using omnibal::partition_status;
+using omnibal::solve_status;
 using test::cuts;
 
 /// A chain with costs at its cuts, stages that differ, and a predicate that forbids some stages, or
@@ -265,12 +265,12 @@ void check_against_all(problem const& given, std::int64_t micro_batches, bool wi
   auto const result = solve(given, micro_batches, with_base);
   CHECK(result.proven);
   if (!best.found) {
-    CHECK(result.status == partition_status::infeasible);
+    CHECK(result.status == solve_status::infeasible);
     CHECK(result.boundaries.empty());
     check_missing_memory(given, result);
     return;
   }
-  CHECK(result.status == partition_status::ok);
+  CHECK(result.status == solve_status::solved);
   CHECK(result.objective == best.value.first);
   CHECK(result.lower_bound == best.value.first);
   CHECK(result.bottleneck == best.value.second);

@@ -8,7 +8,7 @@
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/partition/search.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@
 namespace {
 
 using omnibal::empty_stages;
-using omnibal::partition_status;
+using omnibal::solve_status;
 
 /// How a functor lies, and the chain that it lies about.
 struct liar {
@@ -56,7 +56,7 @@ void check_ends(liar const& made, outcomes& seen, Call const& call) {
   try {
     auto const result = call();
     ++seen.results;
-    if (result.status != partition_status::ok) return;
+    if (result.status != solve_status::solved) return;
     REQUIRE(result.boundaries.size() == made.stages + 1);
     REQUIRE(result.boundaries.front() == 0);
     REQUIRE(result.boundaries.back() == made.layers);
@@ -99,13 +99,13 @@ void check_partitions(liar const& made, outcomes& seen) {
   auto const capacity = static_cast<std::int64_t>(20 * made.layers / made.stages);
   omnibal::memory_rule const rule{bytes, capacity};
   for (bool const with_base : {false, true}) {
-    omnibal::partition_options<C> options{.constraints = constraints_of(made)};
+    omnibal::partition_layers_options<C> options{.constraints = constraints_of(made)};
     options.labels = made.seed % 9 == 0 ? 200 : 100'000;
     if (with_base) options.base = std::vector<C>(made.layers, C{10});
-    omnibal::throughput_options<C> const step{.micro_batches = 1 + made.seed % 6,
-                                              .base = options.base,
-                                              .constraints = options.constraints,
-                                              .labels = options.labels};
+    omnibal::partition_throughput_options<C> const step{.micro_batches = 1 + made.seed % 6,
+                                                        .base = options.base,
+                                                        .constraints = options.constraints,
+                                                        .labels = options.labels};
     auto const n = made.layers;
     auto const p = made.stages;
     check_ends(made, seen, [&] { return omnibal::partition_layers(n, p, cost, {}, options); });
@@ -162,8 +162,8 @@ TEST_CASE("layer costs, scores and measured times that change do no harm") {
     auto const score = [&](std::size_t, std::size_t, std::size_t) { return random.between(0, 9); };
     auto const whole = [&](std::span<std::uint32_t const>) { return random.between(0, 9); };
     auto const near = omnibal::neighbours(found.boundaries, 2);
-    CHECK(!omnibal::search(near, score, 5, whole).candidates.empty());
-    CHECK(!omnibal::search(near, whole, 5, whole).candidates.empty());
+    CHECK(!omnibal::search_cuts(near, score, 5, whole).candidates.empty());
+    CHECK(!omnibal::search_cuts(near, whole, 5, whole).candidates.empty());
   }
 }
 
@@ -176,6 +176,6 @@ TEST_CASE("a memory rule that lacks as much as there can be has a stage") {
   };
   auto const one = [](std::size_t, std::size_t, std::size_t) { return 1; };
   auto const result = omnibal::partition_layers(5, 2, one, endless{});
-  CHECK(result.status == partition_status::infeasible);
+  CHECK(result.status == solve_status::infeasible);
   CHECK(result.missing_bytes > 0);
 }

@@ -52,7 +52,7 @@ constexpr auto as_it_is = [](auto sum, std::size_t) { return sum; };
 
 template <class C>
 void check_equal(omnibal::partition_result<C> const& result, test::best_cuts<C> const& best) {
-  CHECK(result.status == omnibal::partition_status::ok);
+  CHECK(result.status == omnibal::solve_status::solved);
   CHECK(result.proven);
   CHECK(result.bottleneck == best.value);
   CHECK(result.objective == best.value);

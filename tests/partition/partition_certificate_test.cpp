@@ -23,7 +23,7 @@ namespace {
 
 using omnibal::empty_stages;
 using omnibal::partition_constraints;
-using omnibal::partition_status;
+using omnibal::solve_status;
 using omnibal::detail::int128;
 using test::cuts;
 using test::number_between;
@@ -158,10 +158,10 @@ every_cut<C> try_all(std::size_t layers, std::size_t stages, partition_constrain
 template <class C>
 std::string fault_of(omnibal::partition_result<C> const& result, every_cut<C> const& best,
                      bool is_exact, bool has_devices) {
-  if (result.status == partition_status::not_found) {
+  if (result.status == solve_status::not_found) {
     return has_devices && !result.proven ? "" : "not found, but nothing was given up";
   }
-  if ((result.status == partition_status::ok) != best.fits) return "feasible or not";
+  if ((result.status == solve_status::solved) != best.fits) return "feasible or not";
   if (!best.fits) {
     if (result.proven && result.missing_bytes != (best.is_admitted ? best.missing : 0)) {
       return "missing " + std::to_string(result.missing_bytes) + ", not " +
@@ -234,7 +234,7 @@ std::string try_partition(omnibal::rng::engine& random, std::int64_t of_bottlene
                           std::int64_t of_sum, Solve const& solve) {
   using cost_type = working<T>;
   instance<T> const given(random);
-  omnibal::partition_options<cost_type> options{.constraints = given.rules};
+  omnibal::partition_layers_options<cost_type> options{.constraints = given.rules};
   if (given.is_additive && number_between(random, 0, 2) != 0) {
     options.base = omnibal::weight_list<cost_type>(given.own);
   }
@@ -288,16 +288,16 @@ TEMPLATE_TEST_CASE("partition_throughput proves what is true", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
   test::certify<TestType>("partition_throughput", [](omnibal::rng::engine& random) {
     std::int64_t const micro_batches = number_between(random, 1, 9);
-    return try_partition<TestType>(random, micro_batches - 1, 1,
-                                   [&](auto const& given, auto const& fits, auto const& options) {
-                                     omnibal::throughput_options<working<TestType>> const step{
-                                         .micro_batches = static_cast<std::size_t>(micro_batches),
-                                         .base = options.base,
-                                         .constraints = options.constraints,
-                                         .labels = options.labels};
-                                     return omnibal::partition_throughput(
-                                         given.layers, given.stages, given, fits, step);
-                                   });
+    return try_partition<TestType>(
+        random, micro_batches - 1, 1,
+        [&](auto const& given, auto const& fits, auto const& options) {
+          omnibal::partition_throughput_options<working<TestType>> const step{
+              .micro_batches = static_cast<std::size_t>(micro_batches),
+              .base = options.base,
+              .constraints = options.constraints,
+              .labels = options.labels};
+          return omnibal::partition_throughput(given.layers, given.stages, given, fits, step);
+        });
   });
 }
 

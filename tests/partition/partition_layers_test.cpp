@@ -19,8 +19,8 @@
 namespace {
 
 using omnibal::partition_layers;
-using omnibal::partition_status;
 using omnibal::partition_throughput;
+using omnibal::solve_status;
 using test::cuts;
 
 /// A long chain with noise, costs at the cuts, and memory that one stage has little of.
@@ -219,7 +219,7 @@ TEST_CASE("more stages, more memory and more freedom are never worse") {
     auto const best = [&](std::size_t stages, std::int64_t capacity) {
       auto const result = partition_layers(
           40, stages, cost, {}, {.constraints = {.bytes = bytes, .capacity = {capacity}}});
-      return result.status == partition_status::ok ? result.bottleneck
+      return result.status == solve_status::solved ? result.bottleneck
                                                    : std::numeric_limits<std::int64_t>::max();
     };
     for (std::size_t stages = 2; stages != 10; ++stages) {
@@ -238,7 +238,7 @@ TEST_CASE("an infeasible result names the stage and the missing bytes") {
   bytes[5] = 100;
   auto const alone = partition_layers(
       8, 4, cost, {}, {.constraints = {.bytes = bytes, .capacity = {60, 60, 80, 60}}});
-  CHECK(alone.status == partition_status::infeasible);
+  CHECK(alone.status == solve_status::infeasible);
   CHECK(alone.boundaries.empty());
   CHECK(alone.missing_bytes == 20);
   CHECK(alone.stage == 2);
@@ -246,7 +246,7 @@ TEST_CASE("an infeasible result names the stage and the missing bytes") {
   auto const together = partition_throughput(
       8, 4, cost, {},
       {.micro_batches = 4, .constraints = {.bytes = std::vector<int>(8, 10), .capacity = {15}}});
-  CHECK(together.status == partition_status::infeasible);
+  CHECK(together.status == solve_status::infeasible);
   CHECK(together.missing_bytes == 5);
   CHECK(together.stage == 0);
 
@@ -254,7 +254,7 @@ TEST_CASE("an infeasible result names the stage and the missing bytes") {
     return stage != 2;
   };
   auto const refused = partition_layers(8, 4, cost, never_on_stage_2);
-  CHECK(refused.status == partition_status::infeasible);
+  CHECK(refused.status == solve_status::infeasible);
   CHECK(refused.missing_bytes == 0);
   CHECK(refused.stage == 2);
   CHECK(partition_layers(8, 4, cost, never_on_stage_2,
@@ -267,12 +267,12 @@ TEST_CASE("a cost of the largest value means that the stage cannot run") {
     return last - first > 2 ? std::numeric_limits<std::int64_t>::max() : std::int64_t{1};
   };
   CHECK(partition_layers(6, 3, cost).boundaries == cuts{0, 2, 4, 6});
-  CHECK(partition_layers(7, 3, cost).status == partition_status::infeasible);
+  CHECK(partition_layers(7, 3, cost).status == solve_status::infeasible);
   for (std::size_t const batches : {1u, 2u, 100u}) {
     CHECK(partition_throughput(6, 3, cost, {}, {.micro_batches = batches}).boundaries ==
           cuts{0, 2, 4, 6});
     CHECK(partition_throughput(7, 3, cost, {}, {.micro_batches = batches}).status ==
-          partition_status::infeasible);
+          solve_status::infeasible);
   }
 }
 
@@ -284,11 +284,11 @@ TEST_CASE("virtual stages share the memory of their device") {
   std::vector<int> const bytes{5, 5, 1, 1, 5, 5, 1, 1};
   auto const result = partition_layers(
       8, 4, cost, {}, {.constraints = {.bytes = bytes, .capacity = {20, 4}, .devices = 2}});
-  CHECK(result.status == partition_status::ok);
+  CHECK(result.status == solve_status::solved);
   CHECK(result.boundaries == cuts{0, 2, 4, 6, 8});
   auto const narrow = partition_layers(
       8, 4, cost, {}, {.constraints = {.bytes = bytes, .capacity = {17, 4}, .devices = 2}});
-  CHECK(narrow.status == partition_status::infeasible);
+  CHECK(narrow.status == solve_status::infeasible);
   CHECK(narrow.missing_bytes == 2);
 }
 
@@ -354,15 +354,15 @@ TEST_CASE("a search that runs out of labels says so, and is right in what it say
         continue;
       }
       ++unproven;
-      if (rough.status == partition_status::not_found) continue;
+      if (rough.status == solve_status::not_found) continue;
       ++unproven_but_found;
-      REQUIRE(rough.status == partition_status::ok);
+      REQUIRE(rough.status == solve_status::solved);
       CHECK(test::missing_bytes(rough.boundaries, chain.constraints()) <= 0);
       CHECK(rough.bottleneck == chain.bottleneck_of(rough.boundaries));
       CHECK(rough.bottleneck >= best.value);
       CHECK(rough.lower_bound <= best.value);
     }
-    CHECK(chain.solve(1).status == partition_status::not_found);
+    CHECK(chain.solve(1).status == solve_status::not_found);
   }
   CHECK(unproven > 12);
   CHECK(unproven_but_found > 6);
@@ -372,13 +372,13 @@ TEST_CASE("devices without enough room in all are infeasible and say how much is
   for (std::uint64_t seed = 0; seed != 4; ++seed) {
     shared_chain const chain(seed, 60, -500);
     auto const result = chain.solve(100'000);
-    CHECK(result.status == partition_status::infeasible);
+    CHECK(result.status == solve_status::infeasible);
     // What is missing on average is a lower bound, and few layers more are enough.
     CHECK(result.missing_bytes >= 500);
     CHECK(result.missing_bytes < 1500);
     CHECK(result.stage < chain.devices);
     auto const enough = shared_chain(seed, 60, result.missing_bytes - 500).solve(100'000);
-    CHECK(enough.status == partition_status::ok);
+    CHECK(enough.status == solve_status::solved);
   }
 }
 
@@ -397,6 +397,6 @@ static_assert(!std::invocable<algorithm, std::size_t, std::size_t, std::int64_t 
 static_assert(!std::invocable<algorithm, std::size_t, std::size_t, chain_predicate>,
               "a truth is no cost");
 static_assert(std::invocable<omnibal::partition_throughput_fn, std::size_t, std::size_t, chain_cost,
-                             chain_predicate, omnibal::throughput_options<std::int64_t>>);
+                             chain_predicate, omnibal::partition_throughput_options<std::int64_t>>);
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/partition/search.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -103,7 +103,7 @@ TEST_CASE("a trainer's cost and memory rule go through the general partitions") 
   auto const quick = omnibal::partition_layers(layers, 4, cost, has_room,
                                                {.base = {layers, &measured_layer::milliseconds}});
   CHECK(quick == plain);
-  CHECK(plain.status == omnibal::partition_status::ok);
+  CHECK(plain.status == omnibal::solve_status::solved);
   for (std::size_t s = 0; s != 4; ++s) {
     CHECK(own.has_room(s, plain.boundaries[s], plain.boundaries[s + 1]));
   }
@@ -117,7 +117,7 @@ TEST_CASE("a trainer's cost and memory rule go through the general partitions") 
                        .capacity = {3000},
                        .pinned = {{0, 0}, {12, 1}},
                        .tied = {{11, 12}}}});
-  CHECK(step.status == omnibal::partition_status::ok);
+  CHECK(step.status == omnibal::solve_status::solved);
   CHECK(step.bottleneck >= plain.bottleneck);
   CHECK(step.boundaries[1] <= 11);
   CHECK(step.objective > 15 * step.bottleneck);
@@ -147,7 +147,7 @@ TEST_CASE("a trainer's memory rule goes through the general partitions and says 
   // Where there is no room the rule says how much is missing, and that is the least.
   omnibal::memory_rule const narrow{bytes, 12'000u};
   auto const missing = omnibal::partition_layers(layers, 4, cost, narrow);
-  CHECK(missing.status == omnibal::partition_status::infeasible);
+  CHECK(missing.status == omnibal::solve_status::infeasible);
   CHECK(missing.missing_bytes > 0);
   CHECK(missing.stage < 4);
   CHECK(
@@ -155,10 +155,10 @@ TEST_CASE("a trainer's memory rule goes through the general partitions and says 
       missing.missing_bytes);
   std::int64_t const enough = 12'000 + missing.missing_bytes;
   CHECK(omnibal::partition_layers(layers, 4, cost, omnibal::memory_rule{bytes, enough}).status ==
-        omnibal::partition_status::ok);
+        omnibal::solve_status::solved);
   CHECK(
       omnibal::partition_layers(layers, 4, cost, omnibal::memory_rule{bytes, enough - 1}).status ==
-      omnibal::partition_status::infeasible);
+      omnibal::solve_status::infeasible);
 
   // Devices that differ, beside a list of what layers take elsewhere.
   auto const of_device = [](std::size_t stage) { return stage == 0 ? 20'000u : 30'000u; };
@@ -166,7 +166,7 @@ TEST_CASE("a trainer's memory rule goes through the general partitions and says 
   auto const both = omnibal::partition_layers(
       layers, 4, cost, uneven,
       {.constraints = {.bytes = {layers, &measured_layer::weight_bytes}, .capacity = {2800}}});
-  REQUIRE(both.status == omnibal::partition_status::ok);
+  REQUIRE(both.status == omnibal::solve_status::solved);
   for (std::size_t s = 0; s != 4; ++s) {
     CHECK(own.stage_bytes(s, both.boundaries[s], both.boundaries[s + 1]) <= of_device(s));
   }
@@ -183,7 +183,7 @@ TEST_CASE("a trainer's memory rule goes through the general partitions and says 
     }
     return slowest;
   };
-  auto const found = omnibal::search(near, cost, 27, seconds_if_room);
+  auto const found = omnibal::search_cuts(near, cost, 27, seconds_if_room);
   CHECK(found.candidates[found.best].measured <= both.bottleneck);
 }
 
@@ -201,11 +201,11 @@ TEST_CASE("a trainer's layers and stopwatch go through the search") {
     return slowest;
   };
   auto const near = omnibal::neighbours(anchor.boundaries, 2);
-  auto const found = omnibal::search(near, score, 20, stopwatch);
+  auto const found = omnibal::search_cuts(near, score, 20, stopwatch);
   CHECK(found.measurements == 20);
   CHECK(found.candidates[found.best].measured <= stopwatch(anchor.boundaries));
   auto const own_score = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return own.stage_ms(stage, first, last) * own.stage_ms(stage, first, last);
   };
-  CHECK(omnibal::search(near, own_score, 3, stopwatch).measurements == 3);
+  CHECK(omnibal::search_cuts(near, own_score, 3, stopwatch).measurements == 3);
 }

@@ -1,4 +1,4 @@
-// Programs that take all names of both namespaces compile; only `search` has to be qualified.
+// Programs that take all names of both namespaces compile, with nothing qualified.
 
 #include <omnibal/omnibal.hpp>
 
@@ -30,14 +30,14 @@ vector<uint32_t> cut_by_all_means(vector<int64_t> const& costs) {
       .empty = empty_stages::forbidden, .pinned = {{0, 0}}, .tied = {{0, 1}}};
   auto const layers = partition_layers(costs, 2, cost, rule, {.constraints = constraints});
   auto const step = partition_throughput(costs, 2, cost, fits_always{}, {.micro_batches = 4});
-  CHECK(layers.status == partition_status::ok);
+  CHECK(layers.status == solve_status::solved);
   CHECK(step.bottleneck >= layers.bottleneck);
   CHECK(greedy_cuts(costs, 2).bottleneck >= layers.bottleneck);
   minimax_workspace<> workspace;
   CHECK(minimax(costs, 2, workspace).bottleneck == minimax(costs, 2, identity{}).bottleneck);
   cut_score const score(costs, costs, 2);
   auto const first_cut = [](span<uint32_t const> boundaries) { return boundaries[1]; };
-  auto const found = omnibal::search(neighbours(layers.boundaries, 1), score, 3, first_cut);
+  auto const found = search_cuts(neighbours(layers.boundaries, 1), score, 3, first_cut);
   CHECK(found.candidates.size() == 3);
   return layers.boundaries;
 }

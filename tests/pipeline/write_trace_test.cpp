@@ -53,7 +53,7 @@ using one_operation = std::vector<timed_operation<std::int64_t>>;
 /// The text of a time of one operation.
 std::string begin_text(std::int64_t begin, omnibal::time_unit unit) {
   one_operation const timeline{{operation_kind::forward, 0, 0, 0, begin, begin}};
-  std::string const text = trace_text(timeline, omnibal::trace_options{.unit = unit});
+  std::string const text = trace_text(timeline, omnibal::write_trace_options{.unit = unit});
   std::size_t const first = text.find("\"ts\":") + 5;
   return text.substr(first, text.find(',', first) - first);
 }
@@ -99,7 +99,7 @@ TEST_CASE("write_trace names kinds, stages and the process") {
 
   std::string const odd = "a \"b\" \\ \n\t\x01 ü";
   auto const named =
-      events_of(result.timeline, omnibal::trace_options{.process = odd, .process_id = 7},
+      events_of(result.timeline, omnibal::write_trace_options{.process = odd, .process_id = 7},
                 [&](std::uint32_t stage) { return odd + std::to_string(stage); });
   CHECK(name_in(named, "process_name", 0) == odd);
   CHECK(name_in(named, "thread_name", 1) == odd + "1");
@@ -124,7 +124,7 @@ TEST_CASE("write_trace takes floating-point times and no operations") {
   std::vector<timed_operation<double>> const timeline{
       {operation_kind::backward, 1, 2, 3, 0.5, 0.75}};
   auto const events =
-      events_of(timeline, omnibal::trace_options{.unit = omnibal::time_unit::seconds});
+      events_of(timeline, omnibal::write_trace_options{.unit = omnibal::time_unit::seconds});
   CHECK(events[1].at("ts") == 500'000.0);
   CHECK(events[1].at("dur") == 250'000.0);
   CHECK(events[1].at("name") == "backward 3");

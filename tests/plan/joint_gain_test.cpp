@@ -54,7 +54,7 @@ double largest_gain(layers_type const& layers, std::size_t stages, std::size_t m
     auto const separate =
         std::min(test::separate_step_time(problem, test::balanced_time::all_kept),
                  test::separate_step_time(problem, test::balanced_time::all_recomputed));
-    if (plan.status != omnibal::plan_status::ok) {
+    if (plan.status != omnibal::solve_status::solved) {
       CHECK(separate == std::numeric_limits<std::int64_t>::max());
       continue;
     }
@@ -102,7 +102,7 @@ TEST_CASE("plan_pipeline has a small gap for layers that are nearly equal") {
       std::int64_t const memory = 3000 + (least + (most - least) * part / 8) / count;
       auto const plan = omnibal::plan_pipeline(layers, {.stages = stages, .memory_bytes = {memory}},
                                                {.micro_batches = 32});
-      REQUIRE(plan.status == omnibal::plan_status::ok);
+      REQUIRE(plan.status == omnibal::solve_status::solved);
       CHECK(static_cast<double>(plan.lower_bound) >= 0.995 * static_cast<double>(plan.step_time));
     }
   }

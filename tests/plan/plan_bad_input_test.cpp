@@ -19,7 +19,7 @@ namespace {
 
 using layers_type = std::vector<omnibal::plan_layer<>>;
 using machine_type = omnibal::pipeline_machine;
-using options_type = omnibal::plan_options;
+using options_type = omnibal::plan_pipeline_options;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
@@ -69,11 +69,11 @@ TEST_CASE("plan_pipeline names what it refuses in the machine and the options") 
         "omnibal::plan_pipeline: options.in_flight[1] is 0, must be at least 1");
   CHECK(error_of(layers, machine, {.micro_batches = 4, .states = 0}) ==
         "omnibal::plan_pipeline: options.states is 0, must be positive and below 2^32");
-  CHECK(error_of(layers, machine, {.micro_batches = 4, .tolerance = -1}) ==
-        "omnibal::plan_pipeline: options.tolerance is -1, must be from 0 to below 1");
+  CHECK(error_of(layers, machine, {.micro_batches = 4, .max_gap = -1}) ==
+        "omnibal::plan_pipeline: options.max_gap is -1, must be from 0 to below 1");
   CHECK(error_of(layers, machine,
-                 {.micro_batches = 4, .tolerance = std::numeric_limits<double>::quiet_NaN()})
-            .find("tolerance") != std::string::npos);
+                 {.micro_batches = 4, .max_gap = std::numeric_limits<double>::quiet_NaN()})
+            .find("max_gap") != std::string::npos);
   CHECK(error_of(layers, machine, {.micro_batches = 4, .constraints = {.bytes = {1, 1}}})
             .find("constraints") != std::string::npos);
   CHECK(error_of(layers, machine, {.micro_batches = 4, .constraints = {.devices = 1}})
@@ -121,7 +121,7 @@ TEST_CASE("plan_pipeline plans the largest bytes") {
   layers[0].choices = {{1, largest, largest}, {2, 0, 0}};
   auto const plan = omnibal::plan_pipeline(layers, {.stages = 2, .memory_bytes = {largest}},
                                            {.micro_batches = 4});
-  CHECK(plan.status == omnibal::plan_status::ok);
+  CHECK(plan.status == omnibal::solve_status::solved);
   CHECK(plan.choices[0] == 1);
   CHECK(plan.proven);
 }
@@ -222,7 +222,7 @@ TEST_CASE("plan_pipeline names the stage that lacks memory, and by how much") {
     CAPTURE(given.bytes);
     auto const plan = omnibal::plan_pipeline(
         layers, {.stages = 2, .memory_bytes = {given.bytes, 1000}}, {.micro_batches = 4});
-    CHECK((plan.status == omnibal::plan_status::ok) == (given.missing == 0));
+    CHECK((plan.status == omnibal::solve_status::solved) == (given.missing == 0));
     CHECK(plan.missing_bytes == given.missing);
     if (given.missing != 0) CHECK(plan.stage == 0);
   }

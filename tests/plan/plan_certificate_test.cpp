@@ -19,7 +19,7 @@
 
 namespace {
 
-using omnibal::plan_status;
+using omnibal::solve_status;
 using omnibal::detail::int128;
 using test::number_between;
 using test::weight_source;
@@ -273,7 +273,7 @@ bool may_overflow(instance<Time> const& given, every_plan<Time> const& best) {
 template <class Time, class Plan>
 std::string fault_of(Plan const& plan, instance<Time> const& given, every_plan<Time> const& best,
                      bool is_exact) {
-  if ((plan.status == plan_status::ok) != best.is_feasible) return "feasible or not";
+  if ((plan.status == solve_status::solved) != best.is_feasible) return "feasible or not";
   if (!best.is_feasible) {
     if (!plan.proven) return "infeasible without a proof";
     if (!best.is_legal) return "no error for constraints that contradict each other";
@@ -331,10 +331,11 @@ std::string fault_of(Plan const& plan, instance<Time> const& given, every_plan<T
 TEMPLATE_TEST_CASE("plan_pipeline proves what is true", "[certificate]", TEST_CERTIFIED_WEIGHTS) {
   test::certify<TestType>("plan_pipeline", [](omnibal::rng::engine& random) -> std::string {
     auto const given = random_instance<TestType>(random);
-    omnibal::plan_options options{.micro_batches = static_cast<std::size_t>(given.micro_batches),
-                                  .in_flight = {given.stages, &stage_limits::in_flight},
-                                  .constraints = given.constraints};
-    if (number_between(random, 0, 1) == 0) options.tolerance = 0;
+    omnibal::plan_pipeline_options options{
+        .micro_batches = static_cast<std::size_t>(given.micro_batches),
+        .in_flight = {given.stages, &stage_limits::in_flight},
+        .constraints = given.constraints};
+    if (number_between(random, 0, 1) == 0) options.max_gap = 0;
     if (number_between(random, 0, 3) == 0) {
       options.rounds = static_cast<std::size_t>(number_between(random, 0, 2));
       options.states = static_cast<std::size_t>(number_between(random, 1, 3));

@@ -88,7 +88,7 @@ TEST_CASE("write_plan writes what a JSON reader reads back") {
 
 TEST_CASE("write_plan writes why there is no plan") {
   omnibal::pipeline_plan<std::int64_t> plan;
-  plan.status = omnibal::plan_status::infeasible;
+  plan.status = omnibal::solve_status::infeasible;
   plan.stage = 2;
   plan.missing_bytes = 77;
   CHECK(json_of(plan) ==

@@ -15,9 +15,9 @@
 namespace {
 
 using omnibal::pipeline_machine;
-using omnibal::plan_options;
 using omnibal::plan_pipeline;
-using omnibal::plan_status;
+using omnibal::plan_pipeline_options;
+using omnibal::solve_status;
 using bytes_of_stages = std::vector<std::int64_t>;
 using boundaries = std::vector<std::uint32_t>;
 using numbers = std::vector<std::uint32_t>;
@@ -65,7 +65,7 @@ template <class Time>
 void check_plan(std::vector<omnibal::plan_layer<Time>> const& layers,
                 std::vector<test::stage_memory> const& machine, std::size_t micro_batches,
                 omnibal::pipeline_plan<Time> const& plan) {
-  REQUIRE(plan.status == plan_status::ok);
+  REQUIRE(plan.status == solve_status::solved);
   REQUIRE(plan.boundaries.size() == machine.size() + 1);
   REQUIRE(plan.boundaries.front() == 0);
   REQUIRE(plan.boundaries.back() == layers.size());
@@ -110,13 +110,13 @@ TEST_CASE("plan_pipeline agrees with trying every plan") {
     auto const micro_batches = random.between(1, 9);
     auto const machine = random_machine(random, layers.size(), micro_batches);
     auto const best = test::find_best_pipeline(layers, machine, micro_batches);
-    plan_options const options{.micro_batches = static_cast<std::size_t>(micro_batches),
-                               .tolerance = 0};
+    plan_pipeline_options const options{.micro_batches = static_cast<std::size_t>(micro_batches),
+                                        .max_gap = 0};
     auto const plan = plan_pipeline(layers, to_machine(machine), options);
     CHECK(plan.proven);
     if (best.step_time == test::no_plan) {
       ++infeasible;
-      CHECK(plan.status == plan_status::infeasible);
+      CHECK(plan.status == solve_status::infeasible);
       CHECK(plan.missing_bytes == best.missing_bytes);
       CHECK(plan.boundaries.empty());
       CHECK(plan.choices.empty());
@@ -141,13 +141,13 @@ TEST_CASE("plan_pipeline has a bound that holds when few states are kept") {
     auto machine = random_machine(random, layers.size(), micro_batches);
     for (auto& stage : machine) stage.memory += 10'000;
     auto const best = test::find_best_pipeline(layers, machine, micro_batches);
-    plan_options const options{.micro_batches = static_cast<std::size_t>(micro_batches),
-                               .states = static_cast<std::size_t>(random.between(1, 3)),
-                               .rounds = static_cast<std::size_t>(random.between(0, 1)),
-                               .tolerance = 0};
+    plan_pipeline_options const options{.micro_batches = static_cast<std::size_t>(micro_batches),
+                                        .states = static_cast<std::size_t>(random.between(1, 3)),
+                                        .rounds = static_cast<std::size_t>(random.between(0, 1)),
+                                        .max_gap = 0};
     auto const plan = plan_pipeline(layers, to_machine(machine), options);
     if (best.step_time == test::no_plan) {
-      CHECK(plan.status == plan_status::infeasible);
+      CHECK(plan.status == solve_status::infeasible);
       continue;
     }
     check_plan(layers, machine, options.micro_batches, plan);
@@ -180,11 +180,11 @@ TEST_CASE("plan_pipeline says which stage lacks memory") {
   pipeline_machine machine{.stages = 2, .memory_bytes = {95, 1000}, .reserve_bytes = {7}};
   // Two micro-batches of 10, 70 transient, 5 of state, 7 of reserve.
   auto const plan = plan_pipeline(layers, machine, {.micro_batches = 4});
-  CHECK(plan.status == plan_status::infeasible);
+  CHECK(plan.status == solve_status::infeasible);
   CHECK(plan.stage == 0);
   CHECK(plan.missing_bytes == 7);
   machine.memory_bytes = {102, 1000};
-  CHECK(plan_pipeline(layers, machine, {.micro_batches = 4}).status == plan_status::ok);
+  CHECK(plan_pipeline(layers, machine, {.micro_batches = 4}).status == solve_status::solved);
   machine.memory_bytes = {1000, 91};
   auto const second = plan_pipeline(layers, machine, {.micro_batches = 4});
   CHECK(second.stage == 1);
@@ -198,9 +198,9 @@ TEST_CASE("plan_pipeline never loses by more memory, more choices or stages that
     auto layers = random_layers(random, 3);
     auto machine = random_machine(random, layers.size(), 8);
     for (auto& stage : machine) stage.memory += 40'000;
-    plan_options options{.micro_batches = 8, .tolerance = 0};
+    plan_pipeline_options options{.micro_batches = 8, .max_gap = 0};
     auto const plan = plan_pipeline(layers, to_machine(machine), options);
-    if (plan.status != plan_status::ok) continue;
+    if (plan.status != solve_status::solved) continue;
     auto larger = machine;
     for (auto& stage : larger) stage.memory += random.between(0, 9000);
     CHECK(plan_pipeline(layers, to_machine(larger), options).step_time <= plan.step_time);
@@ -221,14 +221,14 @@ TEST_CASE("plan_pipeline never loses by one more stage that may be empty") {
     auto const memory = random.between(5000, 60'000);
     pipeline_machine machine{.stages = static_cast<std::size_t>(random.between(1, 3)),
                              .memory_bytes = {memory}};
-    plan_options options{.micro_batches = 8, .tolerance = 0};
+    plan_pipeline_options options{.micro_batches = 8, .max_gap = 0};
     options.constraints.empty = omnibal::empty_stages::allowed;
     auto const plan = plan_pipeline(layers, machine, options);
     ++machine.stages;
     auto const more = plan_pipeline(layers, machine, options);
-    if (plan.status != plan_status::ok) continue;
+    if (plan.status != solve_status::solved) continue;
     ++compared;
-    REQUIRE(more.status == plan_status::ok);
+    REQUIRE(more.status == solve_status::solved);
     // The first stage may be the empty one: the others keep as many micro-batches as before.
     CHECK(more.step_time <= plan.step_time);
   }
@@ -250,7 +250,7 @@ TEST_CASE("plan_pipeline plans floating-point times as it plans integers") {
             {static_cast<double>(way.time) / 4, way.bytes, way.transient_bytes});
       }
     }
-    plan_options const options{.micro_batches = 8, .tolerance = 0};
+    plan_pipeline_options const options{.micro_batches = 8, .max_gap = 0};
     auto const expected = plan_pipeline(layers, to_machine(machine), options);
     auto const plan = plan_pipeline(floating, to_machine(machine), options);
     CHECK(plan.status == expected.status);
@@ -258,14 +258,14 @@ TEST_CASE("plan_pipeline plans floating-point times as it plans integers") {
     CHECK(plan.boundaries == expected.boundaries);
     CHECK(plan.choices == expected.choices);
     CHECK(plan.proven);
-    if (plan.status == plan_status::ok) check_plan(floating, machine, 8, plan);
+    if (plan.status == solve_status::solved) check_plan(floating, machine, 8, plan);
   }
 }
 
 TEST_CASE("plan_pipeline obeys constraints of the cuts") {
   test::plan_layers const layers(6, {{{10, 1, 0}}, 0});
   pipeline_machine const machine{.stages = 3, .memory_bytes = {plenty}};
-  plan_options options{.micro_batches = 4};
+  plan_pipeline_options options{.micro_batches = 4};
   CHECK(plan_pipeline(layers, machine, options).boundaries == boundaries{0, 2, 4, 6});
   options.constraints.forbidden_cuts = {4};
   CHECK(plan_pipeline(layers, machine, options).boundaries == boundaries{0, 1, 3, 6});
@@ -277,7 +277,7 @@ TEST_CASE("plan_pipeline obeys constraints of the cuts") {
 TEST_CASE("plan_pipeline takes the micro-batches in flight of other schedules") {
   test::plan_layers const layers(2, {{{10, 100, 0}, {12, 10, 0}}, 0});
   pipeline_machine const machine{.stages = 2, .memory_bytes = {200}};
-  plan_options options{.micro_batches = 4};
+  plan_pipeline_options options{.micro_batches = 4};
   CHECK(plan_pipeline(layers, machine, options).choices == numbers{0, 0});
   options.in_flight = {4};
   auto const plan = plan_pipeline(layers, machine, options);

@@ -14,7 +14,7 @@
 
 namespace {
 
-using omnibal::plan_status;
+using omnibal::solve_status;
 using omnibal::training_lever;
 using numbers = std::vector<std::uint32_t>;
 using batches_type = std::vector<std::int64_t>;
@@ -147,7 +147,7 @@ TEST_CASE("plan_training keeps every step within the memory") {
     auto const plan = omnibal::plan_training(batches_type{6, 1, 2, 3}, machine, first_data_of,
                                              first_data_of, costs_of, {.micro_batches = 2});
     for (auto const lever : {training_lever::model, training_lever::memory}) {
-      if (plan[lever].plan.status != plan_status::ok) {
+      if (plan[lever].plan.status != solve_status::solved) {
         CHECK(plan[lever].plan.missing_bytes > 0);
         CHECK(plan[lever].estimate.steps == 0);
         continue;

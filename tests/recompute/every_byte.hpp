@@ -37,7 +37,7 @@ inline std::int64_t least_time_within(layers_type const& layers, std::int64_t ke
 
 /// The least time within a budget, or `no_choices`; meant for a few thousand bytes.
 inline std::int64_t least_time_by_bytes(layers_type const& layers, std::int64_t budget,
-                                        omnibal::recompute_options const& options) {
+                                        omnibal::select_recompute_options const& options) {
   std::int64_t most_bytes = 0;
   std::vector<std::int64_t> limits;
   for (auto const& layer : layers) {

@@ -23,7 +23,7 @@ using layers_type = std::vector<layer_choices>;
 /// What choices take of a budget.
 template <class Layers>
 std::int64_t bytes_of(Layers const& layers, std::vector<std::uint32_t> const& choices,
-                      omnibal::recompute_options const& options) {
+                      omnibal::select_recompute_options const& options) {
   std::int64_t kept = 0;
   std::int64_t transient = 0;
   for (std::size_t i = 0; i != choices.size(); ++i) {
@@ -48,7 +48,7 @@ struct every_plan {
 
 /// All plans; meant for a few thousand of them.
 inline every_plan try_every_plan(layers_type const& layers, std::int64_t budget,
-                                 omnibal::recompute_options const& options) {
+                                 omnibal::select_recompute_options const& options) {
   every_plan result;
   std::vector<std::uint32_t> choices(layers.size(), 0);
   while (true) {
@@ -67,8 +67,8 @@ inline every_plan try_every_plan(layers_type const& layers, std::int64_t budget,
 /// What is wrong with a result, empty if nothing is.
 template <class Layers, class Result>
 std::string plan_fault(Layers const& layers, Result const& result, std::int64_t budget,
-                       omnibal::recompute_options const& options) {
-  if (result.status != omnibal::recompute_status::ok) return "infeasible";
+                       omnibal::select_recompute_options const& options) {
+  if (result.status != omnibal::solve_status::solved) return "infeasible";
   if (result.choices.size() != layers.size()) return "a layer has no choice";
   for (std::size_t i = 0; i != layers.size(); ++i) {
     if (result.choices[i] >= layers[i].size()) return "a choice that is none";

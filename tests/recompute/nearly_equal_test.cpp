@@ -15,9 +15,9 @@
 namespace {
 
 using omnibal::choice;
-using omnibal::recompute_options;
-using omnibal::recompute_status;
 using omnibal::select_recompute;
+using omnibal::select_recompute_options;
+using omnibal::solve_status;
 using test::layers_type;
 using test::noisy_layers;
 using test::share_of_all_bytes;
@@ -57,7 +57,7 @@ layers_type small_layers(omnibal::rng::engine& random, std::size_t count, spread
 
 /// From what is too little to what is nearly enough for everything.
 std::int64_t small_budget(omnibal::rng::engine& random, layers_type const& layers,
-                          recompute_options const& options) {
+                          select_recompute_options const& options) {
   std::int64_t least = options.reserve_bytes;
   std::int64_t most = options.reserve_bytes;
   for (auto const& layer : layers) {
@@ -80,17 +80,17 @@ TEST_CASE("select_recompute agrees with a table of all bytes for nearly equal la
                        round % 4 == 0 ? uniform(random, 1, 40) : 0};
     auto const layers =
         small_layers(random, static_cast<std::size_t>(uniform(random, 1, 40)), given);
-    recompute_options options{.in_flight = uniform(random, 1, 3),
-                              .reserve_bytes = round % 5 == 0 ? uniform(random, 0, 20) : 0};
+    select_recompute_options options{.in_flight = uniform(random, 1, 3),
+                                     .reserve_bytes = round % 5 == 0 ? uniform(random, 0, 20) : 0};
     std::int64_t const budget = small_budget(random, layers, options);
     std::int64_t const best = test::least_time_by_bytes(layers, budget, options);
     for (std::size_t const states : {4u, 32u, 256u}) {
       for (double const tolerance : {0.0, 0.0005, 0.9}) {
         options.states = states;
-        options.tolerance = tolerance;
+        options.max_gap = tolerance;
         CAPTURE(states, tolerance);
         auto const result = select_recompute(layers, budget, options);
-        REQUIRE((result.status == recompute_status::ok) == (best != test::no_choices));
+        REQUIRE((result.status == solve_status::solved) == (best != test::no_choices));
         if (best == test::no_choices) continue;
         ++solved;
         CHECK(test::plan_fault(layers, result, budget, options) == "");
@@ -145,7 +145,7 @@ TEST_CASE("select_recompute proves the best for up to four kinds with any choice
     }
     auto const result = select_recompute(layers, uniform(random, least, most));
     CHECK(result.proven);
-    CHECK(result.status == recompute_status::ok);
+    CHECK(result.status == solve_status::solved);
   }
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("select_recompute bounds nearly equal layers closely") {
         auto const result = select_recompute(layers, budget);
         CHECK(test::plan_fault(layers, result, budget, {}) == "");
         // More states may only find what the bound allows.
-        auto const more = select_recompute(layers, budget, {.states = 2048, .tolerance = 0});
+        auto const more = select_recompute(layers, budget, {.states = 2048, .max_gap = 0});
         CHECK(more.time <= result.time);
         CHECK(more.time >= result.lower_bound);
         sum += test::gap_of(result);
@@ -187,7 +187,7 @@ TEST_CASE("select_recompute bounds layers whose transient bytes are nearly equal
         peak = std::max(peak, way.transient_bytes);
       }
     }
-    recompute_options const options{.in_flight = uniform(random, 1, 8)};
+    select_recompute_options const options{.in_flight = uniform(random, 1, 8)};
     double const share = 0.01 * static_cast<double>(uniform(random, 2, 90));
     std::int64_t const budget = options.in_flight * share_of_all_bytes(layers, share) + peak;
     auto const result = select_recompute(layers, budget, options);

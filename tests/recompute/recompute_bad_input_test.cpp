@@ -25,7 +25,7 @@ struct unsigned_choice {
 
 template <class Error, class Layers>
 void check_refused(Layers const& layers, std::string const& text,
-                   omnibal::recompute_options const& options = {}) {
+                   omnibal::select_recompute_options const& options = {}) {
   std::string const error =
       test::error_text<Error>([&] { return select_recompute(layers, 100, options); });
   INFO(error);
@@ -71,10 +71,10 @@ TEST_CASE("select_recompute refuses options without meaning") {
   check_refused<std::invalid_argument>(layers, "options.reserve_bytes is -1",
                                        {.reserve_bytes = -1});
   check_refused<std::invalid_argument>(layers, "options.states is 0", {.states = 0});
-  check_refused<std::invalid_argument>(layers, "tolerance is -1", {.tolerance = -1});
-  check_refused<std::invalid_argument>(layers, "tolerance is 1", {.tolerance = 1});
-  check_refused<std::invalid_argument>(layers, "tolerance is nan",
-                                       {.tolerance = std::numeric_limits<double>::quiet_NaN()});
+  check_refused<std::invalid_argument>(layers, "max_gap is -1", {.max_gap = -1});
+  check_refused<std::invalid_argument>(layers, "max_gap is 1", {.max_gap = 1});
+  check_refused<std::invalid_argument>(layers, "max_gap is nan",
+                                       {.max_gap = std::numeric_limits<double>::quiet_NaN()});
 }
 
 TEST_CASE("select_recompute refuses sums that leave their type") {

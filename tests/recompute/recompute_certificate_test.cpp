@@ -29,7 +29,7 @@ template <class Time>
 struct instance {
   std::vector<std::vector<omnibal::choice<Time>>> layers;
   std::int64_t budget = 0;
-  omnibal::recompute_options options{};
+  omnibal::select_recompute_options options{};
 };
 
 /// Sums of times without a rounding that matters.
@@ -119,7 +119,7 @@ instance<Time> draw_instance(omnibal::rng::engine& random) {
   if (number_between(random, 0, 3) != 0) {
     made.options.reserve_bytes = std::min<std::int64_t>(made.options.reserve_bytes, 9);
   }
-  made.options.tolerance = number_between(random, 0, 1) == 0 ? 0 : made.options.tolerance;
+  made.options.max_gap = number_between(random, 0, 1) == 0 ? 0 : made.options.max_gap;
   if (number_between(random, 0, 7) == 0) {
     made.options.states = static_cast<std::size_t>(number_between(random, 1, 4));
   }
@@ -205,7 +205,7 @@ std::string fault_of(instance<Time> const& given) {
   try {
     auto const result = omnibal::select_recompute(given.layers, given.budget, given.options);
     if (may_overflow) return "no overflow error";
-    if (result.status == omnibal::recompute_status::infeasible) {
+    if (result.status == omnibal::solve_status::infeasible) {
       if (best.is_feasible) return "infeasible, but a plan fits";
       if (!result.proven || !result.choices.empty()) return "infeasible without a proof";
       if (result.bytes != best.least_bytes) return "other least bytes";

@@ -19,9 +19,9 @@
 namespace {
 
 using omnibal::choice;
-using omnibal::recompute_options;
-using omnibal::recompute_status;
 using omnibal::select_recompute;
+using omnibal::select_recompute_options;
+using omnibal::solve_status;
 using test::layer_choices;
 using test::layers_type;
 using test::noisy_layers;
@@ -48,7 +48,7 @@ layers_type random_layers(omnibal::rng::engine& random, std::size_t count, std::
 
 /// A budget between what is too little and what is enough for everything.
 std::int64_t random_budget(omnibal::rng::engine& random, layers_type const& layers,
-                           recompute_options const& options) {
+                           select_recompute_options const& options) {
   std::int64_t most = options.reserve_bytes;
   for (auto const& layer : layers) {
     for (auto const& way : layer) most += options.in_flight * way.bytes + way.transient_bytes;
@@ -62,8 +62,9 @@ TEST_CASE("select_recompute finds the best of all plans") {
   omnibal::rng::engine random(1);
   std::size_t infeasible = 0;
   for (int round = 0; round != 6000; ++round) {
-    recompute_options const options{.in_flight = uniform(random, 1, 3),
-                                    .reserve_bytes = round % 3 == 0 ? uniform(random, 0, 9) : 0};
+    select_recompute_options const options{
+        .in_flight = uniform(random, 1, 3),
+        .reserve_bytes = round % 3 == 0 ? uniform(random, 0, 9) : 0};
     constexpr std::int64_t ranges[]{1, 3, 10, 1000, 1'000'000'000};
     auto const count = static_cast<std::size_t>(uniform(random, 0, 6));
     auto const layers = random_layers(random, count, ranges[round % 5], round % 2 == 0);
@@ -71,7 +72,7 @@ TEST_CASE("select_recompute finds the best of all plans") {
     auto const best = test::try_every_plan(layers, budget, options);
     auto const result = select_recompute(layers, budget, options);
     INFO("round " << round << ", budget " << budget);
-    REQUIRE((result.status == recompute_status::ok) == best.feasible);
+    REQUIRE((result.status == solve_status::solved) == best.feasible);
     if (!best.feasible) {
       ++infeasible;
       CHECK(result.bytes == best.least_bytes);
@@ -89,7 +90,7 @@ TEST_CASE("select_recompute finds the best of all plans") {
 TEST_CASE("select_recompute with few states stays within the budget and above its bound") {
   omnibal::rng::engine random(2);
   for (int round = 0; round != 3000; ++round) {
-    recompute_options options{.in_flight = uniform(random, 1, 3)};
+    select_recompute_options options{.in_flight = uniform(random, 1, 3)};
     auto const count = static_cast<std::size_t>(uniform(random, 4, 7));
     auto const layers =
         random_layers(random, count, round % 2 == 0 ? 40 : 1'000'000, round % 3 == 0);
@@ -153,7 +154,7 @@ TEST_CASE("select_recompute needs no more time with more budget or more choices"
     std::int64_t last = -1;
     for (std::int64_t budget = most; budget > most - 60; --budget) {
       auto const result = select_recompute(layers, budget);
-      if (result.status == recompute_status::infeasible) break;
+      if (result.status == solve_status::infeasible) break;
       REQUIRE(result.proven);
       CHECK(result.time >= last);
       last = result.time;
@@ -162,8 +163,8 @@ TEST_CASE("select_recompute needs no more time with more budget or more choices"
     layers[static_cast<std::size_t>(uniform(random, 0, 5))].push_back(
         {uniform(random, 0, 60), uniform(random, 0, 60), uniform(random, 0, 60)});
     auto const after = select_recompute(layers, most);
-    if (before.status == recompute_status::infeasible) continue;
-    REQUIRE(after.status == recompute_status::ok);
+    if (before.status == solve_status::infeasible) continue;
+    REQUIRE(after.status == solve_status::solved);
     CHECK(after.time <= before.time);
   }
 }
@@ -179,7 +180,7 @@ TEST_CASE("select_recompute needs the same time whatever the order of the layers
     omnibal::rng::fisher_yates{round}(std::span(order), 0);
     layers_type shuffled;
     for (std::uint32_t const i : order) shuffled.push_back(layers[i]);
-    auto const options = recompute_options{.states = 20};
+    auto const options = select_recompute_options{.states = 20};
     auto const given = select_recompute(layers, budget, options);
     auto const other = select_recompute(shuffled, budget, options);
     CHECK(given.time == other.time);

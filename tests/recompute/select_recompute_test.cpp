@@ -17,8 +17,8 @@
 namespace {
 
 using omnibal::choice;
-using omnibal::recompute_status;
 using omnibal::select_recompute;
+using omnibal::solve_status;
 using numbers = std::vector<std::uint32_t>;
 
 /// Nothing recomputed, the attention, everything.
@@ -59,13 +59,13 @@ TEST_CASE("select_recompute keeps what fits and recomputes the cheapest") {
 
 TEST_CASE("select_recompute says how many bytes are missing") {
   std::vector<std::array<choice<>, 3>> const layers(4, transformer_layer);
-  omnibal::recompute_options const options{.in_flight = 3, .reserve_bytes = 50};
+  omnibal::select_recompute_options const options{.in_flight = 3, .reserve_bytes = 50};
   auto const result = select_recompute(layers, 3000, options);
-  CHECK(result.status == recompute_status::infeasible);
+  CHECK(result.status == solve_status::infeasible);
   CHECK(result.choices.empty());
   CHECK(result.bytes == 3 * 4 * 98 + 1870 + 50);
   CHECK(result.missing_bytes == 3 * 4 * 98 + 1870 + 50 - 3000);
-  CHECK(select_recompute(layers, result.bytes, options).status == recompute_status::ok);
+  CHECK(select_recompute(layers, result.bytes, options).status == solve_status::solved);
   CHECK(select_recompute(layers, result.bytes - 1, options).missing_bytes == 1);
   CHECK(select_recompute(layers, -7).missing_bytes == 4 * 98 + 1870 + 7);
 }
@@ -118,7 +118,7 @@ TEST_CASE("select_recompute takes a trainer's own types, functors and flat array
 TEST_CASE("select_recompute of no layers needs the reserve only") {
   test::layers_type const none;
   auto const result = select_recompute(none, 10, {.reserve_bytes = 10});
-  CHECK(result.status == recompute_status::ok);
+  CHECK(result.status == solve_status::solved);
   CHECK(result.proven);
   CHECK(result.choices.empty());
   CHECK(result.time == 0);

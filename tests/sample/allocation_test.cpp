@@ -1,7 +1,7 @@
 #include "allocations.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/level_sampler.hpp>
@@ -52,7 +52,7 @@ TEST_CASE("a level sampler allocates nothing within an epoch") {
   std::iota(lengths.begin(), lengths.end(), 1);
   std::vector<omnibal::packing_level> const levels{{.length = 600},
                                                    {.length = 1000, .sequence = 4}};
-  auto const packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+  auto const packed = omnibal::pack_levels(lengths, std::identity{}, levels);
   std::vector<std::int64_t> const loads(packed.groups.size(), 1);
   std::uint64_t sum = 0;
   for (auto const policy :

@@ -2,7 +2,7 @@
 #include "fleet.hpp"
 #include "to_vector.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/epoch_seed.hpp>
@@ -22,8 +22,8 @@
 
 namespace {
 
-using omnibal::epoch_options;
 using omnibal::epoch_sampler;
+using omnibal::epoch_sampler_options;
 using omnibal::remainder_policy;
 using omnibal::sampler_state;
 using omnibal::shard;
@@ -35,12 +35,13 @@ constexpr remainder_policy policies[] = {remainder_policy::short_step, remainder
                                          remainder_policy::carry};
 
 fleet<epoch_sampler> make_fleet(std::uint64_t samples, std::size_t ranks,
-                                epoch_options const& options) {
+                                epoch_sampler_options const& options) {
   return {ranks, [&](shard const& place) { return epoch_sampler(samples, place, options); }};
 }
 
 fleet<epoch_sampler> resumed_fleet(std::uint64_t samples, std::size_t ranks,
-                                   epoch_options const& options, sampler_state const& state) {
+                                   epoch_sampler_options const& options,
+                                   sampler_state const& state) {
   return {ranks, [&](shard const& place) { return epoch_sampler(samples, place, options, state); }};
 }
 
@@ -70,7 +71,7 @@ void append(std::vector<std::uint64_t>& to, std::vector<std::uint64_t> const& va
 }  // namespace
 
 TEST_CASE("ranks take the samples of a permutation in turn") {
-  epoch_options const options{.seed = 5, .epoch = 2, .batch = 2};
+  epoch_sampler_options const options{.seed = 5, .epoch = 2, .batch = 2};
   auto const order = order_of(14, 5, 2);
   epoch_sampler sampler(14, {.ranks = 3, .rank = 1}, options);
   CHECK(sampler.step_count() == 3);
@@ -92,7 +93,7 @@ TEST_CASE("an epoch has every sample once, over all ranks and steps") {
         for (std::size_t const batch : {1u, 2u, 5u}) {
           INFO(static_cast<int>(policy)
                << ", " << samples << " samples, " << ranks << " ranks, batch " << batch);
-          epoch_options const options{.seed = 1, .batch = batch, .remainder = policy};
+          epoch_sampler_options const options{.seed = 1, .batch = batch, .remainder = policy};
           auto all = make_fleet(samples, ranks, options);
           run_counts counts(samples);
           std::vector<std::uint64_t> stream;
@@ -132,7 +133,7 @@ TEST_CASE("an epoch has every sample once, over all ranks and steps") {
 }
 
 TEST_CASE("carrying gives full steps only") {
-  epoch_options const options{.seed = 3, .batch = 3, .remainder = remainder_policy::carry};
+  epoch_sampler_options const options{.seed = 3, .batch = 3, .remainder = remainder_policy::carry};
   auto all = make_fleet(25, 2, options);
   for (int step = 0; step != 100; ++step) {
     for (auto const& of_rank : all.next()) REQUIRE(of_rank.new_ones.size() == 3);
@@ -140,7 +141,7 @@ TEST_CASE("carrying gives full steps only") {
 }
 
 TEST_CASE("what fills the last step are the first samples of the epoch, marked") {
-  epoch_options const options{.batch = 2, .remainder = remainder_policy::repeat};
+  epoch_sampler_options const options{.batch = 2, .remainder = remainder_policy::repeat};
   auto const order = order_of(5, 0, 0);
   auto all = make_fleet(5, 3, options);
   CHECK(all.next() == fleet_step{{{order[0], order[3]}, {}},
@@ -159,7 +160,7 @@ TEST_CASE("what fills the last step are the first samples of the epoch, marked")
 TEST_CASE("a sampler resumes exactly at every step") {
   for (remainder_policy const policy : policies) {
     for (std::size_t const ranks : {1u, 3u, 4u}) {
-      epoch_options const options{.seed = 9, .batch = 2, .remainder = policy};
+      epoch_sampler_options const options{.seed = 9, .batch = 2, .remainder = policy};
       auto all = make_fleet(29, ranks, options);
       for (int step = 0; step != 40; ++step) {
         sampler_state const state = all.state();
@@ -177,8 +178,8 @@ TEST_CASE("another number of ranks or batch goes on where the others stopped") {
   for (remainder_policy const policy : policies) {
     for (std::size_t const ranks : {1u, 3u, 8u}) {
       for (std::size_t const batch : {1u, 3u}) {
-        epoch_options const before{.seed = 4, .batch = 2, .remainder = policy};
-        epoch_options after = before;
+        epoch_sampler_options const before{.seed = 4, .batch = 2, .remainder = policy};
+        epoch_sampler_options after = before;
         after.batch = batch;
         auto all = make_fleet(31, 2, before);
         std::vector<std::uint64_t> consumed;
@@ -213,7 +214,7 @@ TEST_CASE("another number of ranks or batch goes on where the others stopped") {
 }
 
 TEST_CASE("ranks may change eight times in an epoch") {
-  epoch_options const options{.seed = 2};
+  epoch_sampler_options const options{.seed = 2};
   auto all = make_fleet(100, 1, options);
   run_counts counts(100);
   for (std::size_t change = 0; change != omnibal::most_rank_changes; ++change) {
@@ -242,7 +243,7 @@ TEST_CASE("ranks may change eight times in an epoch") {
 
 TEST_CASE("any step of the epoch can be had and gone to") {
   for (remainder_policy const policy : policies) {
-    epoch_options const options{.seed = 8, .batch = 3, .remainder = policy};
+    epoch_sampler_options const options{.seed = 8, .batch = 3, .remainder = policy};
     epoch_sampler sampler(50, {.ranks = 4, .rank = 2}, options);
     static_cast<void>(sampler.next());
     epoch_sampler resumed(50, {.ranks = 2, .rank = 1}, options, sampler.state());
@@ -272,8 +273,8 @@ TEST_CASE("any step of the epoch can be had and gone to") {
 }
 
 TEST_CASE("samples come in given order on request") {
-  epoch_options const options{.order = omnibal::sample_order::given,
-                              .remainder = remainder_policy::carry};
+  epoch_sampler_options const options{.order = omnibal::sample_order::given,
+                                      .remainder = remainder_policy::carry};
   epoch_sampler sampler(5, {.ranks = 3, .rank = 0}, options);
   std::vector<std::uint64_t> taken;
   for (int step = 0; step != 5; ++step) taken.push_back(sampler.next()[0]);
@@ -292,7 +293,7 @@ TEST_CASE("no samples are an epoch without steps") {
 
 TEST_CASE("more samples than memory could hold are no burden") {
   std::uint64_t const samples = omnibal::most_samples;
-  epoch_options const options{.seed = 7, .batch = 64};
+  epoch_sampler_options const options{.seed = 7, .batch = 64};
   epoch_sampler sampler(samples, {.ranks = 1024, .rank = 1023}, options);
   sampler.seek(sampler.step_count() - 1);
   auto const last = sampler.next();
@@ -314,7 +315,7 @@ TEST_CASE("epochs and seeds have different orders") {
 }
 
 TEST_CASE("bad shards and batches are errors") {
-  auto const of = [](shard const& place, epoch_options const& options) {
+  auto const of = [](shard const& place, epoch_sampler_options const& options) {
     return test::error_text<std::invalid_argument>([&] { epoch_sampler(10, place, options); });
   };
   CHECK(of({.ranks = 0}, {}) == "omnibal::epoch_sampler: shard.ranks is 0, must be positive");

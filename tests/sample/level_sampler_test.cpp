@@ -2,10 +2,10 @@
 #include "samples.hpp"
 #include "to_vector.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/group_loads.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/sample/level_sampler.hpp>
@@ -45,7 +45,7 @@ struct packed_data {
         {.length = 400, .checkpointed_layers = 1},
         {.length = 1600, .sequence = 2},
         {.length = 4000, .sequence = 4, .checkpointed_layers = 3}};
-    packed = omnibal::hierarchical(lengths, std::identity{}, levels);
+    packed = omnibal::pack_levels(lengths, std::identity{}, levels);
     loads = omnibal::group_loads(packed.groups, lengths, [](std::int64_t n) { return n * n; });
   }
 
@@ -438,7 +438,7 @@ TEST_CASE("states of other data, options or samplers are errors") {
   changed = data;
   changed.packed.levels[1].setting.checkpointed_layers = 9;
   CHECK(error_with(changed, options, all.state()).starts_with(other));
-  CHECK(error_with(data, {.tolerance = 0.1}, all.state()).starts_with(other));
+  CHECK(error_with(data, {.max_dist_ratio = 0.1}, all.state()).starts_with(other));
   CHECK(error_with(data, {.short_first_steps = 1}, all.state()).starts_with(other));
   CHECK(error_with(data, {.remainder = remainder_policy::repeat}, all.state()).starts_with(other));
 

@@ -166,7 +166,7 @@ TEST_CASE("a source gives its samples once per epoch, as an epoch sampler would"
   std::vector<omnibal::epoch_sampler> samplers;
   for (std::size_t i = 0; i != sets.size(); ++i) {
     samplers.emplace_back(sets[i].samples, omnibal::shard{},
-                          omnibal::epoch_options{.seed = omnibal::epoch_seed(9, i)});
+                          omnibal::epoch_sampler_options{.seed = omnibal::epoch_seed(9, i)});
   }
   for (std::uint64_t position = 0; position != 300; ++position) {
     auto const draw = mixed(position);
@@ -247,7 +247,7 @@ TEST_CASE("ranks share a mixture through an epoch sampler and resume") {
   auto const positions = [&](std::size_t ranks, std::size_t rank, std::size_t batch) {
     return std::pair(
         omnibal::shard{ranks, rank},
-        omnibal::epoch_options{
+        omnibal::epoch_sampler_options{
             .batch = batch, .order = omnibal::sample_order::given, .contents = mixed.digest()});
   };
   omnibal::sampler_state state;

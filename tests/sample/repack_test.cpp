@@ -1,7 +1,7 @@
 #include "fleet.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -49,7 +49,7 @@ sampler_state train(std::vector<omnibal::resources<2>> const& samples, std::size
   for (std::uint64_t epoch = state.epoch;; ++epoch) {
     auto const packed = omnibal::repack(seed, epoch, pack);
     auto const loads = omnibal::group_loads(packed.groups, samples, std::identity{});
-    omnibal::schedule_options const options{.seed = seed, .epoch = epoch};
+    omnibal::schedule_steps_options const options{.seed = seed, .epoch = epoch};
     test::fleet all(ranks, [&](shard const& place) {
       return resumes ? step_sampler(loads, place, options, state)
                      : step_sampler(loads, place, options);

@@ -1,7 +1,7 @@
 #include "error_text.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
@@ -67,7 +67,8 @@ std::string epoch_error(sampler_state const& state, std::uint64_t samples = 20) 
   return test::error_text<std::invalid_argument>([&] { epoch_sampler(samples, both, {}, state); });
 }
 
-std::string step_error(sampler_state const& state, omnibal::schedule_options const& options = {},
+std::string step_error(sampler_state const& state,
+                       omnibal::schedule_steps_options const& options = {},
                        std::vector<std::int64_t> const& loads = loads_of(20)) {
   return test::error_text<std::invalid_argument>(
       [&] { step_sampler(loads, both, options, state); });
@@ -123,14 +124,15 @@ TEST_CASE("a state of other data is refused") {
 
   sampler_state const state = step_state(remainder_policy::short_step);
   CHECK(step_error(state) == "no error");
-  CHECK(step_error(state, {.tolerance = 0.01}) != "no error");
+  CHECK(step_error(state, {.max_dist_ratio = 0.01}) != "no error");
   CHECK(step_error(state, {.remainder = remainder_policy::repeat}) != "no error");
   auto loads = loads_of(20);
   CHECK(step_error(state, {}, loads_of(19)) != "no error");
   ++loads[13];
   std::string const other_loads = step_error(state, {}, loads);
   CHECK(other_loads.find("omnibal::step_sampler: state.digest is ") == 0);
-  CHECK(other_loads.find("that of loads, options.tolerance and options.remainder: one of these") !=
+  CHECK(other_loads.find(
+            "that of loads, options.max_dist_ratio and options.remainder: one of these") !=
         std::string::npos);
   --loads[13];
   std::swap(loads[3], loads[4]);

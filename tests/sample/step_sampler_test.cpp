@@ -3,8 +3,8 @@
 #include "samples.hpp"
 #include "to_vector.hpp"
 
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
@@ -26,7 +26,7 @@ namespace {
 
 using omnibal::remainder_policy;
 using omnibal::sampler_state;
-using omnibal::schedule_options;
+using omnibal::schedule_steps_options;
 using omnibal::shard;
 using omnibal::step_sampler;
 using omnibal::steps;
@@ -46,12 +46,12 @@ loads_type random_loads(std::size_t count) {
 }
 
 fleet<step_sampler<omnibal::resources<2>>> make_fleet(loads_type const& loads, std::size_t ranks,
-                                                      schedule_options const& options) {
+                                                      schedule_steps_options const& options) {
   return {ranks, [&](shard const& place) { return step_sampler(loads, place, options); }};
 }
 
 fleet<step_sampler<omnibal::resources<2>>> resumed_fleet(loads_type const& loads, std::size_t ranks,
-                                                         schedule_options const& options,
+                                                         schedule_steps_options const& options,
                                                          sampler_state const& state) {
   return {ranks, [&](shard const& place) { return step_sampler(loads, place, options, state); }};
 }
@@ -65,7 +65,8 @@ std::size_t busy(fleet_step const& step) {
 /// A scheduler of the user's: groups as they come.
 struct in_turn {
   template <class Load>
-  steps operator()(std::span<Load const> loads, std::size_t ranks, schedule_options const&) const {
+  steps operator()(std::span<Load const> loads, std::size_t ranks,
+                   schedule_steps_options const&) const {
     steps result(ranks);
     for (std::size_t g = 0; g != loads.size(); ++g) {
       result.push(static_cast<std::uint32_t>(g));
@@ -81,7 +82,7 @@ struct in_turn {
 TEST_CASE("a sampler walks the steps of its epoch") {
   auto const loads = random_loads(53);
   for (remainder_policy const policy : {remainder_policy::short_step, remainder_policy::repeat}) {
-    schedule_options options{.seed = 6, .epoch = 3, .remainder = policy};
+    schedule_steps_options options{.seed = 6, .epoch = 3, .remainder = policy};
     auto all = make_fleet(loads, 8, options);
     for (int epoch = 0; epoch != 2; ++epoch) {
       steps const schedule = omnibal::schedule_steps(loads, 8, options);
@@ -158,7 +159,7 @@ TEST_CASE("a step sampler resumes exactly at every step") {
   auto const loads = random_loads(26);
   for (remainder_policy const policy : policies) {
     for (std::size_t const ranks : {1u, 3u, 4u}) {
-      schedule_options const options{.seed = 9, .remainder = policy};
+      schedule_steps_options const options{.seed = 9, .remainder = policy};
       auto all = make_fleet(loads, ranks, options);
       for (int step = 0; step != 60; ++step) {
         sampler_state const state = all.state();
@@ -177,7 +178,7 @@ TEST_CASE("with other ranks every group still runs once") {
   auto const loads = random_loads(groups);
   for (remainder_policy const policy : {remainder_policy::short_step, remainder_policy::repeat}) {
     for (std::size_t const ranks : {1u, 3u, 4u, 9u, 40u}) {
-      schedule_options const options{.seed = 4, .epoch = 5, .remainder = policy};
+      schedule_steps_options const options{.seed = 4, .epoch = 5, .remainder = policy};
       auto all = make_fleet(loads, 4, options);
       run_counts before(groups);
       for (;;) {
@@ -200,7 +201,7 @@ TEST_CASE("with other ranks every group still runs once") {
 TEST_CASE("ranks that change at any step lose no carried group") {
   std::size_t const groups = 23;
   auto const loads = random_loads(groups);
-  schedule_options const options{.seed = 11, .remainder = remainder_policy::carry};
+  schedule_steps_options const options{.seed = 11, .remainder = remainder_policy::carry};
   for (std::uint64_t seed = 0; seed != 40; ++seed) {
     test::random_amounts random(seed);
     auto all = make_fleet(loads, 4, options);
@@ -227,7 +228,7 @@ TEST_CASE("ranks that change at any step lose no carried group") {
 TEST_CASE("a chain of ranks is resumed exactly at every step") {
   auto const loads = random_loads(47);
   for (remainder_policy const policy : policies) {
-    schedule_options const options{.seed = 2, .remainder = policy};
+    schedule_steps_options const options{.seed = 2, .remainder = policy};
     auto all = make_fleet(loads, 1, options);
     run_counts counts(47);
     for (std::size_t change = 0; change != omnibal::most_rank_changes; ++change) {
@@ -255,7 +256,7 @@ TEST_CASE("a chain of ranks is resumed exactly at every step") {
 
 TEST_CASE("the rest of an epoch is scheduled for the present ranks as if it were all") {
   auto const loads = random_loads(50);
-  schedule_options const options{.seed = 3, .epoch = 1};
+  schedule_steps_options const options{.seed = 3, .epoch = 1};
   auto all = make_fleet(loads, 2, options);
   run_counts counts(50);
   for (int step = 0; step != 4; ++step) counts.add(all.next());
@@ -282,7 +283,7 @@ TEST_CASE("the rest of an epoch is scheduled for the present ranks as if it were
 
 TEST_CASE("any step of a schedule can be had") {
   auto const loads = random_loads(30);
-  schedule_options const options{.remainder = remainder_policy::repeat};
+  schedule_steps_options const options{.remainder = remainder_policy::repeat};
   step_sampler sampler(loads, {.ranks = 4, .rank = 3}, options);
   static_cast<void>(sampler.next());
   step_sampler resumed(loads, {.ranks = 3, .rank = 2}, options, sampler.state());
@@ -304,7 +305,7 @@ TEST_CASE("any step of a schedule can be had") {
 
 TEST_CASE("a step that next gave is known as a repeat, also the last of an epoch") {
   auto const loads = random_loads(9);
-  schedule_options const options{.remainder = remainder_policy::repeat};
+  schedule_steps_options const options{.remainder = remainder_policy::repeat};
   for (std::uint32_t rank = 0; rank != 4; ++rank) {
     step_sampler sampler(loads, {.ranks = 4, .rank = rank}, options);
     CHECK_FALSE(sampler.is_repeat());
@@ -347,19 +348,19 @@ TEST_CASE("any scheduler will do that loses nothing") {
     }
     return result;
   };
-  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_options const&) {
+  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(1, {0, 1, 2, 3, 4});
         }) == "omnibal::step_sampler: the scheduler gives steps of 1 ranks, not of 2");
-  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_options const&) {
+  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3});
         }) == "omnibal::step_sampler: the scheduler names 4 groups of 5");
-  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_options const&) {
+  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3, 4});
         }) == "omnibal::step_sampler: the scheduler names 4 groups of 5");
-  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_options const&) {
+  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3, 4, 4});
         }) == "omnibal::step_sampler: the scheduler names group 4 twice");
-  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_options const&) {
+  CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3, 4, 5});
         }) == "omnibal::step_sampler: the scheduler names group 5 of 5");
 }
@@ -376,7 +377,7 @@ TEST_CASE("no groups are an epoch without steps") {
 
 TEST_CASE("bad arguments of a step sampler are errors") {
   std::vector<double> const loads{1, 2, 3};
-  auto const of = [&](shard const& place, schedule_options const& options) {
+  auto const of = [&](shard const& place, schedule_steps_options const& options) {
     return test::error_text<std::invalid_argument>([&] { step_sampler(loads, place, options); });
   };
   CHECK(of({.ranks = 0}, {}) == "omnibal::step_sampler: shard.ranks is 0, must be positive");
@@ -385,7 +386,7 @@ TEST_CASE("bad arguments of a step sampler are errors") {
   std::vector<std::uint32_t> const carried{1};
   CHECK(of({}, {.carried = carried}) ==
         "omnibal::step_sampler: options.carried has 1 groups, a sampler finds them itself");
-  CHECK(of({}, {.tolerance = -1}) != "no error");
+  CHECK(of({}, {.max_dist_ratio = -1}) != "no error");
   std::vector<double> const bad{1, -2};
   CHECK_THROWS_AS(step_sampler(bad, shard{}), std::invalid_argument);
 }

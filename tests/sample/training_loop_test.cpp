@@ -54,7 +54,7 @@ void train(omnibal::shard const& place, std::size_t steps_to_run, log_type& log,
   auto const batches = omnibal::unbundle(packed, videos);
   auto const loads = omnibal::group_loads(batches.groups, documents, &document::tokens);
 
-  omnibal::schedule_options const options{.seed = 42};
+  omnibal::schedule_steps_options const options{.seed = 42};
   auto sampler = checkpoint ? omnibal::step_sampler(loads, place, options, *checkpoint)
                             : omnibal::step_sampler(loads, place, options);
   for (std::size_t step = 0; step != steps_to_run; ++step) {
@@ -81,7 +81,7 @@ TEST_CASE("a run over packed groups goes on from its checkpoint") {
 
 TEST_CASE("a run over samples goes on from its checkpoint") {
   omnibal::shard const place{.ranks = 4, .rank = 2};
-  omnibal::epoch_options const options{.seed = 42, .batch = 3};
+  omnibal::epoch_sampler_options const options{.seed = 42, .batch = 3};
   std::vector<std::uint64_t> whole;
   omnibal::epoch_sampler sampler(100, place, options);
   omnibal::sampler_state checkpoint = sampler.state();

@@ -192,7 +192,7 @@ void exchange_many_rounds(Comm& comm, std::uint64_t rounds) {
     auto const local = samples_of_rank(round, rank, ranks);
     auto const plan = omnibal::plan_exchange(comm, local, squared, doubled);
     check_exchange(comm, plan, local);
-    omnibal::exchange_options const options{.ranks_per_node = 1 + round % 4, .tolerance = 0.1};
+    omnibal::make_plan_options const options{.ranks_per_node = 1 + round % 4, .max_overload = 0.1};
     auto const& kept = omnibal::plan_exchange(comm, local, squared, doubled, options,
                                               omnibal::keep_home, workspace);
     check_exchange(comm, kept, local);
@@ -330,13 +330,13 @@ void agree_on_errors(Comm& comm) {
     static_cast<void>(omnibal::plan_exchange(comm, local, squared, bytes));
   });
   check("bad options", [&] {
-    omnibal::exchange_options options;
+    omnibal::make_plan_options options;
     options.ranks_per_node = is_last ? 0 : 1;
     static_cast<void>(omnibal::plan_exchange(comm, local, squared, doubled, options));
   });
-  check("a bad tolerance", [&] {
-    omnibal::exchange_options options;
-    options.tolerance = is_last ? -1 : 0.5;
+  check("a bad max_overload", [&] {
+    omnibal::make_plan_options options;
+    options.max_overload = is_last ? -1 : 0.5;
     static_cast<void>(omnibal::plan_exchange(comm, local, squared, doubled, options));
   });
   check("a balancer that throws", [&] {
@@ -382,10 +382,10 @@ void refuse_differences(Comm& comm) {
     require(found == wanted, "an error on all ranks: " + what);
     require(omnibal::all_equal(comm, 1), "the next call succeeds: " + what);
   };
-  auto const with_options = [&](omnibal::exchange_options const& options) {
+  auto const with_options = [&](omnibal::make_plan_options const& options) {
     static_cast<void>(omnibal::plan_exchange(comm, local, squared, doubled, options));
   };
-  check("tolerances", [&] { with_options({.tolerance = is_last ? 0.1 : 0.2}); });
+  check("tolerances", [&] { with_options({.max_overload = is_last ? 0.1 : 0.2}); });
   check("nodes", [&] { with_options({.ranks_per_node = is_last ? std::size_t{1} : 2}); });
   check("balancers", [&] {
     auto const balance = [&](auto const& costs, std::size_t parts, auto const&) {
@@ -404,7 +404,7 @@ void refuse_differences(Comm& comm) {
   });
   check("orchestrations", [&] {
     static_cast<void>(omnibal::orchestrate(comm, local, omnibal::language_phase{squared, doubled},
-                                           std::tuple{}, {.tolerance = is_last ? 0.1 : 0.2}));
+                                           std::tuple{}, {.max_overload = is_last ? 0.1 : 0.2}));
   });
   auto const plan = omnibal::plan_exchange(
       comm, std::vector<int>(2), [](int) { return 1; }, [](int) { return 1; });

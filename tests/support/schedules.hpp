@@ -2,7 +2,7 @@
 
 // What schedules must satisfy, and the evenest ones by trying all.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/steps.hpp>
@@ -21,7 +21,7 @@ namespace test {
 /// What is wrong with a schedule of so many groups; empty where nothing is.
 inline std::string schedule_fault(omnibal::steps const& schedule, std::size_t groups,
                                   std::size_t ranks,
-                                  omnibal::schedule_options const& options = {}) {
+                                  omnibal::schedule_steps_options const& options = {}) {
   using omnibal::remainder_policy;
   std::size_t const runs = groups + options.carried.size();
   std::size_t const extra = runs % ranks;

@@ -61,7 +61,7 @@ inline std::int64_t separate_step_time(separate_problem const& given, balanced_t
   constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
   auto const cuts = omnibal::partition_throughput(given.layers.size(), given.stages, cost, fits,
                                                   {.micro_batches = given.micro_batches});
-  if (cuts.status != omnibal::partition_status::ok) return none;
+  if (cuts.status != omnibal::solve_status::solved) return none;
   std::vector<std::int64_t> times;
   for (std::size_t s = 0; s != given.stages; ++s) {
     std::size_t const first = cuts.boundaries[s];
@@ -69,7 +69,7 @@ inline std::int64_t separate_step_time(separate_problem const& given, balanced_t
     auto const kept = omnibal::select_recompute(
         std::span(given.layers).subspan(first, last - first), &omnibal::plan_layer<>::choices,
         room(first, last), {.in_flight = in_flight(s)});
-    if (kept.status != omnibal::recompute_status::ok) return none;
+    if (kept.status != omnibal::solve_status::solved) return none;
     times.push_back(kept.time);
   }
   return omnibal::estimate_makespan(times, given.micro_batches);

@@ -69,7 +69,7 @@ template <std::size_t R, class T>
 std::string stream_fault(stream_output<R, T> const& output,
                          std::vector<omnibal::resources<R, T>> const& samples,
                          omnibal::resources<R, T> const& capacity,
-                         omnibal::online_options const& options) {
+                         omnibal::online_packer_options const& options) {
   std::vector<std::uint8_t> seen(samples.size(), 0);
   std::uint64_t taken = 0;
   std::vector<std::uint64_t> groups_before(samples.size() + 1, 0);

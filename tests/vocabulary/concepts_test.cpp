@@ -138,13 +138,13 @@ template <class... Arguments>
 inline constexpr bool all_take = std::invocable<decltype(omnibal::isf), Arguments...>&&
     std::invocable<decltype(omnibal::next_fit), Arguments...>&&
         std::invocable<decltype(omnibal::best_fit_decreasing), Arguments...>&&
-            std::invocable<decltype(omnibal::lower_bound), Arguments...>;
+            std::invocable<decltype(omnibal::packing_bound), Arguments...>;
 template <class... Arguments>
 inline constexpr bool none_takes =
     !std::invocable<decltype(omnibal::isf), Arguments...> &&
     !std::invocable<decltype(omnibal::next_fit), Arguments...> &&
     !std::invocable<decltype(omnibal::best_fit_decreasing), Arguments...> &&
-    !std::invocable<decltype(omnibal::lower_bound), Arguments...>;
+    !std::invocable<decltype(omnibal::packing_bound), Arguments...>;
 
 static_assert(all_take<samples, returns<resources<2>>, resources<2>>);
 static_assert(all_take<samples, int sample::*, int>);

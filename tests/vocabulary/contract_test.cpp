@@ -121,7 +121,7 @@ TEST_CASE("packers measure every sample once, and twice under a large capacity")
     CHECK(counter.times() == times);
     static_cast<void>(omnibal::next_fit(samples(), demand, capacity));
     CHECK(counter.times() == times);
-    static_cast<void>(omnibal::lower_bound(samples(), demand, capacity));
+    static_cast<void>(omnibal::packing_bound(samples(), demand, capacity));
     CHECK(counter.times() == times);
     static_cast<void>(omnibal::improve(samples(), demand, capacity, packed));
     CHECK(counter.times() == times);
@@ -153,7 +153,7 @@ TEST_CASE("balancers, cuts and exchanges measure every sample once") {
   CHECK(counter.times() == 1);
   static_cast<void>(omnibal::refine(samples(), dealt, counter.tokens()));
   CHECK(counter.times() == 1);
-  omnibal::exact_options const few{.nodes = 1000};
+  omnibal::balance_exactly_options const few{.nodes = 1000};
   static_cast<void>(omnibal::balance_exactly(samples(), 8, counter.tokens(), few));
   CHECK(counter.times() == 1);
   static_cast<void>(omnibal::minimax(samples(), 8, counter.tokens()));

@@ -19,7 +19,7 @@
 
 namespace omnibal::inline v0 {
 
-struct exact_options {
+struct balance_exactly_options {
   count_policy count = count_policy::any;
   /// How many samples may be placed, those placed again counted again, before the search ends
   /// without a proof.
@@ -56,7 +56,7 @@ struct balance_exactly_fn {
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] exact_balance operator()(Samples const& samples, std::size_t parts,
                                          Cost const& cost = {},
-                                         exact_options const& options = {}) const {
+                                         balance_exactly_options const& options = {}) const {
     detail::check_parts(name, parts);
     auto const costs = detail::measure_costs(name, samples, cost);
     constexpr std::size_t kinds = detail::cost_kinds<Samples, Cost>;

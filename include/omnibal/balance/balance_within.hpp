@@ -8,10 +8,11 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -24,15 +25,6 @@
 #include <vector>
 
 namespace omnibal::inline v0 {
-
-/// What a search under a capacity has come to.
-enum class within_status {
-  found,
-  /// No parts were found; there may be some.
-  not_found,
-  /// There are none; `within_reason` says why.
-  impossible,
-};
 
 /// Why there are no parts within the capacity.
 enum class within_reason {
@@ -48,7 +40,7 @@ enum class within_reason {
 /// Parts within a capacity, or the reason why there are none.
 template <class Load>
 struct balance_within_result {
-  within_status status = within_status::not_found;
+  solve_status status = solve_status::not_found;
   within_reason reason = within_reason::none;
   /// Empty unless found.
   grouping parts;
@@ -67,7 +59,7 @@ struct balance_within_result {
 struct balance_within_options {
   /// The search for evener costs ends where the largest exceeds a lower bound by at most this share
   /// of it.
-  double tolerance = 0.01;
+  double max_overload = 0.01;
   /// The most moves and swaps.
   std::size_t exchanges = 1'000'000;
   /// The most passes that seek fewer groups, where the samples do not fit at once.
@@ -89,7 +81,7 @@ struct balance_within_fn {
   /// place up to 64 samples. Then samples move or are swapped under the capacity, as in `refine`.
   ///
   /// The status is `impossible` only where that is proven, by a sample that exceeds the capacity,
-  /// by `lower_bound` or by a search of all ways; a search that fails is `not_found`. The parts
+  /// by `packing_bound` or by a search of all ways; a search that fails is `not_found`. The parts
   /// have their samples by ascending index; fewer samples than parts are legal. No resource of a
   /// part exceeds the capacity, floating-point demands being summed by ascending index. Integers are
   /// at most 2^63 - 1 each; the sum of the demands may exceed that, that of the costs is an error
@@ -99,7 +91,7 @@ struct balance_within_fn {
   /// each sample and part where parts are nearly full in one or the other of several resources; a
   /// pass as in `improve`. Memory: about 150 + 32R bytes per sample and 200 + 50R per part.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for no parts, a capacity
-  /// that is not positive, a demand or cost that is negative or not finite and such a tolerance;
+  /// that is not positive, a demand or cost that is negative or not finite and such a `max_overload`;
   /// `std::overflow_error` where the sum of all costs leaves its type; `std::length_error` above
   /// 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity>
@@ -110,20 +102,20 @@ struct balance_within_fn {
                                 balance_within_options const& options = {}) const {
     using load_type = detail::working_weight<demand_result<Cost, sample_reference<Samples>>>;
     detail::check_parts(name, parts);
-    detail::check_tolerance(name, options.tolerance);
+    detail::check_max_overload(name, options.max_overload);
     auto const loads = detail::costs_in_user_units<load_type>(name, samples, cost);
     auto const costs = detail::measure_costs(name, loads, std::identity{});
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       balance_within_result<load_type> result;
       if (!input.oversized.empty()) {
-        result.status = within_status::impossible;
+        result.status = solve_status::infeasible;
         result.reason = within_reason::sample_above_capacity;
         result.sample = input.oversized.front();
         return result;
       }
       result.parts_needed = detail::measured_bound(input);
       if (result.parts_needed > parts) {
-        result.status = within_status::impossible;
+        result.status = solve_status::infeasible;
         result.reason = within_reason::too_few_parts;
         return result;
       }
@@ -133,14 +125,14 @@ struct balance_within_fn {
       if (!part_of) {
         detail::search_end const end = balancer.search(parts);
         if (end == detail::search_end::exhausted) {
-          result.status = within_status::impossible;
+          result.status = solve_status::infeasible;
           result.reason = within_reason::all_tried;
         } else if (end == detail::search_end::found) {
           part_of = balancer.balance(parts);
         }
       }
       if (!part_of) return result;
-      result.status = within_status::found;
+      result.status = solve_status::solved;
       result.parts = detail::collect_parts(*part_of, parts);
       result.largest_load = largest_load(result.parts, loads);
       return result;

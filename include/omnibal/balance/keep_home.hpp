@@ -6,7 +6,7 @@
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home/migration.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/tolerance.hpp>
+#include <omnibal/detail/overload.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace omnibal::inline v0 {
 struct keep_home_options {
   /// By which share of a lower bound the largest load may exceed it. The smaller it is, the more
   /// bytes move.
-  double tolerance = 0.01;
+  double max_overload = 0.01;
   /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
   /// What leaves its rank stays on its node where it fits.
   std::size_t ranks_per_node = 1;
@@ -46,7 +46,7 @@ struct keep_home_fn {
   /// a sample, or ranges with an element for each. `home` names the indices 0, 1, ... once each, in
   /// any order; ranks without samples are legal.
   ///
-  /// The largest load is at most 1 + `options.tolerance` times a lower bound (the mean load, the
+  /// The largest load is at most 1 + `options.max_overload` times a lower bound (the mean load, the
   /// largest cost, two of the `ranks + 1` largest) wherever that of `lpt` is, and never above both
   /// that limit and the load of `lpt`. Nothing moves where `home` is within the limit. Otherwise
   /// samples leave the ranks above it for the least loaded ones, those first that have the most
@@ -69,7 +69,7 @@ struct keep_home_fn {
   /// samples of a few. Memory: about 70 + 16R bytes per sample and 100 + 8R per rank, result
   /// included; where `lpt` is asked 20 bytes per sample more. Determinism: portable for integers.
   /// Errors: `std::invalid_argument` for a cost or bytes that are negative, not finite or above
-  /// 2^63 - 1, a tolerance that is negative or not finite, a range with another number of elements
+  /// 2^63 - 1, a `max_overload` that is negative or not finite, a range with another number of elements
   /// and a `home` that names an index twice or leaves one out; `std::overflow_error` where the sum
   /// of all costs or bytes leaves its type.
   template <index_measure Cost, detail::index_weight Bytes>
@@ -113,7 +113,7 @@ struct keep_home_fn {
                               Bytes const& bytes, keep_home_options const& options,
                               Workspace& workspace) {
     std::string_view const name = called.function;
-    detail::check_tolerance(name, options.tolerance);
+    detail::check_max_overload(name, options.max_overload);
     detail::check_ranks_per_node(name, options.ranks_per_node);
     auto& keeper = workspace.keeper_;
     std::size_t const count = home.item_count();
@@ -123,7 +123,7 @@ struct keep_home_fn {
     detail::measure_costs_into(name, {"bytes", "the sum of the bytes"}, count,
                                detail::amounts_by_index(name, "bytes", bytes, count),
                                keeper.state.bytes);
-    keeper.run(name, home, options.tolerance, options.ranks_per_node);
+    keeper.run(name, home, options.max_overload, options.ranks_per_node);
     keeper.write(workspace.result_);
     return workspace.result_;
   }

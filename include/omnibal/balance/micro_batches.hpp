@@ -9,8 +9,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/detail/tolerance.hpp>
-#include <omnibal/pack/lower_bound.hpp>
+#include <omnibal/detail/overload.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/steps.hpp>
 
@@ -30,7 +30,7 @@ struct micro_batches_options {
   std::size_t multiple_of = 1;
   /// The search for evener costs ends where the largest exceeds a lower bound by at most this share
   /// of it.
-  double tolerance = 0.01;
+  double max_overload = 0.01;
   /// The most moves and swaps, for all micro-batches and then for those of each step.
   std::size_t exchanges = 1'000'000;
   /// The most passes that seek fewer micro-batches, where there may be fewer.
@@ -46,7 +46,7 @@ struct micro_batches_fn {
   /// fewest that are found, with even costs. In the result `steps(m, r)` has the indices of the
   /// samples, ascending, of micro-batch m of rank r.
   ///
-  /// Their number is at least `lower_bound` over the ranks, rounded up to `options.multiple_of`.
+  /// Their number is at least `packing_bound` over the ranks, rounded up to `options.multiple_of`.
   /// It is what `best_fit_decreasing` and `improve` reach, and for up to 64 samples a search of all
   /// ways. The costs are evened as by `balance_within` over all micro-batches; those that run at
   /// the same time are neighbours in the order of their costs, and are evened once more among
@@ -70,7 +70,7 @@ struct micro_batches_fn {
     if (options.multiple_of == 0) {
       detail::throw_invalid(name, "options.multiple_of is 0, must be positive");
     }
-    detail::check_tolerance(name, options.tolerance);
+    detail::check_max_overload(name, options.max_overload);
     auto const costs = detail::measure_costs(name, samples, cost);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       if (!input.oversized.empty()) {

@@ -20,7 +20,7 @@ enum class part_counts { free, kept };
 
 struct refine_options {
   /// The search ends where the largest load exceeds a lower bound by at most this share of it.
-  double tolerance = 0.0;
+  double max_overload = 0.0;
   /// With `kept` samples are only swapped, else moved too.
   part_counts counts = part_counts::free;
   /// The most moves and swaps.
@@ -30,7 +30,7 @@ struct refine_options {
 struct refine_fn {
   /// Evens the loads of given parts: samples move or are swapped between the part with the largest
   /// load and another one, the least loaded that helps, each time those after which the larger load
-  /// of the two is least. The largest load never rises. The search ends within `options.tolerance`
+  /// of the two is least. The largest load never rises. The search ends within `options.max_overload`
   /// of a lower bound (the mean load, the largest cost, two of the `parts + 1` largest), after
   /// `options.exchanges`, or where no exchange with any part lowers the largest load.
   ///
@@ -42,7 +42,7 @@ struct refine_fn {
   /// Complexity: linear for the sort; then, for each part that is tried, the samples of two parts,
   /// or 64^2 pairs for several resources. Memory: 40 + 16R bytes per sample and 160 + 8R per part
   /// at most, result included. Determinism: portable for integers. Errors: `std::invalid_argument` for a
-  /// cost that is negative, not finite or above 2^63 - 1, a tolerance that is negative or not
+  /// cost that is negative, not finite or above 2^63 - 1, a `max_overload` that is negative or not
   /// finite, and parts that name an index twice, not at all or above the samples;
   /// `std::overflow_error` where the sum of all costs leaves its type; `std::length_error` above
   /// 2^32 - 1 samples.
@@ -51,7 +51,7 @@ struct refine_fn {
   [[nodiscard]] grouping operator()(Samples const& samples, groups_argument parts,
                                     Cost const& cost = {},
                                     refine_options const& options = {}) const {
-    return detail::refine_parts(name, samples, parts, cost, options.tolerance,
+    return detail::refine_parts(name, samples, parts, cost, options.max_overload,
                                 [&](auto const& costs, auto const& order, auto const& part_of,
                                     std::int64_t limit, auto const& put) {
                                   detail::part_refiner refiner(costs, order, part_of, parts.size());

@@ -4,8 +4,8 @@
 /// Groups to steps and ranks, by rounds of cuts: even inside a step, random between steps.
 
 #include <omnibal/balance/detail/schedule_items.hpp>
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_rounds/sorted_cells.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/schedule_pool.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
@@ -22,14 +22,14 @@
 
 namespace omnibal::inline v0 {
 
-/// As `schedule_options`, and the most rounds.
+/// As `schedule_steps_options`, and the most rounds.
 struct schedule_rounds_options {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   /// The dist ratio to reach in every resource.
-  double tolerance = 0.005;
+  double max_dist_ratio = 0.005;
   remainder_policy remainder = remainder_policy::short_step;
-  /// With the usual tolerance about ten rounds are run, with 0 about fifty.
+  /// With the usual `max_dist_ratio` about ten rounds are run, with 0 about fifty.
   std::uint32_t rounds = 32;
   /// Groups that earlier epochs left out. They run once more than the others, in the first steps.
   std::vector<std::uint32_t> carried{};
@@ -41,7 +41,7 @@ struct schedule_rounds_fn {
   /// the load of each group, a weight or resources, such as `group_loads` gives.
   ///
   /// All groups are one cell at first. In each round those cells are cut in whose steps ranks wait
-  /// for more than half as long as in the worst, until the dist ratio is within `options.tolerance`
+  /// for more than half as long as in the worst, until the dist ratio is within `options.max_dist_ratio`
   /// in every resource; steps are dealt at random out of a cell. What `schedule_steps` does one
   /// after the other is done here for many cells at once: it is what a GPU does, and this is the
   /// same on the host. The `step_overlap` of two epochs is about a tenth higher than that of
@@ -49,14 +49,14 @@ struct schedule_rounds_fn {
   ///
   /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
   /// says of the last ones, fewer than `ranks`. A short last step has the smallest groups, one that
-  /// repeats groups has some that are alike. Where the tolerance cannot be reached in a resource (a
+  /// repeats groups has some that are alike. Where `max_dist_ratio` cannot be reached in a resource (a
   /// giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
-  /// resource gives and a quarter of the tolerance more; several resources at once may miss even
+  /// resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss even
   /// that, and then cells are cut until the rounds are used up or all are single steps.
   ///
   /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
   /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
-  /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a tolerance that is
+  /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio` that is
   /// negative or not finite and a carried group that does not exist; `std::length_error` where
   /// groups, carried groups and ranks exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist
   /// ratio); the cells are those of a k-d tree, Bentley 1975.
@@ -67,14 +67,14 @@ struct schedule_rounds_fn {
     constexpr std::size_t kinds = detail::cost_kinds<Loads, std::identity>;
     std::size_t const groups = std::ranges::size(loads);
     detail::check_schedule(name, groups, ranks,
-                           {.tolerance = options.tolerance, .carried = options.carried});
+                           {.max_dist_ratio = options.max_dist_ratio, .carried = options.carried});
     auto const levels = detail::measure_levels(name, loads, ranks);
     detail::schedule_draws const draws(options.seed, options.epoch);
     auto const shape =
         detail::shape_of_schedule(groups, options.carried.size(), ranks, options.remainder);
     auto const pool = detail::draw_pool(levels, shape, draws, options.carried);
     detail::sorted_cells<kinds> cells(pool);
-    auto const goals = cells.goals(options.tolerance);
+    auto const goals = cells.goals(options.max_dist_ratio);
     for (std::uint32_t round = 0; round != options.rounds; ++round) {
       if (!cells.cut_round(goals, draws, round)) break;
     }

@@ -4,8 +4,8 @@
 /// Groups to steps and ranks: even inside a step, random between steps.
 
 #include <omnibal/balance/detail/schedule_items.hpp>
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_steps/load_cells.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -30,16 +30,16 @@ struct schedule_steps_fn {
   /// the load of each group, a weight or resources, such as `group_loads` gives.
   ///
   /// The groups are cut into cells of similar loads, the cell first in which ranks wait the longest,
-  /// until the dist ratio is within `options.tolerance` in every resource; steps are dealt at random
+  /// until the dist ratio is within `options.max_dist_ratio` in every resource; steps are dealt at random
   /// out of a cell. Groups with equal loads need no cut, and cuts are at other places in every
   /// epoch: the `step_overlap` of two epochs is at most about the number of cells. The steps are in
   /// random order, and the groups of a step on random ranks.
   ///
   /// Every group is in one step, and the carried ones in one more, but for what
   /// `options.remainder` says of the last ones, fewer than `ranks`. Ranks without a group in the
-  /// last step count as waiting for all of it. Where the tolerance cannot be reached in a resource
+  /// last step count as waiting for all of it. Where `max_dist_ratio` cannot be reached in a resource
   /// (a giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
-  /// resource gives and a quarter of the tolerance more; several resources at once may miss even
+  /// resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss even
   /// that, and then every step is a cell.
   ///
   /// Complexity: linear for each doubling of the number of cells, and for each bit of the loads
@@ -53,7 +53,7 @@ struct schedule_steps_fn {
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
-                                 schedule_options const& options = {}) const {
+                                 schedule_steps_options const& options = {}) const {
     constexpr std::size_t kinds = detail::cost_kinds<Loads, std::identity>;
     detail::check_schedule(name, std::ranges::size(loads), ranks, options);
     auto items =
@@ -70,7 +70,8 @@ struct schedule_steps_fn {
 
   template <std::size_t R>
   [[nodiscard]] static steps deal_steps(detail::load_cells<R> const& cells, std::size_t ranks,
-                                        schedule_options const& options, rng::engine& random) {
+                                        schedule_steps_options const& options,
+                                        rng::engine& random) {
     std::size_t const full_steps = cells.items().size() / ranks;
     std::vector<std::uint32_t> firsts;
     firsts.reserve(full_steps);

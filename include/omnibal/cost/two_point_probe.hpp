@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <cstdint>
 #include <string_view>
@@ -22,15 +23,10 @@ struct memory_reading {
   [[nodiscard]] friend bool operator==(memory_reading const&, memory_reading const&) = default;
 };
 
-enum class checkpoint_status {
-  ok,
-  /// Not even all layers checkpointed leave as much.
-  infeasible,
-};
-
 /// How many layers must be checkpointed.
 struct checkpoint_count {
-  checkpoint_status status = checkpoint_status::ok;
+  /// Infeasible where not even all layers checkpointed leave as much.
+  solve_status status = solve_status::solved;
   /// All of them where that is not enough.
   std::int64_t layers = 0;
   /// What the target lacks then.
@@ -66,7 +62,7 @@ class checkpoint_line {
     std::int64_t const all_free = free_bytes(layers);
     if (all_free < target_bytes) {
       detail::int128 const missing = detail::int128{target_bytes} - all_free;
-      return {.status = checkpoint_status::infeasible,
+      return {.status = solve_status::infeasible,
               .layers = layers,
               .missing_bytes = detail::checked_cast<std::int64_t>("checkpoint_line",
                                                                   "the missing memory", missing)};

@@ -13,7 +13,7 @@
 #include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/part_span.hpp>
 #include <omnibal/cuda/refine/launches.hpp>
-#include <omnibal/detail/tolerance.hpp>
+#include <omnibal/detail/overload.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace omnibal::inline v0::gpu {
 
 struct refine_options {
   /// The search ends where the largest load exceeds a lower bound by at most this share of it.
-  double tolerance = 0.005;
+  double max_overload = 0.005;
   /// With `kept` samples are only swapped, else moved too.
   part_counts counts = part_counts::free;
   /// The most rounds.
@@ -36,7 +36,7 @@ struct refine_fn {
   /// on as far as loads are above the limit, all at once; each pair makes the one move or swap after
   /// which the larger load of the two is least. Where that does not help the most loaded part, it
   /// alone exchanges with the part that helps it most. The largest load never rises. A step ends
-  /// within `options.tolerance` of a lower bound (the mean load, the largest cost, two of the
+  /// within `options.max_overload` of a lower bound (the mean load, the largest cost, two of the
   /// `parts + 1` largest), after `options.rounds`, or where no exchange with any part lowers the
   /// largest load. A few rounds bring dealt parts within a percent. `omnibal::refine` on the host
   /// makes other exchanges, one after the other; the tests compare with a reference for the host
@@ -85,7 +85,7 @@ struct refine_fn {
 
   [[nodiscard]] static std::size_t checked_parts(cost_steps const& steps, std::size_t groups,
                                                  refine_options const& options) {
-    omnibal::detail::check_tolerance("gpu::refine", options.tolerance);
+    omnibal::detail::check_max_overload("gpu::refine", options.max_overload);
     return detail::checked_parts_of_steps(name, steps, groups);
   }
 
@@ -93,7 +93,7 @@ struct refine_fn {
   static void run(Backend& backend, cost_steps const& steps, grouping_view parts, std::size_t count,
                   refine_options const& options, part_span const& out) {
     detail::search_in_rounds const search{options.rounds, options.counts == part_counts::free};
-    detail::refine(backend, steps, parts, count, options.tolerance, search, out);
+    detail::refine(backend, steps, parts, count, options.max_overload, search, out);
   }
 };
 

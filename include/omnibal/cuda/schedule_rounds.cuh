@@ -38,7 +38,7 @@ struct schedule_rounds_fn {
   /// Complexity: a sort for each resource; each round that cuts passes over the groups once for
   /// each resource and once more. Memory: about 50 + 28R bytes per group of R resources, and what
   /// the sorts take. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument`
-  /// for no ranks, a tolerance that is negative or not finite, an `out` of another size than
+  /// for no ranks, a `max_dist_ratio` that is negative or not finite, an `out` of another size than
   /// `cells` says and carried groups in the options; `std::length_error` where groups, carried
   /// groups and ranks, or the groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults on the
   /// device: `invalid_amount` for a load that is negative or above 2^63 - 1; `unknown_index` for a
@@ -68,7 +68,8 @@ struct schedule_rounds_fn {
                                                omnibal::detail::to_text(options.carried.size()) +
                                                " groups, must be empty");
     }
-    omnibal::detail::check_schedule(name, groups, ranks, {.tolerance = options.tolerance});
+    omnibal::detail::check_schedule(name, groups, ranks,
+                                    {.max_dist_ratio = options.max_dist_ratio});
     omnibal::detail::check_index_count(name, "the schedule", groups + carried);
     return omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder).cells();
   }
@@ -123,7 +124,7 @@ struct schedule_rounds_fn {
     detail::schedule_rounds(
         backend, loads, carried,
         omnibal::detail::shape_of_schedule(loads.size(), carried.size(), ranks, options.remainder),
-        omnibal::detail::schedule_draws(options.seed, options.epoch), options.tolerance,
+        omnibal::detail::schedule_draws(options.seed, options.epoch), options.max_dist_ratio,
         options.rounds, out);
   }
 };

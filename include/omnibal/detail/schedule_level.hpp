@@ -3,8 +3,8 @@
 /// \file
 /// The steps of one level.
 
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
@@ -36,7 +36,7 @@ concept loads_as = sample_range<Loads> && std::convertible_to<sample_reference<L
 }
 
 /// Throws where groups would be left for a next epoch or come from an earlier one.
-inline void check_no_carry(std::string_view function, schedule_options const& options) {
+inline void check_no_carry(std::string_view function, schedule_steps_options const& options) {
   if (options.remainder == remainder_policy::carry || !options.carried.empty()) {
     throw_invalid(function, "options.remainder is carry, must be short_step or repeat");
   }
@@ -85,7 +85,7 @@ template <class Load, loads_as<Load> Loads>
 /// The schedule of some groups of a level by their places among the loads.
 template <class Load>
 [[nodiscard]] steps schedule_places(std::size_t level, std::span<Load const> loads,
-                                    std::size_t packs, schedule_options options) {
+                                    std::size_t packs, schedule_steps_options options) {
   options.seed = level_seed(options.seed, level);
   return schedule_steps(loads, packs, options);
 }
@@ -94,7 +94,7 @@ template <class Load>
 template <class Load>
 [[nodiscard]] steps schedule_level(std::size_t level, std::span<std::uint32_t const> groups,
                                    std::span<Load const> loads, std::size_t packs,
-                                   schedule_options const& options) {
+                                   schedule_steps_options const& options) {
   std::vector<Load> own;
   own.reserve(groups.size());
   for (std::uint32_t const group : groups) own.push_back(loads[group]);

@@ -3,7 +3,7 @@
 /// \file
 /// What rounds of cuts schedule: the groups of full steps, and those of the last one.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>

@@ -7,8 +7,8 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
-#include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <algorithm>
 #include <cstddef>

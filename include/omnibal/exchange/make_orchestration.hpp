@@ -9,10 +9,10 @@
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
-#include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_orchestration/lasting_span.hpp>
 #include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -122,7 +122,7 @@ struct make_orchestration_fn {
   [[nodiscard]] orchestration operator()(Offsets const& home_offsets,
                                          language_measures const& language,
                                          std::span<encoder_measures const> encoders,
-                                         exchange_options const& options = {},
+                                         make_plan_options const& options = {},
                                          Balance const& balance = keep_home) const {
     make_orchestration_workspace workspace;
     (*this)(home_offsets, language, encoders, options, balance, workspace);
@@ -134,7 +134,7 @@ struct make_orchestration_fn {
   template <offset_range Offsets, plan_balancer<std::span<std::int64_t const>> Balance>
   orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
                                   std::span<encoder_measures const> encoders,
-                                  exchange_options const& options, Balance const& balance,
+                                  make_plan_options const& options, Balance const& balance,
                                   make_orchestration_workspace& workspace) const {
     orchestration& plans = workspace.result_;
     for (encoder_measures const& encoder : encoders) check_sizes(encoder, language.costs.size());
@@ -154,7 +154,7 @@ struct make_orchestration_fn {
   template <offset_range Offsets>
   orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
                                   std::span<encoder_measures const> encoders,
-                                  exchange_options const& options,
+                                  make_plan_options const& options,
                                   make_orchestration_workspace& workspace) const {
     return (*this)(home_offsets, language, encoders, options, keep_home, workspace);
   }
@@ -171,7 +171,7 @@ struct make_orchestration_fn {
   static constexpr std::string_view name = "make_orchestration";
 
   template <class Balance>
-  static void find_routes(encoder_measures const& encoder, exchange_options const& options,
+  static void find_routes(encoder_measures const& encoder, make_plan_options const& options,
                           Balance const& balance, make_orchestration_workspace& workspace,
                           encoder_routes& routes) {
     exchange_plan const& samples = workspace.result_.samples;

@@ -12,8 +12,8 @@
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/plan_writer.hpp>
 #include <omnibal/exchange/detail/rank_placer.hpp>
-#include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <concepts>
@@ -87,7 +87,7 @@ struct make_plan_fn {
   /// resources, one for each phase. No communicator is needed, and any number of ranks can be
   /// simulated.
   ///
-  /// `balance` makes the parts: `keep_home` with `options.tolerance`, which moves few bytes, or any
+  /// `balance` makes the parts: `keep_home` with `options.max_overload`, which moves few bytes, or any
   /// balancer such as `lpt`. Then each part is given to a rank as by `placement`. A rank gets its
   /// samples in the order of its part.
   ///
@@ -101,7 +101,7 @@ struct make_plan_fn {
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance = keep_home_fn>
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, Cost const& costs,
-                                         Bytes const& bytes, exchange_options const& options = {},
+                                         Bytes const& bytes, make_plan_options const& options = {},
                                          Balance const& balance = keep_home) const {
     make_plan_workspace<kinds<Cost>> workspace;
     (*this)(home_offsets, costs, bytes, options, balance, workspace);
@@ -113,7 +113,7 @@ struct make_plan_fn {
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance>
   exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
-                                  Bytes const& bytes, exchange_options const& options,
+                                  Bytes const& bytes, make_plan_options const& options,
                                   Balance const& balance,
                                   make_plan_workspace<kinds<Cost>>& workspace) const {
     detail::check_exchange_options(name, options);
@@ -135,7 +135,7 @@ struct make_plan_fn {
   /// The same with `keep_home`.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes>
   exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
-                                  Bytes const& bytes, exchange_options const& options,
+                                  Bytes const& bytes, make_plan_options const& options,
                                   make_plan_workspace<kinds<Cost>>& workspace) const {
     return (*this)(home_offsets, costs, bytes, options, keep_home, workspace);
   }
@@ -151,8 +151,8 @@ struct make_plan_fn {
  private:
   static constexpr std::string_view name = "make_plan";
 
-  [[nodiscard]] static keep_home_options keep_home_options_of(exchange_options const& options) {
-    return {.tolerance = options.tolerance, .ranks_per_node = options.ranks_per_node};
+  [[nodiscard]] static keep_home_options keep_home_options_of(make_plan_options const& options) {
+    return {.max_overload = options.max_overload, .ranks_per_node = options.ranks_per_node};
   }
 
   template <class Offsets>
@@ -187,7 +187,7 @@ struct make_plan_fn {
 
   template <class Cost, class Balance>
   [[nodiscard]] static grouping make_parts(grouping_view home, Cost const& costs,
-                                           exchange_options const& options, Balance const& balance,
+                                           make_plan_options const& options, Balance const& balance,
                                            detail::whole_costs<1> const& bytes) {
     std::size_t const count = home.item_count();
     auto const cost_at = detail::amounts_by_index(name, "costs", costs, count);
@@ -205,7 +205,7 @@ struct make_plan_fn {
   }
 
   template <class Workspace>
-  static void place(groups_argument parts, grouping_view home, exchange_options const& options,
+  static void place(groups_argument parts, grouping_view home, make_plan_options const& options,
                     Workspace& workspace) {
     if (parts.size() != home.size()) {
       detail::throw_invalid(name, "the balancer made " + detail::to_text(parts.size()) +

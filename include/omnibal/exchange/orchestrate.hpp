@@ -11,9 +11,9 @@
 #include <omnibal/detail/padded_gather.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/options_digest.hpp>
-#include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 #include <omnibal/exchange/orchestrate/phase_columns.hpp>
 
 #include <algorithm>
@@ -130,7 +130,7 @@ struct orchestrate_fn {
   [[nodiscard]] orchestration operator()(Comm&& comm, Samples const& local,
                                          Language const& language,
                                          std::tuple<Encoders...> const& encoders,
-                                         exchange_options const& options = {},
+                                         make_plan_options const& options = {},
                                          Balance const& balance = keep_home) const {
     orchestrate_workspace<sizeof...(Encoders)> workspace;
     return (*this)(comm, local, language, encoders, options, balance, workspace);
@@ -144,7 +144,7 @@ struct orchestrate_fn {
             plan_balancer<std::span<std::int64_t const>> Balance>
   orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
                                   std::tuple<Encoders...> const& encoders,
-                                  exchange_options const& options, Balance const& balance,
+                                  make_plan_options const& options, Balance const& balance,
                                   orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
     auto const reports = workspace.on_arguments_.run({name, "options"}, comm, [&](auto& report) {
       detail::check_exchange_options(name, options);
@@ -177,7 +177,7 @@ struct orchestrate_fn {
             detail::encoder_of<sample_reference<Samples>>... Encoders>
   orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
                                   std::tuple<Encoders...> const& encoders,
-                                  exchange_options const& options,
+                                  make_plan_options const& options,
                                   orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
     return (*this)(comm, local, language, encoders, options, keep_home, workspace);
   }
@@ -247,7 +247,7 @@ struct orchestrate_fn {
   }
 
   template <class Reports, class Balance, std::size_t Encoders>
-  static orchestration const& arrange(Reports const& reports, exchange_options const& options,
+  static orchestration const& arrange(Reports const& reports, make_plan_options const& options,
                                       Balance const& balance,
                                       orchestrate_workspace<Encoders>& workspace) {
     workspace.offsets_.assign(1, 0);

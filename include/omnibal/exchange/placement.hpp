@@ -8,7 +8,7 @@
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/rank_placer.hpp>
-#include <omnibal/exchange/exchange_options.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

@@ -15,9 +15,9 @@
 #include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/options_digest.hpp>
 #include <omnibal/exchange/detail/quantised.hpp>
-#include <omnibal/exchange/exchange_options.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ struct plan_exchange_fn {
   template <communicator Comm, sample_range Samples, class Cost, class Bytes,
             detail::sample_planner<Samples, Cost, Bytes> Balance = keep_home_fn>
   [[nodiscard]] exchange_plan operator()(Comm&& comm, Samples const& local, Cost const& cost,
-                                         Bytes const& bytes, exchange_options const& options = {},
+                                         Bytes const& bytes, make_plan_options const& options = {},
                                          Balance const& balance = keep_home) const {
     plan_exchange_workspace<detail::cost_kinds<Samples, Cost>> workspace;
     return (*this)(comm, local, cost, bytes, options, balance, workspace);
@@ -110,7 +110,7 @@ struct plan_exchange_fn {
             detail::sample_planner<Samples, Cost, Bytes> Balance>
   exchange_plan const& operator()(
       Comm&& comm, Samples const& local, Cost const& cost, Bytes const& bytes,
-      exchange_options const& options, Balance const& balance,
+      make_plan_options const& options, Balance const& balance,
       plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
     auto const reports = workspace.on_arguments_.run({name, "options"}, comm, [&](auto& report) {
       detail::check_exchange_options(name, options);
@@ -137,7 +137,7 @@ struct plan_exchange_fn {
   template <communicator Comm, sample_range Samples, class Cost, class Bytes>
   requires detail::sample_planner<keep_home_fn, Samples, Cost, Bytes> exchange_plan const&
   operator()(Comm&& comm, Samples const& local, Cost const& cost, Bytes const& bytes,
-             exchange_options const& options,
+             make_plan_options const& options,
              plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
     return (*this)(comm, local, cost, bytes, options, keep_home, workspace);
   }

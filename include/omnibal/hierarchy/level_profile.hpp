@@ -4,6 +4,7 @@
 /// What a trainer measures of a setting, and the search that asks for it.
 
 #include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -57,14 +58,10 @@ struct timed_level {
   [[nodiscard]] friend bool operator==(timed_level const&, timed_level const&) = default;
 };
 
-enum class level_status {
-  ok,
-  /// The longest length that is needed does not fit with any degree, even if all is checkpointed.
-  infeasible,
-};
-
 struct level_selection {
-  level_status status = level_status::ok;
+  /// Infeasible where the longest length that is needed does not fit with any degree, even if all is
+  /// checkpointed.
+  solve_status status = solve_status::solved;
   /// The levels, shortest first; none where infeasible.
   std::vector<packing_level> levels{};
   /// The fastest setting of each length that fits, ascending.

@@ -3,7 +3,7 @@
 /// \file
 /// Global batches of the levels of a hierarchy.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/schedule_level.hpp>
@@ -25,7 +25,7 @@ struct level_steps_fn {
   /// each. Rank r runs cell r / sequence. The cells name groups of `packed`.
   ///
   /// `loads` has the load of every group, a weight or resources: the sums of squares make the
-  /// attention even, and `options.tolerance` says how even, as in `schedule_steps`. With 0 the steps
+  /// attention even, and `options.max_dist_ratio` says how even, as in `schedule_steps`. With 0 the steps
   /// are slices of the packs sorted by load.
   ///
   /// Complexity, memory and determinism: those of `schedule_steps`. Errors: those of
@@ -36,7 +36,7 @@ struct level_steps_fn {
     requires demand_function<std::identity, sample_reference<GroupLoads>>
   [[nodiscard]] std::vector<steps> operator()(level_packing const& packed, GroupLoads const& loads,
                                               std::size_t ranks,
-                                              schedule_options const& options = {}) const {
+                                              schedule_steps_options const& options = {}) const {
     using load_type = std::ranges::range_value_t<GroupLoads const>;
     detail::check_no_carry(name, options);
     auto const own = detail::checked_loads<load_type>(name, packed, loads);

@@ -48,7 +48,7 @@ struct select_levels_fn {
     detail::check_search(name, search);
     detail::level_probe probe(name, profile, search);
     level_selection result = probe_lengths(probe, search, search.lengths.back());
-    if (result.status != level_status::ok) return result;
+    if (result.status != solve_status::solved) return result;
     auto const by_speed = [](timed_level const& left, timed_level const& right) {
       return detail::is_faster(left, right);
     };
@@ -88,7 +88,7 @@ struct select_levels_fn {
     detail::level_probe probe(name, profile, search);
     level_selection result = probe_lengths(probe, search, census.longest());
     result.oversized = census.beyond();
-    if (result.status != level_status::ok) return result;
+    if (result.status != solve_status::solved) return result;
     std::int64_t const ranks = search.ranks == 0 ? search.degrees.back() : search.ranks;
     auto const estimate = detail::least_epoch(result.fastest, census, ranks);
     for (std::size_t const place : estimate.chosen) {
@@ -119,7 +119,7 @@ struct select_levels_fn {
     bool const is_long_enough =
         !result.fastest.empty() && result.fastest.back().setting.length >= needed;
     if (is_long_enough) return result;
-    result.status = level_status::infeasible;
+    result.status = solve_status::infeasible;
     result.missing_bytes = missing.value_or(unknown_shortage);
     return result;
   }

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/best_fit_options.hpp>
+#include <omnibal/pack/best_fit_decreasing_options.hpp>
 #include <omnibal/pack/detail/best_fit_cells.hpp>
 #include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -47,7 +47,8 @@ struct best_fit_decreasing_fn {
         fit_score<Score, resources<detail::kinds_of<Capacity>,
                                    detail::working_weight_of<Samples, Demand, Capacity>>>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
-                                   Capacity const& capacity, best_fit_options const& options,
+                                   Capacity const& capacity,
+                                   best_fit_decreasing_options const& options,
                                    Score const& score) const {
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using input_type = std::remove_cvref_t<decltype(input)>;
@@ -71,7 +72,7 @@ struct best_fit_decreasing_fn {
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity,
-                                   best_fit_options const& options = {}) const {
+                                   best_fit_decreasing_options const& options = {}) const {
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using amounts_type = typename std::remove_cvref_t<decltype(input)>::amounts_type;
       if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {

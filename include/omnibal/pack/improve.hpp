@@ -10,8 +10,8 @@
 #include <omnibal/pack/detail/fewer_groups.hpp>
 #include <omnibal/pack/improve/even_groups.hpp>
 #include <omnibal/pack/improve/given_groups.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 
 #include <concepts>
 #include <cstddef>

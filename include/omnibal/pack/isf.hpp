@@ -9,8 +9,8 @@
 #include <omnibal/pack/detail/isf_rounds.hpp>
 #include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/keep.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 
 #include <cstddef>

@@ -6,8 +6,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/group_writer.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 
 #include <cstddef>
 #include <utility>

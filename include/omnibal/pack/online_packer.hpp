@@ -49,7 +49,7 @@ class online_packer {
   /// A packer in which nothing waits. Errors: `std::invalid_argument` for a capacity that is not
   /// positive or not finite, and for a buffer, a wait or candidates of zero; `std::length_error`
   /// for a buffer of 2^32 - 2 samples or more.
-  explicit online_packer(amounts_type const& capacity, online_options const& options = {})
+  explicit online_packer(amounts_type const& capacity, online_packer_options const& options = {})
       : online_packer(state_type{{options, capacity, 0}, {}}) {}
 
   /// The same for a capacity of other numbers; a single one is the capacity of one resource. Errors
@@ -57,7 +57,7 @@ class online_packer {
   template <amount Capacity>
     requires detail::same_kinds<Capacity, amounts_type> &&
         std::same_as<detail::working_weight<typename detail::weight_of<Capacity>::type, T>, T>
-  explicit online_packer(Capacity const& capacity, online_options const& options = {})
+  explicit online_packer(Capacity const& capacity, online_packer_options const& options = {})
       : online_packer(detail::to_capacity<T>(name, capacity), options) {}
 
   /// A packer with the same future as the one whose state this is. Errors: as above, and
@@ -194,7 +194,7 @@ class online_packer {
 };
 
 template <amount Capacity>
-online_packer(Capacity, online_options = {})
+online_packer(Capacity, online_packer_options = {})
     -> online_packer<detail::kinds_of<Capacity>,
                      detail::working_weight<typename detail::weight_of<Capacity>::type>>;
 template <std::size_t R, class T>

@@ -14,7 +14,7 @@
 namespace omnibal::inline v0 {
 
 /// How long samples may wait for company, and how much is tried for a group.
-struct online_options {
+struct online_packer_options {
   /// The most samples that wait after a push. Should be some times the samples of a group.
   std::uint64_t buffer = 256;
   /// A sample leaves at the latest with the result of this many further pushes.
@@ -22,8 +22,8 @@ struct online_options {
   /// The most fillings that are compared for each group; time grows with them.
   std::uint64_t candidates = 6;
 
-  [[nodiscard]] friend constexpr bool operator==(online_options const&,
-                                                 online_options const&) = default;
+  [[nodiscard]] friend constexpr bool operator==(online_packer_options const&,
+                                                 online_packer_options const&) = default;
 };
 
 /// A sample that waits in an `online_packer`: the user's id, the number of pushes before its own,
@@ -41,7 +41,7 @@ struct waiting_sample {
 /// The part of `online_state` that has a fixed size. Trivially copyable and without padding.
 template <std::size_t R, weight T = std::int64_t>
 struct online_header {
-  online_options options;
+  online_packer_options options;
   resources<R, T> capacity;
   /// Calls of `push` so far, oversized samples included.
   std::uint64_t pushes;

@@ -13,7 +13,7 @@ namespace omnibal::inline v0 {
 
 /// What a user must see of a packing besides its groups.
 struct packing_report {
-  /// No packing of these samples has fewer groups; see `omnibal::lower_bound`.
+  /// No packing of these samples has fewer groups; see `omnibal::packing_bound`.
   std::size_t lower_bound = 0;
   /// Rounds run; one for a packer without rounds.
   std::size_t rounds = 0;

@@ -36,13 +36,13 @@ enum class long_samples {
 
 /// How long the pieces of one sample are.
 enum class piece_sizes {
-  /// As few pieces as possible; they differ by at most `split_options::multiple` tokens.
+  /// As few pieces as possible; they differ by at most `split_long_options::multiple` tokens.
   even,
   /// Each as long as the capacity allows, the last what is left.
   full,
 };
 
-struct split_options {
+struct split_long_options {
   long_samples policy = long_samples::split;
   piece_sizes sizes = piece_sizes::even;
   /// Every piece of a cut sample starts at a multiple of this many tokens.
@@ -94,7 +94,7 @@ struct split_long_fn {
       packer<Packer, std::span<text_piece const>, std::int64_t text_piece::*,
              std::int64_t> [[nodiscard]] split_packing
       operator()(Samples const& samples, Length const& length, std::int64_t capacity,
-                 Packer const& pack, split_options const& options = {}) const {
+                 Packer const& pack, split_long_options const& options = {}) const {
     check_arguments(std::ranges::size(samples), capacity, options);
     split_packing result;
     std::vector<text_piece> own;
@@ -136,7 +136,7 @@ struct split_long_fn {
         integral_amount<demand_result<Length, sample_reference<Samples>>>
   [[nodiscard]] split_packing operator()(Samples const& samples, Length const& length,
                                          std::int64_t capacity,
-                                         split_options const& options = {}) const {
+                                         split_long_options const& options = {}) const {
     return (*this)(samples, length, capacity, best_fit_decreasing, options);
   }
 
@@ -144,7 +144,7 @@ struct split_long_fn {
   static constexpr std::string_view name = "split_long";
 
   static void check_arguments(std::size_t sample_count, std::int64_t capacity,
-                              split_options const& options) {
+                              split_long_options const& options) {
     detail::check_index_count(name, "samples", sample_count);
     detail::check_capacity(name, resources<1>{capacity});
     if (options.multiple < 1 || options.multiple > capacity) {
@@ -155,7 +155,7 @@ struct split_long_fn {
   }
 
   /// Appends the pieces of a sample that exceeds the capacity.
-  static void cut(text_piece const& whole, std::int64_t capacity, split_options const& options,
+  static void cut(text_piece const& whole, std::int64_t capacity, split_long_options const& options,
                   std::vector<text_piece>& pieces) {
     std::int64_t const blocks_of_a_piece = capacity / options.multiple;
     std::int64_t const blocks = 1 + (whole.length - 1) / options.multiple;

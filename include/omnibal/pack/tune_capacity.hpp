@@ -10,7 +10,7 @@
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/tune_capacity/capacity_grid.hpp>
 #include <omnibal/pack/tune_capacity/capacity_search.hpp>
-#include <omnibal/pack/tune_options.hpp>
+#include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cmath>
@@ -39,7 +39,7 @@ using demand_amounts_of =
 
 template <class Samples, class Demand>
 using tune_options_of =
-    tune_options<demand_kinds_of<Samples, Demand>, demand_weight_of<Samples, Demand>>;
+    tune_capacity_options<demand_kinds_of<Samples, Demand>, demand_weight_of<Samples, Demand>>;
 
 template <class Samples, class Demand>
 using packed_samples_of =
@@ -123,7 +123,7 @@ struct tune_capacity_fn {
   static constexpr std::string_view name = "tune_capacity";
 
   template <std::size_t R, class T>
-  static void check_arguments(double target, tune_options<R, T> const& options) {
+  static void check_arguments(double target, tune_capacity_options<R, T> const& options) {
     if (!(target > 0.0) || !std::isfinite(target)) {
       detail::throw_invalid(
           name, "target is " + detail::to_text(target) + ", must be positive and finite");

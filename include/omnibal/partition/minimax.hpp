@@ -10,7 +10,7 @@
 #include <omnibal/partition/detail/step_time.hpp>
 #include <omnibal/partition/empty_stages.hpp>
 #include <omnibal/partition/minimax/equal_speed_minimax.hpp>
-#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/resources.hpp>
 
@@ -132,7 +132,8 @@ struct minimax_fn {
     using sum_type = detail::chain_weight_of<Layers, Cost>;
     std::vector<sum_type> sums;
     detail::sum_costs(name, layers, cost, sums);
-    partition_options<double> general{.speeds = speeds, .constraints = {.empty = options.empty}};
+    partition_layers_options<double> general{.speeds = speeds,
+                                             .constraints = {.empty = options.empty}};
     auto const factors = general.speeds.values();
     auto const seconds = [&](std::size_t stage, std::size_t first, std::size_t last) {
       return static_cast<double>(sums[last] - sums[first]) / factors[stage];

@@ -6,7 +6,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
-#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct partition_layers_fn {
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},
-      partition_options<detail::stage_weight_of<Cost>> const& options = {}) const {
+      partition_layers_options<detail::stage_weight_of<Cost>> const& options = {}) const {
     detail::step_time<detail::stage_weight_of<Cost>> const bottleneck_only;
     return detail::best_stages(name, detail::count_layers(name, layers), stages, cost, fits,
                                options, bottleneck_only);

@@ -4,24 +4,19 @@
 /// Where a chain of layers is cut into stages, and how good that is.
 
 #include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <cstdint>
 #include <vector>
 
 namespace omnibal::inline v0 {
 
-enum class partition_status {
-  ok,
-  /// No stages satisfy the memory and the predicate; the result has no boundaries.
-  infeasible,
-  /// The labels of a search with `devices` were used up before any stages were found.
-  not_found,
-};
-
 /// Stages of a chain: stage s runs the layers [boundaries[s], boundaries[s + 1]).
 template <weight C>
 struct partition_result {
-  partition_status status = partition_status::ok;
+  /// Infeasible where no stages satisfy the memory and the predicate, and not found where the labels
+  /// of a search with `devices` were used up before any stages were; then there are no boundaries.
+  solve_status status = solve_status::solved;
   /// One more than there are stages; from zero to the number of layers.
   std::vector<std::uint32_t> boundaries{};
   /// The largest cost of a stage.

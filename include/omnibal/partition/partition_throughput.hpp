@@ -7,7 +7,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
-#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct partition_throughput_fn {
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},
-      throughput_options<detail::stage_weight_of<Cost>> const& options = {}) const {
+      partition_throughput_options<detail::stage_weight_of<Cost>> const& options = {}) const {
     using cost_type = detail::stage_weight_of<Cost>;
     std::size_t const count = options.micro_batches;
     if (count == 0 || count > max_index_count) {

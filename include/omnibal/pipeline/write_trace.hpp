@@ -24,7 +24,7 @@ namespace omnibal::inline v0 {
 /// The unit of the times of a timeline.
 enum class time_unit { nanoseconds, microseconds, milliseconds, seconds };
 
-struct trace_options {
+struct write_trace_options {
   time_unit unit = time_unit::nanoseconds;
   /// What the viewer calls the pipeline; any text in UTF-8.
   std::string process = "pipeline";
@@ -68,7 +68,7 @@ struct write_trace_fn {
   /// `std::invalid_argument` for an operation whose begin is negative or not finite or whose end is
   /// before it. Source: "Trace event format", chromium.org.
   template <timeline_range Timeline, stage_namer StageName, std::output_iterator<char> Out>
-  Out operator()(Timeline const& timeline, trace_options const& options,
+  Out operator()(Timeline const& timeline, write_trace_options const& options,
                  StageName const& stage_name, Out out) const {
     std::string const process = detail::to_text(options.process_id);
     std::uint32_t stages = 0;
@@ -93,14 +93,14 @@ struct write_trace_fn {
 
   /// The same with the names of `number_stages`.
   template <timeline_range Timeline, std::output_iterator<char> Out>
-  Out operator()(Timeline const& timeline, trace_options const& options, Out out) const {
+  Out operator()(Timeline const& timeline, write_trace_options const& options, Out out) const {
     return (*this)(timeline, options, number_stages{}, std::move(out));
   }
 
   /// The same with the options as they are.
   template <timeline_range Timeline, std::output_iterator<char> Out>
   Out operator()(Timeline const& timeline, Out out) const {
-    return (*this)(timeline, trace_options{}, number_stages{}, std::move(out));
+    return (*this)(timeline, write_trace_options{}, number_stages{}, std::move(out));
   }
 
  private:

@@ -30,7 +30,7 @@ struct pipeline_machine {
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 
-struct plan_options {
+struct plan_pipeline_options {
   /// The number of micro-batches of a step; must be positive.
   std::size_t micro_batches = 0;
   /// How many micro-batches keep their activations at once on each stage, or on all. Empty: those
@@ -38,12 +38,12 @@ struct plan_options {
   weight_list<std::int64_t> in_flight{};
   /// What must be true of the cuts; without its bytes, capacity and devices.
   partition_constraints constraints{};
-  /// The most partial solutions that are kept when a stage is solved; see `recompute_options`.
+  /// The most partial solutions that are kept when a stage is solved; see `select_recompute_options`.
   std::size_t states = 256;
   /// How often the lower bounds of stages are replaced by solutions of these stages.
   std::size_t rounds = 16;
   /// The search ends when the lower bound is below the best step by no more than this share of it.
-  double tolerance = 0.0001;
+  double max_gap = 0.0001;
 };
 
 /// A layer to plan: its choices, and what it takes in memory whatever the choice. `state_bytes` are

@@ -4,6 +4,7 @@
 /// Where a model is cut into stages and how each layer runs.
 
 #include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,11 +12,6 @@
 #include <vector>
 
 namespace omnibal::inline v0 {
-
-enum class plan_status {
-  ok,
-  infeasible  ///< whatever the cuts and choices, a stage lacks memory
-};
 
 template <weight Time>
 struct planned_stage {
@@ -32,7 +28,8 @@ struct planned_stage {
 /// Stages of a model: stage s runs the layers [boundaries[s], boundaries[s + 1]).
 template <weight Time>
 struct pipeline_plan {
-  plan_status status = plan_status::ok;
+  /// Infeasible where a stage lacks memory whatever the cuts and choices.
+  solve_status status = solve_status::solved;
   /// One more than there are stages, from zero to the number of layers; empty where infeasible.
   std::vector<std::uint32_t> boundaries{};
   /// The number of the choice of each layer; empty where infeasible.

@@ -64,7 +64,7 @@ struct plan_pipeline_fn {
   /// "The Lagrangian relaxation method for solving integer programming problems", 1981.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
-                                plan_options const& options) const {
+                                plan_pipeline_options const& options) const {
     using time_type = detail::time_of<
         decltype(std::declval<std::ranges::range_value_t<Layers const> const&>().choices)>;
     check_options(machine, options);
@@ -99,14 +99,14 @@ struct plan_pipeline_fn {
   template <layer_cost_range Costs>
   [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
                                                        pipeline_machine const& machine,
-                                                       plan_options const& options) const {
+                                                       plan_pipeline_options const& options) const {
     return (*this)(timed_layers(costs, machine.device), machine, options);
   }
 
  private:
   static constexpr std::string_view name = "plan_pipeline";
 
-  static void check_options(pipeline_machine const& machine, plan_options const& options) {
+  static void check_options(pipeline_machine const& machine, plan_pipeline_options const& options) {
     detail::check_number(name, "machine.stages", machine.stages);
     auto const check = [](std::string_view argument, std::size_t value) {
       if (value != 0 && value <= max_index_count) return;
@@ -115,8 +115,8 @@ struct plan_pipeline_fn {
     };
     check("options.micro_batches", options.micro_batches);
     check("options.states", options.states);
-    if (!(options.tolerance >= 0 && options.tolerance < 1)) {
-      detail::throw_invalid(name, "options.tolerance is " + detail::to_text(options.tolerance) +
+    if (!(options.max_gap >= 0 && options.max_gap < 1)) {
+      detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
                                       ", must be from 0 to below 1");
     }
     auto const& given = options.constraints;
@@ -132,7 +132,7 @@ struct plan_pipeline_fn {
                                                    detail::choice_table<Time> const& table,
                                                    detail::whole_layers const& whole,
                                                    detail::stage_rooms const& rooms,
-                                                   plan_options const& options) {
+                                                   plan_pipeline_options const& options) {
     pipeline_plan<Time> result;
     result.boundaries = joint.boundaries();
     for (std::size_t s = 0; s + 1 < result.boundaries.size(); ++s) {
@@ -165,10 +165,10 @@ struct plan_pipeline_fn {
   template <class Time>
   [[nodiscard]] static pipeline_plan<Time> infeasible(detail::whole_layers const& whole,
                                                       detail::stage_rooms const& rooms,
-                                                      plan_options const& options) {
+                                                      plan_pipeline_options const& options) {
     auto const missing = detail::find_missing_memory(name, whole, rooms, options.constraints);
     pipeline_plan<Time> result;
-    result.status = plan_status::infeasible;
+    result.status = solve_status::infeasible;
     result.proven = true;
     result.stage = missing.stage;
     result.missing_bytes = missing.missing_bytes;

@@ -114,7 +114,7 @@ struct plan_training_fn {
   template <class Samples, class First, class Balanced, class Cost>
   [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
                                 First const& first, Balanced const& balanced, Cost const& cost,
-                                plan_options const& options) const {
+                                plan_pipeline_options const& options) const {
     training_plan<batch_of<First, Samples>> result{
         std::invoke(first, samples), std::invoke(balanced, samples), {}};
     auto const& before = result.first_data;
@@ -131,7 +131,7 @@ struct plan_training_fn {
     levers[2].plan = plan_recomputed(layers, machine, options);
     levers[3].plan = plan_pipeline(layers, machine, options);
     for (std::size_t lever : {std::size_t{2}, std::size_t{3}}) {
-      if (levers[lever].plan.status != plan_status::ok) continue;
+      if (levers[lever].plan.status != solve_status::solved) continue;
       levers[lever].estimate = simulate_training(levers[lever].plan, after, machine, cost);
     }
     return result;
@@ -151,9 +151,9 @@ struct plan_training_fn {
   }
 
   /// Only the cuts are free.
-  [[nodiscard]] static pipeline_plan<std::int64_t> plan_recomputed(std::vector<plan_layer<>> layers,
-                                                                   pipeline_machine const& machine,
-                                                                   plan_options const& options) {
+  [[nodiscard]] static pipeline_plan<std::int64_t> plan_recomputed(
+      std::vector<plan_layer<>> layers, pipeline_machine const& machine,
+      plan_pipeline_options const& options) {
     constexpr auto full = static_cast<std::size_t>(recompute_choice::full);
     for (auto& layer : layers) layer.choices = {layer.choices[full]};
     auto result = plan_pipeline(layers, machine, options);

@@ -29,7 +29,7 @@ struct write_plan_fn {
   template <weight Time, std::output_iterator<char> Out>
   Out operator()(pipeline_plan<Time> const& plan, Out out) const {
     std::string text;
-    if (plan.status == plan_status::infeasible) {
+    if (plan.status == solve_status::infeasible) {
       text.append("{\"status\":\"infeasible\",\"stage\":").append(detail::to_text(plan.stage));
       text.append(",\"missing_bytes\":").append(detail::to_text(plan.missing_bytes)).append("}\n");
       return std::ranges::copy(text, std::move(out)).out;

@@ -4,6 +4,7 @@
 /// What `select_recompute` is asked and what it answers.
 
 #include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace omnibal::inline v0 {
 
-struct recompute_options {
+struct select_recompute_options {
   /// How many micro-batches keep their activations at once; in 1F1B stage s of p keeps those of
   /// p - s, or of all if there are fewer.
   std::int64_t in_flight = 1;
@@ -22,18 +23,14 @@ struct recompute_options {
   std::size_t states = 256;
   /// Where a proof would need more than that, the search ends as soon as the lower bound is below
   /// the time by no more than this share of it.
-  double tolerance = 0.0008;
-};
-
-enum class recompute_status {
-  ok,
-  infeasible  ///< no choices fit the budget
+  double max_gap = 0.0008;
 };
 
 /// A choice for each layer.
 template <weight Time>
 struct recompute_result {
-  recompute_status status = recompute_status::ok;
+  /// Infeasible where no choices fit the budget.
+  solve_status status = solve_status::solved;
   /// The number of the choice of each layer; empty where infeasible.
   std::vector<std::uint32_t> choices;
   /// The sum of the times of these choices.

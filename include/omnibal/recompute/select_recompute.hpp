@@ -60,7 +60,7 @@ struct select_recompute_fn {
   /// bytes, or range of such numbers, that may lead to the best solution. Memory: 8 bytes for each
   /// layer and state, 400 for each choice. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a layer without choices, times that are negative or not finite,
-  /// bytes that are negative, in_flight or states below 1, a negative reserve and a tolerance that is
+  /// bytes that are negative, in_flight or states below 1, a negative reserve and a `max_gap` that is
   /// not from 0 to below 1; `std::overflow_error` where the largest times or the fewest bytes of all
   /// layers add up to more than 2^63 - 1, or where infeasible the bytes of the result exceed it;
   /// `std::length_error` above 2^32 - 1 layers. A budget that is
@@ -71,7 +71,7 @@ struct select_recompute_fn {
   template <std::ranges::input_range Layers, class Choices>
     requires choice_function<Choices, std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,
-                                recompute_options const& options = {}) const {
+                                select_recompute_options const& options = {}) const {
     using layer_choices =
         std::invoke_result_t<Choices const&, std::ranges::range_reference_t<Layers const>>;
     using time_type = detail::time_of<layer_choices>;
@@ -88,14 +88,14 @@ struct select_recompute_fn {
   template <std::ranges::input_range Layers>
     requires choice_range<std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, std::int64_t budget,
-                                recompute_options const& options = {}) const {
+                                select_recompute_options const& options = {}) const {
     return (*this)(layers, std::identity{}, budget, options);
   }
 
  private:
   static constexpr std::string_view name = "select_recompute";
 
-  static void check_options(recompute_options const& options) {
+  static void check_options(select_recompute_options const& options) {
     auto const check = [](std::string_view option, std::int64_t value, std::int64_t least) {
       if (value >= least) return;
       detail::throw_invalid(name, "options." + std::string(option) + " is " +
@@ -105,8 +105,8 @@ struct select_recompute_fn {
     check("in_flight", options.in_flight, 1);
     check("reserve_bytes", options.reserve_bytes, 0);
     check("states", options.states == 0 ? 0 : 1, 1);
-    if (options.tolerance >= 0 && options.tolerance < 1) return;
-    detail::throw_invalid(name, "options.tolerance is " + detail::to_text(options.tolerance) +
+    if (options.max_gap >= 0 && options.max_gap < 1) return;
+    detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
                                     ", must be from 0 to below 1");
   }
 };

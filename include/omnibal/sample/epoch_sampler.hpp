@@ -3,7 +3,7 @@
 /// \file
 /// The samples of each rank in each step of an epoch, without an index array.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/sample/detail/epoch_order.hpp>
@@ -21,7 +21,7 @@
 
 namespace omnibal::inline v0 {
 
-struct epoch_options {
+struct epoch_sampler_options {
   /// The order is a function of the number of samples, the seed and the epoch.
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
@@ -53,7 +53,8 @@ class epoch_sampler {
   /// At the begin of epoch `options.epoch`. Errors: `std::invalid_argument` for no ranks, a rank
   /// that is not below their number, a batch of zero and more than `most_samples` samples;
   /// `std::length_error` for a step of more than 2^32 - 1 samples.
-  epoch_sampler(std::uint64_t samples, shard const& place, epoch_options const& options = {})
+  epoch_sampler(std::uint64_t samples, shard const& place,
+                epoch_sampler_options const& options = {})
       : epoch_sampler(
             samples, place, options,
             {.seed = options.seed, .epoch = options.epoch, .digest = digest_of(samples, options)}) {
@@ -62,7 +63,7 @@ class epoch_sampler {
   /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
   /// and `std::invalid_argument` for a state of other data, for one that no sampler could have, and
   /// where the ranks changed within the epoch for the time number `most_rank_changes + 1`.
-  epoch_sampler(std::uint64_t samples, shard const& place, epoch_options const& options,
+  epoch_sampler(std::uint64_t samples, shard const& place, epoch_sampler_options const& options,
                 sampler_state const& state)
       : samples_(samples),
         place_(place),
@@ -126,7 +127,7 @@ class epoch_sampler {
   static constexpr std::string_view next_name = "epoch_sampler::next";
 
   [[nodiscard]] static std::uint64_t digest_of(std::uint64_t samples,
-                                               epoch_options const& options) {
+                                               epoch_sampler_options const& options) {
     detail::data_digest digest;
     digest.add(samples);
     digest.add(static_cast<std::uint64_t>(options.order));
@@ -201,7 +202,7 @@ class epoch_sampler {
 
   std::uint64_t samples_;
   shard place_;
-  epoch_options options_;
+  epoch_sampler_options options_;
   detail::epoch_progress progress_;
   detail::epoch_order order_;
   /// The samples of the epoch that other ranks have taken, and their steps.

@@ -3,7 +3,7 @@
 /// \file
 /// The packs of each rank in each step, the levels of a hierarchy in turn.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/data_digest.hpp>
@@ -32,8 +32,8 @@ namespace omnibal::inline v0 {
 struct level_sampler_options {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  /// How uneven the loads of a step may be; see `schedule_options`.
-  double tolerance = 0.002;
+  /// How uneven the loads of a step may be; see `schedule_steps_options`.
+  double max_dist_ratio = 0.002;
   /// For the last step of each level.
   remainder_policy remainder = remainder_policy::short_step;
   /// So many steps of epoch 0, the first ones, take packs of the first level only, as long as there
@@ -93,7 +93,7 @@ class level_sampler {
                 level_sampler_options const& options, sampler_state const& state)
       : level_sampler(own_data(packed, loads), place, options) {
     detail::check_digest(name, state, digest(),
-                         "packed, loads, options.tolerance, options.remainder and "
+                         "packed, loads, options.max_dist_ratio, options.remainder and "
                          "options.short_first_steps");
     check_state(state);
     plan(detail::epoch_progress(name, state, progress_.present()));
@@ -188,7 +188,7 @@ class level_sampler {
 
   [[nodiscard]] std::uint64_t digest() const {
     detail::data_digest result;
-    result.add(options_.tolerance);
+    result.add(options_.max_dist_ratio);
     result.add(static_cast<std::uint64_t>(options_.remainder));
     result.add(options_.short_first_steps);
     result.add(std::uint64_t{levels_.size()});
@@ -221,7 +221,7 @@ class level_sampler {
     detail::level_epoch<Load> epoch(levels_, loads_,
                                     {.seed = progress.seed(),
                                      .epoch = progress.epoch(),
-                                     .tolerance = options_.tolerance,
+                                     .max_dist_ratio = options_.max_dist_ratio,
                                      .remainder = options_.remainder},
                                     carry_.split(name, progress.carried(), progress.epoch()));
     std::uint64_t first_step = 0;

@@ -126,7 +126,7 @@ class mixture {
   /// The number of draws in which each source has exactly its weight as a whole number.
   [[nodiscard]] std::uint64_t period() const { return tree_.period(); }
 
-  /// Identifies sizes, weights and options; good as `epoch_options::contents`.
+  /// Identifies sizes, weights and options; good as `epoch_sampler_options::contents`.
   [[nodiscard]] std::uint64_t digest() const {
     detail::data_digest result;
     result.add(options_.seed);

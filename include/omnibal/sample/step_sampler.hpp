@@ -3,8 +3,8 @@
 /// \file
 /// The groups of each rank in each step of an epoch, with even steps.
 
-#include <omnibal/balance/schedule_options.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/data_digest.hpp>
@@ -33,7 +33,7 @@ namespace omnibal::inline v0 {
 /// asked to carry: the sampler hands it the groups that are to run.
 template <class Scheduler, class Load>
 concept step_scheduler = requires(Scheduler const& schedule, std::span<Load const> loads,
-                                  std::size_t ranks, schedule_options const& options) {
+                                  std::size_t ranks, schedule_steps_options const& options) {
   { std::invoke(schedule, loads, ranks, options) } -> std::same_as<steps>;
 };
 
@@ -67,8 +67,8 @@ class step_sampler {
   /// not below their number, groups in `options.carried`, and a scheduler that loses or doubles
   /// groups; `std::length_error` above 2^32 - 1 groups; those of the scheduler.
   template <load_range<Load> GroupLoads>
-  step_sampler(GroupLoads const& loads, shard const& place, schedule_options const& options = {},
-               Scheduler schedule = {})
+  step_sampler(GroupLoads const& loads, shard const& place,
+               schedule_steps_options const& options = {}, Scheduler schedule = {})
       : step_sampler(copy_of(loads), place, options, std::move(schedule)) {
     start({.seed = options.seed, .epoch = options.epoch, .digest = digest()});
   }
@@ -78,10 +78,11 @@ class step_sampler {
   /// could have, and where the ranks changed within the epoch for the time number
   /// `most_rank_changes + 1`.
   template <load_range<Load> GroupLoads>
-  step_sampler(GroupLoads const& loads, shard const& place, schedule_options const& options,
+  step_sampler(GroupLoads const& loads, shard const& place, schedule_steps_options const& options,
                sampler_state const& state, Scheduler schedule = {})
       : step_sampler(copy_of(loads), place, options, std::move(schedule)) {
-    detail::check_digest(name, state, digest(), "loads, options.tolerance and options.remainder");
+    detail::check_digest(name, state, digest(),
+                         "loads, options.max_dist_ratio and options.remainder");
     start(state);
   }
 
@@ -160,7 +161,7 @@ class step_sampler {
     return result;
   }
 
-  step_sampler(own_loads own, shard const& place, schedule_options const& options,
+  step_sampler(own_loads own, shard const& place, schedule_steps_options const& options,
                Scheduler schedule)
       : loads_(std::move(own.values)),
         place_(place),
@@ -175,7 +176,7 @@ class step_sampler {
 
   [[nodiscard]] std::uint64_t digest() const {
     detail::data_digest result;
-    result.add(options_.tolerance);
+    result.add(options_.max_dist_ratio);
     result.add(static_cast<std::uint64_t>(options_.remainder));
     result.add(std::uint64_t{loads_.size()});
     result.add(std::uint64_t{detail::kinds_of<Load>});
@@ -232,10 +233,10 @@ class step_sampler {
     loads.reserve(offered.size());
     for (std::uint32_t const entry : offered) loads.push_back(loads_[pool.group_of(entry)]);
     bool const is_carried = options_.remainder == remainder_policy::carry;
-    schedule_options const options{
+    schedule_steps_options const options{
         .seed = progress.seed(),
         .epoch = progress.epoch(),
-        .tolerance = options_.tolerance,
+        .max_dist_ratio = options_.max_dist_ratio,
         .remainder = is_carried ? remainder_policy::short_step : options_.remainder};
     steps result = std::invoke(schedule_, std::span<Load const>(loads), segment.ranks, options);
     detail::check_schedule(name, result, segment.ranks, offered.size());
@@ -259,7 +260,7 @@ class step_sampler {
 
   std::vector<Load> loads_;
   shard place_;
-  schedule_options options_;
+  schedule_steps_options options_;
   Scheduler schedule_;
   detail::epoch_progress progress_;
   steps mine_{1};
@@ -267,21 +268,21 @@ class step_sampler {
 };
 
 template <sample_range GroupLoads>
-step_sampler(GroupLoads const&, shard const&, schedule_options const& = {})
+step_sampler(GroupLoads const&, shard const&, schedule_steps_options const& = {})
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads>
-step_sampler(GroupLoads const&, shard const&, schedule_options const&, sampler_state const&)
+step_sampler(GroupLoads const&, shard const&, schedule_steps_options const&, sampler_state const&)
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads, std::integral Number, class... Others>
 step_sampler(GroupLoads const&, Number, Others const&...)
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads,
           step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>
-step_sampler(GroupLoads const&, shard const&, schedule_options const&, Scheduler)
+step_sampler(GroupLoads const&, shard const&, schedule_steps_options const&, Scheduler)
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>, Scheduler>;
 template <sample_range GroupLoads,
           step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>
-step_sampler(GroupLoads const&, shard const&, schedule_options const&, sampler_state const&,
+step_sampler(GroupLoads const&, shard const&, schedule_steps_options const&, sampler_state const&,
              Scheduler) -> step_sampler<std::ranges::range_value_t<GroupLoads const>, Scheduler>;
 
 }  // namespace omnibal::inline v0

@@ -101,7 +101,7 @@ void check_refined(step_costs const& steps, std::size_t parts, Start const& star
             },
             [&](cost_list const& costs) {
               return test::refine_rounds(costs, start(costs, parts), std::identity{},
-                                            {.tolerance = tolerance, .rounds = 10});
+                                         {.max_overload = tolerance, .rounds = 10});
             }) == "");
 }
 

@@ -111,7 +111,7 @@ class round_refiner {
 };
 
 struct refine_rounds_options {
-  double tolerance = 0.005;
+  double max_overload = 0.005;
   omnibal::part_counts counts = omnibal::part_counts::free;
   std::size_t rounds = 1'000'000;
 };
@@ -124,7 +124,7 @@ struct refine_rounds_fn {
                                              Cost const& cost = {},
                                              refine_rounds_options const& options = {}) const {
     return omnibal::detail::refine_parts(
-        name, samples, parts, cost, options.tolerance,
+        name, samples, parts, cost, options.max_overload,
         [&](auto const& costs, auto const& order, auto const& part_of, std::int64_t limit,
             auto const& put) {
           round_refiner refiner(costs, order, part_of, parts.size());

@@ -11,8 +11,8 @@
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/fewer_groups.hpp>
 
@@ -32,7 +32,7 @@ namespace omnibal::inline v0::detail {
 
 /// How much is tried.
 struct capped_effort {
-  double tolerance;
+  double max_overload;
   std::size_t exchanges;
   std::size_t passes;
   std::uint64_t nodes;
@@ -42,7 +42,7 @@ struct capped_effort {
 /// The options of a function that uses it.
 template <class Options>
 [[nodiscard]] capped_effort effort_of(Options const& options) {
-  return {options.tolerance, options.exchanges, options.passes, options.nodes, options.seed};
+  return {options.max_overload, options.exchanges, options.passes, options.nodes, options.seed};
 }
 
 /// The costs of samples in the type in which a user adds them up.
@@ -72,7 +72,7 @@ class capped_balancer {
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts) {
     std::int64_t const bound = lower_bound(parts);
     auto best = evened(place_by_cost(input_, costs_, order_, parts), parts, bound);
-    if (!best || largest_load(*best, parts) > with_tolerance(bound, effort_.tolerance)) {
+    if (!best || largest_load(*best, parts) > with_overload(bound, effort_.max_overload)) {
       auto other = evened(placed_by_shares(parts, bound), parts, bound);
       if (other && (!best || largest_load(*other, parts) < largest_load(*best, parts))) {
         best = std::move(other);
@@ -110,14 +110,14 @@ class capped_balancer {
     return end;
   }
 
-  /// Exchanges between parts until the largest cost is within the tolerance of `bound`. `order` has
+  /// Exchanges between parts until the largest cost is within `max_overload` of `bound`. `order` has
   /// the samples of these parts, or all, in the order of `largest_first`.
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
             std::size_t parts, std::int64_t bound) const {
     using exchanges_type = capped_exchanges<Layout>;
     part_refiner<1, exchanges_type> refiner(costs_, order, part_of, parts,
                                             exchanges_type(input_, order));
-    refiner.run(with_tolerance(bound, effort_.tolerance), effort_.exchanges, true);
+    refiner.run(with_overload(bound, effort_.max_overload), effort_.exchanges, true);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
   }
@@ -140,7 +140,7 @@ class capped_balancer {
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(
       std::size_t parts, std::int64_t bound) const {
     for (double const more : {0.0, 0.1, 0.25, 0.5, 1.0, 3.0}) {
-      auto part_of = place_by_shares(input_, costs_, with_tolerance(bound, more), parts);
+      auto part_of = place_by_shares(input_, costs_, with_overload(bound, more), parts);
       if (part_of) return part_of;
     }
     return std::nullopt;

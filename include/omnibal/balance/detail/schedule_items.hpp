@@ -3,7 +3,7 @@
 /// \file
 /// What is to be scheduled, in random order.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -34,11 +34,11 @@ struct schedule_item {
 };
 
 inline void check_schedule(std::string_view function, std::size_t groups, std::size_t ranks,
-                           schedule_options const& options) {
+                           schedule_steps_options const& options) {
   if (ranks == 0) throw_invalid(function, "ranks is 0, must be positive");
   check_index_count(function, "a step", ranks);
-  if (!is_valid_weight(options.tolerance)) {
-    throw_invalid(function, "options.tolerance is " + to_text(options.tolerance) +
+  if (!is_valid_weight(options.max_dist_ratio)) {
+    throw_invalid(function, "options.max_dist_ratio is " + to_text(options.max_dist_ratio) +
                                 ", must be finite and not negative");
   }
   std::size_t const carried = options.carried.size();
@@ -65,7 +65,7 @@ template <std::size_t R>
 template <std::size_t R>
 [[nodiscard]] std::vector<schedule_item<R>> draw_items(whole_costs<R> const& costs,
                                                        std::size_t ranks,
-                                                       schedule_options const& options) {
+                                                       schedule_steps_options const& options) {
   std::vector<std::uint32_t> groups(options.carried.begin(), options.carried.end());
   std::size_t const carried = groups.size();
   groups.resize(carried + costs.size());
@@ -107,13 +107,13 @@ template <std::size_t R>
 }
 
 /// The waiting to reach in each resource, a sum over all steps without the ranks that have no
-/// group: what the tolerance allows. Where that cannot be reached, or nearly so, a quarter of it
+/// group: what `max_dist_ratio` allows. Where that cannot be reached, or nearly so, a quarter of it
 /// more than the least.
 template <std::size_t R>
 [[nodiscard]] std::array<std::int64_t, R> waiting_goals(std::span<schedule_item<R> const> items,
                                                         std::size_t ranks,
-                                                        schedule_options const& options) {
-  double const share = std::min(options.tolerance, 1.0) * static_cast<double>(whole_step);
+                                                        schedule_steps_options const& options) {
+  double const share = std::min(options.max_dist_ratio, 1.0) * static_cast<double>(whole_step);
   auto const step_count = static_cast<std::int64_t>((items.size() + ranks - 1) / ranks);
   std::int64_t const allowed = static_cast<std::int64_t>(share) * step_count;
   std::size_t const extra = items.size() % ranks;

@@ -12,8 +12,8 @@
 #include <omnibal/balance/keep_home/swap.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
@@ -38,14 +38,14 @@ class home_keeper {
   home_loads<R> state;
 
   /// Finds the rank of each sample.
-  void run(std::string_view function, grouping_view home, double tolerance,
+  void run(std::string_view function, grouping_view home, double max_overload,
            std::size_t ranks_per_node) {
     layout_ = {home.size(), std::min(ranks_per_node, std::max<std::size_t>(home.size(), 1))};
     part_of_samples(function, "rank", home, state.costs.size(), state.home_of);
     state.loads.resize(home.size());
     state.start_at_home();
     if (home.empty()) return;
-    std::int64_t const target = with_tolerance(lower_bound(), tolerance);
+    std::int64_t const target = with_overload(lower_bound(), max_overload);
     if (!settle(target)) choose_fallback(target);
   }
 

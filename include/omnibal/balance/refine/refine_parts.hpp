@@ -6,8 +6,8 @@
 #include <omnibal/balance/detail/least_load.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/detail/tolerance.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -23,16 +23,16 @@ namespace omnibal::inline v0::detail {
 /// and calls `put(place, part)` for each place of the order.
 template <class Samples, class Cost, class Search>
 [[nodiscard]] grouping refine_parts(std::string_view function, Samples const& samples,
-                                    grouping_view parts, Cost const& cost, double tolerance,
+                                    grouping_view parts, Cost const& cost, double max_overload,
                                     Search const& search) {
-  check_tolerance(function, tolerance);
+  check_max_overload(function, max_overload);
   auto const costs = measure_costs(function, samples, cost);
   std::vector<std::uint32_t> part_of;
   part_of_samples(function, "part", parts, costs.size(), part_of);
   if (parts.empty()) return {};
   auto const order = largest_first(costs);
   std::int64_t const bound = least_load(costs, std::span(order), parts.size());
-  search(costs, order, part_of, with_tolerance(bound, tolerance),
+  search(costs, order, part_of, with_overload(bound, max_overload),
          [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
   return collect_parts(part_of, parts.size());
 }

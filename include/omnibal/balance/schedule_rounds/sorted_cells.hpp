@@ -40,10 +40,10 @@ class sorted_cells {
     if (pool.shape.steps != 0) add({0, pool.shape.steps, {}});
   }
 
-  /// The waiting to reach in each kind, a sum over all full steps: what the tolerance allows. Where
+  /// The waiting to reach in each kind, a sum over all full steps: what `max_dist_ratio` allows. Where
   /// that cannot be reached, or nearly so, a quarter of it more than the sorted groups wait.
-  [[nodiscard]] std::array<std::int64_t, R> goals(double tolerance) const {
-    double const share = std::min(tolerance, 1.0) * static_cast<double>(whole_step);
+  [[nodiscard]] std::array<std::int64_t, R> goals(double max_dist_ratio) const {
+    double const share = std::min(max_dist_ratio, 1.0) * static_cast<double>(whole_step);
     schedule_shape const& shape = pool_->shape;
     std::int64_t const allowed =
         static_cast<std::int64_t>(share) * (shape.steps + (shape.extra != 0 ? 1 : 0));

@@ -4,7 +4,7 @@
 /// Cells of groups with similar loads, out of which steps are dealt at random.
 
 #include <omnibal/balance/detail/schedule_items.hpp>
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>

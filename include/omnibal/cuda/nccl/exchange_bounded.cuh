@@ -24,7 +24,7 @@
 
 namespace omnibal::inline v0::nccl {
 
-struct slot_options {
+struct exchange_bounded_options {
   /// The most that a rank may send to another, in bytes: a multiple of 16, of which 16 are the
   /// header. Equal on all ranks.
   std::size_t slot_bytes = 0;
@@ -49,8 +49,9 @@ struct exchange_bounded_fn {
   /// `unknown_index` for a wrong plan.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
-                  device_rows<std::type_identity_t<T> const> const& in, slot_options const& options,
-                  device_rows<T> const& out, gpu::device_span<exchange_report> report) const {
+                  device_rows<std::type_identity_t<T> const> const& in,
+                  exchange_bounded_options const& options, device_rows<T> const& out,
+                  gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(name, detail::device_runner{}, exec, comm, plan,
                                   detail::payload_of(name, in, out), options.slot_bytes, report);
   }
@@ -63,7 +64,7 @@ struct exchange_bounded_fn {
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   gpu::device_span<std::int64_t const> sizes,
                   device_payloads<std::type_identity_t<T> const> const& in,
-                  slot_options const& options, device_payloads<T> const& out,
+                  exchange_bounded_options const& options, device_payloads<T> const& out,
                   gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(
         name, detail::device_runner{}, exec, comm, plan,
@@ -75,7 +76,7 @@ struct exchange_bounded_fn {
   /// asks does not compile the steps for it.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
-                                          slot_options const& options) const {
+                                          exchange_bounded_options const& options) const {
     detail::check_slot(name, options.slot_bytes);
     std::uint64_t offsets = 0;
     detail::payload load;

@@ -41,7 +41,7 @@ class node_map {
   [[nodiscard]] std::size_t node_of(std::size_t rank) const { return node_of_[rank]; }
   [[nodiscard]] std::span<std::uint32_t const> nodes() const { return node_of_; }
 
-  /// What `exchange_options` asks for, or 1 where ranks are not numbered by node: each node has as
+  /// What `make_plan_options` asks for, or 1 where ranks are not numbered by node: each node has as
   /// many consecutive ranks as the first one, the last may have fewer. Then ask for a communicator
   /// in the order of the nodes, by `split(0, order_of(rank))`.
   [[nodiscard]] std::size_t ranks_per_node() const {
@@ -73,7 +73,7 @@ class node_map {
 
 struct find_nodes_fn {
   /// Which ranks share a node, equal on all ranks, from the host's name and boot id or, where it is
-  /// set, from `NCCL_HOSTID`, as NCCL finds it. With `exchange_options::ranks_per_node` from it,
+  /// set, from `NCCL_HOSTID`, as NCCL finds it. With `make_plan_options::ranks_per_node` from it,
   /// plans let few bytes leave a node.
   ///
   /// A collective call of one collective; for any communicator. Complexity: n log n in the ranks.

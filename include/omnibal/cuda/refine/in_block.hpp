@@ -69,7 +69,7 @@ struct given_parts {
 template <class Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block,
                                                             exchange_lists const& lists,
-                                                            double tolerance) {
+                                                            double max_overload) {
   std::uint64_t const sum = block.reduce(
       lists.samples, [&](std::size_t place) { return lists.costs[place]; }, add{},
       std::uint64_t{0});
@@ -78,7 +78,7 @@ template <class Block>
   if (lists.samples > lists.parts) {
     bound = larger_of(bound, lists.costs[lists.parts - 1] + lists.costs[lists.parts]);
   }
-  double const slack = static_cast<double>(bound) * tolerance;
+  double const slack = static_cast<double>(bound) * max_overload;
   if (slack >= static_cast<double>(largest_sum - bound)) return largest_sum;
   return bound + static_cast<std::uint64_t>(slack);
 }
@@ -90,7 +90,7 @@ struct refine_in_block {
   given_parts given;
   part_writer out;
   search_in_rounds search;
-  double tolerance;
+  double max_overload;
 
   template <class Arena>
   OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t samples, std::size_t parts,
@@ -110,7 +110,7 @@ struct refine_in_block {
     lists.samples = range.size;
     read(block, step, range, lists);
     lists.sum_up(block);
-    search(block, lists, memory, target_load(block, lists, tolerance));
+    search(block, lists, memory, target_load(block, lists, max_overload));
     write(block, step, range, lists);
   }
 

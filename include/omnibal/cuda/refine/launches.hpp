@@ -81,7 +81,7 @@ struct refine_of_sorted {
   step_table table;
   part_writer out;
   search_in_rounds search;
-  double tolerance;
+  double max_overload;
   ordered_samples order;
   std::uint32_t* part_of;
   std::uint32_t* places;
@@ -118,7 +118,7 @@ struct refine_of_sorted {
     if (sum > largest_sum) {
       raise(table.faults(), fault::overflow);
     } else {
-      search(block, lists, memory, target_load(block, lists, tolerance));
+      search(block, lists, memory, target_load(block, lists, max_overload));
     }
     write_part_offsets(block, out, step, range, lists.sizes);
   }
@@ -127,7 +127,7 @@ struct refine_of_sorted {
 /// `gpu::refine` on any backend.
 template <class Backend>
 void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std::size_t parts,
-            double tolerance, search_in_rounds const& search, part_span const& out) {
+            double max_overload, search_in_rounds const& search, part_span const& out) {
   fault* const faults = out.faults.data();
   step_table const table(steps, faults);
   part_writer const writer(steps, parts, out);
@@ -140,7 +140,7 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
   });
   if (bytes <= most_shared_bytes) {
     backend.template for_each_block<refine_threads>(
-        steps.step_count, bytes, refine_in_block{table, given, writer, search, tolerance});
+        steps.step_count, bytes, refine_in_block{table, given, writer, search, max_overload});
     return;
   }
   std::size_t const count = steps.costs.size();
@@ -161,7 +161,7 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
       is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
   backend.template for_each_block<refine_threads>(
       steps.step_count, is_shared ? of_parts : 0,
-      refine_of_sorted{table, writer, search, tolerance, order, part_of, places, next_places,
+      refine_of_sorted{table, writer, search, max_overload, order, part_of, places, next_places,
                        scratch, of_parts});
   write_parts_of_places(backend, steps, table, writer, order.samples, part_of, keys);
 }

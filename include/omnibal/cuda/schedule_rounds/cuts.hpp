@@ -124,7 +124,7 @@ struct measure_steps {
   }
 };
 
-/// The waiting to reach: what the tolerance allows, or nearly the least, that of the sorted lists.
+/// The waiting to reach: what `max_dist_ratio` allows, or nearly the least, that of the sorted lists.
 /// As one block.
 template <std::size_t R>
 struct set_goals {

@@ -78,7 +78,7 @@ struct write_steps {
 template <class Backend, class Load>
 void schedule_rounds(Backend& backend, device_span<Load const> loads,
                      device_span<std::uint32_t const> carried, schedule_shape const& shape,
-                     schedule_draws const& draws, double tolerance, std::uint32_t rounds,
+                     schedule_draws const& draws, double max_dist_ratio, std::uint32_t rounds,
                      schedule_span const& out) {
   using omnibal::detail::whole_step;
   constexpr std::size_t R = omnibal::detail::kinds_of<Load>;
@@ -87,7 +87,8 @@ void schedule_rounds(Backend& backend, device_span<Load const> loads,
   schedule_items const items = draw_items(backend, loads, carried, shape, draws, state,
                                           out.faults.data(), out.groups.data());
   if (shape.steps == 0) return;
-  double const share = (tolerance < 1.0 ? tolerance : 1.0) * static_cast<double>(whole_step);
+  double const share =
+      (max_dist_ratio < 1.0 ? max_dist_ratio : 1.0) * static_cast<double>(whole_step);
   std::int64_t const allowed =
       static_cast<std::int64_t>(share) * (std::int64_t{shape.steps} + (shape.extra != 0 ? 1 : 0));
   auto const cells = cut_cells(backend, items, shape, draws, state, allowed, rounds);

@@ -10,13 +10,13 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/release.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/best_fit_options.hpp>
+#include <omnibal/pack/best_fit_decreasing_options.hpp>
 #include <omnibal/pack/detail/assignment.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
 #include <omnibal/pack/detail/open_groups.hpp>
 #include <omnibal/pack/keep.hpp>
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -176,8 +176,9 @@ enum class random_groups { allowed, excluded };
 /// The packing with the fewest groups of several attempts, as many as are cheap; one that reaches
 /// the lower bound is the last. Of many samples the attempt is one, the more promising.
 template <class Layout, class Score>
-[[nodiscard]] packing pack_attempts(measured<Layout>&& input, best_fit_options const& options,
-                                    Score const& score, random_groups random) {
+[[nodiscard]] packing pack_attempts(measured<Layout>&& input,
+                                    best_fit_decreasing_options const& options, Score const& score,
+                                    random_groups random) {
   if (options.attempts == 0) {
     throw_invalid("best_fit_decreasing", "options.attempts is 0, must be positive");
   }

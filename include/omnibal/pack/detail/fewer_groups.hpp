@@ -7,7 +7,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/best_fit_options.hpp>
+#include <omnibal/pack/best_fit_decreasing_options.hpp>
 #include <omnibal/pack/detail/best_fit_cells.hpp>
 #include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/detail/open_groups.hpp>

@@ -5,7 +5,7 @@
 
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/detail/amount_profile.hpp>
-#include <omnibal/pack/tune_options.hpp>
+#include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ struct capacity_axis {
 template <std::size_t R, class T>
 class capacity_grid {
  public:
-  capacity_grid(double target, tune_options<R, T> const& options,
+  capacity_grid(double target, tune_capacity_options<R, T> const& options,
                 amount_profile<T> const (&profiles)[R])
       : largest_group_(target + options.width) {
     for (std::size_t r = 0; r != R; ++r) {

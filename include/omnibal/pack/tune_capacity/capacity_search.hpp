@@ -9,7 +9,7 @@
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/tune_capacity/capacity_grid.hpp>
-#include <omnibal/pack/tune_options.hpp>
+#include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 
@@ -34,7 +34,7 @@ class capacity_search {
 
   /// The arguments must outlive this object. Precondition: there are demands.
   capacity_search(demands_type demands, double target, Packer const& packer,
-                  Objective const& objective, tune_options<R, T> const& options,
+                  Objective const& objective, tune_capacity_options<R, T> const& options,
                   capacity_grid<R, T> const& grid)
       : demands_(demands),
         target_(target),
@@ -59,7 +59,7 @@ class capacity_search {
     }
     for (trial const& tried : trials_) result.finalists.push_back(tried.judged);
     result.best = result.finalists.front();
-    result.status = trials_.front().miss > 0.0 ? tune_status::outside_target : tune_status::ok;
+    result.status = trials_.front().miss > 0.0 ? solve_status::not_found : solve_status::solved;
     result.packings = packings_;
   }
 
@@ -238,7 +238,7 @@ class capacity_search {
   capacity_grid<R, T> const& grid_;
   Packer const& packer_;
   Objective const& objective_;
-  tune_options<R, T> const& options_;
+  tune_capacity_options<R, T> const& options_;
   std::size_t packings_ = 0;
   /// The best first, but for those that were tried since.
   std::vector<trial> trials_;

@@ -12,7 +12,7 @@
 #include <omnibal/partition/detail/stage_limits.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
 #include <omnibal/partition/empty_stages.hpp>
-#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 
 #include <cstddef>

@@ -9,7 +9,7 @@
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/detail/stage_limits.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
-#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 
 #include <algorithm>
@@ -197,7 +197,7 @@ template <class C, class Stages>
 template <class C, class Stages>
 void report_infeasible(Stages const& stages, std::size_t labels, partition_result<C>& result) {
   result = {};
-  result.status = partition_status::infeasible;
+  result.status = solve_status::infeasible;
   result.proven = true;
   bool const is_memory = stages.memory().is_shared()
                              ? report_missing_on_devices(stages, labels, result)

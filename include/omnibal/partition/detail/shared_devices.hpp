@@ -55,7 +55,7 @@ void share_devices(Stages const& stages, step_time<C> const& time, std::size_t l
   } else if (all.is_complete()) {
     report_infeasible(stages, labels, result);
   } else {
-    result.status = partition_status::not_found;
+    result.status = solve_status::not_found;
   }
 }
 

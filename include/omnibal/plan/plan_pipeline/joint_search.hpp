@@ -5,7 +5,7 @@
 
 #include <omnibal/partition/detail/best_stages.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
-#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
@@ -32,7 +32,7 @@ namespace omnibal::inline v0::detail {
 class joint_search {
  public:
   joint_search(std::string_view function, whole_layers const& layers, stage_rooms const& rooms,
-               plan_options const& options)
+               plan_pipeline_options const& options)
       : function_(function),
         layers_(layers),
         rooms_(rooms),
@@ -62,10 +62,10 @@ class joint_search {
   }
 
  private:
-  /// No other plan is better by more than the tolerance; without a plan there is none.
+  /// No other plan is better by more than `max_gap`; without a plan there is none.
   [[nodiscard]] bool is_decided() const {
     auto const gap = static_cast<double>(value_ - std::min(bound_, value_));
-    return gap <= (has_plan() ? options_.tolerance * static_cast<double>(value_) : 0.0);
+    return gap <= (has_plan() ? options_.max_gap * static_cast<double>(value_) : 0.0);
   }
 
   [[nodiscard]] recompute_result<std::int64_t> solve(stage_range const& range) const {
@@ -74,7 +74,7 @@ class joint_search {
     return select_recompute(stage, table_.room(range),
                             {.in_flight = rooms_.in_flight[range.stage],
                              .states = options_.states,
-                             .tolerance = options_.tolerance});
+                             .max_gap = options_.max_gap});
   }
 
   /// Balances the layers with the choices that keep the fewest bytes, and solves these stages.
@@ -92,7 +92,7 @@ class joint_search {
       return table_.fits({stage, first, last});
     };
     auto const cuts = cut(cost, fits, times);
-    if (cuts.status == partition_status::ok) try_cuts(cuts.boundaries);
+    if (cuts.status == solve_status::solved) try_cuts(cuts.boundaries);
   }
 
   void refine() {
@@ -110,7 +110,7 @@ class joint_search {
     };
     for (std::size_t round = 0; round < options_.rounds || !has_plan(); ++round) {
       auto const cuts = cut(cost, fits, least);
-      bool const is_possible = cuts.status == partition_status::ok;
+      bool const is_possible = cuts.status == solve_status::solved;
       bound_ = std::max(bound_, is_possible ? std::min(cuts.objective, value_) : value_);
       if (is_decided()) return;
       std::size_t const known = solved_.size();
@@ -124,8 +124,8 @@ class joint_search {
   template <class Cost, class Fits>
   [[nodiscard]] partition_result<std::int64_t> cut(Cost const& cost, Fits const& fits,
                                                    std::vector<std::int64_t> const& least) const {
-    partition_options<std::int64_t> const options{.base = least,
-                                                  .constraints = options_.constraints};
+    partition_layers_options<std::int64_t> const options{.base = least,
+                                                         .constraints = options_.constraints};
     step_time<std::int64_t> const time{.of_bottleneck = options_.micro_batches - 1, .of_sum = 1};
     return best_stages(function_, layers_.size(), stages(), cost, fits, options, time);
   }
@@ -142,7 +142,7 @@ class joint_search {
       }
       auto const& result = solved(range);
       raise(range, result);
-      fits = fits && result.status == recompute_status::ok;
+      fits = fits && result.status == solve_status::solved;
       times.push_back(result.time);
     }
     if (!fits) return;
@@ -153,7 +153,7 @@ class joint_search {
   }
 
   void raise(stage_range const& range, recompute_result<std::int64_t> const& result) {
-    bool const fits = result.status == recompute_status::ok;
+    bool const fits = result.status == solve_status::solved;
     table_.raise(range, fits ? result.lower_bound : no_time);
   }
 
@@ -171,7 +171,7 @@ class joint_search {
   std::string_view function_;
   whole_layers const& layers_;
   stage_rooms const& rooms_;
-  plan_options const& options_;
+  plan_pipeline_options const& options_;
   floor_table table_;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, recompute_result<std::int64_t>>
       solved_;

@@ -9,7 +9,7 @@
 #include <omnibal/partition/constraints.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
 #include <omnibal/partition/detail/step_time.hpp>
-#include <omnibal/partition/partition_options.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
 #include <omnibal/plan/plan_pipeline/stage_memory.hpp>
@@ -130,10 +130,10 @@ class least_memory {
     return memory.shortfall(stage, first, last);
   };
   auto result = best_stages(function, layers.size(), rooms.memory.size(), shortfall, fits_always{},
-                            partition_options<std::int64_t>{.constraints = constraints},
+                            partition_layers_options<std::int64_t>{.constraints = constraints},
                             step_time<std::int64_t>{});
   result.missing_bytes = result.bottleneck;
-  if (result.status != partition_status::ok) return result;
+  if (result.status != solve_status::solved) return result;
   if (result.bottleneck == least_memory::most) throw_overflow(function, "the missing memory");
   for (std::size_t s = 0; s + 1 < result.boundaries.size(); ++s) {
     if (shortfall(s, result.boundaries[s], result.boundaries[s + 1]) != result.bottleneck) continue;

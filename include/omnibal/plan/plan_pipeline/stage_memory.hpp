@@ -23,7 +23,7 @@ struct stage_rooms {
   std::vector<std::int64_t> in_flight;
 
   stage_rooms(std::string_view function, pipeline_machine const& machine,
-              plan_options const& options)
+              plan_pipeline_options const& options)
       : memory(spread(function, "machine.memory_bytes", machine.memory_bytes, machine.stages)),
         reserve(spread(function, "machine.reserve_bytes", machine.reserve_bytes, machine.stages)) {
     if (options.in_flight.empty()) {

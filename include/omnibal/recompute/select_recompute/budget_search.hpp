@@ -29,7 +29,7 @@ template <class Time>
 class budget_search {
  public:
   budget_search(std::string_view function, choice_table<Time> const& table, std::int64_t budget,
-                recompute_options const& options)
+                select_recompute_options const& options)
       : function_(function),
         table_(table),
         budget_(budget),
@@ -112,7 +112,7 @@ class budget_search {
     limited_problem& one = problems_[index];
     std::int64_t const room = limit(one.transient_bytes, one.kept_bytes);
     std::int64_t const known = known_gain();
-    search_.run(limited_.fronts, limited_.time, room, {options_.states, options_.tolerance}, known);
+    search_.run(limited_.fronts, limited_.time, room, {options_.states, options_.max_gap}, known);
     work_ += table_.size();
     bound_ = std::min(bound_, limited_.time - search_.bound());
     one.least_time = solved;
@@ -180,7 +180,7 @@ class budget_search {
   /// True where no proof is wanted for problems with this least time, which then is the bound.
   [[nodiscard]] bool is_good_enough(std::int64_t least_time) {
     if (kinds_ <= few_kinds || work_ < little_work ||
-        static_cast<double>(time_ - least_time) > options_.tolerance * static_cast<double>(time_)) {
+        static_cast<double>(time_ - least_time) > options_.max_gap * static_cast<double>(time_)) {
       return false;
     }
     bound_ = std::min(bound_, least_time);
@@ -269,7 +269,7 @@ class budget_search {
 
   [[nodiscard]] recompute_result<Time> infeasible() const {
     recompute_result<Time> result;
-    result.status = recompute_status::infeasible;
+    result.status = solve_status::infeasible;
     result.proven = true;
     result.bytes = to_bytes(least_bytes_);
     result.missing_bytes = to_bytes(least_bytes_ - budget_);
@@ -279,7 +279,7 @@ class budget_search {
   std::string_view function_;
   choice_table<Time> const& table_;
   std::int64_t budget_;
-  recompute_options const& options_;
+  select_recompute_options const& options_;
   std::vector<std::uint32_t> order_;
   std::size_t kinds_;
   limited_fronts limited_;

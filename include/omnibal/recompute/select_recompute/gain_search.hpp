@@ -21,7 +21,7 @@ namespace omnibal::inline v0::detail {
 struct gain_limits {
   std::size_t states;
   /// A gap between bound and gain of this share of the time is small enough.
-  double tolerance;
+  double max_gap;
 };
 
 /// The multiple-choice knapsack problem: the linear relaxation, then the numbers of layers that take
@@ -35,7 +35,7 @@ class gain_search {
            gain_limits const& limits, std::int64_t known) {
     auto const is_enough = [&](std::int64_t gain) {
       return static_cast<double>(bound_ - gain) <=
-             limits.tolerance * static_cast<double>(time - gain);
+             limits.max_gap * static_cast<double>(time - gain);
     };
     // Less is done for a proof alone.
     auto const effort = [&] { return is_enough(gain_) ? (limits.states + 2) / 3 : limits.states; };

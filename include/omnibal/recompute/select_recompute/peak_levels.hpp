@@ -35,7 +35,7 @@ class transient_limits {
   /// Errors: `std::overflow_error` where the fewest bytes of all layers add up to more than 2^63 - 1.
   template <class Time>
   transient_limits(std::string_view function, choice_table<Time> const& table, std::int64_t budget,
-                   recompute_options const& options)
+                   select_recompute_options const& options)
       : size_(table.size()),
         budget_(budget - static_cast<int128>(options.reserve_bytes)),
         in_flight_(options.in_flight) {

@@ -3,7 +3,7 @@
 /// \file
 /// The groups of an epoch that have not run yet.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/epoch_seed.hpp>

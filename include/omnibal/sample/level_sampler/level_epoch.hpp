@@ -3,7 +3,7 @@
 /// \file
 /// The packs of a hierarchy that have not run in an epoch, and their steps.
 
-#include <omnibal/balance/schedule_options.hpp>
+#include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/schedule_level.hpp>
@@ -105,7 +105,7 @@ class level_epoch {
  public:
   /// All groups of the levels, and those that the epoch before has left over, `carried` of each.
   level_epoch(std::span<packed_level const> levels, std::span<Load const> loads,
-              schedule_options const& options, std::span<std::uint64_t const> carried)
+              schedule_steps_options const& options, std::span<std::uint64_t const> carried)
       : levels_(levels), loads_(loads), options_(options) {
     pools_.reserve(levels.size());
     for (std::size_t level = 0; level != levels.size(); ++level) {
@@ -119,7 +119,7 @@ class level_epoch {
     offered_.clear();
     schedules_.clear();
     bool const is_carried = options_.remainder == remainder_policy::carry;
-    schedule_options options = options_;
+    schedule_steps_options options = options_;
     if (is_carried) options.remainder = remainder_policy::short_step;
     std::vector<Load> loads;
     for (std::size_t level = 0; level != levels_.size(); ++level) {
@@ -193,7 +193,7 @@ class level_epoch {
 
   std::span<packed_level const> levels_;
   std::span<Load const> loads_;
-  schedule_options options_;
+  schedule_steps_options options_;
   std::vector<group_pool> pools_;
   /// Of each level the entries of its pool that are scheduled, and their steps.
   std::vector<std::vector<std::uint32_t>> offered_;

@@ -5,6 +5,7 @@
 
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,7 @@ enum class capacity_walk {
 };
 
 template <std::size_t R, weight T = std::int64_t>
-struct tune_options {
+struct tune_capacity_options {
   /// Accepted are mean group sizes from the target to this much above it.
   double width = 1.0;
   /// Capacities are multiples of this. Zero: whole numbers, or any amount of a floating-point
@@ -57,19 +58,13 @@ struct tuned_capacity {
   [[nodiscard]] friend bool operator==(tuned_capacity const&, tuned_capacity const&) = default;
 };
 
-enum class tune_status {
-  ok,
-  /// No capacity was found with a mean group size as wanted and few enough oversized samples; the
-  /// result is the nearest that was found.
-  outside_target,
-  /// There is nothing to pack; the result has no capacity.
-  no_samples,
-};
-
 /// The result of `tune_capacity`.
 template <std::size_t R, weight T = std::int64_t>
 struct tuned {
-  tune_status status = tune_status::no_samples;
+  /// Not found where no capacity has a mean group size as wanted and few enough oversized samples:
+  /// the rest is the nearest that was found. Infeasible, and no capacity, where there is nothing to
+  /// pack.
+  solve_status status = solve_status::infeasible;
   /// The best of the finalists.
   tuned_capacity<R, T> best{};
   /// All capacities that were tried on all samples, from the best to the worst.

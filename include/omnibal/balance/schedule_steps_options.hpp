@@ -23,13 +23,13 @@ enum class remainder_policy {
 
 /// What a schedule depends on beside the loads and the ranks. Every pair of seed and epoch gives
 /// another schedule.
-struct schedule_options {
+struct schedule_steps_options {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   /// The dist ratio to reach in every resource: the share of a step for which ranks wait for the
   /// slowest, mean over all steps. 0 asks for the evenest steps, 1 deals at random; the larger it
   /// is, the more other groups a group meets in the course of the epochs.
-  double tolerance = 0.005;
+  double max_dist_ratio = 0.005;
   remainder_policy remainder = remainder_policy::short_step;
   /// Groups that earlier epochs left out. They run once more than the others, in the first steps.
   std::vector<std::uint32_t> carried{};

@@ -8,8 +8,8 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/detail/level_members.hpp>
-#include <omnibal/hierarchy/hierarchical/pack_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy/pack_levels/pack_level.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 
@@ -42,13 +42,13 @@ enum class oversize_policy {
   reject  ///< the first of them is an error
 };
 
-struct hierarchical_options {
+struct pack_levels_options {
   level_fill fill = level_fill::greedy;
   pack_order order = pack_order::by_attention;
   oversize_policy oversized = oversize_policy::list;
 };
 
-struct hierarchical_fn {
+struct pack_levels_fn {
   /// Packs of several lengths: a sample belongs to the first level that is as long as it, each
   /// level is packed by `pack`, and the room that its packs leave is filled with samples of shorter
   /// levels (GreedyFill). Levels are packed from the longest to the shortest, so that samples that
@@ -74,7 +74,7 @@ struct hierarchical_fn {
     requires detail::token_samples<Samples, Demand>
   [[nodiscard]] level_packing operator()(Samples const& samples, Demand const& demand,
                                          Levels const& levels, Pack const& pack = {},
-                                         hierarchical_options const& options = {}) const {
+                                         pack_levels_options const& options = {}) const {
     auto const settings = detail::checked_levels(name, levels);
     auto const lengths = detail::measured_lengths(name, samples, demand);
     grouping const members = detail::level_members(settings, lengths);
@@ -131,7 +131,7 @@ struct hierarchical_fn {
   }
 
  private:
-  static constexpr std::string_view name = "hierarchical";
+  static constexpr std::string_view name = "pack_levels";
 
   /// What is left of a pack's length, and the sum of its samples' squares.
   struct open_pack {
@@ -177,7 +177,7 @@ struct hierarchical_fn {
   }
 };
 
-/// Hierarchical packing; see `hierarchical_fn`.
-inline constexpr hierarchical_fn hierarchical{};
+/// Hierarchical packing; see `pack_levels_fn`.
+inline constexpr pack_levels_fn pack_levels{};
 
 }  // namespace omnibal::inline v0

@@ -1,8 +1,8 @@
 #include "brute_force.hpp"
 #include "samples.hpp"
 
-#include <omnibal/pack/lower_bound.hpp>
 #include <omnibal/pack/next_fit.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -61,12 +61,12 @@ std::vector<omnibal::resources<R>> random_samples(test::random_amounts& random,
 template <std::size_t R, class T>
 std::size_t bound_of(std::vector<omnibal::resources<R, T>> const& samples,
                      omnibal::resources<R, T> const& capacity) {
-  return omnibal::lower_bound(samples, std::identity{}, capacity);
+  return omnibal::packing_bound(samples, std::identity{}, capacity);
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("lower_bound is at most the fewest groups", "",
+TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups", "",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {
@@ -86,7 +86,7 @@ TEMPLATE_TEST_CASE("lower_bound is at most the fewest groups", "",
   CHECK(tight > 2100);
 }
 
-TEMPLATE_TEST_CASE("lower_bound is at most the fewest groups of floating-point samples", "",
+TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups of floating-point samples", "",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>)) {
   constexpr std::size_t kinds = TestType::value;
@@ -108,19 +108,19 @@ TEMPLATE_TEST_CASE("lower_bound is at most the fewest groups of floating-point s
   }
 }
 
-TEST_CASE("lower_bound allows for the rounding of many floating-point samples") {
+TEST_CASE("packing_bound allows for the rounding of many floating-point samples") {
   for (std::size_t const count : {10u, 100u, 1000u, 10000u}) {
     std::vector<double> const tenths(count, 0.1);
-    CHECK(omnibal::lower_bound(tenths, std::identity{}, 1.0) <= count / 10);
-    CHECK(omnibal::lower_bound(tenths, std::identity{}, 1.0) + 1 >= count / 10);
-    CHECK(omnibal::lower_bound(tenths, std::identity{}, static_cast<double>(count)) == 1);
+    CHECK(omnibal::packing_bound(tenths, std::identity{}, 1.0) <= count / 10);
+    CHECK(omnibal::packing_bound(tenths, std::identity{}, 1.0) + 1 >= count / 10);
+    CHECK(omnibal::packing_bound(tenths, std::identity{}, static_cast<double>(count)) == 1);
   }
   std::vector<double> const halves(9, 0.5);
-  CHECK(omnibal::lower_bound(halves, std::identity{}, 1.0) == 5);
-  CHECK(omnibal::lower_bound(halves, std::identity{}, 0.75) == 9);
+  CHECK(omnibal::packing_bound(halves, std::identity{}, 1.0) == 5);
+  CHECK(omnibal::packing_bound(halves, std::identity{}, 0.75) == 9);
 }
 
-TEST_CASE("lower_bound is at least L2") {
+TEST_CASE("packing_bound is at least L2") {
   test::random_amounts random(4);
   for (int repeat = 0; repeat != 3000; ++repeat) {
     std::int64_t const capacity = random.between(1, 60);
@@ -128,14 +128,14 @@ TEST_CASE("lower_bound is at least L2") {
     std::vector<std::int64_t> sizes(static_cast<std::size_t>(random.between(1, 40)));
     for (auto& size : sizes) size = random.between(0, widest);
     auto const bound =
-        static_cast<std::int64_t>(omnibal::lower_bound(sizes, std::identity{}, capacity));
+        static_cast<std::int64_t>(omnibal::packing_bound(sizes, std::identity{}, capacity));
     REQUIRE(bound >= plain_l2(sizes, capacity));
   }
 }
 
-TEST_CASE("lower_bound has known values") {
+TEST_CASE("packing_bound has known values") {
   auto const bound = [](std::vector<int> const& sizes, int capacity) {
-    return omnibal::lower_bound(sizes, std::identity{}, capacity);
+    return omnibal::packing_bound(sizes, std::identity{}, capacity);
   };
   CHECK(bound({}, 10) == 0);
   CHECK(bound({0, 0, 0}, 10) == 1);
@@ -150,7 +150,7 @@ TEST_CASE("lower_bound has known values") {
   CHECK(bound({7, 7, 7, 4, 4, 4, 4}, 10) == 5);
 }
 
-TEST_CASE("lower_bound sees samples that cannot meet where the volume does not") {
+TEST_CASE("packing_bound sees samples that cannot meet where the volume does not") {
   // No two samples of five images fit together, although half of the group stays empty.
   std::vector<omnibal::resources<2>> samples(100, {5, 10});
   omnibal::resources<2> const capacity{9, 4096};
@@ -162,7 +162,7 @@ TEST_CASE("lower_bound sees samples that cannot meet where the volume does not")
   std::fill(samples.begin() + 100, samples.end(), omnibal::resources<2>{1, 2700});
   CHECK(bound_of(samples, capacity) == 200);
   auto const alone = [&](std::size_t kind) {
-    return omnibal::lower_bound(
+    return omnibal::packing_bound(
         samples, [&](omnibal::resources<2> const& sample) { return sample[kind]; }, capacity[kind]);
   };
   CHECK(alone(0) == 100);
@@ -176,7 +176,7 @@ TEST_CASE("lower_bound sees samples that cannot meet where the volume does not")
   CHECK(bound_of(three, omnibal::resources<3>{4096, 1000, 9}) == 200);
 }
 
-TEST_CASE("lower_bound does not depend on the unit of a resource") {
+TEST_CASE("packing_bound does not depend on the unit of a resource") {
   for (auto const& set : test::small_sets<2>(5, 400)) {
     INFO(set.name);
     auto const large = test::scaled(set, std::int64_t{1} << 30);
@@ -187,7 +187,7 @@ TEST_CASE("lower_bound does not depend on the unit of a resource") {
   }
 }
 
-TEST_CASE("lower_bound of capacities too large to count values is the same") {
+TEST_CASE("packing_bound of capacities too large to count values is the same") {
   // One more in some samples, and as many more in the capacity: sums fit as they did before, and
   // the amounts have no common divisor.
   test::random_amounts random(6);
@@ -201,7 +201,7 @@ TEST_CASE("lower_bound of capacities too large to count values is the same") {
   }
 }
 
-TEST_CASE("lower_bound of conflicts under large capacities stays a bound") {
+TEST_CASE("packing_bound of conflicts under large capacities stays a bound") {
   for (auto const& set : test::all_sets<2>(7, 300)) {
     INFO(set.name);
     auto const packing = omnibal::next_fit(set.samples, std::identity{}, set.capacity);
@@ -212,19 +212,19 @@ TEST_CASE("lower_bound of conflicts under large capacities stays a bound") {
   CHECK(bound_of(samples, omnibal::resources<2>{9, 40'960'000'000'007}) == 200);
 }
 
-TEST_CASE("lower_bound sums beyond 64 bits") {
+TEST_CASE("packing_bound sums beyond 64 bits") {
   constexpr std::int64_t largest = INT64_MAX;
   std::vector<std::int64_t> samples(1000, largest / 2);
-  CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 500);
+  CHECK(omnibal::packing_bound(samples, std::identity{}, largest) == 500);
   samples.assign(1000, largest);
-  CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 1000);
+  CHECK(omnibal::packing_bound(samples, std::identity{}, largest) == 1000);
   samples.push_back(1);
-  CHECK(omnibal::lower_bound(samples, std::identity{}, largest) == 1001);
+  CHECK(omnibal::packing_bound(samples, std::identity{}, largest) == 1001);
 }
 
-TEST_CASE("lower_bound sees which values fill a group together") {
+TEST_CASE("packing_bound sees which values fill a group together") {
   auto const bound = [](std::vector<std::int64_t> const& values, std::int64_t capacity) {
-    return omnibal::lower_bound(values, std::identity{}, capacity);
+    return omnibal::packing_bound(values, std::identity{}, capacity);
   };
   auto const repeated = [](std::vector<std::pair<std::size_t, std::int64_t>> const& runs) {
     std::vector<std::int64_t> values;

@@ -13,7 +13,7 @@ enum class size_measure {
   largest_share,  ///< the largest of these shares
 };
 
-struct best_fit_options {
+struct best_fit_decreasing_options {
   size_measure measure = size_measure::sum_of_shares;
   /// For several resources: the largest number of orders to try, of which the fewest groups are
   /// kept. Orders after the first vary the measure at random, always in the same way. They are

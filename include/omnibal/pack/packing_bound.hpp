@@ -36,7 +36,7 @@ template <class Layout>
 
 }  // namespace detail
 
-struct lower_bound_fn {
+struct packing_bound_fn {
   /// A number of groups below which no packing of the samples under the capacity can go: the
   /// largest of four bounds. Oversized samples, which no group holds, do not count.
   ///
@@ -62,12 +62,12 @@ struct lower_bound_fn {
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] std::size_t operator()(Samples const& samples, Demand const& demand,
                                        Capacity const& capacity) const {
-    return detail::with_measured("lower_bound", samples, demand, capacity,
+    return detail::with_measured("packing_bound", samples, demand, capacity,
                                  [](auto&& input) { return detail::measured_bound(input); });
   }
 };
 
-/// A lower bound on the number of groups; see `lower_bound_fn`.
-inline constexpr lower_bound_fn lower_bound{};
+/// A lower bound on the number of groups; see `packing_bound_fn`.
+inline constexpr packing_bound_fn packing_bound{};
 
 }  // namespace omnibal::inline v0

@@ -5,7 +5,7 @@
 #include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
-#include <omnibal/partition/search.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -72,8 +72,8 @@ TEST_CASE("search finds the best neighbours under a score of stages without tryi
     auto all = all_scored(anchor, radius, score);
     std::sort(all.begin(), all.end());
     INFO("seed " << seed);
-    auto const result = omnibal::search(omnibal::neighbours(anchor, radius), score, most,
-                                        [](boundaries_view) { return 1; });
+    auto const result = omnibal::search_cuts(omnibal::neighbours(anchor, radius), score, most,
+                                             [](boundaries_view) { return 1; });
     REQUIRE(result.candidates.size() == std::min(most, all.size()));
     for (std::size_t i = 0; i != result.candidates.size(); ++i) {
       CHECK(result.candidates[i].score == all[i].first);
@@ -88,7 +88,7 @@ TEST_CASE("a score of whole boundaries, and any range of them, are tried one by 
   auto const distance_from_four = [](boundaries_view boundaries) {
     return std::abs(static_cast<int>(boundaries[1]) - 4);
   };
-  auto const result = omnibal::search(candidates, distance_from_four, 4, first_cut);
+  auto const result = omnibal::search_cuts(candidates, distance_from_four, 4, first_cut);
   REQUIRE(result.candidates.size() == 4);
   CHECK(result.candidates[0].boundaries == cuts{0, 4, 9});
   CHECK(result.candidates[1].boundaries == cuts{0, 3, 9});
@@ -105,8 +105,8 @@ TEST_CASE("a score of whole boundaries, and any range of them, are tried one by 
     return sum;
   };
   auto const listed = std::vector<cuts>(all_scored(anchor, 2, score).size());
-  auto const by_stage = omnibal::search(near, score, 10, first_cut);
-  auto const by_whole = omnibal::search(near, whole, 10, first_cut);
+  auto const by_stage = omnibal::search_cuts(near, score, 10, first_cut);
+  auto const by_whole = omnibal::search_cuts(near, whole, 10, first_cut);
   for (std::size_t i = 0; i != 10; ++i) {
     CHECK(by_stage.candidates[i].score == by_whole.candidates[i].score);
   }
@@ -121,13 +121,13 @@ TEST_CASE("measuring ends with the budget or with the user's word") {
     return 100.0 - boundaries[1];
   };
   auto const near = omnibal::neighbours(anchor, 4);
-  auto const all = omnibal::search(near, score, 9, measure);
+  auto const all = omnibal::search_cuts(near, score, 9, measure);
   CHECK(calls == 9);
   CHECK(all.measurements == 9);
   CHECK(all.candidates[all.best].boundaries == cuts{0, 12, 16});
 
   calls = 0;
-  auto const some = omnibal::search(near, score, 9, measure, {.measurements = 4});
+  auto const some = omnibal::search_cuts(near, score, 9, measure, {.measurements = 4});
   CHECK(calls == 4);
   CHECK(some.measurements == 4);
   CHECK(some.candidates.size() == 9);
@@ -141,10 +141,10 @@ TEST_CASE("measuring ends with the budget or with the user's word") {
     best_seen = progress.best;
     return progress.measurements < 3;
   };
-  CHECK(omnibal::search(near, score, 9, measure, {}, go_on).measurements == 3);
+  CHECK(omnibal::search_cuts(near, score, 9, measure, {}, go_on).measurements == 3);
   CHECK(calls == 3);
 
-  auto const none = omnibal::search(near, score, 9, measure, {.measurements = 0});
+  auto const none = omnibal::search_cuts(near, score, 9, measure, {.measurements = 0});
   CHECK(none.best == 0);
   CHECK(none.measurements == 0);
 }
@@ -155,7 +155,7 @@ TEST_CASE("what could not run is infinite and never the best unless nothing coul
   auto const only_seven = [](boundaries_view boundaries) {
     return boundaries[1] == 7 ? 5.0 : std::numeric_limits<double>::infinity();
   };
-  auto const result = omnibal::search(omnibal::neighbours(anchor, 2), score, 5, only_seven);
+  auto const result = omnibal::search_cuts(omnibal::neighbours(anchor, 2), score, 5, only_seven);
   CHECK(result.candidates[result.best].boundaries == cuts{0, 7, 16});
 }
 
@@ -165,8 +165,8 @@ TEST_CASE("the best of 10^30 neighbours are found at once") {
   for (double& s : seconds) s = static_cast<double>(random.between(80, 120));
   auto const anchor = omnibal::minimax(seconds, 32);
   omnibal::cut_score const score(seconds, seconds, 32);
-  auto const result = omnibal::search(omnibal::neighbours(anchor.boundaries, 5), score, 50,
-                                      [](boundaries_view) { return 1; });
+  auto const result = omnibal::search_cuts(omnibal::neighbours(anchor.boundaries, 5), score, 50,
+                                           [](boundaries_view) { return 1; });
   CHECK(result.candidates.size() == 50);
   CHECK(
       std::is_sorted(result.candidates.begin(), result.candidates.end(),

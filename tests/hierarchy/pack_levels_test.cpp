@@ -3,8 +3,8 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/hierarchy/hierarchical.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -26,9 +26,9 @@
 namespace {
 
 using omnibal::grouping;
-using omnibal::hierarchical;
 using omnibal::level_fill;
 using omnibal::level_packing;
+using omnibal::pack_levels;
 using omnibal::pack_order;
 using omnibal::packing;
 using omnibal::packing_level;
@@ -52,14 +52,14 @@ auto changed_next_fit(Change change) {
 template <class Pack>
 std::string error_of_packer(Pack const& pack) {
   return test::error_text<std::invalid_argument>([&] {
-    static_cast<void>(hierarchical(lengths_type{1, 2, 3}, std::identity{}, lengths_type{4}, pack));
+    static_cast<void>(pack_levels(lengths_type{1, 2, 3}, std::identity{}, lengths_type{4}, pack));
   });
 }
 
 template <class Levels>
 std::string error_of_levels(Levels const& levels) {
   return test::error_text<std::invalid_argument>(
-      [&] { static_cast<void>(hierarchical(lengths_type{1}, std::identity{}, levels)); });
+      [&] { static_cast<void>(pack_levels(lengths_type{1}, std::identity{}, levels)); });
 }
 
 /// The same by looking at all samples for each gap.
@@ -116,19 +116,19 @@ grouping naively_filled(lengths_type const& lengths, lengths_type const& levels)
   return result;
 }
 
-static_assert(std::invocable<omnibal::hierarchical_fn, lengths_type, std::identity, lengths_type>);
-static_assert(!std::invocable<omnibal::hierarchical_fn, lengths_type, std::identity, int>);
+static_assert(std::invocable<omnibal::pack_levels_fn, lengths_type, std::identity, lengths_type>);
+static_assert(!std::invocable<omnibal::pack_levels_fn, lengths_type, std::identity, int>);
 static_assert(
-    !std::invocable<omnibal::hierarchical_fn, std::vector<double>, std::identity, lengths_type>);
-static_assert(!std::invocable<omnibal::hierarchical_fn, std::vector<omnibal::resources<2>>,
+    !std::invocable<omnibal::pack_levels_fn, std::vector<double>, std::identity, lengths_type>);
+static_assert(!std::invocable<omnibal::pack_levels_fn, std::vector<omnibal::resources<2>>,
                               std::identity, lengths_type>);
 
 }  // namespace
 
 TEST_CASE("samples are packed in the first level that is as long as they are") {
   lengths_type const lengths{5, 10, 11, 100, 4, 101, 0, 6};
-  auto const packed = hierarchical(lengths, std::identity{}, lengths_type{10, 100},
-                                   omnibal::next_fit, {.fill = level_fill::none});
+  auto const packed = pack_levels(lengths, std::identity{}, lengths_type{10, 100},
+                                  omnibal::next_fit, {.fill = level_fill::none});
   CHECK(packed.groups == grouping({0, 1, 4, 5, 6, 7}, {1, 4, 6, 7, 0, 3, 2}));
   REQUIRE(packed.levels.size() == 2);
   CHECK(packed.levels[0] == omnibal::packed_level{{.length = 10}, 0, 3, 0});
@@ -139,7 +139,7 @@ TEST_CASE("samples are packed in the first level that is as long as they are") {
 TEST_CASE("gaps of longer levels are filled with the longest samples that fit") {
   // 60 leaves 40 for 30 and 10; 90 leaves 10 for the other 10; of equal ones the first moves first.
   lengths_type const lengths{10, 90, 30, 60, 10, 30, 5};
-  auto const packed = hierarchical(lengths, std::identity{}, lengths_type{40, 100});
+  auto const packed = pack_levels(lengths, std::identity{}, lengths_type{40, 100});
   CHECK(packed.groups == grouping({0, 2, 4, 7}, {5, 6, 1, 0, 3, 2, 4}));
   CHECK(packed.levels[0] == omnibal::packed_level{{.length = 40}, 0, 1, 0});
   CHECK(packed.levels[1] == omnibal::packed_level{{.length = 100}, 1, 2, 3});
@@ -148,8 +148,8 @@ TEST_CASE("gaps of longer levels are filled with the longest samples that fit") 
 TEST_CASE("packs are in the order of their attention, or as they were packed") {
   lengths_type const lengths{3, 3, 3, 1, 8, 5, 5};
   auto const of = [&](pack_order order) {
-    return hierarchical(lengths, std::identity{}, lengths_type{10}, omnibal::next_fit,
-                        {.order = order})
+    return pack_levels(lengths, std::identity{}, lengths_type{10}, omnibal::next_fit,
+                       {.order = order})
         .groups;
   };
   CHECK(of(pack_order::as_packed) == grouping({0, 4, 5, 7}, {0, 1, 2, 3, 4, 5, 6}));
@@ -159,17 +159,17 @@ TEST_CASE("packs are in the order of their attention, or as they were packed") {
 TEST_CASE("the result carries the settings of its levels") {
   std::vector<packing_level> const levels{{.length = 8, .checkpointed_layers = 3},
                                           {.length = 64, .sequence = 8, .checkpointed_layers = 5}};
-  auto const packed = hierarchical(lengths_type{1, 9}, std::identity{}, levels);
+  auto const packed = pack_levels(lengths_type{1, 9}, std::identity{}, levels);
   CHECK(packed.levels[0].setting == levels[0]);
   CHECK(packed.levels[1].setting == levels[1]);
 }
 
 TEST_CASE("demands may be members, resources of one kind and any integers") {
   std::vector<document> const documents{{"a", 3}, {"b", 7}, {"c", 2}};
-  auto const expected = hierarchical(lengths_type{3, 7, 2}, std::identity{}, lengths_type{4, 8});
-  CHECK(hierarchical(documents, &document::tokens, std::array<int, 2>{4, 8}) == expected);
+  auto const expected = pack_levels(lengths_type{3, 7, 2}, std::identity{}, lengths_type{4, 8});
+  CHECK(pack_levels(documents, &document::tokens, std::array<int, 2>{4, 8}) == expected);
   auto const resource = [](document const& d) { return omnibal::resources{d.tokens}; };
-  CHECK(hierarchical(documents, resource, std::vector<std::uint64_t>{4, 8}) == expected);
+  CHECK(pack_levels(documents, resource, std::vector<std::uint64_t>{4, 8}) == expected);
 }
 
 TEST_CASE("any packer will do") {
@@ -179,20 +179,20 @@ TEST_CASE("any packer will do") {
   auto const filtered = [](auto const& samples, auto const& demand, auto const& capacity) {
     return omnibal::isf(samples, demand, capacity, {.rounds = 3});
   };
-  CHECK(test::level_fault(hierarchical(lengths, std::identity{}, lengths_type{256, 4096}, filtered),
+  CHECK(test::level_fault(pack_levels(lengths, std::identity{}, lengths_type{256, 4096}, filtered),
                           lengths) == "");
 }
 
 TEST_CASE("there may be no samples, none of a level, and none that fits") {
   lengths_type const levels{4, 8, 16};
-  auto const none = hierarchical(lengths_type{}, std::identity{}, levels);
+  auto const none = pack_levels(lengths_type{}, std::identity{}, levels);
   CHECK(none.groups.empty());
   CHECK(none.levels.size() == 3);
-  auto const middle = hierarchical(lengths_type{7, 7}, std::identity{}, levels);
+  auto const middle = pack_levels(lengths_type{7, 7}, std::identity{}, levels);
   CHECK(middle.levels[0].group_count == 0);
   CHECK(middle.levels[1].group_count == 2);
   CHECK(middle.levels[2].group_count == 0);
-  auto const too_long = hierarchical(lengths_type{17, 99}, std::identity{}, levels);
+  auto const too_long = pack_levels(lengths_type{17, 99}, std::identity{}, levels);
   CHECK(too_long.groups.empty());
   CHECK(too_long.oversized == std::vector<std::uint32_t>{0, 1});
 }
@@ -202,9 +202,9 @@ TEST_CASE("nothing is lost, levels and lengths are respected, and filling adds n
     for (auto const& set : test::length_sets(count, count)) {
       for (auto const& levels : test::level_sets()) {
         INFO(set.name << ", " << set.lengths.size() << " samples, " << levels.size() << " levels");
-        auto const filled = hierarchical(set.lengths, std::identity{}, levels);
-        auto const plain = hierarchical(set.lengths, std::identity{}, levels,
-                                        omnibal::best_fit_decreasing, {.fill = level_fill::none});
+        auto const filled = pack_levels(set.lengths, std::identity{}, levels);
+        auto const plain = pack_levels(set.lengths, std::identity{}, levels,
+                                       omnibal::best_fit_decreasing, {.fill = level_fill::none});
         REQUIRE(test::level_fault(filled, set.lengths) == "");
         REQUIRE(test::level_fault(plain, set.lengths) == "");
         for (std::size_t level = 0; level != levels.size(); ++level) {
@@ -227,8 +227,8 @@ TEST_CASE("filling is the same as by looking at all samples for each gap") {
       for (auto const& levels : test::level_sets()) {
         INFO(set.name << ", " << levels.size() << " levels");
         auto const packed =
-            hierarchical(set.lengths, std::identity{}, levels, omnibal::best_fit_decreasing,
-                         {.order = pack_order::as_packed});
+            pack_levels(set.lengths, std::identity{}, levels, omnibal::best_fit_decreasing,
+                        {.order = pack_order::as_packed});
         REQUIRE(packed.groups == naively_filled(set.lengths, levels));
       }
     }
@@ -247,53 +247,53 @@ TEST_CASE("a packer that needs more packs for fewer samples adds none") {
     return result;
   };
   lengths_type const lengths{1, 1, 1, 9};
-  auto const packed = hierarchical(lengths, std::identity{}, lengths_type{5, 10}, fickle);
+  auto const packed = pack_levels(lengths, std::identity{}, lengths_type{5, 10}, fickle);
   CHECK(packed.levels[1].filled_in == 1);
   CHECK(packed.levels[0].group_count == 1);
   CHECK(test::level_fault(packed, lengths) == "");
 }
 
 TEST_CASE("levels that are none, not positive or not increasing are errors") {
-  CHECK(error_of_levels(lengths_type{}) == "omnibal::hierarchical: levels is empty");
+  CHECK(error_of_levels(lengths_type{}) == "omnibal::pack_levels: levels is empty");
   CHECK(error_of_levels(lengths_type{0, 4}) ==
-        "omnibal::hierarchical: levels[0].length is 0, must be from 1 to 3037000499");
+        "omnibal::pack_levels: levels[0].length is 0, must be from 1 to 3037000499");
   CHECK(error_of_levels(lengths_type{4, 3037000500}) ==
-        "omnibal::hierarchical: levels[1].length is 3037000500, must be from 1 to 3037000499");
+        "omnibal::pack_levels: levels[1].length is 3037000500, must be from 1 to 3037000499");
   CHECK(error_of_levels(lengths_type{4, 8, 8}) ==
-        "omnibal::hierarchical: levels[2].length is 8, must be above that of the level before it, "
+        "omnibal::pack_levels: levels[2].length is 8, must be above that of the level before it, "
         "8");
   CHECK(error_of_levels(std::vector<packing_level>{{.length = 4, .sequence = 0}}) ==
-        "omnibal::hierarchical: levels[0].sequence is 0, must be from 1 to 1048576");
+        "omnibal::pack_levels: levels[0].sequence is 0, must be from 1 to 1048576");
   CHECK(error_of_levels(std::vector<packing_level>{{.length = 4, .checkpointed_layers = -1}}) ==
-        "omnibal::hierarchical: levels[0].checkpointed_layers is -1, must be not negative");
+        "omnibal::pack_levels: levels[0].checkpointed_layers is -1, must be not negative");
 }
 
 TEST_CASE("a negative length is an error, the longest level none") {
   CHECK(test::error_text<std::invalid_argument>([] {
-          static_cast<void>(hierarchical(lengths_type{1, -1}, std::identity{}, lengths_type{4}));
-        }) == "omnibal::hierarchical: demand[1] is -1, must be finite and not negative");
+          static_cast<void>(pack_levels(lengths_type{1, -1}, std::identity{}, lengths_type{4}));
+        }) == "omnibal::pack_levels: demand[1] is -1, must be finite and not negative");
   lengths_type const lengths{omnibal::longest_level, std::numeric_limits<std::int64_t>::max(),
                              omnibal::longest_level / 2, omnibal::longest_level / 2};
-  auto const packed = hierarchical(lengths, std::identity{}, lengths_type{omnibal::longest_level});
+  auto const packed = pack_levels(lengths, std::identity{}, lengths_type{omnibal::longest_level});
   CHECK(test::level_fault(packed, lengths) == "");
 }
 
 TEST_CASE("a packer that loses or doubles samples or exceeds a length is an error") {
   CHECK(error_of_packer(changed_next_fit([](grouping const&) { return grouping(); })) ==
-        "omnibal::hierarchical: the packer has 0 of 3 samples");
+        "omnibal::pack_levels: the packer has 0 of 3 samples");
   CHECK(error_of_packer(changed_next_fit([](grouping const&) {
           return grouping({0, 2, 4}, {0, 1, 2, 1});
-        })) == "omnibal::hierarchical: the packer names 1 twice, of 3 samples");
+        })) == "omnibal::pack_levels: the packer names 1 twice, of 3 samples");
   CHECK(error_of_packer(changed_next_fit([](grouping const&) {
           return grouping({0, 1}, {3});
-        })) == "omnibal::hierarchical: the packer names 3, there are 3 samples");
+        })) == "omnibal::pack_levels: the packer names 3, there are 3 samples");
   CHECK(error_of_packer(changed_next_fit([](grouping const&) {
           return grouping({0, 1, 3}, {0, 1, 2});
-        })) == "omnibal::hierarchical: the packer exceeds the capacity 4 in group 1");
+        })) == "omnibal::pack_levels: the packer exceeds the capacity 4 in group 1");
   // Empty groups are dropped.
   auto const with_empty = changed_next_fit([](grouping const&) {
     return grouping({0, 0, 1, 1, 2, 3}, {0, 1, 2});
   });
   lengths_type const lengths{1, 2, 3};
-  CHECK(hierarchical(lengths, std::identity{}, lengths_type{4}, with_empty).groups.size() == 3);
+  CHECK(pack_levels(lengths, std::identity{}, lengths_type{4}, with_empty).groups.size() == 3);
 }

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/partition/neighbours.hpp>
-#include <omnibal/partition/search/cut_ranking.hpp>
+#include <omnibal/partition/search_cuts/cut_ranking.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct search_budget {
   std::size_t measurements = std::numeric_limits<std::size_t>::max();
 };
 
-/// How far `search` has come.
+/// How far `search_cuts` has come.
 template <weight M>
 struct search_progress {
   std::size_t measurements;  ///< made so far
@@ -47,7 +47,7 @@ struct measured_cuts {
   [[nodiscard]] friend bool operator==(measured_cuts const&, measured_cuts const&) = default;
 };
 
-/// The result of `search`.
+/// The result of `search_cuts`.
 template <weight S, weight M>
 struct search_result {
   /// The candidates with the best scores, the best first. The first `measurements` were measured.
@@ -138,7 +138,7 @@ class best_scored {
 
 }  // namespace detail
 
-struct search_fn {
+struct search_cuts_fn {
   /// OmniBal's search: scores candidates cheaply, measures the `top_k` with the best scores for
   /// real, and says which is fastest. The less the better for scores and measured values.
   ///
@@ -193,7 +193,7 @@ struct search_fn {
   }
 
  private:
-  static constexpr std::string_view name = "search";
+  static constexpr std::string_view name = "search_cuts";
 
   [[nodiscard]] static std::string text_of(std::vector<std::uint32_t> const& boundaries) {
     std::string text;
@@ -245,8 +245,7 @@ struct search_fn {
   }
 };
 
-/// Cuts that are scored cheaply and measured for real; see `search_fn`. A file that uses all names
-/// of `std` too, where `std::search` is, calls `omnibal::search`.
-inline constexpr search_fn search{};
+/// Cuts that are scored cheaply and measured for real; see `search_cuts_fn`.
+inline constexpr search_cuts_fn search_cuts{};
 
 }  // namespace omnibal::inline v0

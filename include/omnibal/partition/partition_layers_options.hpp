@@ -19,7 +19,7 @@ namespace omnibal::inline v0 {
 
 /// Options of `partition_layers`; `C` is the type of a cost in the result.
 template <weight C>
-struct partition_options {
+struct partition_layers_options {
   /// One weight for each layer: the sum over some layers is never more than they cost as a stage.
   /// Makes the search short.
   weight_list<C> base{};
@@ -35,7 +35,7 @@ struct partition_options {
 
 /// Options of `partition_throughput`: those of `partition_layers`, and the micro-batches.
 template <weight C>
-struct throughput_options {
+struct partition_throughput_options {
   /// The number of micro-batches of a step; must be positive.
   std::size_t micro_batches = 0;
   weight_list<C> base{};

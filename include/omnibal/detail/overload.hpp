@@ -12,17 +12,17 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Throws unless the tolerance is finite and not negative.
-inline void check_tolerance(std::string_view function, double tolerance) {
-  if (is_valid_weight(tolerance)) return;
-  throw_invalid(function,
-                "options.tolerance is " + to_text(tolerance) + ", must be finite and not negative");
+/// Throws unless `max_overload` is finite and not negative.
+inline void check_max_overload(std::string_view function, double max_overload) {
+  if (is_valid_weight(max_overload)) return;
+  throw_invalid(function, "options.max_overload is " + to_text(max_overload) +
+                              ", must be finite and not negative");
 }
 
 /// The bound and the share `tolerance` of it, computed in `double`, or the largest integer.
-[[nodiscard]] inline std::int64_t with_tolerance(std::int64_t bound, double tolerance) {
+[[nodiscard]] inline std::int64_t with_overload(std::int64_t bound, double max_overload) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  double const slack = static_cast<double>(bound) * tolerance;
+  double const slack = static_cast<double>(bound) * max_overload;
   if (slack >= static_cast<double>(most - bound)) return most;
   return bound + static_cast<std::int64_t>(slack);
 }
