@@ -45,14 +45,10 @@ endforeach()
 
 set(faults "")
 
-# Two algorithms are still made of private parts of another family: balance_within of the packer that
-# dissolves groups, plan_pipeline of the search for stages.
+# One algorithm is still made of a private part of another family: balance_within of the packer that
+# dissolves groups.
 set(allowed
-    "omnibal/balance/detail/capped_balancer.hpp includes omnibal/pack/detail/fewer_groups.hpp"
-    "omnibal/plan/plan_pipeline/joint_search.hpp includes omnibal/partition/detail/best_stages.hpp"
-    "omnibal/plan/plan_pipeline/joint_search.hpp includes omnibal/partition/detail/step_time.hpp"
-    "omnibal/plan/plan_pipeline/least_memory.hpp includes omnibal/partition/detail/best_stages.hpp"
-    "omnibal/plan/plan_pipeline/least_memory.hpp includes omnibal/partition/detail/step_time.hpp")
+    "omnibal/balance/detail/capped_balancer.hpp includes omnibal/pack/detail/fewer_groups.hpp")
 
 # A private header is included by its owner alone: by all headers if it lies in omnibal/detail, by the
 # family if in its detail/, else by the header that the folder is named after and what lies in it.

@@ -15,6 +15,20 @@
 
 namespace omnibal::inline v0 {
 
+namespace detail {
+
+/// The stages of `partition_throughput` in the name of another function, which errors begin with.
+/// Precondition: there are micro-batches.
+template <class C, class Cost, class Fits>
+[[nodiscard]] partition_result<C> throughput_stages(
+    std::string_view function, std::size_t layers, std::size_t stages, Cost const& cost,
+    Fits const& fits, partition_throughput_options<C> const& options) {
+  step_time<C> const time{.of_bottleneck = options.micro_batches - 1, .of_sum = 1};
+  return best_stages(function, layers, stages, cost, fits, options, time);
+}
+
+}  // namespace detail
+
 struct partition_throughput_fn {
   /// Stages with the shortest step: of (micro-batches - 1) times the largest cost of a stage plus
   /// the sum of all costs, which is how long a pipeline takes. Of several those with the smallest
@@ -34,15 +48,13 @@ struct partition_throughput_fn {
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},
       partition_throughput_options<detail::stage_weight_of<Cost>> const& options = {}) const {
-    using cost_type = detail::stage_weight_of<Cost>;
     std::size_t const count = options.micro_batches;
     if (count == 0 || count > max_index_count) {
       detail::throw_invalid(
           name, "micro_batches is " + detail::to_text(count) + ", must be positive and below 2^32");
     }
-    detail::step_time<cost_type> const time{.of_bottleneck = count - 1, .of_sum = 1};
-    return detail::best_stages(name, detail::count_layers(name, layers), stages, cost, fits,
-                               options, time);
+    return detail::throughput_stages(name, detail::count_layers(name, layers), stages, cost, fits,
+                                     options);
   }
 
  private:

@@ -3,10 +3,9 @@
 /// \file
 /// Cuts and choices with the shortest step.
 
-#include <omnibal/partition/detail/best_stages.hpp>
-#include <omnibal/partition/detail/step_time.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
+#include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
@@ -124,10 +123,11 @@ class joint_search {
   template <class Cost, class Fits>
   [[nodiscard]] partition_result<std::int64_t> cut(Cost const& cost, Fits const& fits,
                                                    std::vector<std::int64_t> const& least) const {
-    partition_layers_options<std::int64_t> const options{.base = least,
-                                                         .constraints = options_.constraints};
-    step_time<std::int64_t> const time{.of_bottleneck = options_.micro_batches - 1, .of_sum = 1};
-    return best_stages(function_, layers_.size(), stages(), cost, fits, options, time);
+    partition_throughput_options<std::int64_t> const options{
+        .micro_batches = options_.micro_batches,
+        .base = least,
+        .constraints = options_.constraints};
+    return throughput_stages(function_, layers_.size(), stages(), cost, fits, options);
   }
 
   /// Solves the stages between these boundaries and keeps them if they are the best so far.

@@ -7,8 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/partition/constraints.hpp>
-#include <omnibal/partition/detail/best_stages.hpp>
-#include <omnibal/partition/detail/step_time.hpp>
+#include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
@@ -129,9 +128,8 @@ class least_memory {
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return memory.shortfall(stage, first, last);
   };
-  auto result = best_stages(function, layers.size(), rooms.memory.size(), shortfall, fits_always{},
-                            partition_layers_options<std::int64_t>{.constraints = constraints},
-                            step_time<std::int64_t>{});
+  auto result = even_stages(function, layers.size(), rooms.memory.size(), shortfall, fits_always{},
+                            partition_layers_options<std::int64_t>{.constraints = constraints});
   result.missing_bytes = result.bottleneck;
   if (result.status != solve_status::solved) return result;
   if (result.bottleneck == least_memory::most) throw_overflow(function, "the missing memory");
