@@ -158,6 +158,7 @@
 #include <omnibal/sample/shard.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/sample/unbundle.hpp>
+#include <omnibal/solve_status.hpp>
 #include <omnibal/step_overlap.hpp>
 #include <omnibal/steps.hpp>
 #include <omnibal/version.hpp>

@@ -7,7 +7,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/fewer_groups.hpp>
+#include <omnibal/pack/improve/fewer_groups.hpp>
 #include <omnibal/pack/improve/even_groups.hpp>
 #include <omnibal/pack/improve/given_groups.hpp>
 #include <omnibal/pack/packing.hpp>

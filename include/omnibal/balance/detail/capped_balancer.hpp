@@ -14,7 +14,9 @@
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/fewer_groups.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/improve.hpp>
+#include <omnibal/pack/packing.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -84,17 +86,19 @@ class capped_balancer {
     return best;
   }
 
-  /// Groups: at most `wanted` where that is found.
+  /// Groups: at most `wanted` where that is found when they are first asked for.
   [[nodiscard]] grouping const& few_groups(std::size_t wanted) {
-    if (!groups_) {
-      groups_ = pack_afresh(measured<Layout>(input_));
-      reducer_.emplace(input_, effort_.seed);
+    if (groups_) return *groups_;
+    auto const demand = [layout = input_.layout](auto const& sample) {
+      return layout.amounts(sample);
+    };
+    packing packed = best_fit_decreasing(input_.demands, demand, input_.capacity);
+    if (packed.groups.size() > wanted) {
+      packed = improve(input_.demands, demand, input_.capacity, packed,
+                       {.passes = effort_.passes, .even_passes = 0, .seed = effort_.seed},
+                       [wanted](improve_progress const& so_far) { return so_far.groups > wanted; });
     }
-    while (groups_->size() > wanted && passes_ != effort_.passes && !reducer_->is_exhausted()) {
-      reducer_->run(*groups_);
-      ++passes_;
-    }
-    return *groups_;
+    return groups_.emplace(std::move(packed.groups));
   }
 
   /// Tries all ways to place a few samples; what is found becomes the groups.
@@ -177,8 +181,6 @@ class capped_balancer {
   capped_effort effort_;
   std::vector<std::uint32_t> order_;
   std::optional<grouping> groups_;
-  std::optional<group_reducer<Layout>> reducer_;
-  std::size_t passes_ = 0;
 };
 
 }  // namespace omnibal::inline v0::detail
