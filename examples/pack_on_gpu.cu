@@ -20,7 +20,6 @@
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/isf.cuh>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>

@@ -12,8 +12,7 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/lpt.cuh>
-#include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/refine.cuh>
 #include <omnibal/rng/engine.hpp>
 

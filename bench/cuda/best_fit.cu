@@ -9,7 +9,6 @@
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_packing.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/packing.hpp>
 

@@ -11,7 +11,6 @@
 #include <omnibal/cuda/feistel.cuh>
 #include <omnibal/cuda/group_loads.cuh>
 #include <omnibal/cuda/isf.cuh>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/packing.hpp>

@@ -11,7 +11,6 @@
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>

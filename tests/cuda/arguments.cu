@@ -5,8 +5,7 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf.cuh>
-#include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/packing_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>

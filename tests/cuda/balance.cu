@@ -13,7 +13,6 @@
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/lpt.cuh>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/refine.cuh>
 
 #include <cstddef>

@@ -1,11 +1,12 @@
 #include "reference/best_fit_rounds.hpp"
+
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/best_fit_rounds/launches.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/device_span.hpp>
-#include <omnibal/cuda/packing_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>
 #include <cstdint>

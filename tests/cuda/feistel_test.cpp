@@ -1,7 +1,6 @@
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/feistel.hpp>
-#include <omnibal/cuda/detail/narrow_permutation.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/permutation.hpp>
 

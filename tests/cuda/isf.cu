@@ -9,7 +9,6 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf.cuh>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>

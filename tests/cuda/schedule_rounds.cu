@@ -9,7 +9,6 @@
 #include <omnibal/balance/schedule_rounds.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/schedule_rounds.cuh>
 #include <omnibal/resources.hpp>
 

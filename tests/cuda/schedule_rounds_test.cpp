@@ -6,8 +6,8 @@
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/schedule_rounds/launches.hpp>
-#include <omnibal/cuda/schedule_span.hpp>
 #include <omnibal/detail/schedule_pool.hpp>
 #include <omnibal/resources.hpp>
 

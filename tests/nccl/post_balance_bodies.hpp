@@ -6,8 +6,8 @@
 #include "stream_batches.hpp"
 
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How many samples a part may have.
+/// How many samples a part may have, as an option of balancers.
 
 namespace omnibal::inline v0 {
 
@@ -14,5 +14,13 @@ enum class count_policy {
   /// No part has more than one sample more than any other.
   at_most_one_apart,
 };
+
+/// Options of `lpt`, on a host and on a device.
+struct lpt_options {
+  count_policy count = count_policy::any;
+};
+
+/// Whether the number of samples in a part may change.
+enum class part_counts { free, kept };
 
 }  // namespace omnibal::inline v0

@@ -18,10 +18,6 @@
 
 namespace omnibal::inline v0 {
 
-struct lpt_options {
-  count_policy count = count_policy::any;
-};
-
 struct lpt_fn {
   /// Parts with even loads: takes the samples from the largest cost to the smallest, equal ones by
   /// index, and puts each into the part with the least load, of equal ones the lowest. Samples

@@ -3,6 +3,7 @@
 /// \file
 /// Moves and swaps that even parts.
 
+#include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/refine/refine_parts.hpp>
 #include <omnibal/concepts.hpp>
@@ -14,9 +15,6 @@
 #include <string_view>
 
 namespace omnibal::inline v0 {
-
-/// Whether the number of samples in a part may change.
-enum class part_counts { free, kept };
 
 struct refine_options {
   /// The search ends where the largest load exceeds a lower bound by at most this share of it.

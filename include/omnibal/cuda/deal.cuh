@@ -5,12 +5,11 @@
 
 #include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/deal/launches.hpp>
-#include <omnibal/cuda/detail/balance_arguments.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>
 #include <string_view>

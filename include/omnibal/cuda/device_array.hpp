@@ -6,6 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/fault.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -13,6 +14,7 @@
 #include <new>
 #include <ranges>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -115,6 +117,13 @@ template <device_resource Resource, class T>
                                       device_array<T, Resource> const& values,
                                       location where = location::here()) {
   return download(exec, values.span(), where);
+}
+
+/// Waits for the stream, reads the faults and throws for them as `check` does.
+template <device_resource Resource>
+void synchronise_and_check(execution<Resource> const& exec, device_span<fault const> faults,
+                           std::string_view function) {
+  for (fault const word : download(exec, faults)) check(word, function);
 }
 
 }  // namespace omnibal::inline v0::gpu

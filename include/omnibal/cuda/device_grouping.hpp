@@ -1,12 +1,12 @@
 #pragma once
 
 /// \file
-/// Groups of sample indices in device memory.
+/// Groups of sample indices in device memory: an owner, and what algorithms take.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/grouping_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -87,6 +87,19 @@ class device_grouping {
   device_array<std::uint32_t, Resource> offsets_;
   device_array<std::uint32_t, Resource> items_;
   device_array<std::uint32_t, Resource> group_count_;
+};
+
+/// A view of groups whose arrays are in device memory: a parameter that takes what has them there and
+/// refuses a `grouping` of the host, whose pointers a kernel could not follow.
+struct device_groups {
+  /// `groups` has pointers to device memory.
+  device_groups(grouping_view groups) : view(groups) {}
+  device_groups(grouping_span const& groups) : view(groups.view()) {}
+  template <class Resource>
+  device_groups(device_grouping<Resource> const& groups) : view(groups.view()) {}
+  device_groups(grouping const&) = delete;
+
+  grouping_view view;
 };
 
 }  // namespace omnibal::inline v0::gpu

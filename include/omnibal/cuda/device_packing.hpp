@@ -10,8 +10,7 @@
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/packing_span.hpp>
-#include <omnibal/cuda/status.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/packing.hpp>
 
 #include <cstddef>

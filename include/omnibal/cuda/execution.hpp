@@ -1,16 +1,103 @@
 #pragma once
 
 /// \file
-/// Where and in which order the algorithms of cuda/ run.
+/// Where and in which order the algorithms of cuda/ run, and where they take device memory from.
 
+#include <omnibal/check.hpp>
+#include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/error.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
 
 #include <cuda_runtime_api.h>
 
 namespace omnibal::inline v0::gpu {
+
+/// A source of device memory in the order of a stream: what `allocate` returns may be used by work
+/// that is submitted to the stream afterwards, and `deallocate` takes effect after the work that
+/// was submitted before. `allocate` throws where there is not enough; `deallocate` does not throw.
+template <class Resource>
+concept device_resource = requires(Resource& resource, std::size_t size, void* memory,
+                                   cudaStream_t stream) {
+  { resource.allocate(size, size, stream) } -> std::same_as<void*>;
+  resource.deallocate(memory, size, size, stream);
+};
+
+/// The alignment of scratch and of every array in it, in bytes.
+inline constexpr std::size_t scratch_alignment = 256;
+
+/// Memory from a stream-ordered pool of the CUDA driver: the pool given, or else the current pool
+/// of the device of the stream. Such a pool gives its memory back to the system whenever a stream
+/// synchronises; a program that calls algorithms again and again should raise the release threshold
+/// of its pool (`cudaMemPoolAttrReleaseThreshold`). Errors: `error`.
+class stream_pool {
+ public:
+  stream_pool() = default;
+  explicit stream_pool(cudaMemPool_t pool) : pool_(pool) {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t /*alignment*/,
+                               cudaStream_t stream) const {
+    if (bytes == 0) return nullptr;
+    void* memory = nullptr;
+    check(pool_ == nullptr ? cudaMallocAsync(&memory, bytes, stream)
+                           : cudaMallocFromPoolAsync(&memory, bytes, pool_, stream));
+    return memory;
+  }
+
+  void deallocate(void* memory, std::size_t /*bytes*/, std::size_t /*alignment*/,
+                  cudaStream_t stream) const noexcept {
+    if (memory == nullptr) return;
+    // Fails only where the device is lost already, which the next call reports.
+    static_cast<void>(cudaFreeAsync(memory, stream));
+  }
+
+ private:
+  cudaMemPool_t pool_ = nullptr;
+};
+
+/// Memory that the caller owns, handed out from front to back: nothing is allocated, so that a call
+/// can be captured in a graph and costs no time for memory. What is given back last can be taken
+/// again; an algorithm gives back what it took, so one scratch serves a whole sequence of calls on
+/// one stream. Not for two streams or two threads at once. Errors: `std::length_error` with the
+/// bytes needed and given.
+class given_scratch {
+ public:
+  explicit given_scratch(device_span<std::byte> memory) : memory_(memory) {}
+
+  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment, cudaStream_t /*stream*/) {
+    auto const address = reinterpret_cast<std::uintptr_t>(memory_.data()) + used_;
+    std::size_t const padding = static_cast<std::size_t>(0 - address) & (alignment - 1);
+    std::size_t const free = memory_.size() - used_;
+    if (padding > free || bytes > free - padding) {
+      throw std::length_error(omnibal::detail::message(
+          "gpu::given_scratch", omnibal::detail::to_text(used_ + padding + bytes) +
+                                    " bytes are needed, " +
+                                    omnibal::detail::to_text(memory_.size()) + " are given"));
+    }
+    std::byte* const memory = memory_.data() + used_ + padding;
+    used_ += padding + bytes;
+    return memory;
+  }
+
+  void deallocate(void* memory, std::size_t bytes, std::size_t /*alignment*/,
+                  cudaStream_t /*stream*/) noexcept {
+    auto* const first = static_cast<std::byte*>(memory);
+    if (first + bytes == memory_.data() + used_) {
+      used_ = static_cast<std::size_t>(first - memory_.data());
+    }
+  }
+
+  /// The bytes in use.
+  [[nodiscard]] std::size_t used() const noexcept { return used_; }
+
+ private:
+  device_span<std::byte> memory_;
+  std::size_t used_ = 0;
+};
 
 /// A stream and the memory resource for scratch: the first argument of every algorithm of cuda/.
 /// All work is submitted to the stream and the call returns; nothing synchronises unless its name

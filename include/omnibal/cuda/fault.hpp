@@ -3,9 +3,13 @@
 /// \file
 /// The bits that an algorithm on the device sets where it meets a wrong value.
 
+#include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 
 #include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 namespace omnibal::inline v0::gpu {
 
@@ -34,6 +38,27 @@ enum class fault : std::uint32_t {
 /// True where `faults` contains `which`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool has(fault faults, fault which) {
   return (static_cast<std::uint32_t>(faults) & static_cast<std::uint32_t>(which)) != 0;
+}
+
+/// Throws what the host's algorithm would throw for these faults: `std::invalid_argument`,
+/// `std::overflow_error` or `std::length_error`; returns where there is none. `function` names the
+/// algorithm in the text.
+inline void check(fault faults, std::string_view function) {
+  auto const name = std::string("gpu::").append(function);
+  if (has(faults, fault::invalid_amount)) {
+    omnibal::detail::throw_invalid(name, "an amount is negative or not finite");
+  }
+  if (has(faults, fault::unknown_index)) {
+    omnibal::detail::throw_invalid(name, "an index names no element");
+  }
+  if (has(faults, fault::uneven_counts)) {
+    omnibal::detail::throw_invalid(name, "equal counts, but the parts do not divide the samples");
+  }
+  if (has(faults, fault::overflow)) omnibal::detail::throw_overflow(name, "a sum");
+  if (has(faults, fault::no_room)) {
+    throw std::length_error(
+        omnibal::detail::message(name, "an output has too few elements for the result"));
+  }
 }
 
 }  // namespace omnibal::inline v0::gpu

@@ -6,10 +6,10 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
-#include <omnibal/cuda/detail/check_size.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/group_loads.hpp>
-#include <omnibal/cuda/device_groups.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>

@@ -5,11 +5,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/packing_arguments.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/isf/launches.hpp>
-#include <omnibal/cuda/packing_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>

@@ -5,12 +5,12 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
-#include <omnibal/cuda/detail/check_size.hpp>
-#include <omnibal/cuda/device_groups.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/metrics/device_reduce.cuh>
 #include <omnibal/cuda/metrics/launches.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
@@ -20,6 +20,21 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+
+#include <cub/device/device_reduce.cuh>
+
+namespace omnibal::inline v0::gpu::detail {
+
+template <class F, class T>
+struct device_reduce {
+  template <class Op>
+  static cudaError_t reduce(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
+                            T* out, Op const& op, T const& init, cudaStream_t stream) {
+    return cub::DeviceReduce::Reduce(temporary, bytes, input_of<T>(f), out, n, op, init, stream);
+  }
+};
+
+}  // namespace omnibal::inline v0::gpu::detail
 
 namespace omnibal::inline v0::gpu {
 

@@ -3,15 +3,14 @@
 /// \file
 /// Moves and swaps that even parts, many pairs of parts at a time, on the device.
 
-#include <omnibal/balance/refine.hpp>
+#include <omnibal/balance/count_policy.hpp>
 #include <omnibal/cuda/cost_steps.hpp>
-#include <omnibal/cuda/detail/balance_arguments.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/device_groups.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/refine/launches.hpp>
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/grouping.hpp>

@@ -6,15 +6,14 @@
 #include <omnibal/balance/schedule_rounds.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
-#include <omnibal/cuda/detail/check_size.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/schedule_rounds/launches.hpp>
-#include <omnibal/cuda/schedule_span.hpp>
 #include <omnibal/detail/schedule_pool.hpp>
 #include <omnibal/steps.hpp>
 

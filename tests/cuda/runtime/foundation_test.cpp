@@ -6,9 +6,7 @@
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/grouping_span.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
-#include <omnibal/cuda/status.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include "catch.hpp"
 #include "launch.hpp"
 
-#include <omnibal/cuda/best_fit_rounds/grid_kernel.cuh>
+#include <omnibal/cuda/best_fit_rounds/device_grid.cuh>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>

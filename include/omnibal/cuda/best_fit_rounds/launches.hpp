@@ -6,10 +6,9 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/best_fit_rounds/fit_grid.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/packing_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/packing.hpp>
 
 #include <cstddef>

@@ -6,13 +6,11 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
-#include <omnibal/cuda/detail/costs_in_order.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/part_writer.hpp>
-#include <omnibal/cuda/detail/step_table.hpp>
+#include <omnibal/cuda/detail/step_costs.hpp>
+#include <omnibal/cuda/detail/step_parts.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -4,7 +4,6 @@
 /// Demands and loads in device code: the conversions of resources.hpp, with faults for exceptions.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/resources.hpp>

@@ -4,7 +4,6 @@
 /// Prefix sums on the device, by CUB.
 
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/generated.cuh>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,9 @@
 #pragma once
 
 /// \file
-/// The order of the Feistel shuffler, written out or applied.
+/// The order of the Feistel shuffler in the arithmetic of a GPU, written out or applied.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/narrow_permutation.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/feistel.hpp>
 
@@ -12,6 +11,69 @@
 #include <cstdint>
 
 namespace omnibal::inline v0::gpu::detail {
+
+/// The same function as `rng::permutation{n, seed}`, for `n < 2^32`. Both halves of a pair have at
+/// most 16 bits and only the upper half of a product of 64 bits is looked at, so that a Feistel round
+/// takes two multiplications of 32 bits instead of two of 64.
+class narrow_permutation {
+ public:
+  narrow_permutation() = default;
+
+  OMNIBAL_HOST_DEVICE constexpr narrow_permutation(std::uint32_t n, std::uint64_t seed) : size_(n) {
+    std::uint32_t const last = n < smallest_domain ? smallest_domain - 1 : n - 1;
+    std::uint32_t bits = 2;
+    while (bits < 32 && (last >> bits) != 0) ++bits;
+    low_bits_ = bits / 2;
+    high_size_ = (last >> low_bits_) + 1;
+    rng::engine words(seed, n);
+    for (int round = 0; round != rounds; ++round) {
+      std::uint64_t const key = words();
+      factors_[round] = key | 1;
+      // (half + key) * factor is half * factor and this.
+      addends_[round] = key * (key | 1);
+    }
+  }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t size() const { return size_; }
+
+  /// The element at position i. Precondition: `i < size()`.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t operator()(std::uint32_t i) const {
+    do {
+      i = encrypt(i);
+    } while (i >= size_);
+    return i;
+  }
+
+ private:
+  static constexpr int rounds = 8;
+  static constexpr std::uint32_t smallest_domain = 64;
+
+  /// The upper 32 bits of the product of a Feistel round.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t scramble(std::uint32_t half,
+                                                                     int round) const {
+    auto const low_factor = static_cast<std::uint32_t>(factors_[round]);
+    auto const high_factor = static_cast<std::uint32_t>(factors_[round] >> 32);
+    std::uint64_t const low_product = std::uint64_t{half} * low_factor + addends_[round];
+    return static_cast<std::uint32_t>(low_product >> 32) + half * high_factor;
+  }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t encrypt(std::uint32_t value) const {
+    std::uint32_t low = value & ((std::uint32_t{1} << low_bits_) - 1);
+    std::uint32_t high = value >> low_bits_;
+    for (int round = 0; round != rounds; round += 2) {
+      high += static_cast<std::uint32_t>(std::uint64_t{scramble(low, round)} * high_size_ >> 32);
+      if (high >= high_size_) high -= high_size_;
+      low ^= scramble(high, round + 1) >> (32 - low_bits_);
+    }
+    return high << low_bits_ | low;
+  }
+
+  std::uint64_t factors_[rounds] = {};
+  std::uint64_t addends_[rounds] = {};
+  std::uint32_t size_ = 0;
+  std::uint32_t high_size_ = 1;
+  std::uint32_t low_bits_ = 1;
+};
 
 /// The permutation of `shuffle.order(n, round)`. Precondition: `n < 2^32`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr narrow_permutation order_of(rng::feistel const& shuffle,

@@ -1,26 +1,243 @@
 #pragma once
 
 /// \file
-/// Longest processing time first, a block for each step.
+/// Longest processing time first: samples from the largest to the smallest, each to the part with
+/// the least load, many at a time; a block for each step.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
-#include <omnibal/cuda/detail/collect_parts.hpp>
-#include <omnibal/cuda/detail/costs_in_order.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/longest_first.hpp>
-#include <omnibal/cuda/detail/part_writer.hpp>
-#include <omnibal/cuda/detail/step_table.hpp>
+#include <omnibal/cuda/detail/part_ranking.hpp>
+#include <omnibal/cuda/detail/step_costs.hpp>
+#include <omnibal/cuda/detail/step_parts.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace omnibal::inline v0::gpu::detail {
+
+/// How many samples parts may have: those with `floor` or more are full, but `extra` of them may
+/// have one more. Any number by default.
+struct count_limits {
+  std::uint32_t floor = ~std::uint32_t{0};
+  std::uint32_t extra = 0;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool are_any() const { return floor + 1 == 0; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_full(std::uint32_t count) const {
+    return count >= floor && (extra == 0 || count > floor);
+  }
+};
+
+/// Puts the samples of one step into parts, as a block. `Samples` has `cost(place)`, in descending
+/// order, and `put(place, part)`; no cost is read after its sample was put.
+///
+/// A round puts one sample into each of the least loaded parts, in their order, as far as none of
+/// them would have got a second one before: the first sample goes to the least load, and the next
+/// one to the next, until a part that has got its sample comes before the part whose turn it is. A
+/// round of many samples takes as long as one of a few, and as loads are about one cost apart there
+/// are little more rounds than samples for each part.
+struct longest_first {
+  std::uint64_t* loads;
+  std::uint32_t* counts;
+  part_ranking ranking;
+  /// By part, or by rank.
+  std::uint32_t* marks;
+  /// What one thread tells the others.
+  std::uint32_t* message;
+  /// Of two rounds the least rank behind which a round cannot go on.
+  std::uint32_t* ends;
+
+  template <class Arena>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static longest_first take(Arena& arena, std::size_t parts) {
+    auto* const loads = arena.template take<std::uint64_t>(parts);
+    auto* const counts = arena.template take<std::uint32_t>(parts);
+    auto const ranking = part_ranking::take(arena, parts);
+    auto* const marks = arena.template take<std::uint32_t>(parts);
+    auto* const message = arena.template take<std::uint32_t>(2);
+    return {loads, counts, ranking, marks, message, arena.template take<std::uint32_t>(2)};
+  }
+
+  /// The first `costly` of `count` samples have a cost.
+  template <class Block, class Samples>
+  OMNIBAL_HOST_DEVICE void place(Block& block, Samples const& samples, std::uint32_t count,
+                                 std::uint32_t costly, std::uint32_t parts,
+                                 count_limits limits) const {
+    block.for_each(parts, [&](std::size_t part) {
+      loads[part] = 0;
+      counts[part] = 0;
+      if (part == 0) ends[0] = none;
+    });
+    if (parts == 1) {
+      return block.for_each(count,
+                            [&](std::size_t i) { samples.put(static_cast<std::uint32_t>(i), 0); });
+    }
+    place_costly(block, samples, costly, parts, limits);
+    place_costless(block, samples, costly, count, parts);
+  }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  /// Below this one thread is faster than a round of all.
+  static constexpr std::uint32_t few = 5;
+
+  template <class Block, class Samples>
+  OMNIBAL_HOST_DEVICE void place_costly(Block& block, Samples const& samples, std::uint32_t costly,
+                                        std::uint32_t parts, count_limits& limits) const {
+    std::uint32_t turn = 0;
+    for (std::uint32_t next = 0; next != costly; turn ^= 1) {
+      std::uint32_t const open = rank_open_parts(block, parts, limits);
+      std::uint32_t const most = smaller_of(open, costly - next);
+      block.for_each(most, [&](std::size_t i) {
+        auto const rank = static_cast<std::uint32_t>(i);
+        std::uint32_t const end = ranking.first_after(
+            rank + 1, most, ranking.loads[rank] + samples.cost(next + rank), ranking.parts[rank]);
+        if (end != most) atomic_min(&ends[turn], end);
+        if (rank == 0) ends[turn ^ 1] = none;
+      });
+      std::uint32_t const run = smaller_of(ends[turn], most);
+      if (run < few) {
+        next = place_in_turn(block, samples, next, costly, open, limits);
+      } else {
+        next += place_round(block, samples, next, run, limits);
+      }
+    }
+  }
+
+  /// Ranks the parts, those with room before the others; returns how many have room.
+  template <class Block>
+  OMNIBAL_HOST_DEVICE std::uint32_t rank_open_parts(Block& block, std::uint32_t parts,
+                                                    count_limits const& limits) const {
+    if (limits.are_any()) {
+      ranking.rank(block, parts, [&](std::uint32_t part) { return loads[part]; });
+      return parts;
+    }
+    ranking.rank(block, parts, [&](std::uint32_t part) {
+      return limits.is_full(counts[part]) ? no_load : loads[part];
+    });
+    return block.reduce(
+        parts,
+        [&](std::size_t part) {
+          return limits.is_full(counts[part]) ? std::uint32_t{0} : std::uint32_t{1};
+        },
+        add{}, std::uint32_t{0});
+  }
+
+  /// Puts a sample into each of the first `run` ranked parts, or into fewer where the room of the
+  /// others shrinks then; returns how many.
+  template <class Block, class Samples>
+  OMNIBAL_HOST_DEVICE std::uint32_t place_round(Block& block, Samples const& samples,
+                                                std::uint32_t next, std::uint32_t run,
+                                                count_limits& limits) const {
+    if (limits.extra != 0) run = up_to_last_extra(block, run, limits);
+    block.for_each(run, [&](std::size_t i) {
+      auto const place = next + static_cast<std::uint32_t>(i);
+      std::uint32_t const part = ranking.parts[i];
+      loads[part] += samples.cost(place);
+      ++counts[part];
+      samples.put(place, part);
+    });
+    return run;
+  }
+
+  /// The parts that get one sample above the floor, up to the last that may.
+  template <class Block>
+  OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t run,
+                                                     count_limits& limits) const {
+    auto const is_extra = [&](std::size_t rank) {
+      return counts[ranking.parts[rank]] == limits.floor;
+    };
+    block.for_each(run, [&](std::size_t rank) { marks[rank] = is_extra(rank) ? 1u : 0u; });
+    std::uint32_t const extras = block.exclusive_sum(marks, run);
+    if (extras < limits.extra) {
+      limits.extra -= extras;
+      return run;
+    }
+    std::uint32_t const last = block.reduce(
+        run,
+        [&](std::size_t rank) {
+          bool const is_last = is_extra(rank) && marks[rank] + 1 == limits.extra;
+          return is_last ? static_cast<std::uint32_t>(rank) + 1 : run;
+        },
+        take_smaller{}, run);
+    limits.extra = 0;
+    return last;
+  }
+
+  /// Lets one thread put samples, as long as the part that gets one goes only a few ranks up.
+  /// Returns the next sample.
+  template <class Block, class Samples>
+  OMNIBAL_HOST_DEVICE std::uint32_t place_in_turn(Block& block, Samples const& samples,
+                                                  std::uint32_t next, std::uint32_t last,
+                                                  std::uint32_t open, count_limits& limits) const {
+    block.once([&] {
+      std::uint32_t place = next;
+      std::uint32_t extra = limits.extra;
+      std::uint32_t moves = 0;
+      std::uint32_t const most_moves = 8 * few;
+      bool has_changed_room = false;
+      for (; place != last && !has_changed_room && moves < most_moves + few * (place - next);
+           ++place) {
+        std::uint32_t const part = ranking.parts[0];
+        std::uint64_t const load = ranking.loads[0] + samples.cost(place);
+        loads[part] = load;
+        samples.put(place, part);
+        std::uint32_t const count = ++counts[part];
+        if (count > limits.floor) --extra;
+        has_changed_room = !limits.are_any() && count >= limits.floor;
+        std::uint32_t rank = 0;
+        for (; rank + 1 != open &&
+               is_before(ranking.loads[rank + 1], ranking.parts[rank + 1], load, part);
+             ++rank) {
+          ranking.loads[rank] = ranking.loads[rank + 1];
+          ranking.parts[rank] = ranking.parts[rank + 1];
+        }
+        ranking.loads[rank] = load;
+        ranking.parts[rank] = part;
+        moves += rank;
+      }
+      message[0] = place;
+      message[1] = extra;
+    });
+    limits.extra = message[1];
+    return message[0];
+  }
+
+  /// Puts samples without cost where the fewest samples are: level after level, the parts of a
+  /// level in their order. Limits on the counts hold by themselves, as there is room for all.
+  template <class Block, class Samples>
+  OMNIBAL_HOST_DEVICE void place_costless(Block& block, Samples const& samples, std::uint32_t next,
+                                          std::uint32_t last, std::uint32_t parts) const {
+    while (next != last) {
+      std::uint32_t const level = block.reduce(
+          parts, [&](std::size_t part) { return counts[part]; }, take_smaller{}, none);
+      std::uint32_t const above = block.reduce(
+          parts, [&](std::size_t part) { return counts[part] == level ? none : counts[part]; },
+          take_smaller{}, none);
+      block.for_each(parts,
+                     [&](std::size_t part) { marks[part] = counts[part] == level ? 1u : 0u; });
+      std::uint32_t const members = block.exclusive_sum(marks, parts);
+      block.for_each(parts, [&](std::size_t part) {
+        if (counts[part] == level) {
+          ranking.parts[marks[part]] = static_cast<std::uint32_t>(part);
+        }
+      });
+      std::uint64_t const room = std::uint64_t{members} * (above - level);
+      auto const put = static_cast<std::uint32_t>(smaller_of<std::uint64_t>(room, last - next));
+      block.for_each(put, [&](std::size_t i) {
+        samples.put(next + static_cast<std::uint32_t>(i), ranking.parts[i % members]);
+      });
+      block.for_each(members, [&](std::size_t i) {
+        auto const member = static_cast<std::uint32_t>(i);
+        if (member < put) counts[ranking.parts[i]] += (put - member - 1) / members + 1;
+      });
+      next += put;
+    }
+  }
+};
 
 inline constexpr int lpt_threads = 512;
 

@@ -1,14 +1,14 @@
 #pragma once
 
 /// \file
-/// `isf` on the device as a sequence of launches.
+/// The rounds of `isf` on the device as a sequence of launches.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/feistel.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/isf/pool.hpp>
-#include <omnibal/cuda/isf/round.hpp>
 #include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>
@@ -18,6 +18,316 @@
 #include <cstdint>
 
 namespace omnibal::inline v0::gpu::detail {
+
+/// Shuffles a tile of the pool and adds the demands in it.
+template <class Amount, std::size_t R>
+struct isf_gather {
+  isf_input<Amount, R> input;
+  isf_state const* state;
+  std::uint32_t const* pool;
+  std::uint32_t* shuffled;
+  isf_sums sums;
+
+  static constexpr int threads = 256;
+  static constexpr std::size_t shared_bytes = R * isf_tile * sizeof(std::int64_t);
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    std::uint32_t const size = state->pool_size;
+    auto const begin = static_cast<std::uint32_t>(index) * isf_tile;
+    if (begin >= size) return;
+    std::uint32_t const count = smaller_of(isf_tile, size - begin);
+    bool const is_end = size - begin == count;
+    narrow_permutation const order = state->order;
+    auto* const amounts = block.template shared<std::int64_t>(R * isf_tile);
+    block.for_each(count, [&](std::size_t i) {
+      std::uint32_t const sample = pool[order(begin + static_cast<std::uint32_t>(i))];
+      shuffled[begin + i] = sample;
+      for (std::size_t r = 0; r != R; ++r) amounts[r * isf_tile + i] = input.amount(sample, r);
+    });
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t* const of_kind = amounts + r * isf_tile;
+      std::int64_t const sum = block.exclusive_sum(of_kind, count);
+      std::int64_t* const in_tile = sums.in_tile + r * sums.in_tile_stride + begin;
+      block.for_each(count, [&](std::size_t i) {
+        in_tile[i] = of_kind[i];
+        if (i != 0) return;
+        sums.of_tiles[r * sums.of_tiles_stride + index] = sum;
+        // The end of the pool, which may be the beginning of a tile.
+        if (is_end) in_tile[count] = count == isf_tile ? 0 : sum;
+      });
+    }
+  }
+};
+
+/// Adds the sums of the tiles.
+template <std::size_t R>
+struct isf_add_tiles {
+  isf_state const* state;
+  isf_sums sums;
+
+  static constexpr int threads = 1024;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
+    std::size_t const tiles = parts_of(state->pool_size, isf_tile);
+    if (tiles == 0) return;
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t* const of_tiles = sums.of_tiles + r * sums.of_tiles_stride;
+      std::int64_t const sum = block.exclusive_sum(of_tiles, tiles);
+      block.once([&] { of_tiles[tiles] = sum; });
+    }
+  }
+};
+
+/// The groups of next-fit as a chain: the link of a position is the end of the group that would
+/// begin there.
+template <std::size_t R>
+struct isf_chain {
+  isf_state const* state;
+  isf_sums sums;
+  resources<R> capacity;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size(std::size_t) const {
+    return state->pool_size;
+  }
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t next(std::size_t, std::uint32_t i) const {
+    std::uint32_t const end = state->pool_size;
+    resources<R> const start = before(i);
+    // A search in steps that double, then by halves; a sample alone fits.
+    std::uint32_t low = i + 1;
+    std::uint32_t high = end;
+    for (std::uint32_t step = 1; low != end; step *= 2) {
+      std::uint32_t const probe = end - low <= step ? end : low + step;
+      if (!fits(start, probe)) {
+        high = probe;
+        break;
+      }
+      low = probe;
+    }
+    while (high - low > 1) {
+      std::uint32_t const middle = low + (high - low) / 2;
+      (fits(start, middle) ? low : high) = middle;
+    }
+    return low;
+  }
+
+  /// The demands of the samples from `first` to `last`.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE resources<R> load(std::uint32_t first,
+                                                      std::uint32_t last) const {
+    return before(last) - before(first);
+  }
+
+ private:
+  [[nodiscard]] OMNIBAL_HOST_DEVICE resources<R> before(std::uint32_t i) const {
+    resources<R> result{};
+    for (std::size_t r = 0; r != R; ++r) result[r] = sums.before(i, r);
+    return result;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool fits(resources<R> const& start, std::uint32_t end) const {
+    return (before(end) - start).fits(capacity);
+  }
+};
+
+/// Judges the groups that begin in a chunk and marks their items there.
+template <std::size_t R, class Keep>
+struct isf_judge {
+  isf_chain<R> chain;
+  isf_arrays arrays;
+  Keep keep;
+
+  static constexpr std::size_t shared_bytes = chain_chunk + 16;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, visited_chunk const& chunk) const {
+    std::uint32_t const count = chunk.part.count;
+    bool const is_last = chain.state->is_last != 0;
+    auto* const verdicts = block.template shared<std::uint8_t>(chain_chunk);
+    auto* const last_verdict = block.template shared<std::uint32_t>(1);
+    block.for_each(count, [&](std::size_t place) {
+      auto const i = static_cast<std::uint32_t>(place);
+      if (!chunk.is_visited(i)) return;
+      std::uint32_t const next = chunk.next_of(i);
+      std::uint32_t const end = next < count ? chunk.part.begin + next : chunk.leaves;
+      bool const is_full = keep(chain.load(chunk.part.begin + i, end));
+      bool const is_kept = is_full || is_last;
+      verdicts[i] = static_cast<std::uint8_t>(is_full ? full : is_kept ? kept_below : returned);
+      if (next >= count) *last_verdict = is_kept;
+    });
+
+    std::size_t const segments = parts_of(count, chain_segment);
+    std::uint32_t* const marks = arrays.marks + chunk.index * chain_segments;
+    block.for_each(segments, [&](std::size_t segment) {
+      std::uint16_t const cover = chunk.covers[segment];
+      bool is_kept = cover != no_place && verdicts[cover] != returned;
+      std::uint32_t items = 0;
+      std::uint32_t heads = 0;
+      auto const first = static_cast<std::uint32_t>(segment) * chain_segment;
+      std::uint32_t const size = smaller_of(chain_segment, count - first);
+      for (std::uint32_t j = 0; j != size; ++j) {
+        bool const is_head = chunk.is_visited(first + j);
+        if (is_head) is_kept = verdicts[first + j] != returned;
+        items |= std::uint32_t{is_kept} << j;
+        heads |= std::uint32_t{is_head && is_kept} << j;
+      }
+      marks[segment] = items | heads << chain_segment;
+    });
+
+    std::uint64_t const kept = block.reduce(
+        segments,
+        [&](std::size_t segment) {
+          return std::uint64_t{count_bits(marks[segment] >> chain_segment)} << 32 |
+                 count_bits(marks[segment] & 0xffffu);
+        },
+        add{}, std::uint64_t{0});
+    std::uint32_t below = 0;
+    if (is_last) {
+      below = block.reduce(
+          count,
+          [&](std::size_t i) {
+            return std::uint32_t{chunk.is_visited(static_cast<std::uint32_t>(i)) &&
+                                 verdicts[i] == kept_below};
+          },
+          add{}, std::uint32_t{0});
+    }
+    block.once([&] {
+      arrays.kept_items[chunk.index] = static_cast<std::uint32_t>(kept);
+      arrays.kept_groups[chunk.index] = static_cast<std::uint32_t>(kept >> 32);
+      arrays.below_keep[chunk.index] = below;
+    });
+    // The chunks into which the last group reaches.
+    block.for_each(parts_of(chunk.leaves, chain_chunk) - chunk.index - 1,
+                   [&](std::size_t c) { arrays.is_carried[chunk.index + 1 + c] = *last_verdict; });
+  }
+
+ private:
+  static constexpr std::uint8_t returned = 0;
+  static constexpr std::uint8_t kept_below = 1;
+  static constexpr std::uint8_t full = 2;
+};
+
+/// The items at the beginning of a chunk that belong to a group from before.
+struct isf_carried {
+  std::uint32_t count;
+  bool is_kept;
+
+  OMNIBAL_HOST_DEVICE isf_carried(isf_arrays const& arrays, chain_part const& part,
+                                  std::size_t index) {
+    std::uint32_t const entry = arrays.links.entries[index];
+    count = entry == no_position ? part.count : entry - part.begin;
+    is_kept = count != 0 && arrays.is_carried[index] != 0;
+  }
+};
+
+/// Adds what the chunks keep and makes the state before the next round.
+struct isf_advance {
+  isf_arrays arrays;
+  isf_state const* now;
+  isf_state* then;
+  rng::feistel shuffle;
+  std::uint64_t next_round;
+  bool is_next_last;
+  double min_gain;
+
+  static constexpr int threads = 1024;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
+    std::uint32_t const size = now->pool_size;
+    if (size == 0) {
+      block.once([&] { *then = *now; });
+      return;
+    }
+    std::size_t const chunks = parts_of(size, chain_chunk);
+    block.for_each(chunks, [&](std::size_t c) {
+      chain_part const part(whole_pool{size}, arrays.links.chunk_count, c);
+      isf_carried const carried(arrays, part, c);
+      bool const is_entered = arrays.links.entries[c] != no_position;
+      arrays.kept_items[c] =
+          (is_entered ? arrays.kept_items[c] : 0) + (carried.is_kept ? carried.count : 0);
+      if (is_entered) return;
+      arrays.kept_groups[c] = 0;
+      arrays.below_keep[c] = 0;
+    });
+    std::uint32_t const below = block.reduce(
+        chunks, [&](std::size_t c) { return arrays.below_keep[c]; }, add{}, std::uint32_t{0});
+    std::uint32_t const kept = block.exclusive_sum(arrays.kept_items, chunks);
+    std::uint32_t const groups = block.exclusive_sum(arrays.kept_groups, chunks);
+    block.once([&] {
+      bool const gains = static_cast<double>(kept) >= min_gain * static_cast<double>(size);
+      isf_state state = *now;
+      state.pool_size -= kept;
+      state.item_count += kept;
+      state.group_count += groups;
+      state.below_keep += below;
+      state.is_last = is_next_last || !gains;
+      state.rounds += 1;
+      state.item_rounds += size;
+      state.order = order_of(shuffle, state.pool_size, next_round);
+      *then = state;
+    });
+  }
+
+ private:
+  struct whole_pool {
+    std::uint32_t pool_size;
+    [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size(std::size_t) const { return pool_size; }
+  };
+};
+
+/// Appends the kept groups of a chunk to the result and puts the other samples back into the pool.
+struct isf_move {
+  isf_arrays arrays;
+  isf_state const* now;
+  isf_output out;
+
+  static constexpr std::size_t shared_bytes = 2 * chain_segments * sizeof(std::uint32_t);
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size(std::size_t) const { return now->pool_size; }
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    chain_part const part(*this, arrays.links.chunk_count, index);
+    if (part.count == 0) return;
+    auto* const marks = block.template shared<std::uint32_t>(chain_segments);
+    auto* const before = block.template shared<std::uint32_t>(chain_segments);
+    isf_carried const carried(arrays, part, index);
+    bool const is_entered = arrays.links.entries[index] != no_position;
+    std::size_t const segments = parts_of(part.count, chain_segment);
+    block.for_each(segments, [&](std::size_t segment) {
+      std::uint32_t mark = is_entered ? arrays.marks[index * chain_segments + segment] : 0;
+      auto const first = static_cast<std::uint32_t>(segment) * chain_segment;
+      if (carried.is_kept && carried.count > first) {
+        mark |= (1u << smaller_of(chain_segment, carried.count - first)) - 1;
+      }
+      marks[segment] = mark;
+      before[segment] = count_bits(mark & 0xffffu) | count_bits(mark >> 16) << 16;
+    });
+    block.exclusive_sum(before, segments);
+
+    std::uint32_t const items_before = arrays.kept_items[index];
+    std::uint32_t const first_item = now->item_count + items_before;
+    std::uint32_t const first_group = now->group_count + arrays.kept_groups[index];
+    block.for_each(part.count, [&](std::size_t place) {
+      auto const i = static_cast<std::uint32_t>(place);
+      std::uint32_t const mark = marks[i / chain_segment];
+      std::uint32_t const bit = i % chain_segment;
+      std::uint32_t const lower = (1u << bit) - 1;
+      std::uint32_t const items = (before[i / chain_segment] & 0xffffu) + count_bits(mark & lower);
+      std::uint32_t const sample = arrays.shuffled[part.begin + i];
+      if ((mark >> bit & 1) == 0) {
+        arrays.pool[part.begin + i - items_before - items] = sample;
+        return;
+      }
+      out.items[first_item + items] = sample;
+      if ((mark >> 16 >> bit & 1) == 0) return;
+      std::uint32_t const group =
+          first_group + (before[i / chain_segment] >> 16) + count_bits(mark >> 16 & lower);
+      if (group < out.offset_room) out.offsets[group] = first_item + items;
+    });
+  }
+};
 
 /// Writes what is known after the last round, and the offsets of groups that do not exist.
 struct isf_finish {

@@ -5,13 +5,11 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
 #include <omnibal/cuda/detail/feistel.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/narrow_permutation.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
-#include <omnibal/cuda/packing_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>

@@ -7,7 +7,6 @@
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/exchange_samples/message_runs.hpp>

@@ -7,7 +7,6 @@
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/nccl/detail/device_runner.cuh>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/detail/stream_calls.hpp>

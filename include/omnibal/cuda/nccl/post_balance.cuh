@@ -8,7 +8,6 @@
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 #include <omnibal/cuda/nccl/detail/device_runner.cuh>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>

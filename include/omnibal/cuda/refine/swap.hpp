@@ -4,7 +4,6 @@
 /// The rounds in which parts exchange samples.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/part_ranking.hpp>
 

@@ -5,7 +5,6 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>

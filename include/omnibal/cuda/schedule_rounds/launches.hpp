@@ -4,11 +4,11 @@
 /// The schedule of an epoch by rounds of cuts, on any backend.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/schedule_rounds/cuts.hpp>
 #include <omnibal/cuda/schedule_rounds/items.hpp>
-#include <omnibal/cuda/schedule_span.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>

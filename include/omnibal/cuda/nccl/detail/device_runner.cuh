@@ -5,7 +5,6 @@
 
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/memory_resource.hpp>
 
 namespace omnibal::inline v0::nccl::detail {
 

@@ -4,7 +4,7 @@
 /// The steps of an exchange on a device.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/detail/payload.hpp>
 #include <omnibal/cuda/nccl/detail/plan_tables.hpp>

@@ -4,7 +4,7 @@
 /// The steps of gathering lengths on a device.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
 
 #include <cstddef>

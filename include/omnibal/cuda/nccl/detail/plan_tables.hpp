@@ -4,7 +4,7 @@
 /// What a rank sends, keeps and gets, found on the device.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/detail/atomics.hpp>
+#include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/device_plan_view.hpp>
 

@@ -8,6 +8,7 @@
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
@@ -15,7 +16,6 @@
 #include <omnibal/cuda/nccl/device_plan_view.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
-#include <omnibal/cuda/status.hpp>
 #include <omnibal/detail/agreement.hpp>
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
-#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,17 +1,53 @@
 #pragma once
 
 /// \file
-/// What the host can check of the arguments of a balancer on the device.
+/// Checks of arguments on the device, as far as the host knows them.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/cost_steps.hpp>
-#include <omnibal/cuda/part_span.hpp>
+#include <omnibal/cuda/outputs.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/resources.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace omnibal::inline v0::gpu::detail {
+
+/// Throws `std::invalid_argument` where an output has room for fewer elements than are written.
+inline void check_room(std::string_view function, std::string_view output, std::size_t size,
+                       std::size_t needed) {
+  if (size >= needed) return;
+  omnibal::detail::throw_invalid(function,
+                                 std::string(output) + " has " + omnibal::detail::to_text(size) +
+                                     " elements, must have " + omnibal::detail::to_text(needed));
+}
+
+/// Throws unless there is one element or none.
+inline void check_word(std::string_view function, std::string_view output, std::size_t size) {
+  if (size <= 1) return;
+  omnibal::detail::throw_invalid(function, std::string(output) + " has " +
+                                               omnibal::detail::to_text(size) +
+                                               " elements, must have one or none");
+}
+
+/// Checks the sizes of demands and outputs and returns the capacity in 64-bit integers.
+template <amount Capacity>
+[[nodiscard]] auto checked_packing(std::string_view function, std::size_t samples,
+                                   Capacity const& capacity, packing_span const& out) {
+  omnibal::detail::check_index_count(function, "demands", samples);
+  auto const limits = omnibal::detail::to_capacity<std::int64_t>(function, capacity);
+  omnibal::detail::check_capacity(function, limits);
+  check_room(function, "groups.offsets", out.groups.offsets.size(), 1);
+  check_room(function, "groups.items", out.groups.items.size(), samples);
+  check_word(function, "groups.group_count", out.groups.group_count.size());
+  check_word(function, "oversized_count", out.oversized_count.size());
+  check_word(function, "report", out.report.size());
+  check_word(function, "faults", out.faults.size());
+  return limits;
+}
 
 /// Throws unless so many parts of each step have numbers. `function` is the name without `gpu::`.
 inline void check_steps(std::string_view function, cost_steps const& steps, std::size_t parts) {
