@@ -43,7 +43,8 @@ struct partition_throughput_fn {
   /// same windows, in which every end of a stage is looked at that the lower bound leaves.
   /// Determinism: portable for integers. Errors: those of `partition_layers`,
   /// `std::invalid_argument` for no micro-batches or more than 2^32 - 1, and `std::overflow_error`
-  /// where the sum of the stages or the time of a step leaves its type.
+  /// where the sum of the stages or the time of a step leaves its type, or the sum is the largest
+  /// value of it.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},

@@ -305,13 +305,15 @@ class device_search {
 template <class C, class Search>
 [[nodiscard]] bool run_with_limits(Search& devices, C least) {
   C gap = static_cast<C>(least / 64 + (std::integral<C> ? 1 : 0));
-  for (C limit = least;; gap = static_cast<C>(8 * gap)) {
-    if (devices.run(limit)) return true;
+  C limit = least;
+  while (!devices.run(limit)) {
     if (limit == never<C>) return false;
     // Very much is as good as no limit, and far from an overflow.
     bool const is_much = gap == C{} || gap / 4 > least || gap > never<C> / 16 - least;
     limit = is_much ? never<C> : static_cast<C>(least + gap);
+    if (!is_much) gap = static_cast<C>(8 * gap);
   }
+  return true;
 }
 
 }  // namespace omnibal::inline v0::detail

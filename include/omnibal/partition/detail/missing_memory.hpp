@@ -29,9 +29,9 @@ template <class C, class Stages>
   auto const function = stages.function();
   stage_memory const unlimited(function, stages.layers(), stages.stages(), {});
   stage_bound<std::int64_t> const unknown(function, stages.layers(), stages.stages(), {}, {});
+  std::int64_t most = never<std::int64_t>;
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
-    return std::clamp<std::int64_t>(stages.missing_bytes(stage, first, last), 0,
-                                    never<std::int64_t> - 1);
+    return std::clamp<std::int64_t>(stages.missing_bytes(stage, first, last), 0, most);
   };
   auto const admits = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return stages.admits(stage, first, last);
@@ -39,13 +39,19 @@ template <class C, class Stages>
   stage_costs const chain(function, stages.rules(), unknown, unlimited, shortfall, admits,
                           "missing_bytes");
   bottleneck_search finder(chain);
-  std::int64_t const missing = finder.run();
+  std::int64_t missing = finder.run();
+  if (missing == never<std::int64_t>) {
+    // So much may be missing too: then all stages have a shortfall that is cut off here.
+    most = never<std::int64_t> - 1;
+    missing = finder.run();
+  }
   if (missing == 0 || missing == never<std::int64_t>) return false;
   std::vector<std::uint32_t> boundaries;
   finder.cut_leftmost(missing, boundaries);
+  missing += never<std::int64_t> - most;
   std::size_t stage = 0;
   while (boundaries[stage] == boundaries[stage + 1] ||
-         shortfall(stage, boundaries[stage], boundaries[stage + 1]) != missing) {
+         stages.missing_bytes(stage, boundaries[stage], boundaries[stage + 1]) != missing) {
     if (++stage == stages.stages()) chain.throw_changed(boundaries);
   }
   result.stage = static_cast<std::uint32_t>(stage);
@@ -98,7 +104,7 @@ struct missing_memory {
   std::int64_t bytes = std::numeric_limits<std::int64_t>::min();
 
   void offer(std::size_t other, std::int64_t missing) {
-    if (missing > bytes) *this = {other, missing};
+    if (missing > bytes || (missing == bytes && other < stage)) *this = {other, missing};
   }
 };
 
@@ -145,6 +151,9 @@ template <class C, class Stages>
   };
   std::vector<std::int64_t> bytes(stages.layers());
   for (std::size_t l = 0; l != bytes.size(); ++l) bytes[l] = bytes_of(0, l, l + 1);
+  // All layers together are cut off, and a bound must not be above that.
+  if (stages.memory().bytes(0, bytes.size()) == most)
+    --*std::max_element(bytes.begin(), bytes.end());
   stage_bound<std::int64_t> const bound(stages.function(), stages.layers(), stages.stages(), bytes,
                                         {});
   step_time<std::int64_t> const time;

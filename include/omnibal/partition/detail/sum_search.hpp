@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -61,6 +62,8 @@ class sum_search {
   }
 
  private:
+  static constexpr std::string_view sum_name = "the sum over the stages";
+
   [[nodiscard]] C after(std::size_t boundary, std::size_t position) const {
     return cells_[windows_.cell(boundary, position)];
   }
@@ -102,7 +105,9 @@ class sum_search {
     if (sum == never<C> || stages_.bound()(s, first, last) >= best - sum) return never<C>;
     C const cost = stages_(s, first, last);
     if (cost > limit_ || cost == never<C>) return never<C>;
-    checked_add(stages_.function(), "the sum over the stages", sum, cost);
+    checked_add(stages_.function(), sum_name, sum, cost);
+    // The largest value stands for what cannot be.
+    if (sum == never<C>) throw_overflow(stages_.function(), sum_name);
     return sum < best && stages_.fits(s, first, last) ? sum : never<C>;
   }
 

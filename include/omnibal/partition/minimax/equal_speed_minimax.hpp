@@ -346,7 +346,8 @@ class even_chain {
       return from + offset;
     } else {
       if (offset >= static_cast<double>(most - from)) return most;
-      return static_cast<T>(from + static_cast<T>(offset));
+      // The difference may have been rounded up.
+      return static_cast<T>(from + std::min(static_cast<T>(offset), static_cast<T>(most - from)));
     }
   }
 

@@ -29,11 +29,13 @@ void check_score(std::string_view function, S score) {
   }
 }
 
-/// The sum of two scores; throws where an integer leaves its type.
+/// The sum of two scores; throws where an integer leaves its type or another number is not finite.
 template <class S>
 [[nodiscard]] S add_scores(std::string_view function, S left, S right) {
   if constexpr (std::floating_point<S>) {
-    return left + right;
+    S const sum = left + right;
+    check_score(function, sum);
+    return sum;
   } else {
     S sum{};
     if (__builtin_add_overflow(left, right, &sum))
