@@ -193,6 +193,12 @@ TEST_CASE("the time of a step must not leave its type") {
   check_refused<std::overflow_error>(
       [&] { return omnibal::partition_throughput(4, 3, huge, {}, {.micro_batches = 1}); },
       {"omnibal::partition_throughput: the sum over the stages"});
+  auto const exactly = [](std::size_t stage, std::size_t, std::size_t) {
+    return stage == 0 ? largest / 2 + 1 : largest / 2;
+  };
+  check_refused<std::overflow_error>(
+      [&] { return omnibal::partition_throughput(2, 2, exactly, {}, {.micro_batches = 1}); },
+      {"omnibal::partition_throughput: the sum over the stages"});
   check_refused<std::overflow_error>(
       [&] {
         auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1e308; };
@@ -292,6 +298,10 @@ TEST_CASE("neighbours, scores and searches refuse what they cannot use") {
   check_refused<std::invalid_argument>(
       [&] { return omnibal::search_cuts(range, bad_whole, 1, one); },
       {"omnibal::search_cuts: a score is -inf"});
+  auto const wide_score = [](std::size_t, std::size_t, std::size_t) { return 1e308; };
+  check_refused<std::invalid_argument>(
+      [&] { return omnibal::search_cuts(range, wide_score, 1, one); },
+      {"omnibal::search_cuts: a score is inf"});
   auto const huge = [](std::size_t, std::size_t, std::size_t) { return largest; };
   check_refused<std::overflow_error>([&] { return omnibal::search_cuts(range, huge, 1, one); },
                                      {"omnibal::search_cuts: the sum of the scores"});

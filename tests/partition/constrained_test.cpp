@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -304,4 +305,35 @@ TEST_CASE("the best of all cuts is found under every constraint, with a base and
   CHECK(contradictions > 300);
   CHECK(solved > 3000);
   CHECK(rules > 1000);
+}
+
+TEST_CASE("the largest number of bytes may be missing") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  auto const one = [](std::size_t, std::size_t, std::size_t) { return 1; };
+  auto const missing = [&](std::size_t stages, partition_constraints const& rules) {
+    auto const result = omnibal::partition_layers(2, stages, one, {}, {.constraints = rules});
+    CHECK(result.status == solve_status::infeasible);
+    CHECK(result.proven);
+    return result.missing_bytes;
+  };
+  partition_constraints rules{.bytes = {largest / 2, largest / 2 + 1}, .capacity = {0}};
+  CHECK(missing(1, rules) == largest);
+  rules.devices = 1;
+  CHECK(missing(2, rules) == largest);
+  rules.empty = empty_stages::allowed;
+  CHECK(missing(2, rules) == largest);
+}
+
+TEST_CASE("of a device and a stage that lack as much the first is named") {
+  auto const one = [](std::size_t, std::size_t, std::size_t) { return 1; };
+  auto const bytes = [](std::size_t stage, std::size_t, std::size_t) { return stage == 0 ? 9 : 0; };
+  omnibal::memory_rule const rule{bytes, 5};
+  partition_constraints const rules{.bytes = {0, 4}, .capacity = {0}, .devices = 2};
+  auto const result = omnibal::partition_layers(2, 2, one, rule, {.constraints = rules});
+  CHECK(result.missing_bytes == 4);
+  CHECK(result.stage == 0);
+  partition_constraints shared{.bytes = {0, 4, 0, 0}, .capacity = {0}, .devices = 2};
+  auto const four = omnibal::partition_layers(4, 4, one, rule, {.constraints = shared});
+  CHECK(four.missing_bytes == 4);
+  CHECK(four.stage == 0);
 }

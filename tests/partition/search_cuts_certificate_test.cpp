@@ -120,7 +120,7 @@ struct candidate {
   cuts boundaries;
 };
 
-/// Adds the stages from the last to the first, as `search` does.
+/// Adds the stages from the last to the first, as `search_cuts` does.
 template <class T>
 wide<T> score_of(cuts const& at, stage_scores<T> const& score, bool& overflows) {
   wide<T> sum{};
@@ -240,7 +240,7 @@ TEST_CASE("neighbours are all cuts near the anchor, once and in order", "[certif
   });
 }
 
-TEMPLATE_TEST_CASE("search finds the best cuts of all, in order", "[certificate]",
+TEMPLATE_TEST_CASE("search_cuts finds the best cuts of all, in order", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("search", fault_of<TestType>);
+  test::certify<TestType>("search_cuts", fault_of<TestType>);
 }
