@@ -41,7 +41,7 @@ void on_two_that_fail(Body const& body) {
   std::size_t const allocations = stand_in::live_allocations();
   stand_in::run_ranks(2, [&](std::size_t rank) {
     nccl::communicator_options options;
-    options.timeout = milliseconds(300);
+    options.timeout = milliseconds(2000);
     nccl::communicator comm({.rank = rank, .size = 2}, id, options);
     body(comm);
   });
@@ -58,7 +58,7 @@ TEST_CASE("a rank that dies is an error on the others within the timeout", "[ncc
   std::size_t const allocations = stand_in::live_allocations();
   stand_in::run_ranks(4, [&](std::size_t rank) {
     nccl::communicator_options options;
-    options.timeout = milliseconds(300);
+    options.timeout = milliseconds(2000);
     if (rank == 2) {
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.blocking = 0;
@@ -100,7 +100,7 @@ TEST_CASE("a rank that dies is an error on the others within the timeout", "[ncc
     } else {
       expect([&] { static_cast<void>(omnibal::all_equal(comm, 2)); });
     }
-    test::require(std::chrono::steady_clock::now() - start < std::chrono::seconds(5), "in time");
+    test::require(std::chrono::steady_clock::now() - start < std::chrono::seconds(20), "in time");
     test::require(comm.is_aborted(), "the communicator is aborted");
     test::require(test::error_of<omnibal::communication_error, nccl::error>(
                       [&] { static_cast<void>(omnibal::all_equal(comm, 2)); }) == test::seen::own,
@@ -116,7 +116,7 @@ TEST_CASE("ranks that throw let the others time out", "[nccl]") {
                         if (comm.rank() == 0) throw std::logic_error("of rank 0");
                         static_cast<void>(omnibal::all_equal(comm, 1));
                       },
-                      milliseconds(200)),
+                      milliseconds(2000)),
                   std::logic_error);
   CHECK(stand_in::live_communicators() == 0);
 }
@@ -136,7 +136,7 @@ TEST_CASE("messages whose sizes differ are an error, not a wrong result", "[nccl
   ncclGetUniqueId(&id);
   stand_in::run_ranks(2, [&](std::size_t rank) {
     nccl::communicator_options options;
-    options.timeout = milliseconds(500);
+    options.timeout = milliseconds(2000);
     nccl::communicator comm({.rank = rank, .size = 2}, id, options);
     std::vector<std::byte> const in(rank + 1);
     std::vector<std::byte> out(2 * in.size());
@@ -216,11 +216,11 @@ TEST_CASE("a rank that does not come to a split is a timeout", "[nccl]") {
   on_two_that_fail([](nccl::communicator& comm) {
     if (comm.rank() == 1) {
       // Leaves later than the other one gives up.
-      std::this_thread::sleep_for(milliseconds(500));
+      std::this_thread::sleep_for(milliseconds(3000));
       return;
     }
     auto const text = test::text_of<nccl::timeout>([&] { static_cast<void>(comm.split(0)); });
-    test::require(test::contains(text, "has waited 300 ms for NCCL"), text);
+    test::require(test::contains(text, "has waited 2000 ms for NCCL"), text);
     test::require(comm.is_aborted(), "aborted");
   });
 }
