@@ -4,6 +4,7 @@
 /// The whole host part of the library. CUDA, NCCL and MPI have headers of their own.
 
 #include <omnibal/balance/balance_exactly.hpp>
+#include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/balance_set.hpp>
 #include <omnibal/balance/balance_within.hpp>
 #include <omnibal/balance/count_policy.hpp>

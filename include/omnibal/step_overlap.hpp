@@ -4,12 +4,13 @@
 /// How much alike the steps of two epochs are.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -42,8 +43,6 @@ struct step_overlap_fn {
   }
 
  private:
-  static constexpr std::uint32_t no_step = std::numeric_limits<std::uint32_t>::max();
-
   [[nodiscard]] static double pairs(std::size_t count) {
     auto const n = static_cast<double>(count);
     return n * (n - 1) / 2;
@@ -57,11 +56,13 @@ struct step_overlap_fn {
     return result;
   }
 
-  /// The step in which each group counts, and how many count in each step.
+  /// The step in which each group counts, and how many count in each step; `no_step`, the number of
+  /// steps, where a group counts in none.
   struct steps_of_groups {
-    steps_of_groups(steps const& schedule, std::size_t groups)
-        : step(groups, no_step), sizes(schedule.size(), 0) {
+    steps_of_groups(steps const& schedule, std::size_t groups) : sizes(schedule.size(), 0) {
       detail::check_index_count("step_overlap", "a schedule", schedule.size());
+      no_step = static_cast<std::uint32_t>(schedule.size());
+      step.assign(groups, no_step);
       for (std::size_t s = 0; s != schedule.size(); ++s) {
         for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
           if (schedule.is_repeat(s, rank)) continue;
@@ -84,6 +85,9 @@ struct step_overlap_fn {
       return count < 2 ? 0.0 : together / pairs(count);
     }
 
+    [[nodiscard]] bool counts(std::size_t group) const { return step[group] != no_step; }
+
+    std::uint32_t no_step;
     std::vector<std::uint32_t> step;
     std::vector<std::uint32_t> sizes;
   };
@@ -92,7 +96,7 @@ struct step_overlap_fn {
                                           steps_of_groups const& second) {
     std::size_t result = 0;
     for (std::size_t group = 0; group != first.step.size(); ++group) {
-      result += first.step[group] != no_step && second.step[group] != no_step ? 1u : 0u;
+      result += first.counts(group) && second.counts(group) ? 1u : 0u;
     }
     return result;
   }
@@ -100,25 +104,17 @@ struct step_overlap_fn {
   /// The pairs that share a step in both.
   [[nodiscard]] static std::uint64_t meeting_twice(steps_of_groups const& first,
                                                    steps_of_groups const& second) {
-    // The groups by their first step: those of step s end at ends[s].
-    std::vector<std::uint32_t> ends(first.sizes);
-    for (std::size_t s = 1; s < ends.size(); ++s) ends[s] += ends[s - 1];
-    std::vector<std::uint32_t> groups(ends.empty() ? 0 : ends.back());
-    for (std::size_t group = first.step.size(); group-- != 0;) {
-      if (first.step[group] == no_step) continue;
-      groups[--ends[first.step[group]]] = static_cast<std::uint32_t>(group);
-    }
+    grouping const groups = detail::collect_parts(first.step, first.sizes.size() + 1);
     std::uint64_t result = 0;
     std::vector<std::uint32_t> met(second.sizes.size(), 0);
-    auto const for_each_met = [&](std::size_t begin, std::size_t size, auto const& body) {
-      for (std::size_t i = begin; i != begin + size; ++i) {
-        std::uint32_t const step = second.step[groups[i]];
-        if (step != no_step) body(met[step]);
+    auto const for_each_met = [&](std::size_t step, auto const& body) {
+      for (std::uint32_t const group : groups[step]) {
+        if (second.counts(group)) body(met[second.step[group]]);
       }
     };
-    for (std::size_t s = 0; s != ends.size(); ++s) {
-      for_each_met(ends[s], first.sizes[s], [&](std::uint32_t& count) { result += count++; });
-      for_each_met(ends[s], first.sizes[s], [](std::uint32_t& count) { count = 0; });
+    for (std::size_t s = 0; s != first.sizes.size(); ++s) {
+      for_each_met(s, [&](std::uint32_t& count) { result += count++; });
+      for_each_met(s, [](std::uint32_t& count) { count = 0; });
     }
     return result;
   }

@@ -197,6 +197,11 @@ std::string exact_fault(engine& random, problem<Weight> const& given) {
              std::to_string(given.largest_load(result.parts)) + ", there are some with " +
              std::to_string(best);
     }
+    auto const bound = static_cast<decltype(given.slack() + best)>(result.lower_bound);
+    if (bound > best + given.slack() || (result.proven && bound < best - given.slack())) {
+      return "balance_exactly has a bound of " + std::to_string(result.lower_bound) + ", best is " +
+             std::to_string(best);
+    }
   }
   return "";
 }
@@ -331,6 +336,9 @@ std::string shares_fault(engine& random) {
     largest = std::max(largest, share[set]);
   }
   long double const best = test::least_largest_value(share, parts, 2.0L);
+  if (std::abs(static_cast<long double>(result.lower_bound) - best) > 1e-13L) {
+    return "balance_exactly: the bound is not the least share";
+  }
   return largest > best + 1e-13L ? "balance_exactly: the largest share is not the least" : "";
 }
 

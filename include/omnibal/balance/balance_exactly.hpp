@@ -3,19 +3,27 @@
 /// \file
 /// The most even parts, by branch and bound.
 
-#include <omnibal/balance/balance_exactly/exact_search.hpp>
+#include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/differencing.hpp>
+#include <omnibal/balance/detail/given_costs.hpp>
+#include <omnibal/balance/detail/least_load.hpp>
 #include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/balance/detail/part_search.hpp>
+#include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
+#include <utility>
 
 namespace omnibal::inline v0 {
 
@@ -24,17 +32,6 @@ struct balance_exactly_options {
   /// How many samples may be placed, those placed again counted again, before the search ends
   /// without a proof.
   std::uint64_t nodes = 10'000'000;
-};
-
-/// Parts and whether they are known to be the best.
-struct exact_balance {
-  grouping parts;
-  /// True where no other parts have a smaller largest load.
-  bool proven = false;
-  /// How many samples were placed.
-  std::uint64_t nodes = 0;
-
-  [[nodiscard]] friend bool operator==(exact_balance const&, exact_balance const&) = default;
 };
 
 struct balance_exactly_fn {
@@ -54,25 +51,74 @@ struct balance_exactly_fn {
   /// for integers. Errors: those of `lpt`.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
-  [[nodiscard]] exact_balance operator()(Samples const& samples, std::size_t parts,
-                                         Cost const& cost = {},
-                                         balance_exactly_options const& options = {}) const {
+  [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost = {},
+                                balance_exactly_options const& options = {}) const {
     detail::check_parts(name, parts);
-    auto const costs = detail::measure_costs(name, samples, cost);
-    constexpr std::size_t kinds = detail::cost_kinds<Samples, Cost>;
-    detail::exact_search<kinds> search(costs,
-                                       detail::part_room(name, options.count, costs.size(), parts));
-    if constexpr (kinds == 1) {
-      if (options.count == count_policy::any) {
-        search.offer(detail::difference_largest(costs, parts));
-      }
+    if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
+      auto const given = detail::given_costs(name, samples, cost);
+      auto const costs = detail::measure_costs(name, given, std::identity{});
+      balance_result<detail::given_load<Samples, Cost>> result;
+      std::int64_t const bound = search(costs, parts, options, result).bound;
+      result.lower_bound = detail::given_bound(bound, costs, given);
+      result.largest_load = detail::largest_given_load(result.parts, given);
+      return result;
+    } else {
+      auto const costs = detail::measure_costs(name, samples, cost);
+      balance_result<double> result;
+      auto const [largest, bound] = search(costs, parts, options, result);
+      result.lower_bound = static_cast<double>(bound) * 0x1p-52;
+      result.largest_load = static_cast<double>(largest) * 0x1p-52;
+      return result;
     }
-    bool const proven = search.run(options.nodes);
-    return {detail::collect_parts(search.best(), parts), proven, search.nodes()};
   }
 
  private:
   static constexpr std::string_view name = "balance_exactly";
+
+  /// The largest load and what it cannot be below, in whole numbers.
+  struct whole_loads {
+    std::int64_t largest;
+    std::int64_t bound;
+  };
+
+  /// Branch and bound for the least possible largest load, from first solutions on.
+  template <std::size_t R, class Load>
+  [[nodiscard]] static whole_loads search(detail::whole_costs<R> const& costs, std::size_t parts,
+                                          balance_exactly_options const& options,
+                                          balance_result<Load>& result) {
+    detail::part_room const room(name, options.count, costs.size(), parts);
+    auto const order = detail::largest_first(costs);
+    auto best = detail::place_longest_first(costs, room);
+    whole_loads loads{detail::largest_load(costs, best, parts),
+                      detail::least_load(costs, std::span(order), parts)};
+    if constexpr (R == 1) {
+      if (options.count == count_policy::any) {
+        auto other = detail::difference_largest(costs, parts);
+        std::int64_t const largest = detail::largest_load(costs, other, parts);
+        if (largest < loads.largest) best = std::move(other);
+        loads.largest = std::min(loads.largest, largest);
+      }
+    }
+    detail::whole_costs<R> ordered;
+    for (std::uint32_t const sample : order) ordered.push_back(costs[sample]);
+    detail::part_search<resources<R>> tried(std::move(ordered), {}, room);
+    std::uint64_t nodes = options.nodes;
+    auto status = solve_status::solved;
+    while (loads.largest > loads.bound && status == solve_status::solved) {
+      resources<R> limit;
+      for (std::int64_t& amount : limit.amounts) amount = loads.largest - 1;
+      tried.lower_limit(limit);
+      status = tried.run(nodes);
+      if (status != solve_status::solved) break;
+      for (std::size_t i = 0; i != order.size(); ++i) best[order[i]] = tried.placed()[i];
+      loads.largest = detail::largest_load(costs, best, parts);
+    }
+    result.proven = status != solve_status::not_found;
+    if (result.proven) loads.bound = loads.largest;
+    result.status = solve_status::solved;
+    result.parts = detail::collect_parts(best, parts);
+    return loads;
+  }
 };
 
 /// The most even parts; see `balance_exactly_fn`.

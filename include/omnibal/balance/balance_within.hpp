@@ -3,7 +3,10 @@
 /// \file
 /// Even costs in a given number of parts under a capacity.
 
+#include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/detail/capped_balancer.hpp>
+#include <omnibal/balance/detail/given_costs.hpp>
+#include <omnibal/balance/detail/least_load.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
@@ -39,14 +42,8 @@ enum class within_reason {
 
 /// Parts within a capacity, or the reason why there are none.
 template <class Load>
-struct balance_within_result {
-  solve_status status = solve_status::not_found;
+struct balance_within_result : balance_result<Load> {
   within_reason reason = within_reason::none;
-  /// Empty unless found.
-  grouping parts;
-  /// The largest sum of costs in a part, and what it cannot be below with so many parts.
-  Load largest_load{};
-  Load lower_bound{};
   /// No parts within the capacity are fewer than this.
   std::size_t parts_needed = 0;
   /// The sample that exceeds the capacity, the first of them.
@@ -80,7 +77,7 @@ struct balance_within_fn {
   /// by `best_fit_decreasing` and `improve` into as many groups at most; at last tries all ways to
   /// place up to 64 samples. Then samples move or are swapped under the capacity, as in `refine`.
   ///
-  /// The status is `impossible` only where that is proven, by a sample that exceeds the capacity,
+  /// The status is `infeasible` only where that is proven, by a sample that exceeds the capacity,
   /// by `packing_bound` or by a search of all ways; a search that fails is `not_found`. The parts
   /// have their samples by ascending index; fewer samples than parts are legal. No resource of a
   /// part exceeds the capacity, floating-point demands being summed by ascending index. Integers are
@@ -100,13 +97,12 @@ struct balance_within_fn {
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost,
                                 Demand const& demand, Capacity const& capacity,
                                 balance_within_options const& options = {}) const {
-    using load_type = detail::working_weight<demand_result<Cost, sample_reference<Samples>>>;
     detail::check_parts(name, parts);
     detail::check_max_overload(name, options.max_overload);
-    auto const loads = detail::costs_in_user_units<load_type>(name, samples, cost);
-    auto const costs = detail::measure_costs(name, loads, std::identity{});
+    auto const given = detail::given_costs(name, samples, cost);
+    auto const costs = detail::measure_costs(name, given, std::identity{});
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
-      balance_within_result<load_type> result;
+      balance_within_result<detail::given_load<Samples, Cost>> result;
       if (!input.oversized.empty()) {
         result.status = solve_status::infeasible;
         result.reason = within_reason::sample_above_capacity;
@@ -120,55 +116,25 @@ struct balance_within_fn {
         return result;
       }
       detail::capped_balancer balancer(input, costs, detail::effort_of(options));
-      result.lower_bound = in_user_units(balancer.lower_bound(parts), costs, loads);
+      std::int64_t const bound = balancer.lower_bound(parts);
+      result.lower_bound = detail::given_bound(bound, costs, given);
       auto part_of = balancer.balance(parts);
       if (!part_of) {
-        detail::search_end const end = balancer.search(parts);
-        if (end == detail::search_end::exhausted) {
-          result.status = solve_status::infeasible;
-          result.reason = within_reason::all_tried;
-        } else if (end == detail::search_end::found) {
-          part_of = balancer.balance(parts);
-        }
+        result.status = balancer.search(parts);
+        if (result.status == solve_status::infeasible) result.reason = within_reason::all_tried;
+        if (result.status == solve_status::solved) part_of = balancer.balance(parts);
       }
       if (!part_of) return result;
       result.status = solve_status::solved;
+      result.proven = detail::largest_load(costs, *part_of, parts) == bound;
       result.parts = detail::collect_parts(*part_of, parts);
-      result.largest_load = largest_load(result.parts, loads);
+      result.largest_load = detail::largest_given_load(result.parts, given);
       return result;
     });
   }
 
  private:
   static constexpr std::string_view name = "balance_within";
-
-  /// A bound in whole numbers as the cost functor would give it, less what rounding may add.
-  template <class Load>
-  [[nodiscard]] static Load in_user_units(std::int64_t bound, detail::whole_costs<1> const& costs,
-                                          std::vector<Load> const& loads) {
-    if constexpr (std::integral<Load>) {
-      return bound;
-    } else {
-      auto const whole = static_cast<Load>(detail::total_of(costs)[0]);
-      if (whole <= 0) return Load{};
-      Load total{};
-      for (Load const load : loads) total += load;
-      Load const rounding =
-          4 * std::numeric_limits<Load>::epsilon() * static_cast<Load>(loads.size() + 4);
-      return static_cast<Load>(bound) / whole * total * (1 - std::min(Load{1}, rounding));
-    }
-  }
-
-  template <class Load>
-  [[nodiscard]] static Load largest_load(grouping const& parts, std::vector<Load> const& loads) {
-    Load largest{};
-    for (std::size_t p = 0; p != parts.size(); ++p) {
-      Load sum{};
-      for (std::uint32_t const item : parts[p]) sum += loads[item];
-      largest = std::max(largest, sum);
-    }
-    return largest;
-  }
 };
 
 /// Even costs under a capacity; see `balance_within_fn`.

@@ -12,6 +12,7 @@
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>
@@ -81,7 +82,7 @@ struct micro_batches_fn {
       std::size_t const step = checked_cells(ranks, options.multiple_of);
       std::size_t const least = rounded_up(detail::measured_bound(input), step);
       std::size_t batches = rounded_up(balancer.few_groups(least).size(), step);
-      while (batches > least && balancer.search(batches - step) == detail::search_end::found) {
+      while (batches > least && balancer.search(batches - step) == solve_status::solved) {
         batches -= step;
       }
       for (;; batches += step) {

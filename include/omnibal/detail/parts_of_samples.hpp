@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,39 +17,34 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The samples of each part by ascending index; `part_of[i]` is the part of sample i.
-[[nodiscard]] inline grouping collect_parts(std::span<std::uint32_t const> part_of,
-                                            std::size_t parts) {
-  std::vector<std::uint32_t> offsets(parts + 1, 0);
-  for (std::uint32_t const part : part_of) ++offsets[part];
-  // The counts become the ends of the parts, and run to their beginnings as the parts are filled
-  // from the back.
+/// Counting sort by part. `offsets` has the number of samples of each part and one element more, and
+/// becomes where each part begins in `items`, which gets `item(i)` of each sample i, in order.
+template <class Item>
+void sort_by_part(std::span<std::uint32_t const> part_of, std::span<std::uint32_t> offsets,
+                  std::span<std::uint32_t> items, Item const& item) {
+  // The sizes become the ends of the parts, and run to their beginnings as the parts are filled from
+  // the back.
   std::uint32_t end = 0;
   for (std::uint32_t& offset : offsets) offset = end += offset;
-  std::vector<std::uint32_t> items(part_of.size());
-  for (std::size_t i = part_of.size(); i-- != 0;) {
-    items[--offsets[part_of[i]]] = static_cast<std::uint32_t>(i);
-  }
-  return grouping(std::move(offsets), std::move(items));
+  for (std::size_t i = part_of.size(); i-- != 0;) items[--offsets[part_of[i]]] = item(i);
 }
 
-/// The same into memory that is kept; `offsets` and `items` are scratch.
-inline void collect_parts_into(std::span<std::uint32_t const> part_of, std::size_t parts,
-                               std::vector<std::uint32_t>& offsets,
-                               std::vector<std::uint32_t>& items, grouping& result) {
+/// The samples of each part by ascending index, into memory that is kept; `part_of[i]` is the part of
+/// sample i.
+inline void collect_parts(std::span<std::uint32_t const> part_of, std::size_t parts,
+                          std::vector<std::uint32_t>& offsets, std::vector<std::uint32_t>& items) {
   offsets.assign(parts + 1, 0);
-  for (std::uint32_t const part : part_of) ++offsets[part + 1];
-  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+  for (std::uint32_t const part : part_of) ++offsets[part];
   items.resize(part_of.size());
-  // The beginning of each part runs to its end as the part is filled.
-  for (std::uint32_t i = 0; i != part_of.size(); ++i) items[offsets[part_of[i]]++] = i;
-  result.clear();
-  result.reserve(parts, items.size());
-  std::size_t next = 0;
-  for (std::size_t part = 0; part != parts; ++part) {
-    while (next != offsets[part]) result.push(items[next++]);
-    result.close();
-  }
+  sort_by_part(part_of, offsets, items,
+               [](std::size_t i) { return static_cast<std::uint32_t>(i); });
+}
+[[nodiscard]] inline grouping collect_parts(std::span<std::uint32_t const> part_of,
+                                            std::size_t parts) {
+  std::vector<std::uint32_t> offsets;
+  std::vector<std::uint32_t> items;
+  collect_parts(part_of, parts, offsets, items);
+  return grouping(std::move(offsets), std::move(items));
 }
 
 /// The part of each sample, into memory that is kept. Throws `std::invalid_argument` unless each of

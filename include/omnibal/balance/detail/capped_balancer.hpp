@@ -5,28 +5,29 @@
 
 #include <omnibal/balance/detail/capped_exchange.hpp>
 #include <omnibal/balance/detail/capped_placing.hpp>
-#include <omnibal/balance/detail/capped_search.hpp>
 #include <omnibal/balance/detail/least_load.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/balance/detail/part_search.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <ranges>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -47,19 +48,6 @@ template <class Options>
   return {options.max_overload, options.exchanges, options.passes, options.nodes, options.seed};
 }
 
-/// The costs of samples in the type in which a user adds them up.
-template <class Load, class Samples, class Cost>
-[[nodiscard]] std::vector<Load> costs_in_user_units(std::string_view function,
-                                                    Samples const& samples, Cost const& cost) {
-  std::vector<Load> result;
-  result.reserve(std::ranges::size(samples));
-  for (auto&& sample : samples) {
-    result.push_back(
-        checked_cost<Load>(function, "cost", result.size(), std::invoke(cost, sample)));
-  }
-  return result;
-}
-
 /// Samples that all fit an empty part, and their costs.
 template <class Layout>
 class capped_balancer {
@@ -74,9 +62,10 @@ class capped_balancer {
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts) {
     std::int64_t const bound = lower_bound(parts);
     auto best = evened(place_by_cost(input_, costs_, order_, parts), parts, bound);
-    if (!best || largest_load(*best, parts) > with_overload(bound, effort_.max_overload)) {
+    if (!best || largest_load(costs_, *best, parts) > with_overload(bound, effort_.max_overload)) {
       auto other = evened(placed_by_shares(parts, bound), parts, bound);
-      if (other && (!best || largest_load(*other, parts) < largest_load(*best, parts))) {
+      if (other &&
+          (!best || largest_load(costs_, *other, parts) < largest_load(costs_, *best, parts))) {
         best = std::move(other);
       }
     }
@@ -102,16 +91,33 @@ class capped_balancer {
   }
 
   /// Tries all ways to place a few samples; what is found becomes the groups.
-  [[nodiscard]] search_end search(std::size_t parts) {
+  [[nodiscard]] solve_status search(std::size_t parts) {
     constexpr std::size_t most_samples = 64;
-    if (input_.size() > most_samples) return search_end::stopped;
-    capped_search<Layout> tried(input_, parts);
-    search_end const end = tried.run(effort_.nodes);
-    if (end != search_end::found) return end;
-    grouping const found = collect_parts(tried.part_of(), parts);
-    if (!holds(found)) return search_end::stopped;
-    groups_ = found;
-    return end;
+    if (input_.size() > most_samples) return solve_status::not_found;
+    capacity_shares<amounts_type::size(), weight_type> const share(input_.capacity);
+    auto const order = order_descending(input_.size(), [&](std::size_t k) {
+      amounts_type const amounts = input_.amounts(k);
+      std::uint64_t size = 0;
+      for (std::size_t r = 0; r != amounts.size(); ++r) size += share(amounts[r], r);
+      return size;
+    });
+    std::vector<amounts_type> amounts;
+    for (std::uint32_t const sample : order) amounts.push_back(input_.amounts(sample));
+    amounts_type limit = input_.capacity;
+    if constexpr (!std::integral<weight_type>) {
+      // With this much more room a search that fails proves something, for all rounding.
+      for (auto& amount : limit.amounts) amount *= 1 + 1e-12;
+    }
+    part_search<amounts_type> tried(std::move(amounts), limit, part_room(parts));
+    std::uint64_t nodes = effort_.nodes;
+    solve_status const status = tried.run(nodes);
+    if (status != solve_status::solved) return status;
+    std::vector<std::uint32_t> part_of(order.size());
+    for (std::size_t i = 0; i != order.size(); ++i) part_of[order[i]] = tried.placed()[i];
+    grouping found = collect_parts(part_of, parts);
+    if (!holds(found)) return solve_status::not_found;
+    groups_ = std::move(found);
+    return status;
   }
 
   /// Exchanges between parts until the largest cost is within `max_overload` of `bound`. `order` has
@@ -131,14 +137,11 @@ class capped_balancer {
   [[nodiscard]] std::int64_t lower_bound(std::size_t parts) const {
     return least_load(costs_, std::span(order_), parts);
   }
-  [[nodiscard]] std::int64_t largest_load(std::vector<std::uint32_t> const& part_of,
-                                          std::size_t parts) const {
-    std::vector<std::int64_t> loads(parts, 0);
-    for (std::size_t i = 0; i != part_of.size(); ++i) loads[part_of[i]] += costs_[i][0];
-    return *std::max_element(loads.begin(), loads.end());
-  }
 
  private:
+  using amounts_type = typename Layout::amounts_type;
+  using weight_type = typename amounts_type::value_type;
+
   /// By shares of the least cost, or of as much more as it takes for all to find room: the less the
   /// cost counts the more the capacity does.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(
@@ -160,7 +163,7 @@ class capped_balancer {
 
   /// False where rounding makes a part exceed the capacity when it is summed by index.
   [[nodiscard]] bool holds(grouping const& parts) const {
-    if constexpr (!std::integral<typename Layout::amounts_type::value_type>) {
+    if constexpr (!std::integral<weight_type>) {
       for (std::size_t p = 0; p != parts.size(); ++p) {
         if (!input_.load(parts[p]).fits(input_.capacity)) return false;
       }

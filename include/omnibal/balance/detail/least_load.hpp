@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the largest load cannot be below.
+/// The largest load of parts, and what it cannot be below.
 
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
@@ -27,6 +27,19 @@ template <std::size_t R>
   for (resources<R> const& cost : costs) result = std::max(result, largest_amount(cost));
   if (R == 1 && order.size() > parts) {
     result = std::max(result, costs[order[parts - 1]][0] + costs[order[parts]][0]);
+  }
+  return result;
+}
+
+/// The largest amount in any of some parts; `part_of` has the part of each sample.
+template <std::size_t R>
+[[nodiscard]] std::int64_t largest_load(whole_costs<R> const& costs,
+                                        std::span<std::uint32_t const> part_of, std::size_t parts) {
+  whole_costs<R> loads(parts, resources<R>{});
+  std::int64_t result = 0;
+  for (std::size_t i = 0; i != part_of.size(); ++i) {
+    loads[part_of[i]] += costs[i];
+    result = std::max(result, largest_amount(loads[part_of[i]]));
   }
   return result;
 }

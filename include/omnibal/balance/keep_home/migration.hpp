@@ -51,7 +51,13 @@ class home_keeper {
 
   /// The samples of each rank by ascending index.
   void write(grouping& result) {
-    collect_parts_into(state.rank_of, state.ranks(), offsets_, order_, result);
+    collect_parts(state.rank_of, state.ranks(), offsets_, order_);
+    result.clear();
+    result.reserve(state.ranks(), order_.size());
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      for (std::size_t i = offsets_[rank]; i != offsets_[rank + 1]; ++i) result.push(order_[i]);
+      result.close();
+    }
   }
 
  private:

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/resources.hpp>
@@ -16,7 +17,6 @@
 #include <ranges>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -58,19 +58,10 @@ template <class Samples, class Demand>
 [[nodiscard]] inline grouping level_members(std::span<packing_level const> levels,
                                             std::span<std::int64_t const> lengths) {
   std::vector<std::uint32_t> level_of(lengths.size());
-  std::vector<std::uint32_t> offsets(levels.size() + 2, 0);
   for (std::size_t i = 0; i != lengths.size(); ++i) {
-    std::size_t const level = level_for(levels, lengths[i]);
-    level_of[i] = static_cast<std::uint32_t>(level);
-    ++offsets[level + 1];
+    level_of[i] = static_cast<std::uint32_t>(level_for(levels, lengths[i]));
   }
-  for (std::size_t k = 1; k != offsets.size(); ++k) offsets[k] += offsets[k - 1];
-  std::vector<std::uint32_t> places(offsets.begin(), offsets.end() - 1);
-  std::vector<std::uint32_t> items(lengths.size());
-  for (std::size_t i = 0; i != lengths.size(); ++i) {
-    items[places[level_of[i]]++] = static_cast<std::uint32_t>(i);
-  }
-  return grouping(std::move(offsets), std::move(items));
+  return collect_parts(level_of, levels.size() + 1);
 }
 
 }  // namespace omnibal::inline v0::detail

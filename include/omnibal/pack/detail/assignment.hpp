@@ -3,6 +3,7 @@
 /// \file
 /// From the group of each sample to the samples of each group.
 
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -71,16 +72,10 @@ class group_assignment {
 
   /// The groups; `items` names the samples in the order of packing. Precondition: all are assigned.
   [[nodiscard]] grouping collect(std::vector<std::uint32_t> const& items) && {
-    // The sizes become the ends of the groups, and run to their beginnings as the groups are filled
-    // from the back.
-    std::uint32_t end = 0;
-    for (std::uint32_t& size : sizes_) {
-      end += size;
-      size = end;
-    }
-    sizes_.push_back(end);
+    sizes_.push_back(0);
     std::vector<std::uint32_t> grouped(count_);
-    for (std::size_t k = count_; k-- != 0;) grouped[--sizes_[group_of_[k]]] = items[k];
+    sort_by_part({group_of_.get(), count_}, sizes_, grouped,
+                 [&items](std::size_t k) { return items[k]; });
     group_of_.reset();
     sizes_.shrink_to_fit();
     return grouping(std::move(sizes_), std::move(grouped));

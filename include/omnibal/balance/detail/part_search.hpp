@@ -1,0 +1,147 @@
+#pragma once
+
+/// \file
+/// Branch and bound over the part of each sample.
+
+#include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Branch and bound: places samples into parts that may not exceed a limit, depth first, passing over
+/// parts that are like another part and over rests that exceed the room. The solution that it finds
+/// is the first in the order of the parts of all samples, whatever is passed over.
+template <class Amounts>
+class part_search {
+ public:
+  /// `amounts` has what each sample takes, in the order in which they are placed: the largest first.
+  part_search(std::vector<Amounts> amounts, Amounts const& limit, part_room room)
+      : amounts_(std::move(amounts)),
+        limit_(limit),
+        room_(std::move(room)),
+        rest_(amounts_.size() + 1),
+        loads_(room_.parts(), Amounts{}),
+        placed_(amounts_.size(), 0),
+        before_(amounts_.size()) {
+    if (!amounts_.empty()) smallest_ = amounts_.front();
+    for (std::size_t depth = amounts_.size(); depth-- != 0;) {
+      rest_[depth] = rest_[depth + 1];
+      for (std::size_t r = 0; r != kinds; ++r) {
+        rest_[depth].sums[r] += amounts_[depth][r];
+        smallest_[r] = std::min(smallest_[r], amounts_[depth][r]);
+      }
+    }
+  }
+
+  /// From now on parts may not exceed this, which is less than they might before.
+  void lower_limit(Amounts const& limit) { limit_ = limit; }
+
+  /// Goes on to the next solution. Places at most `nodes` samples, those placed again counted again,
+  /// and takes from `nodes` how many those are.
+  [[nodiscard]] solve_status run(std::uint64_t& nodes) {
+    if (amounts_.empty()) return solve_status::solved;
+    do {
+      std::size_t const part = next_part();
+      if (part == room_.parts()) {
+        if (depth_ == 0) return solve_status::infeasible;
+        take_back();
+        continue;
+      }
+      if (nodes == 0) return solve_status::not_found;
+      --nodes;
+      place(part);
+    } while (depth_ != amounts_.size());
+    return solve_status::solved;
+  }
+
+  /// The part of each sample, in the order in which they are placed. Precondition: a solution was
+  /// found last.
+  [[nodiscard]] std::vector<std::uint32_t> const& placed() const { return placed_; }
+
+ private:
+  using weight_type = typename Amounts::value_type;
+  static constexpr std::size_t kinds = Amounts::size();
+  static constexpr bool is_exact = std::integral<weight_type>;
+  using sum_type = std::conditional_t<is_exact, int128, double>;
+
+  struct demand_sums {
+    sum_type sums[kinds] = {};
+  };
+
+  void place(std::size_t part) {
+    placed_[depth_] = static_cast<std::uint32_t>(part);
+    before_[depth_] = loads_[part];
+    loads_[part] += amounts_[depth_];
+    room_.add(part);
+    ++depth_;
+    first_ = holds_rest() ? 0 : room_.parts();
+  }
+  void take_back() {
+    std::size_t const part = placed_[--depth_];
+    loads_[part] = before_[depth_];
+    room_.remove(part);
+    first_ = part + 1;
+  }
+
+  /// The first part from `first_` on that can take the sample; of parts that are alike only the first
+  /// counts. A sample like the one before goes into no earlier part.
+  [[nodiscard]] std::size_t next_part() const {
+    if (depth_ == amounts_.size()) return room_.parts();
+    Amounts const& amounts = amounts_[depth_];
+    std::size_t first = first_;
+    if (depth_ != 0 && amounts == amounts_[depth_ - 1]) {
+      first = std::max<std::size_t>(first, placed_[depth_ - 1]);
+    }
+    for (std::size_t part = first; part < room_.parts(); ++part) {
+      if (room_.is_full(part) || !amounts.fits(limit_ - loads_[part])) continue;
+      bool is_new = true;
+      for (std::size_t other = 0; other != part && is_new; ++other) {
+        is_new = room_[other] != room_[part] || !(loads_[other] == loads_[part]);
+      }
+      if (is_new) return part;
+    }
+    return room_.parts();
+  }
+
+  /// False where the samples that are not placed cannot have room, because parts with less room than
+  /// the smallest sample are lost.
+  [[nodiscard]] bool holds_rest() const {
+    for (std::size_t r = 0; r != kinds; ++r) {
+      sum_type room = 0;
+      for (Amounts const& load : loads_) {
+        weight_type const space = limit_[r] - load[r];
+        if (space >= smallest_[r]) room += space;
+      }
+      sum_type const missing = rest_[depth_].sums[r];
+      // What floats by so little proves nothing.
+      if (is_exact ? missing > room : missing * sum_type(1 - 1e-9) > room) return false;
+    }
+    return true;
+  }
+
+  std::vector<Amounts> amounts_;
+  Amounts limit_;
+  part_room room_;
+  Amounts smallest_{};
+  /// By depth: what the samples that are not placed take.
+  std::vector<demand_sums> rest_;
+  std::vector<Amounts> loads_;
+  std::vector<std::uint32_t> placed_;
+  /// The load of its part before each placed sample. Taking the sample out of the sum again would
+  /// leave another one where amounts float, more so from node to node.
+  std::vector<Amounts> before_;
+  std::size_t depth_ = 0;
+  /// The first part that the next sample has not tried.
+  std::size_t first_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
