@@ -17,7 +17,6 @@
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/post_balance.cuh>
-#include <omnibal/cuda/nccl/post_balance/launches.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -104,8 +103,7 @@ void time_plan(test::comparison& results, bench::stopwatch& watch) {
   auto const arrays = nccl::detail::arrays_of(plan, columns.data());
   silent_network const network(ranks, gathered.data(), watch.stream());
   auto const make = [&](auto& b) {
-    nccl::detail::make_plan_on_stream(b, network_for(b, network), local, arrays,
-                                      nccl::detail::lpt_parts{}, faults.data());
+    nccl::detail::make_plan_on_stream(b, network_for(b, network), local, arrays, faults.data());
   };
   gpu::device_array<std::byte> const memory(pool, gpu::detail::device_scratch_bytes(make));
   gpu::given_scratch scratch(memory.span());

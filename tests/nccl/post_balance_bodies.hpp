@@ -13,7 +13,6 @@
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/cuda/nccl/post_balance.cuh>
-#include <omnibal/cuda/nccl/post_balance_options.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // A user's program: finds headers and libraries, and asks NCCL for an id, which needs no device.
 
 #include <omnibal/comm/self_communicator.hpp>
-#include <omnibal/cuda/nccl/share_id_by_comm.hpp>
+#include <omnibal/cuda/nccl/share_id.hpp>
 
 #include <cstdio>
 #include <exception>

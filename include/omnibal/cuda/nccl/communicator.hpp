@@ -6,7 +6,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
-#include <omnibal/cuda/nccl/detail/deadline.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 
 #include <chrono>

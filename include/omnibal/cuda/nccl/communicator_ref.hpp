@@ -8,7 +8,6 @@
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/communicator_ref/staging.hpp>
-#include <omnibal/cuda/nccl/detail/deadline.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 #include <omnibal/detail/agreement.hpp>
 

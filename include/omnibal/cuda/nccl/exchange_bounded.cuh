@@ -8,12 +8,11 @@
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/nccl/detail/device_runner.cuh>
 #include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
-#include <omnibal/cuda/nccl/detail/stream_calls.hpp>
+#include <omnibal/cuda/nccl/detail/stream_calls.cuh>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
-#include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <cstddef>
@@ -51,8 +50,8 @@ struct exchange_bounded_fn {
                   device_rows<std::type_identity_t<T> const> const& in,
                   exchange_bounded_options const& options, device_rows<T> const& out,
                   gpu::device_span<exchange_report> report) const {
-    detail::exchange_bounded_call(name, detail::device_runner{}, exec, comm, plan,
-                                  detail::payload_of(name, in, out), options.slot_bytes, report);
+    detail::exchange_bounded_call(name, exec, comm, plan, detail::payload_of(name, in, out),
+                                  options.slot_bytes, report);
   }
 
   /// The same for samples of different sizes: `sizes` has the elements of each sample of the global
@@ -66,9 +65,8 @@ struct exchange_bounded_fn {
                   exchange_bounded_options const& options, device_payloads<T> const& out,
                   gpu::device_span<exchange_report> report) const {
     detail::exchange_bounded_call(
-        name, detail::device_runner{}, exec, comm, plan,
-        detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals), options.slot_bytes,
-        report);
+        name, exec, comm, plan, detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals),
+        options.slot_bytes, report);
   }
 
   /// The scratch of a call with such a plan, in bytes. A template, so that a program that never

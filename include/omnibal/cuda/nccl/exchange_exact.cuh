@@ -8,11 +8,10 @@
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/nccl/detail/device_runner.cuh>
-#include <omnibal/cuda/nccl/detail/stream_calls.hpp>
+#include <omnibal/cuda/nccl/detail/stream_calls.cuh>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
-#include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <cstdint>
@@ -36,8 +35,7 @@ struct exchange_exact_fn {
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
                   gpu::device_span<exchange_report> report) const {
-    detail::exchange_exact_call(name, detail::device_runner{}, exec, comm, plan,
-                                detail::payload_of(name, in, out), report,
+    detail::exchange_exact_call(name, exec, comm, plan, detail::payload_of(name, in, out), report,
                                 detail::no_step_before{});
   }
 
@@ -47,7 +45,7 @@ struct exchange_exact_fn {
                   gpu::device_span<std::int64_t const> sizes,
                   device_payloads<std::type_identity_t<T> const> const& in,
                   device_payloads<T> const& out, gpu::device_span<exchange_report> report) const {
-    detail::exchange_exact_call(name, detail::device_runner{}, exec, comm, plan,
+    detail::exchange_exact_call(name, exec, comm, plan,
                                 detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals),
                                 report, detail::no_step_before{});
   }

@@ -4,19 +4,40 @@
 /// The lengths of all samples of a global batch, on the stream of every rank.
 
 #include <omnibal/check.hpp>
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/nccl/detail/device_runner.cuh>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
-#include <omnibal/cuda/nccl/detail/stream_calls.hpp>
+#include <omnibal/cuda/nccl/detail/stream_calls.cuh>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
-#include <omnibal/cuda/nccl/gather_lengths/call.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
+#include <omnibal/detail/agreement.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
+
+namespace omnibal::inline v0::nccl::detail {
+
+/// The largest number of samples of a rank, found by a collective of the host that waits. Throws on
+/// all ranks where one cannot go on.
+template <class Comm, class Check>
+[[nodiscard]] std::size_t agree_on_most(std::string_view function, Comm& comm, std::size_t count,
+                                        Check const& check) {
+  omnibal::detail::agreement<std::uint64_t> on_counts;
+  auto const reports = on_counts.run({function, ""}, comm, [&](auto& report) {
+    check();
+    report.facts = count;
+  });
+  std::size_t most = 0;
+  for (auto const& report : reports) most = std::max<std::size_t>(most, report.facts);
+  return most;
+}
+
+}  // namespace omnibal::inline v0::nccl::detail
 
 namespace omnibal::inline v0::nccl {
 
@@ -38,7 +59,30 @@ struct gather_lengths_fn {
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
                   std::type_identity_t<local_lengths<T>> const& local,
                   gather_lengths_options const& options, gathered_lengths<T> const& out) const {
-    detail::gather_lengths_call{}(detail::device_runner{}, exec, comm, local, out, options);
+    std::size_t const ranks = omnibal::detail::rank_count(comm);
+    auto const check = [&] {
+      omnibal::detail::check_size(name, "the size of the offsets", out.offsets.size(), ranks + 1);
+      if (out.faults.size() > 1) {
+        omnibal::detail::throw_invalid(name, "the faults are more than one word");
+      }
+    };
+    std::size_t most = 0;
+    if (options.most_samples) {
+      check();
+      most = *options.most_samples;
+    } else {
+      most = detail::agree_on_most(name, comm, local.values.size(), check);
+    }
+    detail::check_most_samples(name, "options.most_samples", most, ranks);
+    detail::local_columns const columns = detail::columns_of(name, local);
+    constexpr std::size_t kinds = detail::kinds_of_length<T>;
+    detail::length_columns const to{reinterpret_cast<std::int64_t*>(out.lengths.data()), kinds, 1,
+                                    out.lengths.size()};
+    gpu::detail::run_on_device(exec, [&](auto& b) {
+      detail::gather_columns(b, detail::wire_for(b, comm, exec.stream()), columns,
+                             static_cast<std::uint32_t>(most), out.offsets.data(), to,
+                             out.faults.data());
+    });
   }
 
   /// The same where nobody knows the most samples of a rank.
@@ -53,7 +97,7 @@ struct gather_lengths_fn {
   /// The scratch of such a call with `most_samples`, for `kinds` lengths of a sample, in bytes.
   [[nodiscard]] std::size_t scratch_bytes(std::size_t ranks, std::size_t most_samples,
                                           std::size_t kinds = 1) const {
-    detail::check_most_samples("nccl::gather_lengths", "most_samples", most_samples, ranks);
+    detail::check_most_samples(name, "most_samples", most_samples, ranks);
     detail::local_columns local;
     local.kinds = static_cast<std::uint32_t>(kinds);
     return gpu::detail::device_scratch_bytes([&](auto& b) {
@@ -61,6 +105,9 @@ struct gather_lengths_fn {
                              static_cast<std::uint32_t>(most_samples), nullptr, {}, nullptr);
     });
   }
+
+ private:
+  static constexpr std::string_view name = "nccl::gather_lengths";
 };
 
 /// The lengths of all samples of a global batch; see `gather_lengths_fn`.

@@ -3,25 +3,112 @@
 /// \file
 /// Even loads on all ranks, while samples are on the device.
 
+#include <omnibal/balance/count_policy.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
+#include <omnibal/cuda/detail/lpt.hpp>
+#include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/nccl/detail/device_runner.cuh>
+#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/nccl/detail/exchange_on_stream.hpp>
+#include <omnibal/cuda/nccl/detail/length_blocks.hpp>
+#include <omnibal/cuda/nccl/detail/stream_calls.cuh>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
-#include <omnibal/cuda/nccl/post_balance/call.hpp>
-#include <omnibal/cuda/nccl/post_balance/launches.hpp>
-#include <omnibal/cuda/nccl/post_balance_options.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace omnibal::inline v0::nccl::detail {
+
+/// The arrays of a plan that is made, and of what it is made from.
+struct plan_arrays {
+  std::uint32_t* home_offsets;
+  std::uint32_t* arrival_offsets;
+  std::uint32_t* item_at;
+  std::uint32_t* slot_of;
+  std::uint32_t ranks;
+  std::uint32_t most_home;
+  std::uint32_t most_samples;
+  /// The costs of all samples, then their sizes where there are any.
+  std::int64_t* columns;
+};
+
+/// All samples as one step.
+struct write_step_offsets {
+  std::uint32_t const* home_offsets;
+  std::uint32_t ranks;
+  std::uint32_t* step;
+
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t) const {
+    step[0] = 0;
+    step[1] = home_offsets[ranks];
+  }
+};
+
+/// The slot of each sample.
+struct write_slots {
+  plan_arrays plan;
+
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t slot) const {
+    std::uint32_t const samples = plan.home_offsets[plan.ranks];
+    if (slot >= samples) return;
+    std::uint32_t const sample = plan.item_at[slot];
+    if (sample < samples) plan.slot_of[sample] = static_cast<std::uint32_t>(slot);
+  }
+};
+
+/// Gathers what `local` says of samples, makes a part for each rank and the plan by which rank r
+/// gets part r.
+template <class Backend, class Wire>
+void make_plan_on_stream(Backend& b, Wire const& wire, local_columns const& local,
+                         plan_arrays const& plan, gpu::fault* faults) {
+  std::size_t const samples = plan.most_samples;
+  gather_columns(b, wire, local, plan.most_home, plan.home_offsets,
+                 {plan.columns, 1, samples, samples}, faults);
+  auto* const step = b.template scratch<std::uint32_t>(2);
+  b.for_each(1, write_step_offsets{plan.home_offsets, plan.ranks, step});
+  gpu::cost_steps const costs({plan.columns, samples}, {step, 2}, samples);
+  gpu::part_span const parts{
+      {{plan.arrival_offsets, std::size_t{plan.ranks} + 1}, {plan.item_at, samples}, {}},
+      {},
+      {faults, 1}};
+  gpu::detail::lpt(b, costs, plan.ranks, count_policy::any, parts);
+  b.for_each(samples, write_slots{plan});
+}
+
+template <class Resource>
+[[nodiscard]] plan_arrays arrays_of(device_plan<Resource> const& plan, std::int64_t* columns) {
+  device_plan_view const view = plan.view();
+  return {plan.home_offsets().data(),
+          plan.arrival_offsets().data(),
+          plan.item_at().data(),
+          plan.slot_of().data(),
+          view.ranks,
+          view.most_home,
+          view.most_samples,
+          columns};
+}
+
+}  // namespace omnibal::inline v0::nccl::detail
 
 namespace omnibal::inline v0::nccl {
+
+struct post_balance_options {
+  /// The most that a rank may send to another, in bytes, in the bounded form: a multiple of 16, of
+  /// which 16 are the header. Equal on all ranks. Where it is not set the exact form is taken.
+  std::optional<std::size_t> slot_bytes;
+};
 
 struct post_balance_fn {
   /// Gives every rank samples of about the same cost: gathers the costs of all samples, makes a
@@ -46,8 +133,30 @@ struct post_balance_fn {
                   local_lengths<std::int64_t> const& costs, In const& in,
                   post_balance_options const& options, device_plan<OfPlan> const& plan,
                   Out const& out, gpu::device_span<exchange_report> report) const {
-    detail::post_balance_call{}(detail::device_runner{}, detail::lpt_parts{}, exec, comm, costs, in,
-                                plan, out, report, options);
+    detail::check_plan(name, comm, plan.view());
+    detail::check_report(name, report);
+    if (options.slot_bytes) detail::check_slot(name, *options.slot_bytes);
+    device_plan_view const view = plan.view();
+    detail::local_columns local = detail::columns_of(name, costs);
+    local.offsets = offsets_of(in);
+    auto const load_at = [&](std::int64_t* columns) {
+      return load_of(in, out, columns + view.most_samples, view);
+    };
+    if (options.slot_bytes) {
+      gpu::detail::run_on_device(exec, [&](auto& b) {
+        in_slots(b, detail::wire_for(b, comm, exec.stream()), local,
+                 detail::arrays_of(plan, nullptr), view, load_at, report.data(),
+                 *options.slot_bytes);
+      });
+      return;
+    }
+    gpu::device_array<std::int64_t, Resource> const columns(
+        exec, std::size_t{view.most_samples} * local.columns());
+    detail::plan_arrays const arrays = detail::arrays_of(plan, columns.data());
+    detail::exchange_exact_call(name, exec, comm, view, load_at(columns.data()), report,
+                                [&](auto& b, auto const& wire, gpu::fault* faults) {
+                                  detail::make_plan_on_stream(b, wire, local, arrays, faults);
+                                });
   }
 
   /// The same in the exact form.
@@ -65,7 +174,7 @@ struct post_balance_fn {
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           std::size_t slot_bytes) const {
-    detail::check_slot(detail::post_balance_call::name, slot_bytes, "slot_bytes");
+    detail::check_slot(name, slot_bytes, "slot_bytes");
     std::uint64_t offsets = 0;
     exchange_report report;
     detail::local_columns local;
@@ -75,10 +184,48 @@ struct post_balance_fn {
     detail::plan_arrays const arrays{nullptr,    nullptr,        nullptr,           nullptr,
                                      plan.ranks, plan.most_home, plan.most_samples, nullptr};
     Meter meter;
-    detail::post_balance_call::in_slots(
-        meter, detail::silent_wire(0, plan.ranks), detail::lpt_parts{}, local, arrays, plan,
+    in_slots(
+        meter, detail::silent_wire(0, plan.ranks), local, arrays, plan,
         [&](std::int64_t*) { return load; }, &report, slot_bytes);
     return meter.total_bytes();
+  }
+
+ private:
+  static constexpr std::string_view name = "nccl::post_balance";
+
+  /// The steps of the bounded form; also for measuring its scratch.
+  template <class Backend, class Wire, class LoadAt>
+  static void in_slots(Backend& b, Wire const& wire, detail::local_columns const& local,
+                       detail::plan_arrays arrays, device_plan_view const& view,
+                       LoadAt const& load_at, exchange_report* report, std::size_t slot_bytes) {
+    arrays.columns =
+        b.template scratch<std::int64_t>(std::size_t{view.most_samples} * local.columns());
+    b.fill_zero(report, 1);
+    detail::make_plan_on_stream(b, wire, local, arrays, &report->faults);
+    detail::exchange_in_slots(b, wire, view, load_at(arrays.columns), slot_bytes, report);
+  }
+
+  template <class T>
+  [[nodiscard]] static std::uint64_t const* offsets_of(device_rows<T> const&) {
+    return nullptr;
+  }
+  template <class T>
+  [[nodiscard]] static std::uint64_t const* offsets_of(device_payloads<T> const& in) {
+    return in.offsets.data();
+  }
+
+  template <class T>
+  [[nodiscard]] static detail::payload load_of(device_rows<T const> const& in,
+                                               device_rows<T> const& out, std::int64_t const*,
+                                               device_plan_view const&) {
+    return detail::payload_of(name, in, out);
+  }
+  template <class T>
+  [[nodiscard]] static detail::payload load_of(device_payloads<T const> const& in,
+                                               device_payloads<T> const& out,
+                                               std::int64_t const* sizes,
+                                               device_plan_view const& view) {
+    return detail::payload_of(name, sizes, in, out, view.most_arrivals);
   }
 };
 

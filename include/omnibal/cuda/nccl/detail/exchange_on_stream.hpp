@@ -4,10 +4,9 @@
 /// Exchanges on a stream, for any backend.
 
 #include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
-#include <omnibal/cuda/nccl/detail/payload.hpp>
 #include <omnibal/cuda/nccl/detail/plan_tables.hpp>
-#include <omnibal/cuda/nccl/detail/row_copy.hpp>
 #include <omnibal/cuda/nccl/detail/row_steps.hpp>
+#include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <cstddef>

@@ -6,9 +6,8 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/nccl/detail/payload.hpp>
 #include <omnibal/cuda/nccl/detail/plan_tables.hpp>
-#include <omnibal/cuda/nccl/detail/row_copy.hpp>
+#include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <cstddef>

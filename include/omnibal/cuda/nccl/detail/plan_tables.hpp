@@ -6,7 +6,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/cuda/nccl/device_plan.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -1,11 +1,11 @@
 #pragma once
 
 /// \file
-/// The calls of this folder on the host: memory, checks and the order of the steps. `run(exec,
-/// algorithm)` calls `algorithm(backend)` with a backend that submits to the stream of `exec`.
+/// The calls of this folder on the host: memory, checks and the order of the steps.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
+#include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
@@ -13,7 +13,7 @@
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
-#include <omnibal/cuda/nccl/device_plan_view.hpp>
+#include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/detail/agreement.hpp>
@@ -73,16 +73,15 @@ template <class T>
 }
 
 /// The bounded form.
-template <class Run, class Resource, class Comm>
-void exchange_bounded_call(std::string_view function, Run const& run,
-                           gpu::execution<Resource> const& exec, Comm& comm,
-                           device_plan_view const& plan, payload const& load,
+template <class Resource, class Comm>
+void exchange_bounded_call(std::string_view function, gpu::execution<Resource> const& exec,
+                           Comm& comm, device_plan_view const& plan, payload const& load,
                            std::size_t slot_bytes,
                            gpu::device_span<exchange_report> const& report) {
   check_plan(function, comm, plan);
   check_slot(function, slot_bytes);
   check_report(function, report);
-  run(exec, [&](auto& b) {
+  gpu::detail::run_on_device(exec, [&](auto& b) {
     b.fill_zero(report.data(), 1);
     exchange_in_slots(b, wire_for(b, comm, exec.stream()), plan, load, slot_bytes, report.data());
   });
@@ -156,15 +155,14 @@ class exact_exchange {
 };
 
 /// The exact form. `before(b, wire, faults)` makes the plan where it is not there yet.
-template <class Run, class Resource, class Comm, class Before>
-void exchange_exact_call(std::string_view function, Run const& run,
-                         gpu::execution<Resource> const& exec, Comm& comm,
-                         device_plan_view const& plan, payload const& load,
+template <class Resource, class Comm, class Before>
+void exchange_exact_call(std::string_view function, gpu::execution<Resource> const& exec,
+                         Comm& comm, device_plan_view const& plan, payload const& load,
                          gpu::device_span<exchange_report> const& report, Before const& before) {
   check_plan(function, comm, plan);
   check_report(function, report);
   exact_exchange<Resource> exchange(exec, plan, static_cast<std::uint32_t>(comm.rank()));
-  run(exec, [&](auto& b) {
+  gpu::detail::run_on_device(exec, [&](auto& b) {
     auto const wire = wire_for(b, comm, exec.stream());
     b.fill_zero(report.data(), 1);
     before(b, wire, &report.data()->faults);
@@ -172,7 +170,7 @@ void exchange_exact_call(std::string_view function, Run const& run,
                   exchange.all_faults());
   });
   exchange.fetch(function, comm, exec);
-  run(exec, [&](auto& b) {
+  gpu::detail::run_on_device(exec, [&](auto& b) {
     exchange_messages(b, wire_for(b, comm, exec.stream()), exchange.state(), load,
                       exchange.messages(), report.data());
   });
