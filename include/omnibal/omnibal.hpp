@@ -62,6 +62,7 @@
 #include <omnibal/cost/vision_transformer.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/demand.hpp>
+#include <omnibal/effort.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>
