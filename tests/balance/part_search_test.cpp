@@ -1,7 +1,7 @@
 #include "brute_force.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>

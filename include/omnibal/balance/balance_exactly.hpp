@@ -6,9 +6,8 @@
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/differencing.hpp>
-#include <omnibal/balance/detail/given_costs.hpp>
-#include <omnibal/balance/detail/least_load.hpp>
-#include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/balance/detail/largest_load.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>

@@ -5,8 +5,7 @@
 
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/detail/capped_balancer.hpp>
-#include <omnibal/balance/detail/given_costs.hpp>
-#include <omnibal/balance/detail/least_load.hpp>
+#include <omnibal/balance/detail/largest_load.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>

@@ -4,7 +4,7 @@
 /// Longest processing time first.
 
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>

@@ -8,20 +8,42 @@
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/exchange/compose.hpp>
-#include <omnibal/exchange/detail/plan_writer.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
-#include <omnibal/exchange/make_orchestration/lasting_span.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
+
+namespace detail {
+
+/// A range whose elements outlive the expression that names it.
+template <class Range, class T>
+concept lasting_range = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+    (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>)&&std::same_as<
+        std::remove_cv_t<std::remove_reference_t<std::ranges::range_reference_t<Range>>>, T>;
+
+/// A span that cannot be made of a temporary: a member of an argument that is kept for a while.
+template <class T>
+class lasting_span : public std::span<T const> {
+ public:
+  lasting_span() = default;
+
+  template <lasting_range<T> Range>
+    requires(!std::same_as<std::remove_cvref_t<Range>, lasting_span>)
+  constexpr lasting_span(Range&& range) : std::span<T const>(range) {}
+};
+
+}  // namespace detail
 
 /// What the language model takes, an element for each sample of all ranks. Views of arrays that must
 /// outlive this object; temporary ones are refused.

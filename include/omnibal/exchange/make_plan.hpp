@@ -9,8 +9,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/exchange/detail/measured_bytes.hpp>
-#include <omnibal/exchange/detail/plan_writer.hpp>
+#include <omnibal/exchange/detail/plan_arguments.hpp>
 #include <omnibal/exchange/detail/rank_placer.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>

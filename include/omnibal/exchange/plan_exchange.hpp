@@ -12,9 +12,7 @@
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/padded_gather.hpp>
-#include <omnibal/exchange/detail/measured_bytes.hpp>
-#include <omnibal/exchange/detail/options_digest.hpp>
-#include <omnibal/exchange/detail/quantised.hpp>
+#include <omnibal/exchange/detail/plan_arguments.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>

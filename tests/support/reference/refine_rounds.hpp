@@ -2,9 +2,8 @@
 
 // What gpu::refine does, on one thread of the host, for one step.
 
-#include <omnibal/balance/detail/part_exchange.hpp>
+#include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/refine/refine_parts.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>

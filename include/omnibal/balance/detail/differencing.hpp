@@ -4,7 +4,6 @@
 /// The order in which the largest differencing method combines its tuples.
 
 #include <omnibal/balance/detail/part_loads.hpp>
-#include <omnibal/balance/detail/part_room.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>

@@ -3,11 +3,11 @@
 /// \file
 /// Local search on parts.
 
-#include <omnibal/balance/detail/part_exchange.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/winner_tree.hpp>
+#include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,6 +18,157 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// A part whose samples can be exchanged: their places in the order of `largest_first`, ascending.
+template <std::size_t R>
+struct open_part {
+  std::vector<std::uint32_t> places;
+  resources<R> load;
+};
+
+/// Positions of a sample that leaves one part and of one that comes for it; `nothing` is legal for
+/// the latter.
+struct part_exchange {
+  static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
+
+  std::size_t leaves = nothing;
+  std::size_t comes = nothing;
+  /// The larger load of the two parts afterwards.
+  std::int64_t largest = 0;
+};
+
+/// Keeps the best exchange: the one with the least `largest`, the first of equal ones.
+inline void keep_better(part_exchange& best, part_exchange const& other) {
+  if (other.largest < best.largest) best = other;
+}
+
+/// The exchange between `heavy` and `light` after which the larger of their loads is least; it
+/// leaves nothing where none makes it smaller. `may_move` allows that nothing comes. `costs` has
+/// the costs by place.
+[[nodiscard]] inline part_exchange best_exchange(open_part<1> const& heavy,
+                                                 open_part<1> const& light,
+                                                 whole_costs<1> const& costs, bool may_move) {
+  part_exchange best{.largest = heavy.load[0]};
+  std::int64_t const excess = heavy.load[0] - light.load[0];
+  auto const consider = [&](std::size_t i, std::size_t j, std::int64_t moved) {
+    keep_better(best, {i, j, std::max(heavy.load[0] - moved, light.load[0] + moved)});
+  };
+  // What comes should cost half of the excess less than what leaves. As the costs that leave fall
+  // so do those that come, and each list is gone through once.
+  std::size_t j = 0;
+  for (std::size_t i = 0; i != heavy.places.size(); ++i) {
+    std::int64_t const leaves = costs[heavy.places[i]][0];
+    if (may_move) consider(i, part_exchange::nothing, leaves);
+    auto const comes = [&](std::size_t k) { return costs[light.places[k]][0]; };
+    while (j != light.places.size() && comes(j) > leaves - excess / 2) ++j;
+    if (j != light.places.size()) consider(i, j, leaves - comes(j));
+    if (j != 0) consider(i, j - 1, leaves - comes(j - 1));
+  }
+  return best;
+}
+
+/// The same for several kinds, among at most 64 samples of each part, evenly spaced.
+template <std::size_t R>
+[[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
+                                          whole_costs<R> const& costs, bool may_move) {
+  constexpr std::size_t most = 64;
+  part_exchange best{.largest = std::max(largest_amount(heavy.load), largest_amount(light.load))};
+  auto const step_of = [](open_part<R> const& part) {
+    return (part.places.size() + most - 1) / most;
+  };
+  for (std::size_t i = 0; i < heavy.places.size(); i += step_of(heavy)) {
+    resources<R> const& leaves = costs[heavy.places[i]];
+    auto const consider = [&](std::size_t j, resources<R> const& comes) {
+      keep_better(best, {i, j,
+                         std::max(largest_amount(heavy.load - leaves + comes),
+                                  largest_amount(light.load - comes + leaves))});
+    };
+    if (may_move) consider(part_exchange::nothing, resources<R>{});
+    for (std::size_t j = 0; j < light.places.size(); j += step_of(light)) {
+      consider(j, costs[light.places[j]]);
+    }
+  }
+  return best;
+}
+
+/// The samples of each part as a list by ascending place in the order of `largest_first`.
+template <std::size_t R>
+class part_lists {
+ public:
+  /// `part_of` has the part of each sample, `order` is that of `largest_first`.
+  part_lists(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
+             std::span<std::uint32_t const> part_of, std::size_t parts)
+      : loads_(parts, resources<R>{}), first_(parts, none), next_(order.size()) {
+    costs_.reserve(order.size());
+    for (std::uint32_t const sample : order) costs_.push_back(costs[sample]);
+    for (std::size_t place = order.size(); place-- != 0;) {
+      std::uint32_t const part = part_of[order[place]];
+      loads_[part] += costs_[place];
+      next_[place] = first_[part];
+      first_[part] = static_cast<std::uint32_t>(place);
+    }
+  }
+
+  /// The number of parts.
+  [[nodiscard]] std::size_t size() const { return loads_.size(); }
+  [[nodiscard]] std::int64_t load(std::size_t part) const { return largest_amount(loads_[part]); }
+  /// By place.
+  [[nodiscard]] whole_costs<R> const& costs() const { return costs_; }
+
+  /// Copies the samples of a part, so that they can be exchanged.
+  void open(std::uint32_t part, open_part<R>& result) const {
+    result.places.clear();
+    for (std::uint32_t i = first_[part]; i != none; i = next_[i]) result.places.push_back(i);
+    result.load = loads_[part];
+  }
+  /// Makes these the samples of the part.
+  void close(std::uint32_t part, open_part<R> const& from) {
+    std::uint32_t* link = &first_[part];
+    for (std::uint32_t const place : from.places) {
+      *link = place;
+      link = &next_[place];
+    }
+    *link = none;
+    loads_[part] = from.load;
+  }
+
+  /// Lets a sample leave `from` for `to`, and maybe one come for it.
+  void carry_out(part_exchange const& exchange, open_part<R>& from, open_part<R>& to) const {
+    std::uint32_t const leaves = from.places[exchange.leaves];
+    erase(from, exchange.leaves);
+    if (exchange.comes != part_exchange::nothing) {
+      std::uint32_t const comes = to.places[exchange.comes];
+      erase(to, exchange.comes);
+      insert(from, comes);
+    }
+    insert(to, leaves);
+  }
+
+  /// Calls `body(place, part)` for each sample.
+  template <class Body>
+  void for_each_sample(Body const& body) const {
+    for (std::uint32_t part = 0; part != first_.size(); ++part) {
+      for (std::uint32_t i = first_[part]; i != none; i = next_[i]) body(i, part);
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  void erase(open_part<R>& part, std::size_t position) const {
+    part.load -= costs_[part.places[position]];
+    part.places.erase(part.places.begin() + static_cast<std::ptrdiff_t>(position));
+  }
+  void insert(open_part<R>& part, std::uint32_t place) const {
+    part.load += costs_[place];
+    part.places.insert(std::lower_bound(part.places.begin(), part.places.end(), place), place);
+  }
+
+  whole_costs<R> costs_;
+  std::vector<resources<R>> loads_;
+  std::vector<std::uint32_t> first_;
+  std::vector<std::uint32_t> next_;
+};
 
 /// Any exchange of samples is legal.
 struct free_exchanges {

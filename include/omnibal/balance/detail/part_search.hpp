@@ -3,7 +3,7 @@
 /// \file
 /// Branch and bound over the part of each sample.
 
-#include <omnibal/balance/detail/part_room.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/solve_status.hpp>
 

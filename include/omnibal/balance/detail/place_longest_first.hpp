@@ -4,7 +4,6 @@
 /// Samples from the largest to the smallest, each into the part that takes it best.
 
 #include <omnibal/balance/detail/part_loads.hpp>
-#include <omnibal/balance/detail/part_room.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>

@@ -1,14 +1,17 @@
 #pragma once
 
 /// \file
-/// The bytes of samples.
+/// What ranks measure and compare before they plan: bytes, integer costs, options.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace omnibal::inline v0::detail {
@@ -30,6 +33,24 @@ void measure_bytes_into(std::string_view function, Bytes const& bytes, std::size
                         whole_costs<1>& result) {
   measure_costs_into(function, {"bytes", "the sum of the bytes"}, count,
                      amounts_by_index(function, "bytes", bytes, count), result);
+}
+
+/// floor(cost * 2^31 / largest), zero where the largest cost is zero. Precondition: `cost` is in
+/// [0, largest].
+[[nodiscard]] inline std::int64_t quantised(double cost, double largest) {
+  if (!(largest > 0.0)) return 0;
+  // In this order nothing overflows, and the factor is exact.
+  return static_cast<std::int64_t>(cost / largest * 0x1p31);
+}
+
+/// `shape` is what else must be equal, such as the number of kinds of costs.
+[[nodiscard]] inline std::uint64_t digest_of_options(make_plan_options const& options,
+                                                     std::uint64_t shape) {
+  data_digest digest;
+  digest.add(std::uint64_t{options.ranks_per_node});
+  digest.add(options.max_overload);
+  digest.add(shape);
+  return digest.value();
 }
 
 }  // namespace omnibal::inline v0::detail
