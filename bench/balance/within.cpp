@@ -249,7 +249,7 @@ void micro_batches(benchmark::State& state) {
       state, bench::standard_sort(batches),
       [&] {
         next = (next + 1) % texts.size();
-        omnibal::steps const made =
+        omnibal::micro_batch_steps const made =
             omnibal::micro_batches(texts[next], ranks, square, images_and_tokens, capacity);
         return made.cells().item_count();
       },

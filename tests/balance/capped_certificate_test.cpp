@@ -180,7 +180,7 @@ std::string batches_fault(engine& random) {
   for (std::size_t i = 0; i != of.count(); ++i) {
     is_legal = is_legal && of.fits[std::size_t{1} << i] != 0;
   }
-  omnibal::steps result(ranks);
+  omnibal::micro_batch_steps result(ranks);
   try {
     result = omnibal::micro_batches(index.samples(), ranks, index.cost(), index.demand(),
                                     of.given.capacity, options);

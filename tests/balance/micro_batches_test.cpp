@@ -6,6 +6,8 @@
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/step_overlap.hpp>
+#include <omnibal/steps.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -23,13 +25,14 @@
 
 namespace {
 
+using omnibal::micro_batch_steps;
 using omnibal::micro_batches;
-using omnibal::steps;
 
 /// What is wrong with micro-batches of these demands; empty where nothing is.
 template <std::size_t R>
-std::string fault(steps const& result, std::vector<omnibal::resources<R>> const& samples,
-                  std::size_t ranks, omnibal::resources<R> const& capacity) {
+std::string fault(micro_batch_steps const& result,
+                  std::vector<omnibal::resources<R>> const& samples, std::size_t ranks,
+                  omnibal::resources<R> const& capacity) {
   if (result.ranks() != ranks) return "there are " + std::to_string(result.ranks()) + " ranks";
   std::vector<std::uint8_t> seen(samples.size(), 0);
   std::size_t count = 0;
@@ -83,7 +86,7 @@ TEMPLATE_TEST_CASE("micro_batches keeps every cap on every rank", "[slow]",
             return micro_batches(set.samples, ranks, other_cost<kinds>(), std::identity{},
                                  set.capacity, {.multiple_of = multiple});
           };
-          steps const result = run();
+          micro_batch_steps const result = run();
           CHECK(fault(result, set.samples, ranks, set.capacity) == "");
           CHECK(result.size() % multiple == 0);
           CHECK(result == run());
@@ -273,3 +276,13 @@ static_assert(!std::invocable<caller, std::vector<int>, std::size_t, std::identi
                               omnibal::resources<2>>);
 static_assert(!std::invocable<caller, std::vector<std::string>, std::size_t, std::identity,
                               std::identity, int>);
+
+// Indices of samples are not taken for those of groups.
+using omnibal::step_overlap_fn;
+using omnibal::steps;
+static_assert(std::invocable<step_overlap_fn, steps const&, steps const&>);
+static_assert(!std::invocable<step_overlap_fn, micro_batch_steps const&, steps const&>);
+static_assert(!std::is_convertible_v<micro_batch_steps, steps>);
+static_assert(!std::is_convertible_v<steps, micro_batch_steps>);
+static_assert(!std::is_constructible_v<steps, micro_batch_steps>);
+static_assert(!std::is_constructible_v<micro_batch_steps, steps>);

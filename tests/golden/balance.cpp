@@ -119,7 +119,7 @@ void print_balancers_with_conditions(std::size_t count) {
       hashes["balance_within"].add(static_cast<std::uint64_t>(within.lower_bound));
     }
     std::erase_if(set.samples, [&](auto const& sample) { return !sample.fits(set.capacity); });
-    omnibal::steps const batches =
+    omnibal::micro_batch_steps const batches =
         omnibal::micro_batches(set.samples, 3, first, std::identity{}, set.capacity);
     add("micro_batches", batches.cells());
   }

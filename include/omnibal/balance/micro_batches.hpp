@@ -41,7 +41,8 @@ class micro_batch_cells {
       : balancer_(balancer), costs_(costs), ranks_(ranks) {}
 
   /// `batch_of` has the batch of each sample; the number of batches is a multiple of the ranks.
-  [[nodiscard]] steps arrange(std::vector<std::uint32_t> batch_of, std::size_t batches) const {
+  [[nodiscard]] micro_batch_steps arrange(std::vector<std::uint32_t> batch_of,
+                                          std::size_t batches) const {
     number_by_cost(batch_of, batches);
     even_steps(batch_of, batches);
     return deal(batch_of, batches);
@@ -88,14 +89,15 @@ class micro_batch_cells {
   }
 
   /// The largest batch of each step goes to the rank with the least cost so far, and so on.
-  [[nodiscard]] steps deal(std::vector<std::uint32_t> const& batch_of, std::size_t batches) const {
+  [[nodiscard]] micro_batch_steps deal(std::vector<std::uint32_t> const& batch_of,
+                                       std::size_t batches) const {
     grouping const groups = collect_parts(batch_of, batches);
     auto const loads = loads_of(batch_of, batches);
     std::vector<std::int64_t> sums(ranks_, 0);
     std::vector<std::uint32_t> lightest(ranks_);
     std::vector<std::uint32_t> largest(ranks_);
     std::vector<std::uint32_t> batch_at(ranks_);
-    steps result(ranks_);
+    micro_batch_steps result(ranks_);
     result.reserve(batches / ranks_, batch_of.size());
     for (std::size_t first = 0; first != batches; first += ranks_) {
       for (std::uint32_t r = 0; r != ranks_; ++r) {
@@ -146,7 +148,7 @@ struct micro_batches_options {
 
 struct micro_batches_fn {
   /// Micro-batches of which none exceeds `capacity` in any resource: as many on every rank, the
-  /// fewest that are found, with even costs. In the result `steps(m, r)` has the indices of the
+  /// fewest that are found, with even costs. In the result `batches(m, r)` has the indices of the
   /// samples, ascending, of micro-batch m of rank r.
   ///
   /// Their number is at least `packing_bound` over the ranks, rounded up to `options.multiple_of`.
@@ -166,9 +168,10 @@ struct micro_batches_fn {
   template <class Samples, class Cost, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>>
-  [[nodiscard]] steps operator()(Samples const& samples, std::size_t ranks, Cost const& cost,
-                                 Demand const& demand, Capacity const& capacity,
-                                 micro_batches_options const& options = {}) const {
+  [[nodiscard]] micro_batch_steps operator()(Samples const& samples, std::size_t ranks,
+                                             Cost const& cost, Demand const& demand,
+                                             Capacity const& capacity,
+                                             micro_batches_options const& options = {}) const {
     if (ranks == 0) detail::throw_invalid(name, "ranks is 0, must be positive");
     if (options.multiple_of == 0) {
       detail::throw_invalid(name, "options.multiple_of is 0, must be positive");
@@ -179,7 +182,7 @@ struct micro_batches_fn {
       if (!input.oversized.empty()) {
         reject(samples, demand, capacity, input.oversized.front());
       }
-      if (input.size() == 0) return steps(ranks);
+      if (input.size() == 0) return micro_batch_steps(ranks);
       detail::capped_balancer balancer(input, costs, detail::effort_of(options));
       std::size_t const step = checked_cells(ranks, options.multiple_of);
       std::size_t const least = rounded_up(detail::measured_bound(input), step);
