@@ -6,6 +6,7 @@
 #include <omnibal/balance/balance_within.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/demand.hpp>
+#include <omnibal/effort.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -249,6 +250,30 @@ TEST_CASE("balance_within finds a packing that greedy ways miss") {
                                        {{4}, 7}, {{3}, 5}, {{3}, 4}, {{3}, 6}};
   auto const result = checked<1>(samples, 4, {10});
   CHECK(result.status == solve_status::solved);
+}
+
+TEST_CASE("more effort of balance_within gives no worse parts, and numbers beside it count") {
+  test::random_amounts random(5);
+  for (int round = 0; round != 60; ++round) {
+    std::vector<costed<1>> samples(24);
+    std::int64_t sum = 0;
+    for (auto& sample : samples) {
+      sample = {{random.between(1, 1000)}, random.between(1, 1000)};
+      sum += sample.demand[0];
+    }
+    omnibal::resources<1> const capacity{sum / 6 + 20};
+    auto const fast = call<1>(samples, 6, capacity, {.effort = omnibal::effort::fast});
+    auto const normal = call<1>(samples, 6, capacity, {});
+    auto const thorough = call<1>(samples, 6, capacity, {.effort = omnibal::effort::thorough});
+    CHECK((fast.status != solve_status::solved || normal.largest_load <= fast.largest_load));
+    CHECK((normal.status != solve_status::solved || thorough.largest_load <= normal.largest_load));
+    CHECK((fast.status != solve_status::solved || normal.status == solve_status::solved));
+    CHECK((normal.status != solve_status::solved || thorough.status == solve_status::solved));
+    auto const numbers = call<1>(
+        samples, 6, capacity,
+        {.effort = omnibal::effort::thorough, .exchanges = 10'000, .passes = 8, .nodes = 20'000});
+    CHECK(numbers == fast);
+  }
 }
 
 TEST_CASE("balance_within takes floating-point costs and demands, and keeps the caps") {

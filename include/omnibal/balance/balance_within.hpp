@@ -12,6 +12,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/effort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/solve_status.hpp>
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -56,12 +58,16 @@ struct balance_within_options {
   /// The search for evener costs ends where the largest exceeds a lower bound by at most this share
   /// of it.
   double max_overload = 0.01;
-  /// The most moves and swaps.
-  std::size_t exchanges = 1'000'000;
-  /// The most passes that seek fewer groups, where the samples do not fit at once.
-  std::size_t passes = 64;
-  /// How many times one of at most 64 samples may be placed in the search that then tries all ways.
-  std::uint64_t nodes = 200'000;
+  /// What the search may take; a number below that is set takes precedence. `fast` and `thorough`
+  /// differ from `normal` only where samples hardly fit or their costs are hard to even.
+  omnibal::effort effort = omnibal::effort::normal;
+  /// The most moves and swaps: 10,000, 1,000,000 or 10,000,000.
+  std::optional<std::size_t> exchanges = {};
+  /// The most passes that seek fewer groups, where the samples do not fit at once: 8, 64 or 512.
+  std::optional<std::size_t> passes = {};
+  /// How many times one of at most 64 samples may be placed in the search that then tries all ways:
+  /// 20,000, 200,000 or 10,000,000.
+  std::optional<std::uint64_t> nodes = {};
   /// Other seeds find other groups.
   std::uint64_t seed = 0;
 };
@@ -114,7 +120,7 @@ struct balance_within_fn {
         result.reason = within_reason::too_few_parts;
         return result;
       }
-      detail::capped_balancer balancer(input, costs, detail::effort_of(options));
+      detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
       std::int64_t const bound = balancer.lower_bound(parts);
       result.lower_bound = detail::given_bound(bound, costs, given);
       auto part_of = balancer.balance(parts);
@@ -134,6 +140,8 @@ struct balance_within_fn {
 
  private:
   static constexpr std::string_view name = "balance_within";
+  static constexpr detail::capped_effort levels[] = {
+      {10'000, 8, 20'000}, {1'000'000, 64, 200'000}, {10'000'000, 512, 10'000'000}};
 };
 
 /// Even costs under a capacity; see `balance_within_fn`.

@@ -10,6 +10,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/effort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
@@ -20,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <ranges>
 #include <string>
 #include <string_view>
@@ -136,12 +138,17 @@ struct micro_batches_options {
   /// The search for evener costs ends where the largest exceeds a lower bound by at most this share
   /// of it.
   double max_overload = 0.01;
-  /// The most moves and swaps, for all micro-batches and then for those of each step.
-  std::size_t exchanges = 1'000'000;
-  /// The most passes that seek fewer micro-batches, where there may be fewer.
-  std::size_t passes = 16;
-  /// How many times one of at most 64 samples may be placed in a search for fewer micro-batches.
-  std::uint64_t nodes = 100'000;
+  /// What the search may take; a number below that is set takes precedence. `fast` and `thorough`
+  /// differ from `normal` only where there may be fewer micro-batches or costs are hard to even.
+  omnibal::effort effort = omnibal::effort::normal;
+  /// The most moves and swaps, for all micro-batches and then for those of each step: 10,000,
+  /// 1,000,000 or 10,000,000.
+  std::optional<std::size_t> exchanges = {};
+  /// The most passes that seek fewer micro-batches, where there may be fewer: 2, 16 or 128.
+  std::optional<std::size_t> passes = {};
+  /// How many times one of at most 64 samples may be placed in a search for fewer micro-batches:
+  /// 10,000, 100,000 or 10,000,000.
+  std::optional<std::uint64_t> nodes = {};
   /// Other seeds find other groups.
   std::uint64_t seed = 0;
 };
@@ -183,7 +190,7 @@ struct micro_batches_fn {
         reject(samples, demand, capacity, input.oversized.front());
       }
       if (input.size() == 0) return micro_batch_steps(ranks);
-      detail::capped_balancer balancer(input, costs, detail::effort_of(options));
+      detail::capped_balancer balancer(input, costs, detail::effort_of(options, levels));
       std::size_t const step = checked_cells(ranks, options.multiple_of);
       std::size_t const least = rounded_up(detail::measured_bound(input), step);
       std::size_t batches = rounded_up(balancer.few_groups(least).size(), step);
@@ -202,6 +209,8 @@ struct micro_batches_fn {
 
  private:
   static constexpr std::string_view name = "micro_batches";
+  static constexpr detail::capped_effort levels[] = {
+      {10'000, 2, 10'000}, {1'000'000, 16, 100'000}, {10'000'000, 128, 10'000'000}};
 
   /// The number of micro-batches that come and go together.
   [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {

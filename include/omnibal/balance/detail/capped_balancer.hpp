@@ -115,17 +115,19 @@ class capped_exchanges {
 
 /// How much is tried.
 struct capped_effort {
-  double max_overload;
   std::size_t exchanges;
   std::size_t passes;
   std::uint64_t nodes;
-  std::uint64_t seed;
+  double max_overload = 0;
+  std::uint64_t seed = 0;
 };
 
-/// The options of a function that uses it.
+/// What the options of a function say of it; `levels` are those of its presets.
 template <class Options>
-[[nodiscard]] capped_effort effort_of(Options const& options) {
-  return {options.max_overload, options.exchanges, options.passes, options.nodes, options.seed};
+[[nodiscard]] capped_effort effort_of(Options const& options, capped_effort const (&levels)[3]) {
+  capped_effort const& level = levels[static_cast<std::size_t>(options.effort)];
+  return {options.exchanges.value_or(level.exchanges), options.passes.value_or(level.passes),
+          options.nodes.value_or(level.nodes), options.max_overload, options.seed};
 }
 
 /// Samples that all fit an empty part, and their costs.
