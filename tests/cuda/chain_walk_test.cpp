@@ -25,13 +25,13 @@ using test::visit_order;
 constexpr visit_order orders[] = {visit_order::forward, visit_order::backward,
                                   visit_order::shuffled};
 
-/// The links of several chains in one array each.
-struct listed_chains {
-  std::uint32_t const* const* links;
-  std::uint32_t const* sizes;
+/// The links of a chain in an array.
+struct listed_chain {
+  std::uint32_t const* links;
+  std::uint32_t positions;
 
-  std::uint32_t size(std::size_t chain) const { return sizes[chain]; }
-  std::uint32_t next(std::size_t chain, std::uint32_t i) const { return links[chain][i]; }
+  std::uint32_t size() const { return positions; }
+  std::uint32_t next(std::uint32_t i) const { return links[i]; }
 };
 
 /// What a walk visits, as a visitor sees it.
@@ -47,10 +47,10 @@ struct seen {
 
 struct write_down {
   static constexpr std::size_t shared_bytes = 16;
-  seen* const* chains;
+  seen* found;
 
   void operator()(test::serial_block& block, detail::visited_chunk const& chunk) const {
-    seen& to = *chains[chunk.part.chain];
+    seen& to = *found;
     std::uint32_t const begin = chunk.part.begin;
     auto* const last = block.shared<std::uint32_t>(1);
     for (std::uint32_t i = 0; i != chunk.part.count; ++i) {
@@ -96,23 +96,14 @@ void sort(seen& what) {
   std::sort(what.covers.begin(), what.covers.end());
 }
 
-void check_walk(std::vector<std::vector<std::uint32_t>> const& chains, std::size_t bound) {
-  std::vector<std::uint32_t const*> links;
-  std::vector<std::uint32_t> sizes;
-  for (auto const& chain : chains) {
-    links.push_back(chain.data());
-    sizes.push_back(static_cast<std::uint32_t>(chain.size()));
-  }
-  listed_chains const listed{links.data(), sizes.data()};
-
+void check_walk(std::vector<std::uint32_t> const& chain, std::size_t bound) {
+  listed_chain const listed{chain.data(), static_cast<std::uint32_t>(chain.size())};
   for (visit_order const order : orders) {
-    std::vector<seen> found(chains.size());
-    std::vector<seen*> to;
-    for (seen& one : found) to.push_back(&one);
+    seen found;
     auto const run = [&](auto& backend) {
-      auto const made = detail::make_links(backend, bound, chains.size());
-      detail::walk_chains(backend, made, listed, chains.size());
-      detail::visit_chains(backend, made, listed, write_down{to.data()}, chains.size());
+      auto const made = detail::make_links(backend, bound);
+      detail::walk_chain(backend, made, listed);
+      detail::visit_chain(backend, made, listed, write_down{&found});
     };
     serial_backend backend(order, bound);
     run(backend);
@@ -120,11 +111,8 @@ void check_walk(std::vector<std::vector<std::uint32_t>> const& chains, std::size
     detail::scratch_meter meter;
     run(meter);
     CHECK(meter.scratch_bytes() == backend.scratch_bytes());
-    for (std::size_t k = 0; k != chains.size(); ++k) {
-      INFO("chain " << k << " of " << chains[k].size());
-      sort(found[k]);
-      CHECK(found[k] == walk_naively(chains[k]));
-    }
+    sort(found);
+    CHECK(found == walk_naively(chain));
   }
 }
 
@@ -175,7 +163,7 @@ TEST_CASE("a walk by chunks visits what a walk by steps visits") {
        {0u, 1u, 2u, 15u, 16u, 17u, 255u, 256u, 257u, 4095u, 4096u, 4097u, 8192u, 12345u}) {
     for (auto const& [name, length] : lengths(random)) {
       INFO(name << ", " << size);
-      check_walk({make_chain(size, length)}, size);
+      check_walk(make_chain(size, length), size);
     }
   }
 }
@@ -184,7 +172,7 @@ TEST_CASE("a walk goes over more chunks than are fetched at once") {
   test::random_amounts random(2);
   for (auto const& [name, length] : lengths(random)) {
     INFO(name);
-    check_walk({make_chain(70 * chain_chunk + 5, length)}, 70 * chain_chunk + 5);
+    check_walk(make_chain(70 * chain_chunk + 5, length), 70 * chain_chunk + 5);
   }
 }
 
@@ -193,18 +181,9 @@ TEST_CASE("a chain is shorter than its bound") {
   for (std::size_t const size : {0u, 1u, 4096u, 5000u}) {
     for (auto const& [name, length] : lengths(random)) {
       INFO(name << ", " << size);
-      check_walk({make_chain(size, length)}, 20000);
+      check_walk(make_chain(size, length), 20000);
     }
   }
-}
-
-TEST_CASE("several chains are walked at once") {
-  test::random_amounts random(4);
-  std::vector<std::vector<std::uint32_t>> chains;
-  for (auto const& [name, length] : lengths(random)) {
-    chains.push_back(make_chain(static_cast<std::size_t>(random.between(0, 10000)), length));
-  }
-  check_walk(chains, 10000);
 }
 
 TEST_CASE("many small chains are walked") {
@@ -212,10 +191,10 @@ TEST_CASE("many small chains are walked") {
   for (int round = 0; round != 1000; ++round) {
     auto const most = random.between(1, 40);
     auto const size = static_cast<std::size_t>(random.between(0, 300));
-    check_walk({make_chain(size,
-                           [&](std::uint32_t) {
-                             return static_cast<std::uint32_t>(random.between(1, most));
-                           })},
+    check_walk(make_chain(size,
+                          [&](std::uint32_t) {
+                            return static_cast<std::uint32_t>(random.between(1, most));
+                          }),
                size);
   }
 }

@@ -35,7 +35,7 @@ int main() {
       std::iota(values.begin(), values.end(), 0.5);
       auto const in = gpu::upload(exec, values);
       gpu::device_array<double> const out(exec, n);
-      gpu::feistel(exec, shuffle, 7, in, out.span());
+      gpu::feistel(exec, in, shuffle, 7, out.span());
       shuffle(std::span(values), 7);
       results.same(gpu::download(exec, out), values, "a shuffle of " + std::to_string(n));
     }

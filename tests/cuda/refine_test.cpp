@@ -22,7 +22,7 @@ namespace {
 using omnibal::grouping;
 using omnibal::part_counts;
 using omnibal::gpu::fault;
-using omnibal::gpu::detail::search_in_rounds;
+using omnibal::gpu::detail::round_refiner;
 using test::consecutive;
 using test::cost_list;
 using test::in_last_part;
@@ -32,7 +32,7 @@ using test::step_costs;
 struct serial_refine {
   omnibal::grouping_view groups;
   double max_overload;
-  search_in_rounds search;
+  round_refiner search;
   template <class Backend>
   void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
                   omnibal::gpu::part_span const& out) const {
@@ -138,7 +138,7 @@ TEST_CASE("parts can be refined in place") {
         {{offsets.data(), offsets.size()}, {items.data(), items.size()}, {}}};
     omnibal::gpu::detail::refine(backend, steps.view(bound),
                                  {offsets.data(), items.data(), groups.size()}, 8, 0.0,
-                                 search_in_rounds{100, true}, out);
+                                 round_refiner{100, true}, out);
     CHECK(offsets == apart.offsets);
     items.resize(steps.offsets.back());
     auto refined = apart.items;

@@ -50,7 +50,7 @@ struct deal_fn {
   }
 
  private:
-  static constexpr std::string_view name = "deal";
+  static constexpr std::string_view name = "gpu::deal";
 };
 
 /// Dealing forth and back, on the device; see `deal_fn`.

@@ -37,8 +37,8 @@ struct feistel_fn {
   /// Shuffles the elements of `in` into `out`, which must not overlap: equal to `shuffle(in, round)`
   /// on the host. Cost and errors as above, and `std::invalid_argument` for different sizes.
   template <device_resource Resource, device_element T>
-  void operator()(execution<Resource> const& exec, rng::feistel const& shuffle, std::uint64_t round,
-                  device_span<std::type_identity_t<T> const> in, device_span<T> out) const {
+  void operator()(execution<Resource> const& exec, device_span<std::type_identity_t<T> const> in,
+                  rng::feistel const& shuffle, std::uint64_t round, device_span<T> out) const {
     omnibal::detail::check_index_count("gpu::feistel", "out", out.size());
     if (in.size() != out.size()) {
       omnibal::detail::throw_invalid(

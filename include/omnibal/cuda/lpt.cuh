@@ -62,7 +62,7 @@ struct lpt_fn {
   }
 
  private:
-  static constexpr std::string_view name = "lpt";
+  static constexpr std::string_view name = "gpu::lpt";
 
   static void check(cost_steps const& steps, std::size_t parts, lpt_options const& options) {
     detail::check_steps(name, steps, parts);
@@ -70,8 +70,8 @@ struct lpt_fn {
     if (options.count != count_policy::equal || !is_known || steps.costs.size() % parts == 0)
       return;
     omnibal::detail::throw_invalid(
-        "gpu::lpt", omnibal::detail::to_text(steps.costs.size()) + " samples do not give " +
-                        omnibal::detail::to_text(parts) + " parts with equal counts");
+        name, omnibal::detail::to_text(steps.costs.size()) + " samples do not give " +
+                  omnibal::detail::to_text(parts) + " parts with equal counts");
   }
 };
 

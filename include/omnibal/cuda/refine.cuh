@@ -80,18 +80,18 @@ struct refine_fn {
   }
 
  private:
-  static constexpr std::string_view name = "refine";
+  static constexpr std::string_view name = "gpu::refine";
 
   [[nodiscard]] static std::size_t checked_parts(cost_steps const& steps, std::size_t groups,
                                                  refine_options const& options) {
-    omnibal::detail::check_max_overload("gpu::refine", options.max_overload);
+    omnibal::detail::check_max_overload(name, options.max_overload);
     return detail::checked_parts_of_steps(name, steps, groups);
   }
 
   template <class Backend>
   static void run(Backend& backend, cost_steps const& steps, grouping_view parts, std::size_t count,
                   refine_options const& options, part_span const& out) {
-    detail::search_in_rounds const search{options.rounds, options.counts == part_counts::free};
+    detail::round_refiner const search{options.rounds, options.counts == part_counts::free};
     detail::refine(backend, steps, parts, count, options.max_overload, search, out);
   }
 };

@@ -97,7 +97,7 @@ void check_refined(step_costs const& steps, std::size_t parts, Start const& star
             steps, parts,
             [&](auto& backend, auto const& costs, auto const& out) {
               detail::refine(backend, costs, groups, parts, tolerance,
-                             detail::search_in_rounds{10, true}, out);
+                             detail::round_refiner{10, true}, out);
             },
             [&](cost_list const& costs) {
               return test::refine_rounds(costs, start(costs, parts), std::identity{},

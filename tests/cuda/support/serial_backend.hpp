@@ -58,7 +58,7 @@ class serial_backend {
   }
 
   template <int Threads, class F>
-  void for_grid(std::size_t /*items*/, std::size_t shared_bytes, F const f) {
+  void for_grid(std::size_t /*threads*/, std::size_t shared_bytes, F const f) {
     static_assert(std::is_trivially_copyable_v<F>);
     static_assert(Threads % 32 == 0 && Threads >= 32 && Threads <= 1024);
     static_cast<void>(scratch<unsigned char>(omnibal::gpu::detail::grid_exchange_bytes));

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/best_fit_rounds/fit_grid.hpp>
+#include <omnibal/cuda/best_fit_rounds/fit_rounds.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
@@ -27,10 +27,10 @@ namespace test {
 
 /// Sizes in descending order, which are packed; groups are numbered in the order in which they are
 /// opened.
-class size_rounds {
+class fit_rounds {
  public:
   /// Precondition: `sizes` descends, and no size is above the capacity, which is positive.
-  size_rounds(std::vector<std::uint64_t> sizes, std::uint64_t capacity)
+  fit_rounds(std::vector<std::uint64_t> sizes, std::uint64_t capacity)
       : sizes_(std::move(sizes)), capacity_(capacity), group_of_(sizes_.size()) {
     while (positive_ != sizes_.size() && sizes_[positive_] != 0) ++positive_;
     waiting_.resize(positive_);
@@ -237,7 +237,7 @@ struct best_fit_rounds_fn {
           omnibal::detail::martello_toth_bound(count, ascending, once, capacity);
       result.report.lower_bound = std::max<std::size_t>(bound, count == 0 ? 0 : 1);
 
-      size_rounds const packed(std::move(sizes), static_cast<std::uint64_t>(capacity));
+      fit_rounds const packed(std::move(sizes), static_cast<std::uint64_t>(capacity));
       result.report.rounds = packed.rounds();
       result.report.item_rounds = packed.item_rounds();
       std::vector<std::uint32_t> offsets(packed.group_count() + 1, 0);

@@ -7,7 +7,6 @@
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_block.cuh>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/kernels.cuh>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/detail/shared_memory.cuh>
 #include <omnibal/cuda/error.hpp>
@@ -194,19 +193,17 @@ __global__ void __launch_bounds__(Threads) grid_kernel(F const f, unsigned char*
   f(grid);
 }
 
-/// Launches as many blocks as `items` indices keep busy and as can run at once.
+/// Launches as many blocks as have `threads` threads and as can run at once.
 template <int Threads, class F>
 struct grid_launch {
-  static void run(cudaStream_t stream, std::size_t items, std::size_t shared_bytes, F f,
+  static void run(cudaStream_t stream, std::size_t threads, std::size_t shared_bytes, F f,
                   unsigned char* exchange) {
     static_assert(is_kernel_functor<F>);
     auto* const kernel = &grid_kernel<Threads, F>;
     auto const* const address = reinterpret_cast<void const*>(kernel);
     std::size_t const bytes = shared_bytes + device_block<Threads>::reserved_bytes;
     allow_shared_bytes(address, bytes);
-    // A thread with fewer indices than this costs more in barriers than it saves.
-    constexpr std::size_t least_indices = 4;
-    std::size_t const wanted = items / (Threads * least_indices) + 1;
+    std::size_t const wanted = threads / Threads + 1;
     std::size_t const blocks =
         wanted == 1 ? 1 : std::min({wanted, resident_blocks(address, bytes), most_grid_blocks});
     void* arguments[] = {&f, &exchange};

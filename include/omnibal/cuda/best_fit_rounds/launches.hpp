@@ -4,7 +4,7 @@
 /// `best_fit_rounds` as a sequence of launches.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/best_fit_rounds/fit_grid.hpp>
+#include <omnibal/cuda/best_fit_rounds/fit_rounds.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
@@ -117,8 +117,9 @@ void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
   backend.sort_pairs(arrays.keys, indices, count, 0, bits_of(capacity + 1));
   backend.for_each(count, fit_sizes{arrays.keys, arrays.group_of, capacity, arrays.state, count});
   backend.for_each(count, fit_unpack{arrays, capacity});
-  backend.template for_grid<fit_grid::threads>(count, fit_grid::shared_bytes,
-                                               fit_grid{arrays, capacity});
+  backend.template for_grid<best_fit_tuning::threads>(count / best_fit_tuning::least_indices,
+                                                      fit_rounds::shared_bytes,
+                                                      fit_rounds{arrays, capacity});
   backend.sort_pairs(arrays.group_of, indices, count, 0, bits_of(count));
   std::size_t const written = larger_of(count, out.groups.offsets.size());
   backend.for_each(written, fit_finish{arrays.group_of, indices, arrays.state, count, out});

@@ -18,7 +18,6 @@ namespace omnibal::inline v0::gpu::detail {
 /// Several groups a block: a thread sums the lengths of a small one, the block those of a large one.
 template <class Length>
 struct accumulate_lengths {
-  static constexpr std::size_t thread_limit = 32;
   static constexpr std::uint64_t most_tokens = 0x7fffffff;
 
   demands_of_items<Length> of;
@@ -41,14 +40,14 @@ struct accumulate_lengths {
       if (begin_of(g + 1) > offset_room) {
         raise(of.faults, fault::no_room);
         longest[g] = 0;
-      } else if (size(k) <= thread_limit) {
+      } else if (size(k) <= group_tuning::thread_limit) {
         accumulate(g);
       }
     });
     std::size_t const largest = block.reduce(here, size, take_larger{}, std::size_t{0});
-    if (largest <= thread_limit) return;
+    if (largest <= group_tuning::thread_limit) return;
     for (std::size_t k = 0; k != here; ++k) {
-      if (size(k) <= thread_limit || begin_of(first + k + 1) > offset_room) continue;
+      if (size(k) <= group_tuning::thread_limit || begin_of(first + k + 1) > offset_room) continue;
       accumulate(block, first + k, size(k));
     }
   }
@@ -110,7 +109,7 @@ void cu_seqlens(Backend& backend, grouping_view groups, Length const* lengths, s
     return;
   }
   std::size_t const per_block = groups_per_block(count, groups.size());
-  backend.template for_each_block<sum_threads>(
+  backend.template for_each_block<group_tuning::threads>(
       parts_of(groups.size(), per_block), 0,
       accumulate_lengths<Length>{
           {groups, lengths, count, faults}, begins, offsets, offset_room, longest, per_block});

@@ -7,8 +7,8 @@
 #include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/step_costs.hpp>
 #include <omnibal/cuda/detail/step_parts.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
@@ -49,7 +49,10 @@ class dealing {
   std::uint32_t rest_;
 };
 
-inline constexpr int deal_threads = 512;
+/// A number that decides how fast `gpu::deal` is, not what it finds: no device has measured it.
+struct deal_tuning {
+  static constexpr int threads = 512;
+};
 
 /// Deals one step in shared memory.
 struct deal_in_block {
@@ -129,14 +132,14 @@ void deal(Backend& backend, cost_steps const& steps, std::size_t parts, part_spa
     static_cast<void>(deal_in_block::take(arena, steps.largest_step));
   });
   if (bytes <= most_shared_bytes) {
-    backend.template for_each_block<deal_threads>(steps.step_count, bytes,
-                                                  deal_in_block{table, writer});
+    backend.template for_each_block<deal_tuning::threads>(steps.step_count, bytes,
+                                                          deal_in_block{table, writer});
     return;
   }
   ordered_samples const order = sort_all_costs(backend, steps, table);
   backend.for_each(steps.costs.size(), deal_place{table, writer, order.samples});
-  backend.template for_each_block<deal_threads>(steps.step_count, 0,
-                                                deal_offsets{table, writer, order.costs});
+  backend.template for_each_block<deal_tuning::threads>(steps.step_count, 0,
+                                                        deal_offsets{table, writer, order.costs});
 }
 
 }  // namespace omnibal::inline v0::gpu::detail

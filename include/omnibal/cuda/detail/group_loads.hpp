@@ -16,6 +16,16 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+/// Numbers that decide how fast sums over groups are, not what they are: no device has measured them.
+struct group_tuning {
+  static constexpr int threads = 256;
+  /// Above these sizes a warp, and the block, share a group.
+  static constexpr std::size_t thread_limit = 32;
+  static constexpr std::size_t warp_limit = 4096;
+  /// Those of a block that looks at the ranks of a step.
+  static constexpr int threads_of_step = 128;
+};
+
 /// The demands that the items of groups name.
 template <class Demand>
 struct demands_of_items {
@@ -69,10 +79,6 @@ struct sum_by_blocks {
   using sum = typename demands_of_items<Demand>::sum;
   static constexpr std::size_t kinds = demands_of_items<Demand>::kinds;
 
-  /// Above these sizes a warp, and the block, share a group.
-  static constexpr std::size_t thread_limit = 32;
-  static constexpr std::size_t warp_limit = 4096;
-
   demands_of_items<Demand> of;
   load_of<Demand>* loads;
   std::size_t groups_per_block;
@@ -84,7 +90,7 @@ struct sum_by_blocks {
     auto const size = [&](std::size_t k) { return std::size_t{of.groups.group_size(first + k)}; };
 
     block.for_each(here, [&](std::size_t k) {
-      if (size(k) > thread_limit) return;
+      if (size(k) > group_tuning::thread_limit) return;
       sum load{};
       for (std::size_t p = of.groups.offset(first + k); p != of.groups.offset(first + k + 1); ++p) {
         load = add_loads<kinds>{}(load, of(p));
@@ -92,19 +98,19 @@ struct sum_by_blocks {
       write(first + k, load);
     });
     std::size_t const largest = block.reduce(here, size, take_larger{}, std::size_t{0});
-    if (largest <= thread_limit) return;
+    if (largest <= group_tuning::thread_limit) return;
 
     block.for_each_warp(here, [&](auto& warp, std::size_t k) {
-      if (size(k) <= thread_limit || size(k) > warp_limit) return;
+      if (size(k) <= group_tuning::thread_limit || size(k) > group_tuning::warp_limit) return;
       std::size_t const begin = of.groups.offset(first + k);
       sum const load = warp.reduce(
           size(k), [&](std::size_t p) { return of(begin + p); }, add_loads<kinds>{}, sum{});
       warp.once([&] { write(first + k, load); });
     });
-    if (largest <= warp_limit) return;
+    if (largest <= group_tuning::warp_limit) return;
 
     for (std::size_t k = 0; k != here; ++k) {
-      if (size(k) <= warp_limit) continue;
+      if (size(k) <= group_tuning::warp_limit) continue;
       sum const load = sum_of_block(block, of.groups.offset(first + k), size(k));
       block.once([&] { write(first + k, load); });
     }
@@ -130,14 +136,11 @@ struct sum_by_blocks {
   }
 };
 
-/// The threads of a block that sums groups.
-inline constexpr int sum_threads = 256;
-
 /// How many groups a block takes, so that it has work for its threads and not for many more.
 [[nodiscard]] inline std::size_t groups_per_block(std::size_t items, std::size_t groups) {
   std::size_t const mean = groups == 0 ? 0 : items / groups;
-  std::size_t const fitting = 8 * sum_threads / larger_of<std::size_t>(mean, 1);
-  return smaller_of<std::size_t>(larger_of<std::size_t>(fitting, 1), sum_threads);
+  std::size_t const fitting = 8 * group_tuning::threads / larger_of<std::size_t>(mean, 1);
+  return smaller_of<std::size_t>(larger_of<std::size_t>(fitting, 1), group_tuning::threads);
 }
 
 template <class Backend, class Demand>
@@ -148,8 +151,8 @@ void group_loads(Backend& backend, grouping_view groups, Demand const* demands, 
     backend.for_each(groups.size(), sum_in_order<Demand>{of, loads});
   } else {
     std::size_t const per_block = groups_per_block(count, groups.size());
-    backend.template for_each_block<sum_threads>(parts_of(groups.size(), per_block), 0,
-                                                 sum_by_blocks<Demand>{of, loads, per_block});
+    backend.template for_each_block<group_tuning::threads>(
+        parts_of(groups.size(), per_block), 0, sum_by_blocks<Demand>{of, loads, per_block});
   }
 }
 

@@ -10,8 +10,8 @@
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/part_ranking.hpp>
-#include <omnibal/cuda/detail/step_costs.hpp>
 #include <omnibal/cuda/detail/step_parts.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
@@ -20,9 +20,16 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+/// Numbers that decide how fast `gpu::lpt` is, not what it finds: no device has measured them.
+struct lpt_tuning {
+  static constexpr int threads = 512;
+  /// Fewer samples than these one thread puts faster than a round of all.
+  static constexpr std::uint32_t few = 5;
+};
+
 /// How many samples parts may have: those with `floor` or more are full, but `extra` of them may
 /// have one more. Any number by default.
-struct count_limits {
+struct part_room {
   std::uint32_t floor = ~std::uint32_t{0};
   std::uint32_t extra = 0;
 
@@ -65,7 +72,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place(Block& block, Samples const& samples, std::uint32_t count,
                                  std::uint32_t costly, std::uint32_t parts,
-                                 count_limits limits) const {
+                                 part_room limits) const {
     block.for_each(parts, [&](std::size_t part) {
       loads[part] = 0;
       counts[part] = 0;
@@ -81,12 +88,10 @@ struct longest_first {
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
-  /// Below this one thread is faster than a round of all.
-  static constexpr std::uint32_t few = 5;
 
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place_costly(Block& block, Samples const& samples, std::uint32_t costly,
-                                        std::uint32_t parts, count_limits& limits) const {
+                                        std::uint32_t parts, part_room& limits) const {
     std::uint32_t turn = 0;
     for (std::uint32_t next = 0; next != costly; turn ^= 1) {
       std::uint32_t const open = rank_open_parts(block, parts, limits);
@@ -99,7 +104,7 @@ struct longest_first {
         if (rank == 0) ends[turn ^ 1] = none;
       });
       std::uint32_t const run = smaller_of(ends[turn], most);
-      if (run < few) {
+      if (run < lpt_tuning::few) {
         next = place_in_turn(block, samples, next, costly, open, limits);
       } else {
         next += place_round(block, samples, next, run, limits);
@@ -110,7 +115,7 @@ struct longest_first {
   /// Ranks the parts, those with room before the others; returns how many have room.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t rank_open_parts(Block& block, std::uint32_t parts,
-                                                    count_limits const& limits) const {
+                                                    part_room const& limits) const {
     if (limits.are_any()) {
       ranking.rank(block, parts, [&](std::uint32_t part) { return loads[part]; });
       return parts;
@@ -131,7 +136,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_round(Block& block, Samples const& samples,
                                                 std::uint32_t next, std::uint32_t run,
-                                                count_limits& limits) const {
+                                                part_room& limits) const {
     if (limits.extra != 0) run = up_to_last_extra(block, run, limits);
     block.for_each(run, [&](std::size_t i) {
       auto const place = next + static_cast<std::uint32_t>(i);
@@ -146,7 +151,7 @@ struct longest_first {
   /// The parts that get one sample above the floor, up to the last that may.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t run,
-                                                     count_limits& limits) const {
+                                                     part_room& limits) const {
     auto const is_extra = [&](std::size_t rank) {
       return counts[ranking.parts[rank]] == limits.floor;
     };
@@ -172,14 +177,15 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_in_turn(Block& block, Samples const& samples,
                                                   std::uint32_t next, std::uint32_t last,
-                                                  std::uint32_t open, count_limits& limits) const {
+                                                  std::uint32_t open, part_room& limits) const {
     block.once([&] {
       std::uint32_t place = next;
       std::uint32_t extra = limits.extra;
       std::uint32_t moves = 0;
-      std::uint32_t const most_moves = 8 * few;
+      std::uint32_t const most_moves = 8 * lpt_tuning::few;
       bool has_changed_room = false;
-      for (; place != last && !has_changed_room && moves < most_moves + few * (place - next);
+      for (; place != last && !has_changed_room &&
+             moves < most_moves + lpt_tuning::few * (place - next);
            ++place) {
         std::uint32_t const part = ranking.parts[0];
         std::uint64_t const load = ranking.loads[0] + samples.cost(place);
@@ -239,13 +245,10 @@ struct longest_first {
   }
 };
 
-inline constexpr int lpt_threads = 512;
-
 /// What a policy allows for so many samples. Equal counts that cannot be are a fault.
-[[nodiscard]] OMNIBAL_HOST_DEVICE inline count_limits limits_of(count_policy policy,
-                                                                std::uint32_t samples,
-                                                                std::uint32_t parts,
-                                                                fault* faults) {
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline part_room room_of(count_policy policy,
+                                                           std::uint32_t samples,
+                                                           std::uint32_t parts, fault* faults) {
   if (policy == count_policy::any) return {};
   std::uint32_t const extra = samples % parts;
   if (policy == count_policy::equal && extra != 0) raise(faults, fault::uneven_counts);
@@ -294,7 +297,7 @@ struct lpt_in_block {
     step_range const range = table[step];
     std::uint32_t const costly = write_in_order(block, table, range, order.costs, order.samples);
     placing.place(block, in_place{order}, range.size, costly, out.parts,
-                  limits_of(policy, range.size, out.parts, table.faults()));
+                  room_of(policy, range.size, out.parts, table.faults()));
     write_part_offsets(block, out, step, range, placing.counts);
     block.for_each(range.size, [&](std::size_t place) {
       std::uint32_t const put = order.samples[place];
@@ -341,7 +344,7 @@ struct lpt_of_sorted {
             : block.reduce(
                   range.size, [&](std::size_t i) { return costs[i] != 0 ? 1u : 0u; }, add{}, 0u);
     placing.place(block, in_order{costs, part_of + range.first}, range.size, costly, out.parts,
-                  limits_of(policy, range.size, out.parts, table.faults()));
+                  room_of(policy, range.size, out.parts, table.faults()));
     write_part_offsets(block, out, step, range, placing.counts);
   }
 
@@ -367,8 +370,8 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
   std::size_t const bytes = arena_bytes(
       [&](arena_meter& arena) { return lpt_in_block::take(arena, steps.largest_step, parts); });
   if (bytes <= most_shared_bytes) {
-    backend.template for_each_block<lpt_threads>(steps.step_count, bytes,
-                                                 lpt_in_block{table, writer, policy});
+    backend.template for_each_block<lpt_tuning::threads>(steps.step_count, bytes,
+                                                         lpt_in_block{table, writer, policy});
     return;
   }
   ordered_samples const order = sort_all_costs(backend, steps, table);
@@ -378,7 +381,7 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
   bool const is_shared = of_parts <= most_shared_bytes;
   auto* const scratch =
       is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
-  backend.template for_each_block<lpt_threads>(
+  backend.template for_each_block<lpt_tuning::threads>(
       steps.step_count, is_shared ? of_parts : 0,
       lpt_of_sorted{table, writer, policy, order, part_of, scratch, of_parts});
   // The costs are no longer needed.

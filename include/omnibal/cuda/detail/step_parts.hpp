@@ -6,7 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/cost_steps.hpp>
-#include <omnibal/cuda/detail/step_costs.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>

@@ -28,25 +28,25 @@ struct isf_gather {
   std::uint32_t* shuffled;
   isf_sums sums;
 
-  static constexpr int threads = 256;
-  static constexpr std::size_t shared_bytes = R * isf_tile * sizeof(std::int64_t);
+  static constexpr std::size_t shared_bytes = R * isf_tuning::tile * sizeof(std::int64_t);
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::uint32_t const size = state->pool_size;
-    auto const begin = static_cast<std::uint32_t>(index) * isf_tile;
+    auto const begin = static_cast<std::uint32_t>(index) * isf_tuning::tile;
     if (begin >= size) return;
-    std::uint32_t const count = smaller_of(isf_tile, size - begin);
+    std::uint32_t const count = smaller_of(isf_tuning::tile, size - begin);
     bool const is_end = size - begin == count;
     narrow_permutation const order = state->order;
-    auto* const amounts = block.template shared<std::int64_t>(R * isf_tile);
+    auto* const amounts = block.template shared<std::int64_t>(R * isf_tuning::tile);
     block.for_each(count, [&](std::size_t i) {
       std::uint32_t const sample = pool[order(begin + static_cast<std::uint32_t>(i))];
       shuffled[begin + i] = sample;
-      for (std::size_t r = 0; r != R; ++r) amounts[r * isf_tile + i] = input.amount(sample, r);
+      for (std::size_t r = 0; r != R; ++r)
+        amounts[r * isf_tuning::tile + i] = input.amount(sample, r);
     });
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t* const of_kind = amounts + r * isf_tile;
+      std::int64_t* const of_kind = amounts + r * isf_tuning::tile;
       std::int64_t const sum = block.exclusive_sum(of_kind, count);
       std::int64_t* const in_tile = sums.in_tile + r * sums.in_tile_stride + begin;
       block.for_each(count, [&](std::size_t i) {
@@ -54,7 +54,7 @@ struct isf_gather {
         if (i != 0) return;
         sums.of_tiles[r * sums.of_tiles_stride + index] = sum;
         // The end of the pool, which may be the beginning of a tile.
-        if (is_end) in_tile[count] = count == isf_tile ? 0 : sum;
+        if (is_end) in_tile[count] = count == isf_tuning::tile ? 0 : sum;
       });
     }
   }
@@ -66,11 +66,9 @@ struct isf_add_tiles {
   isf_state const* state;
   isf_sums sums;
 
-  static constexpr int threads = 1024;
-
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
-    std::size_t const tiles = parts_of(state->pool_size, isf_tile);
+    std::size_t const tiles = parts_of(state->pool_size, isf_tuning::tile);
     if (tiles == 0) return;
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t* const of_tiles = sums.of_tiles + r * sums.of_tiles_stride;
@@ -88,11 +86,9 @@ struct isf_chain {
   isf_sums sums;
   resources<R> capacity;
 
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size(std::size_t) const {
-    return state->pool_size;
-  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size() const { return state->pool_size; }
 
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t next(std::size_t, std::uint32_t i) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t next(std::uint32_t i) const {
     std::uint32_t const end = state->pool_size;
     resources<R> const start = before(i);
     // A search in steps that double, then by halves; a sample alone fits.
@@ -230,8 +226,6 @@ struct isf_advance {
   bool is_next_last;
   double min_gain;
 
-  static constexpr int threads = 1024;
-
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::uint32_t const size = now->pool_size;
@@ -241,7 +235,7 @@ struct isf_advance {
     }
     std::size_t const chunks = parts_of(size, chain_chunk);
     block.for_each(chunks, [&](std::size_t c) {
-      chain_part const part(whole_pool{size}, arrays.links.chunk_count, c);
+      chain_part const part(size, c);
       isf_carried const carried(arrays, part, c);
       bool const is_entered = arrays.links.entries[c] != no_position;
       arrays.kept_items[c] =
@@ -268,12 +262,6 @@ struct isf_advance {
       *then = state;
     });
   }
-
- private:
-  struct whole_pool {
-    std::uint32_t pool_size;
-    [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size(std::size_t) const { return pool_size; }
-  };
 };
 
 /// Appends the kept groups of a chunk to the result and puts the other samples back into the pool.
@@ -284,11 +272,9 @@ struct isf_move {
 
   static constexpr std::size_t shared_bytes = 2 * chain_segments * sizeof(std::uint32_t);
 
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t size(std::size_t) const { return now->pool_size; }
-
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
-    chain_part const part(*this, arrays.links.chunk_count, index);
+    chain_part const part(now->pool_size, index);
     if (part.count == 0) return;
     auto* const marks = block.template shared<std::uint32_t>(chain_segments);
     auto* const before = block.template shared<std::uint32_t>(chain_segments);
@@ -357,28 +343,28 @@ void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options co
   isf_arrays const arrays = make_isf_arrays<R>(backend, input.size);
   make_isf_pool(backend, input, arrays, out, shuffle, options.rounds == 1);
 
-  std::size_t const tiles = parts_of(input.size, isf_tile);
+  std::size_t const tiles = parts_of(input.size, isf_tuning::tile);
   std::size_t const rounds = input.size == 0 ? 0 : options.rounds;
   for (std::size_t round = 0; round != rounds; ++round) {
     isf_state* const now = arrays.states + round % 2;
     isf_state* const then = arrays.states + (round + 1) % 2;
 
     using gather = isf_gather<Amount, R>;
-    backend.template for_each_block<gather::threads>(
+    backend.template for_each_block<isf_tuning::tile_threads>(
         tiles, gather::shared_bytes, gather{input, now, arrays.pool, arrays.shuffled, arrays.sums});
-    using add_tiles = isf_add_tiles<R>;
-    backend.template for_each_block<add_tiles::threads>(1, 0, add_tiles{now, arrays.sums});
+    backend.template for_each_block<isf_tuning::single_block_threads>(
+        1, 0, isf_add_tiles<R>{now, arrays.sums});
 
     isf_chain<R> const chain{now, arrays.sums, input.capacity};
-    walk_chains(backend, arrays.links, chain);
-    visit_chains(backend, arrays.links, chain, isf_judge<R, Keep>{chain, arrays, keep});
+    walk_chain(backend, arrays.links, chain);
+    visit_chain(backend, arrays.links, chain, isf_judge<R, Keep>{chain, arrays, keep});
 
-    backend.template for_each_block<isf_advance::threads>(
+    backend.template for_each_block<isf_tuning::single_block_threads>(
         1, 0,
         isf_advance{arrays, now, then, shuffle, round + 1, round + 2 == options.rounds,
                     options.min_gain});
-    backend.template for_each_block<chain_threads>(arrays.links.chunk_count, isf_move::shared_bytes,
-                                                   isf_move{arrays, now, out});
+    backend.template for_each_block<isf_tuning::chunk_threads>(
+        arrays.links.chunk_count, isf_move::shared_bytes, isf_move{arrays, now, out});
   }
   backend.for_each(out.offset_room, isf_finish{arrays.states + rounds % 2, out});
 }

@@ -12,11 +12,25 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+/// Numbers that decide how fast `gpu::isf` is, not what it finds: no device has measured them.
+struct isf_tuning {
+  /// Samples that a block measures, and samples whose demands it adds at once.
+  static constexpr std::uint32_t share = 4096;
+  static constexpr std::uint32_t tile = 1024;
+  static constexpr int share_threads = 512;
+  static constexpr int tile_threads = 256;
+  static constexpr int chunk_threads = 512;
+  /// Where one block looks at what all have found.
+  static constexpr int single_block_threads = 1024;
+  /// Four positions each, fetched from the beginning of a chunk; chunks fetched at once.
+  static constexpr std::uint32_t window_quads = 64;
+  static constexpr std::uint32_t batch = 32;
+};
+
 inline constexpr std::uint32_t chain_segment = 16;
 inline constexpr std::uint32_t chain_row = 16 * chain_segment;
 inline constexpr std::uint32_t chain_chunk = 16 * chain_row;
 inline constexpr std::uint32_t chain_segments = chain_chunk / chain_segment;
-inline constexpr int chain_threads = 512;
 
 /// Where nothing enters, and what nothing covers.
 inline constexpr std::uint32_t no_position = 0xffffffffu;
@@ -34,9 +48,8 @@ struct alignas(16) position_quad {
   std::uint32_t at[4];
 };
 
-/// What is known of the links of one or several chains with the same number of chunks. Block `index`
-/// of a launch has chunk `index % chunk_count` of chain `index / chunk_count`. Positions in a chunk
-/// are relative to its beginning; `chain_chunk` is one behind it.
+/// What is known of the links of a chain. Block `index` of a launch has chunk `index`. Positions in
+/// a chunk are relative to its beginning; `chain_chunk` is one behind it.
 struct chain_links {
   std::size_t chunk_count;
   std::uint16_t* next;           ///< where the link of a position leads
@@ -50,32 +63,27 @@ struct chain_links {
   }
 };
 
-/// Links of `chains` chains of at most `bound` positions each.
+/// Links of a chain of at most `bound` positions.
 template <class Backend>
-[[nodiscard]] chain_links make_links(Backend& backend, std::size_t bound, std::size_t chains = 1) {
+[[nodiscard]] chain_links make_links(Backend& backend, std::size_t bound) {
   std::size_t const chunk_count = parts_of(bound, chain_chunk);
-  std::size_t const positions = chains * chunk_count * chain_chunk;
+  std::size_t const positions = chunk_count * chain_chunk;
   return {chunk_count,
           backend.template scratch<std::uint16_t>(positions),
           backend.template scratch<std::uint16_t>(positions),
           backend.template scratch<std::uint16_t>(positions),
           backend.template scratch<position_quad>(positions / 4),
-          backend.template scratch<std::uint32_t>(chains * chunk_count)};
+          backend.template scratch<std::uint32_t>(chunk_count)};
 }
 
-/// A chunk of a chain.
+/// A chunk of a chain of `size` positions.
 struct chain_part {
-  std::size_t chain;
   std::uint32_t begin;
   std::uint32_t count;  ///< zero behind the end of the chain
 
-  template <class Chain>
-  OMNIBAL_HOST_DEVICE chain_part(Chain const& of, std::size_t chunk_count, std::size_t index)
-      : chain(index / chunk_count),
-        begin(static_cast<std::uint32_t>(index % chunk_count * chain_chunk)) {
-    std::uint32_t const size = of.size(chain);
-    count = begin < size ? smaller_of(chain_chunk, size - begin) : 0;
-  }
+  OMNIBAL_HOST_DEVICE chain_part(std::uint32_t size, std::size_t index)
+      : begin(static_cast<std::uint32_t>(index * chain_chunk)),
+        count(begin < size ? smaller_of(chain_chunk, size - begin) : 0) {}
 };
 
 /// Finds for every position of a chunk where walks from it lead.
@@ -88,12 +96,12 @@ struct resolve_chunk {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
-    chain_part const part(chain, links.chunk_count, index);
+    chain_part const part(chain.size(), index);
     if (part.count == 0) return;
     auto* const reached = block.template shared<std::uint32_t>(banked<1>(chain_chunk));
     block.for_each(part.count, [&](std::size_t place) {
       auto const i = static_cast<std::uint32_t>(place);
-      reached[banked<1>(i)] = chain.next(part.chain, part.begin + i) - part.begin;
+      reached[banked<1>(i)] = chain.next(part.begin + i) - part.begin;
       if (i == 0) links.entries[index] = no_position;
     });
     store(block, reached, part.count, links.next + index * chain_chunk);
@@ -147,57 +155,55 @@ struct resolve_chunk {
   }
 };
 
-/// Walks from chunk to chunk, one block for each chain. Where a walk enters a chunk near its
+/// Walks from chunk to chunk, in one block. Where a walk enters a chunk near its
 /// beginning, as it does unless links are long, what it reads has been fetched to shared memory.
 template <class Chain>
 struct walk_chunks {
   Chain chain;
   chain_links links;
 
-  static constexpr std::uint32_t window_quads = 64;  ///< fetched from each chunk
-  static constexpr std::uint32_t batch = 32;         ///< chunks fetched at once
+  static constexpr std::uint32_t window_quads = isf_tuning::window_quads;
+  static constexpr std::uint32_t batch = isf_tuning::batch;
+  static constexpr int threads = isf_tuning::single_block_threads;
   static constexpr std::size_t shared_bytes = 2 * batch * window_quads * sizeof(position_quad) + 16;
-  static constexpr int threads = 1024;
 
   template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
-    std::uint32_t const size = chain.size(index);
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
+    std::uint32_t const size = chain.size();
     if (size == 0) return;
     auto* const fetched = block.template shared<position_quad>(2 * batch * window_quads);
     auto* const position = block.template shared<std::uint32_t>(1);
-    std::size_t const first_chunk = index * links.chunk_count;
     auto const batches = static_cast<std::uint32_t>(parts_of(parts_of(size, chain_chunk), batch));
 
     block.for_each(batch * window_quads, [&](std::size_t quad) {
-      fetch(fetched, first_chunk, size, 0, static_cast<std::uint32_t>(quad));
+      fetch(fetched, size, 0, static_cast<std::uint32_t>(quad));
       if (quad == 0) *position = 0;
     });
     for (std::uint32_t b = 0; b != batches; ++b) {
       // The threads of other warps fetch while thread 0 walks.
       block.for_each(threads, [&](std::size_t thread) {
-        if (thread == 0) walk(fetched, *position, first_chunk, size, b);
+        if (thread == 0) walk(fetched, *position, size, b);
         if (thread < 32) return;
         for (auto quad = static_cast<std::uint32_t>(thread) - 32; quad < batch * window_quads;
              quad += threads - 32) {
-          fetch(fetched, first_chunk, size, b + 1, quad);
+          fetch(fetched, size, b + 1, quad);
         }
       });
     }
   }
 
  private:
-  OMNIBAL_HOST_DEVICE void fetch(position_quad* fetched, std::size_t first_chunk,
-                                 std::uint32_t size, std::uint32_t b, std::uint32_t quad) const {
+  OMNIBAL_HOST_DEVICE void fetch(position_quad* fetched, std::uint32_t size, std::uint32_t b,
+                                 std::uint32_t quad) const {
     std::size_t const chunk = std::size_t{b} * batch + quad / window_quads;
     std::size_t const in_chunk = quad % window_quads;
     if (chunk * chain_chunk + in_chunk * 4 >= size) return;
     fetched[b % 2 * batch * window_quads + quad] =
-        links.after_chunk[(first_chunk + chunk) * (chain_chunk / 4) + in_chunk];
+        links.after_chunk[chunk * (chain_chunk / 4) + in_chunk];
   }
 
   OMNIBAL_HOST_DEVICE void walk(position_quad const* fetched, std::uint32_t& position,
-                                std::size_t first_chunk, std::uint32_t size,
-                                std::uint32_t b) const {
+                                std::uint32_t size, std::uint32_t b) const {
     position_quad const* const windows = fetched + b % 2 * batch * window_quads;
     std::uint32_t const behind = static_cast<std::uint32_t>(
         smaller_of<std::uint64_t>(size, (b + std::uint64_t{1}) * batch * chain_chunk));
@@ -205,26 +211,25 @@ struct walk_chunks {
     while (p < behind) {
       std::uint32_t const chunk = p / chain_chunk;
       std::uint32_t const i = p % chain_chunk;
-      links.entries[first_chunk + chunk] = p;
+      links.entries[chunk] = p;
       p = i < 4 * window_quads ? windows[(chunk - b * batch) * window_quads + i / 4].at[i % 4]
-                               : links.leaves(first_chunk + chunk, i);
+                               : links.leaves(chunk, i);
     }
     position = p;
   }
 };
 
-/// Walks the chains: `chain.size(k)` is the number of positions of chain k, known on the device, at
-/// most the bound of the links, and `chain.next(k, i)` in (i, size] the end of its link i; then
-/// `entries` is right. Two launches.
+/// Walks a chain: `chain.size()` is the number of its positions, known on the device, at most the
+/// bound of the links, and `chain.next(i)` in (i, size] the end of link i; then `entries` is right.
+/// Two launches.
 template <class Backend, class Chain>
-void walk_chains(Backend& backend, chain_links const& links, Chain const& chain,
-                 std::size_t chains = 1) {
+void walk_chain(Backend& backend, chain_links const& links, Chain const& chain) {
   if (links.chunk_count == 0) return;
   using resolve = resolve_chunk<Chain>;
-  backend.template for_each_block<chain_threads>(chains * links.chunk_count, resolve::shared_bytes,
-                                                 resolve{chain, links});
+  backend.template for_each_block<isf_tuning::chunk_threads>(
+      links.chunk_count, resolve::shared_bytes, resolve{chain, links});
   using walk = walk_chunks<Chain>;
-  backend.template for_each_block<walk::threads>(chains, walk::shared_bytes, walk{chain, links});
+  backend.template for_each_block<walk::threads>(1, walk::shared_bytes, walk{chain, links});
 }
 
 /// What a walk visits in a chunk that it enters. Positions are relative to `part.begin`.
@@ -258,7 +263,7 @@ struct visit_chunk {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
-    chain_part const part(chain, links.chunk_count, index);
+    chain_part const part(chain.size(), index);
     if (part.count == 0 || links.entries[index] == no_position) return;
     std::uint32_t const entry = links.entries[index] - part.begin;
 
@@ -316,16 +321,15 @@ struct visit_chunk {
   }
 };
 
-/// Calls `visitor(block, visited_chunk)` for each chunk of each chain that the walk enters, with
+/// Calls `visitor(block, visited_chunk)` for each chunk of the chain that the walk enters, with
 /// `Visitor::shared_bytes` of further shared memory. One launch.
 template <class Backend, class Chain, class Visitor>
-void visit_chains(Backend& backend, chain_links const& links, Chain const& chain,
-                  Visitor const& visitor, std::size_t chains = 1) {
+void visit_chain(Backend& backend, chain_links const& links, Chain const& chain,
+                 Visitor const& visitor) {
   if (links.chunk_count == 0) return;
   using visit = visit_chunk<Chain, Visitor>;
-  backend.template for_each_block<chain_threads>(chains * links.chunk_count,
-                                                 visit::shared_bytes + Visitor::shared_bytes,
-                                                 visit{chain, links, visitor});
+  backend.template for_each_block<isf_tuning::chunk_threads>(
+      links.chunk_count, visit::shared_bytes + Visitor::shared_bytes, visit{chain, links, visitor});
 }
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -76,9 +76,6 @@ struct isf_state {
   narrow_permutation order;
 };
 
-/// Samples whose demands are added at once.
-inline constexpr std::uint32_t isf_tile = 1024;
-
 /// Sums of the demands of the first samples of the shuffled pool: those of the tiles before, and in
 /// the tile of a sample those before it. There is one for the end of the pool, too.
 struct isf_sums {
@@ -88,7 +85,8 @@ struct isf_sums {
   std::size_t of_tiles_stride;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t before(std::uint32_t i, std::size_t kind) const {
-    return of_tiles[kind * of_tiles_stride + i / isf_tile] + in_tile[kind * in_tile_stride + i];
+    return of_tiles[kind * of_tiles_stride + i / isf_tuning::tile] +
+           in_tile[kind * in_tile_stride + i];
   }
 };
 
@@ -113,7 +111,7 @@ struct isf_arrays {
 template <std::size_t R, class Backend>
 [[nodiscard]] isf_arrays make_isf_arrays(Backend& backend, std::size_t samples) {
   std::size_t const sum_stride = samples + 1;
-  std::size_t const tile_stride = parts_of(samples, isf_tile) + 1;
+  std::size_t const tile_stride = parts_of(samples, isf_tuning::tile) + 1;
   chain_links const links = make_links(backend, samples);
   std::size_t const chunks = links.chunk_count;
   return {.states = backend.template scratch<isf_state>(2),
@@ -131,10 +129,6 @@ template <std::size_t R, class Backend>
           .below_keep = backend.template scratch<std::uint32_t>(chunks)};
 }
 
-/// Samples that a block measures.
-inline constexpr std::uint32_t isf_share = 4096;
-inline constexpr int isf_share_threads = 512;
-
 /// What a block has found in its samples.
 template <std::size_t R>
 struct isf_measured {
@@ -151,8 +145,8 @@ struct isf_measure {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
-    std::size_t const begin = index * isf_share;
-    std::size_t const count = smaller_of<std::size_t>(isf_share, input.size - begin);
+    std::size_t const begin = index * isf_tuning::share;
+    std::size_t const count = smaller_of<std::size_t>(isf_tuning::share, input.size - begin);
     std::uint32_t const valid = block.reduce(
         count, [&](std::size_t i) { return std::uint32_t{input.is_valid(begin + i)}; }, add{},
         std::uint32_t{0});
@@ -197,11 +191,9 @@ struct isf_begin {
   rng::feistel shuffle;
   bool is_last;
 
-  static constexpr int threads = 1024;
-
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
-    std::size_t const blocks = parts_of(input.size, isf_share);
+    std::size_t const blocks = parts_of(input.size, isf_tuning::share);
     auto const size = static_cast<std::uint32_t>(input.size);
     std::uint32_t const valid = block.reduce(
         blocks, [&](std::size_t b) { return shares[b].valid; }, add{}, std::uint32_t{0});
@@ -252,14 +244,14 @@ struct isf_split {
   std::uint32_t* pool;
   isf_output out;
 
-  static constexpr std::size_t shared_bytes = isf_share * sizeof(std::uint32_t);
+  static constexpr std::size_t shared_bytes = isf_tuning::share * sizeof(std::uint32_t);
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     if (state->pool_size + state->oversized_count == 0) return;
-    std::size_t const begin = index * isf_share;
-    std::size_t const count = smaller_of<std::size_t>(isf_share, input.size - begin);
-    auto* const before = block.template shared<std::uint32_t>(isf_share);
+    std::size_t const begin = index * isf_tuning::share;
+    std::size_t const count = smaller_of<std::size_t>(isf_tuning::share, input.size - begin);
+    auto* const before = block.template shared<std::uint32_t>(isf_tuning::share);
     block.for_each(count, [&](std::size_t i) { before[i] = input.fits(begin + i); });
     block.exclusive_sum(before, count);
     block.for_each(count, [&](std::size_t i) {
@@ -278,16 +270,16 @@ struct isf_split {
 template <class Backend, class Amount, std::size_t R>
 void make_isf_pool(Backend& backend, isf_input<Amount, R> const& input, isf_arrays const& arrays,
                    isf_output const& out, rng::feistel const& shuffle, bool is_last) {
-  std::size_t const blocks = parts_of(input.size, isf_share);
+  std::size_t const blocks = parts_of(input.size, isf_tuning::share);
   auto* const shares = backend.template scratch<isf_measured<R>>(blocks);
   auto* const fitting = backend.template scratch<std::uint32_t>(blocks);
-  backend.template for_each_block<isf_share_threads>(
+  backend.template for_each_block<isf_tuning::share_threads>(
       blocks, 0, isf_measure<Amount, R>{input, shares, fitting});
   using begin = isf_begin<Amount, R>;
-  backend.template for_each_block<begin::threads>(
+  backend.template for_each_block<isf_tuning::single_block_threads>(
       1, 0, begin{input, shares, fitting, arrays.states, out, shuffle, is_last});
   using split = isf_split<Amount, R>;
-  backend.template for_each_block<isf_share_threads>(
+  backend.template for_each_block<isf_tuning::share_threads>(
       blocks, split::shared_bytes, split{input, fitting, arrays.states, arrays.pool, out});
 }
 

@@ -198,8 +198,6 @@ struct mean_in_order {
 /// The idle share of the lengths of one group: of several groups a block, as in `sum_by_blocks`.
 template <class Length>
 struct pad_by_blocks {
-  static constexpr std::size_t thread_limit = 32;
-
   demands_of_items<Length> of;
   double* shares;
   std::size_t groups_per_block;
@@ -211,7 +209,7 @@ struct pad_by_blocks {
     auto const size = [&](std::size_t k) { return std::size_t{of.groups.group_size(first + k)}; };
 
     block.for_each(here, [&](std::size_t k) {
-      if (size(k) > thread_limit) return;
+      if (size(k) > group_tuning::thread_limit) return;
       spreads<1> all{};
       for (std::size_t p = of.groups.offset(first + k); p != of.groups.offset(first + k + 1); ++p) {
         all.kinds[0].add(of(p).amounts[0]);
@@ -219,10 +217,10 @@ struct pad_by_blocks {
       write(first + k, size(k), all);
     });
     std::size_t const largest = block.reduce(here, size, take_larger{}, std::size_t{0});
-    if (largest <= thread_limit) return;
+    if (largest <= group_tuning::thread_limit) return;
 
     for (std::size_t k = 0; k != here; ++k) {
-      if (size(k) <= thread_limit) continue;
+      if (size(k) <= group_tuning::thread_limit) continue;
       std::size_t const begin = of.groups.offset(first + k);
       auto const one = [&](std::size_t p) {
         std::uint64_t const length = of(begin + p).amounts[0];
@@ -246,12 +244,12 @@ void pad_ratio_of_groups(Backend& backend, grouping_view groups, Length const* l
                          std::size_t count, double* out, fault* faults) {
   auto* const shares = backend.template scratch<double>(groups.size());
   std::size_t const per_block = groups_per_block(count, groups.size());
-  backend.template for_each_block<sum_threads>(
+  backend.template for_each_block<group_tuning::threads>(
       parts_of(groups.size(), per_block), 0,
       pad_by_blocks<Length>{{groups, lengths, count, faults}, shares, per_block});
   using mean = mean_in_order<1>;
-  backend.template for_each_block<sum_threads>(1, mean::shared_bytes,
-                                               mean{shares, groups.size(), out});
+  backend.template for_each_block<group_tuning::threads>(1, mean::shared_bytes,
+                                                         mean{shares, groups.size(), out});
 }
 
 /// The idle shares of the ranks of one step, for each kind; no step after those that count.
@@ -294,11 +292,12 @@ void dist_ratio_of_steps(Backend& backend, grouping_view cells, std::size_t rank
   auto* const totals = backend.template scratch<load_of<Load>>(cells.size());
   auto* const shares = backend.template scratch<double>(steps * kinds);
   group_loads(backend, cells, loads, groups, totals, faults);
-  backend.template for_each_block<128>(
+  backend.template for_each_block<group_tuning::threads_of_step>(
       steps, 0,
       idle_share_of_step<kinds>{totals, ranks, element_count{steps, counted}, shares, faults});
   using mean = mean_in_order<kinds>;
-  backend.template for_each_block<sum_threads>(kinds, mean::shared_bytes, mean{shares, steps, out});
+  backend.template for_each_block<group_tuning::threads>(kinds, mean::shared_bytes,
+                                                         mean{shares, steps, out});
 }
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -7,11 +7,11 @@
 #include <omnibal/cuda/cost_steps.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/step_costs.hpp>
 #include <omnibal/cuda/detail/step_parts.hpp>
+#include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/refine/swap.hpp>
+#include <omnibal/cuda/refine/round_refiner.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -19,7 +19,10 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-inline constexpr int refine_threads = 512;
+/// A number that decides how fast `gpu::refine` is, not what it finds: no device has measured it.
+struct refine_tuning {
+  static constexpr int threads = 512;
+};
 
 /// The groups of the caller as the parts of steps.
 struct given_parts {
@@ -66,8 +69,7 @@ struct given_parts {
 
 /// A lower bound on the largest load, and the share `tolerance` of it more, or the largest integer.
 template <class Block>
-[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block,
-                                                            exchange_lists const& lists,
+[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block, part_lists const& lists,
                                                             double max_overload) {
   std::uint64_t const sum = block.reduce(
       lists.samples, [&](std::size_t place) { return lists.costs[place]; }, add{},
@@ -88,12 +90,12 @@ struct refine_in_block {
   step_table table;
   given_parts given;
   part_writer out;
-  search_in_rounds search;
+  round_refiner search;
   double max_overload;
 
   template <class Arena>
   OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t samples, std::size_t parts,
-                                       exchange_lists& lists, refine_memory& memory) {
+                                       part_lists& lists, refine_memory& memory) {
     lists.take_samples(arena, static_cast<std::uint32_t>(samples));
     lists.take_parts(arena, static_cast<std::uint32_t>(parts));
     memory.take(arena, parts);
@@ -101,7 +103,7 @@ struct refine_in_block {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    exchange_lists lists{};
+    part_lists lists{};
     refine_memory memory{};
     take(shared_arena(block), table.largest(), out.parts, lists, memory);
     step_range range = table[step];
@@ -117,7 +119,7 @@ struct refine_in_block {
   /// Sorts the samples, and finds the part of each place and the places of each part.
   template <class Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, std::size_t step, step_range const& range,
-                                exchange_lists const& lists) const {
+                                part_lists const& lists) const {
     constexpr std::uint32_t no_part = ~std::uint32_t{0};
     std::uint32_t* const part_of_sample = lists.next_places;
     // A loop that does nothing else has several loads under way.
@@ -148,7 +150,7 @@ struct refine_in_block {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void write(Block& block, std::size_t step, step_range const& range,
-                                 exchange_lists const& lists) const {
+                                 part_lists const& lists) const {
     write_part_offsets(block, out, step, range, lists.sizes);
     block.for_each(range.size, [&](std::size_t place) {
       lists.next_places[out.items[range.first + place] - range.first] = lists.part_of[place];
@@ -214,7 +216,7 @@ struct read_places {
 struct refine_of_sorted {
   step_table table;
   part_writer out;
-  search_in_rounds search;
+  round_refiner search;
   double max_overload;
   ordered_samples order;
   std::uint32_t* part_of;
@@ -224,7 +226,7 @@ struct refine_of_sorted {
   std::size_t scratch_of_step;
 
   template <class Arena>
-  OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t parts, exchange_lists& lists,
+  OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t parts, part_lists& lists,
                                        refine_memory& memory) {
     lists.take_parts(arena, static_cast<std::uint32_t>(parts));
     memory.take(arena, parts);
@@ -232,7 +234,7 @@ struct refine_of_sorted {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    exchange_lists lists{};
+    part_lists lists{};
     refine_memory memory{};
     if (scratch == nullptr) {
       take(shared_arena(block), out.parts, lists, memory);
@@ -261,19 +263,19 @@ struct refine_of_sorted {
 /// `gpu::refine` on any backend.
 template <class Backend>
 void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std::size_t parts,
-            double max_overload, search_in_rounds const& search, part_span const& out) {
+            double max_overload, round_refiner const& search, part_span const& out) {
   fault* const faults = out.faults.data();
   step_table const table(steps, faults);
   part_writer const writer(steps, parts, out);
   given_parts const given{groups, static_cast<std::uint32_t>(parts), faults};
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
-  exchange_lists lists{};
+  part_lists lists{};
   refine_memory memory{};
   std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
     refine_in_block::take(arena, steps.largest_step, parts, lists, memory);
   });
   if (bytes <= most_shared_bytes) {
-    backend.template for_each_block<refine_threads>(
+    backend.template for_each_block<refine_tuning::threads>(
         steps.step_count, bytes, refine_in_block{table, given, writer, search, max_overload});
     return;
   }
@@ -293,7 +295,7 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
   bool const is_shared = of_parts <= most_shared_bytes;
   auto* const scratch =
       is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
-  backend.template for_each_block<refine_threads>(
+  backend.template for_each_block<refine_tuning::threads>(
       steps.step_count, is_shared ? of_parts : 0,
       refine_of_sorted{table, writer, search, max_overload, order, part_of, places, next_places,
                        scratch, of_parts});

@@ -50,7 +50,7 @@ void find_routes(Backend& b, exchange_state const& state, payload const& load,
     b.exclusive_sum_of(std::size_t{tables.plan.most_arrivals} + 1,
                        arrival_elements{tables, load, faults}, load.out_offsets);
   }
-  b.template for_each_block<copy_threads>(
+  b.template for_each_block<exchange_tuning::threads>(
       1, 0, describe_exchange{tables, load, positions, report, slots, slot_bytes, sizes});
 }
 
@@ -74,8 +74,8 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
 
   find_routes(b, state, load, report, sent, slot_bytes, {});
   wire_layout layout{sent, slot_bytes, tile_count(slot_bytes - header_bytes)};
-  b.template for_each_block<copy_threads>(layout.blocks(ranks), 0,
-                                          pack_rows{tables, load, positions, layout, report});
+  b.template for_each_block<exchange_tuning::threads>(
+      layout.blocks(ranks), 0, pack_rows{tables, load, positions, layout, report});
   wire.exchange([&](auto const& send, auto const& receive) {
     for (std::uint32_t peer = 0; peer != ranks; ++peer) {
       if (peer == wire.rank()) continue;
@@ -83,13 +83,13 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
       receive(peer, received + peer * slot_bytes, slot_bytes);
     }
   });
-  b.template for_each_block<copy_threads>(
+  b.template for_each_block<exchange_tuning::threads>(
       1, 0, read_slot_headers{received, slot_bytes, wire.rank(), ranks, report});
   layout.wire = received;
-  b.template for_each_block<copy_threads>(layout.blocks(ranks), 0,
-                                          unpack_rows{tables, load, positions, layout, report});
-  b.template for_each_block<copy_threads>(tile_count(most_kept(plan, load)), 0,
-                                          keep_rows{tables, load, positions, report});
+  b.template for_each_block<exchange_tuning::threads>(
+      layout.blocks(ranks), 0, unpack_rows{tables, load, positions, layout, report});
+  b.template for_each_block<exchange_tuning::threads>(tile_count(most_kept(plan, load)), 0,
+                                                      keep_rows{tables, load, positions, report});
 }
 
 /// The first half of the exact form: what the host must know comes to `sizes`, with the faults of
@@ -124,8 +124,8 @@ void exchange_messages(Backend& b, Wire const& wire, exchange_state const& state
   auto* const sent = b.template scratch<std::byte>(sent_bytes);
   auto* const received = b.template scratch<std::byte>(received_bytes);
   wire_layout layout{sent, 0, tile_count(sent_bytes)};
-  b.template for_each_block<copy_threads>(layout.tiles, 0,
-                                          pack_rows{tables, load, positions, layout, report});
+  b.template for_each_block<exchange_tuning::threads>(
+      layout.tiles, 0, pack_rows{tables, load, positions, layout, report});
   wire.exchange([&](auto const& send, auto const& receive) {
     std::byte const* from = sent;
     std::byte* to = received;
@@ -136,11 +136,11 @@ void exchange_messages(Backend& b, Wire const& wire, exchange_state const& state
       to += messages.received[peer];
     }
   });
-  b.template for_each_block<copy_threads>(tile_count(messages.kept), 0,
-                                          keep_rows{tables, load, positions, report});
+  b.template for_each_block<exchange_tuning::threads>(tile_count(messages.kept), 0,
+                                                      keep_rows{tables, load, positions, report});
   layout = {received, 0, tile_count(received_bytes)};
-  b.template for_each_block<copy_threads>(layout.tiles, 0,
-                                          unpack_rows{tables, load, positions, layout, report});
+  b.template for_each_block<exchange_tuning::threads>(
+      layout.tiles, 0, unpack_rows{tables, load, positions, layout, report});
 }
 
 }  // namespace omnibal::inline v0::nccl::detail

@@ -81,6 +81,9 @@ struct length_blocks {
 
 /// Where each rank begins, and the faults that ranks had before. One block.
 struct sum_length_counts {
+  /// No device has measured it.
+  static constexpr int threads = 512;
+
   length_blocks blocks;
   std::uint64_t room;
   std::uint32_t* offsets;
@@ -156,7 +159,8 @@ void gather_columns(Backend& b, Wire const& wire, local_columns const& local, st
   b.for_each(words, write_length_block{local, most, faults, own});
   wire.all_gather(own, all, words * sizeof(std::int64_t));
   length_blocks const blocks{all, ranks, most, local.columns()};
-  b.template for_each_block<512>(1, 0, sum_length_counts{blocks, out.room, offsets, faults});
+  b.template for_each_block<sum_length_counts::threads>(
+      1, 0, sum_length_counts{blocks, out.room, offsets, faults});
   b.for_each(std::size_t{ranks} * most, collect_lengths{blocks, offsets, out, faults});
 }
 

@@ -16,13 +16,16 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// The bytes that a block copies.
-inline constexpr std::size_t copy_tile_bytes = 16384;
-inline constexpr int copy_threads = 256;
+/// Numbers that decide how fast exchanges are, not what they do: no device has measured them.
+struct exchange_tuning {
+  /// The bytes that a block copies.
+  static constexpr std::size_t tile_bytes = 16384;
+  static constexpr int threads = 256;
+};
 
 /// The blocks that copy so many bytes.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t tile_count(std::size_t bytes) {
-  return bytes / copy_tile_bytes + (bytes % copy_tile_bytes == 0 ? 0 : 1);
+  return bytes / exchange_tuning::tile_bytes + (bytes % exchange_tuning::tile_bytes == 0 ? 0 : 1);
 }
 
 /// Copies at most 16 bytes, by the widest words that both addresses allow.
@@ -132,8 +135,9 @@ struct sample_run : row_run {
 template <class Block, class Rows>
 OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size_t tile) {
   std::uint64_t const bytes = rows.bytes();
-  std::uint64_t const begin = tile * copy_tile_bytes;
-  std::uint64_t const end = begin + copy_tile_bytes < bytes ? begin + copy_tile_bytes : bytes;
+  std::uint64_t const begin = tile * exchange_tuning::tile_bytes;
+  std::uint64_t const end =
+      begin + exchange_tuning::tile_bytes < bytes ? begin + exchange_tuning::tile_bytes : bytes;
   copy_tile(block, rows, rows.first, rows.last, begin, end, rows.load->word);
 }
 

@@ -14,7 +14,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 /// A sample that leaves a part and one that comes for it, as positions among the samples of their
 /// parts; `nothing` is legal for the latter.
-struct sample_swap {
+struct part_exchange {
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
   /// The larger load of the two parts afterwards.
@@ -26,9 +26,9 @@ struct sample_swap {
 };
 
 /// The better one: that with the least `largest`, of equal ones that of the first sample to leave.
-struct take_better_swap {
-  OMNIBAL_HOST_DEVICE constexpr sample_swap operator()(sample_swap const& left,
-                                                       sample_swap const& right) const {
+struct take_better_exchange {
+  OMNIBAL_HOST_DEVICE constexpr part_exchange operator()(part_exchange const& left,
+                                                         part_exchange const& right) const {
     bool const is_right = right.largest < left.largest ||
                           (right.largest == left.largest && right.leaves < left.leaves);
     return is_right ? right : left;
@@ -38,7 +38,7 @@ struct take_better_swap {
 /// The samples of each part, by ascending place in the order of falling costs, one part after the
 /// other in one array. Exchanges of a round are noted first and then carried out at once, by
 /// writing all lists anew: each sample finds its new position by itself.
-struct exchange_lists {
+struct part_lists {
   std::uint32_t samples;
   std::uint32_t parts;
   /// By place.
@@ -86,8 +86,8 @@ struct exchange_lists {
     block.for_each(parts, [&](std::size_t part) {
       sizes[part] = 0;
       loads[part] = 0;
-      leaving[part] = sample_swap::nothing;
-      coming[part] = sample_swap::nothing;
+      leaving[part] = part_exchange::nothing;
+      coming[part] = part_exchange::nothing;
     });
     block.for_each(samples, [&](std::size_t place) {
       static_cast<void>(atomic_add(&sizes[part_of[place]], std::uint32_t{1}));
@@ -101,21 +101,21 @@ struct exchange_lists {
   /// `heavy` has the larger load. It leaves nothing where none makes that load smaller. Each sample
   /// that may leave looks for the two that are best for it, by the excess of the load.
   template <class Warp>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE sample_swap best_swap(Warp& warp, std::uint32_t heavy,
-                                                          std::uint32_t light,
-                                                          bool may_move) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE part_exchange best_exchange(Warp& warp, std::uint32_t heavy,
+                                                                std::uint32_t light,
+                                                                bool may_move) const {
     std::uint32_t const* const from = places + offsets[heavy];
     std::uint32_t const* const to = places + offsets[light];
     std::uint32_t const size = sizes[light];
     auto const load = static_cast<std::int64_t>(loads[heavy]);
     auto const other_load = static_cast<std::int64_t>(loads[light]);
     std::int64_t const half_excess = (load - other_load) / 2;
-    sample_swap const none{loads[heavy], sample_swap::nothing, sample_swap::nothing};
+    part_exchange const none{loads[heavy], part_exchange::nothing, part_exchange::nothing};
     return warp.reduce(
         sizes[heavy],
         [&](std::size_t i) {
           auto const leaves = static_cast<std::int64_t>(costs[from[i]]);
-          sample_swap best = none;
+          part_exchange best = none;
           auto const consider = [&](std::uint32_t comes, std::int64_t moved) {
             auto const largest = static_cast<std::uint64_t>(
                 larger_of<std::int64_t>(load - moved, other_load + moved));
@@ -124,7 +124,7 @@ struct exchange_lists {
           auto const cost = [&](std::uint32_t k) {
             return static_cast<std::int64_t>(costs[to[k]]);
           };
-          if (may_move) consider(sample_swap::nothing, leaves);
+          if (may_move) consider(part_exchange::nothing, leaves);
           std::uint32_t low = 0;
           for (std::uint32_t high = size; low != high;) {
             std::uint32_t const middle = low + (high - low) / 2;
@@ -138,16 +138,16 @@ struct exchange_lists {
           if (low != 0) consider(low - 1, leaves - cost(low - 1));
           return best;
         },
-        take_better_swap{}, none);
+        take_better_exchange{}, none);
   }
 
   /// Notes an exchange, as one thread. A part can be in one exchange at a time.
   OMNIBAL_HOST_DEVICE void note(std::uint32_t heavy, std::uint32_t light,
-                                sample_swap const& swap) const {
+                                part_exchange const& swap) const {
     std::uint32_t const leaves = places[offsets[heavy] + swap.leaves];
-    bool const comes_any = swap.comes != sample_swap::nothing;
+    bool const comes_any = swap.comes != part_exchange::nothing;
     std::uint32_t const comes =
-        comes_any ? places[offsets[light] + swap.comes] : sample_swap::nothing;
+        comes_any ? places[offsets[light] + swap.comes] : part_exchange::nothing;
     leaving[heavy] = swap.leaves;
     leaving[light] = swap.comes;
     coming[heavy] = comes;
@@ -182,8 +182,8 @@ struct exchange_lists {
       next_places[next_offsets[part] + rank - (leaving[part] < rank ? 1u : 0u) + before] = place;
     });
     block.for_each(parts, [&](std::size_t part) {
-      leaving[part] = sample_swap::nothing;
-      coming[part] = sample_swap::nothing;
+      leaving[part] = part_exchange::nothing;
+      coming[part] = part_exchange::nothing;
     });
     exchange(places, next_places);
     exchange(offsets, next_offsets);
@@ -220,23 +220,23 @@ struct exchange_lists {
 struct refine_memory {
   part_ranking ranking;
   /// One for each part.
-  sample_swap* swaps;
+  part_exchange* swaps;
 
   template <class Arena>
   OMNIBAL_HOST_DEVICE void take(Arena& arena, std::size_t parts) {
     ranking = part_ranking::take(arena, parts);
-    swaps = arena.template take<sample_swap>(parts);
+    swaps = arena.template take<part_exchange>(parts);
   }
 };
 
 /// Rounds in which pairs of parts exchange at once.
-struct search_in_rounds {
+struct round_refiner {
   std::uint64_t rounds;
   bool may_move;
 
   template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, exchange_lists& lists,
-                                      refine_memory const& memory, std::uint64_t target) const {
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, part_lists& lists, refine_memory const& memory,
+                                      std::uint64_t target) const {
     part_ranking const& ranking = memory.ranking;
     std::uint32_t const last = lists.parts - 1;
     for (std::uint64_t left = rounds; left != 0; --left) {
@@ -249,7 +249,7 @@ struct search_in_rounds {
 
  private:
   template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE bool even_pairs(Block& block, exchange_lists const& lists,
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool even_pairs(Block& block, part_lists const& lists,
                                                     refine_memory const& memory,
                                                     std::uint64_t target) const {
     part_ranking const& ranking = memory.ranking;
@@ -257,8 +257,8 @@ struct search_in_rounds {
     std::uint32_t const pairs =
         smaller_of(lists.parts / 2, lists.parts - ranking.first_above(lists.parts, target));
     block.for_each_warp(pairs, [&](auto& warp, std::size_t pair) {
-      sample_swap const found =
-          lists.best_swap(warp, ranking.parts[last - pair], ranking.parts[pair], may_move);
+      part_exchange const found =
+          lists.best_exchange(warp, ranking.parts[last - pair], ranking.parts[pair], may_move);
       warp.once([&] { memory.swaps[pair] = found; });
     });
     if (pairs == 0) return false;
@@ -275,7 +275,7 @@ struct search_in_rounds {
   }
 
   template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE bool relieve(Block& block, exchange_lists const& lists,
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool relieve(Block& block, part_lists const& lists,
                                                  refine_memory const& memory) const {
     std::uint32_t const heavy = memory.ranking.parts[lists.parts - 1];
     find_others(block, lists, memory, heavy);
@@ -287,14 +287,14 @@ struct search_in_rounds {
 
   /// Finds for each of the parts below the most loaded one what exchange with it helps `heavy`.
   template <class Block>
-  OMNIBAL_HOST_DEVICE void find_others(Block& block, exchange_lists const& lists,
+  OMNIBAL_HOST_DEVICE void find_others(Block& block, part_lists const& lists,
                                        refine_memory const& memory, std::uint32_t heavy) const {
     std::uint64_t const load = memory.ranking.loads[lists.parts - 1];
     block.for_each_warp(lists.parts, [&](auto& warp, std::size_t rank) {
       std::uint32_t const other = memory.ranking.parts[rank];
-      sample_swap found{load, sample_swap::nothing, sample_swap::nothing};
+      part_exchange found{load, part_exchange::nothing, part_exchange::nothing};
       if (memory.ranking.loads[rank] < load) {
-        found = lists.best_swap(warp, heavy, other, may_move);
+        found = lists.best_exchange(warp, heavy, other, may_move);
       }
       warp.once([&] { memory.swaps[rank] = found; });
     });
@@ -303,7 +303,7 @@ struct search_in_rounds {
   /// The first rank of the least swap that helps, or `count`.
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint32_t best_rank(Block& block,
-                                                                   sample_swap const* swaps,
+                                                                   part_exchange const* swaps,
                                                                    std::uint32_t count) {
     return block.reduce(
         count,

@@ -12,6 +12,18 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+/// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds: no device has measured
+/// them.
+struct best_fit_tuning {
+  static constexpr int threads = 256;
+  /// A thread with fewer indices than this costs more in barriers than it saves.
+  static constexpr std::size_t least_indices = 4;
+  /// The pairs that a block sorts in its shared memory.
+  static constexpr std::size_t sort_tile = 512;
+  /// Of a tree of minima.
+  static constexpr std::size_t fan_out = 32;
+};
+
 /// How many groups of this capacity a sum fills, the last one perhaps in part.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t filled_groups(
     omnibal::detail::uint128 sum, std::uint64_t capacity) {
@@ -138,12 +150,13 @@ class preceding_minimum {
   OMNIBAL_HOST_DEVICE void build(Grid& grid, std::size_t n) {
     std::uint32_t const* below = values_;
     std::uint32_t* level = minima_;
-    while (n > fan_out) {
-      std::size_t const size = parts_of(n, fan_out);
+    while (n > best_fit_tuning::fan_out) {
+      std::size_t const size = parts_of(n, best_fit_tuning::fan_out);
       grid.for_each(size, [&](std::size_t k) {
-        std::size_t const last = smaller_of((k + 1) * fan_out, n);
-        std::uint32_t least = below[k * fan_out];
-        for (std::size_t i = k * fan_out + 1; i < last; ++i) least = smaller_of(least, below[i]);
+        std::size_t const last = smaller_of((k + 1) * best_fit_tuning::fan_out, n);
+        std::uint32_t least = below[k * best_fit_tuning::fan_out];
+        for (std::size_t i = k * best_fit_tuning::fan_out + 1; i < last; ++i)
+          least = smaller_of(least, below[i]);
         level[k] = least;
       });
       starts_[levels_++] = static_cast<std::size_t>(level - minima_);
@@ -159,16 +172,16 @@ class preceding_minimum {
     int level = -1;
     std::size_t i = end;
     for (;;) {
-      std::size_t const first = i / fan_out * fan_out;
+      std::size_t const first = i / best_fit_tuning::fan_out * best_fit_tuning::fan_out;
       while (i != first && at(level, i - 1) > limit) --i;
       if (i != first) break;
-      i /= fan_out;
+      i /= best_fit_tuning::fan_out;
       ++level;
     }
     // Down, to its last value that is small enough.
     --i;
     for (; level >= 0; --level) {
-      i = (i + 1) * fan_out;
+      i = (i + 1) * best_fit_tuning::fan_out;
       do --i;
       while (at(level - 1, i) > limit);
     }
@@ -176,8 +189,6 @@ class preceding_minimum {
   }
 
  private:
-  static constexpr std::size_t fan_out = 32;
-
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t at(int level, std::size_t i) const {
     return level < 0 ? values_[i] : minima_[starts_[level] + i];
   }
@@ -187,11 +198,6 @@ class preceding_minimum {
   std::size_t starts_[7] = {};
   int levels_ = 0;
 };
-
-/// The pairs that a block sorts in its shared memory.
-inline constexpr std::size_t sort_tile = 512;
-inline constexpr std::size_t sort_tile_bytes =
-    sort_tile * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
 
 /// Distinct pairs of a key and a value, and memory for as many again.
 struct sorted_pairs {
@@ -213,11 +219,12 @@ struct sorted_pairs {
   /// pair finds its place in the other one of two sorted runs.
   template <class Grid>
   OMNIBAL_HOST_DEVICE void sort(Grid& grid, std::size_t n) {
-    grid.for_each_block(parts_of(n, sort_tile), [&](auto& block, std::size_t tile) {
-      std::size_t const first = tile * sort_tile;
-      std::size_t const size = smaller_of(sort_tile, n - first);
-      auto* const tile_keys = block.template shared<std::uint64_t>(sort_tile);
-      auto* const tile_values = block.template shared<std::uint32_t>(sort_tile);
+    grid.for_each_block(parts_of(n, best_fit_tuning::sort_tile), [&](auto& block,
+                                                                     std::size_t tile) {
+      std::size_t const first = tile * best_fit_tuning::sort_tile;
+      std::size_t const size = smaller_of(best_fit_tuning::sort_tile, n - first);
+      auto* const tile_keys = block.template shared<std::uint64_t>(best_fit_tuning::sort_tile);
+      auto* const tile_values = block.template shared<std::uint32_t>(best_fit_tuning::sort_tile);
       block.for_each(size, [&](std::size_t i) {
         tile_keys[i] = keys[first + i];
         tile_values[i] = values[first + i];
@@ -228,7 +235,7 @@ struct sorted_pairs {
         values[first + i] = tile_values[i];
       });
     });
-    for (std::size_t width = sort_tile; width < n; width *= 2) {
+    for (std::size_t width = best_fit_tuning::sort_tile; width < n; width *= 2) {
       grid.for_each(n, [&](std::size_t i) {
         std::size_t const place = place_of(i, width, n);
         spare_keys[place] = keys[i];
@@ -266,12 +273,13 @@ struct sorted_pairs {
 /// from the largest to the smallest, the single group with the least room that holds them. That is
 /// the matching of parentheses: the groups open, in descending room, and the samples close. What
 /// finds no single group takes the next place in the groups that hold two and more.
-struct fit_grid {
+struct fit_rounds {
   /// Sums of sizes.
   using wide = omnibal::detail::uint128;
 
-  static constexpr int threads = 256;
-  static constexpr std::size_t shared_bytes = sort_tile_bytes;
+  /// A tile of pairs that a block sorts.
+  static constexpr std::size_t shared_bytes =
+      best_fit_tuning::sort_tile * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
 
   fit_arrays arrays;
   std::uint64_t capacity;
