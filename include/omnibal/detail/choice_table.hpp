@@ -40,6 +40,7 @@ class layer_fronts {
   [[nodiscard]] std::span<front_point const> operator[](std::size_t layer) const {
     return std::span(points_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
+  [[nodiscard]] std::size_t point_count() const { return points_.size(); }
   /// The sum over the layers of the largest gains.
   [[nodiscard]] std::int64_t most_gain() const {
     std::int64_t sum = 0;

@@ -4,6 +4,7 @@
 /// What a pipeline is planned for, and with which limits.
 
 #include <omnibal/cost/accelerator.hpp>
+#include <omnibal/effort.hpp>
 #include <omnibal/partition/constraints.hpp>
 #include <omnibal/partition/weight_list.hpp>
 #include <omnibal/recompute/choice.hpp>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <ranges>
 #include <vector>
 
@@ -38,10 +40,12 @@ struct plan_pipeline_options {
   weight_list<std::int64_t> in_flight{};
   /// What must be true of the cuts; without its bytes, capacity and devices.
   partition_constraints constraints{};
+  /// What the search may take; a number below that is set takes precedence.
+  omnibal::effort effort = omnibal::effort::normal;
   /// The most partial solutions that are kept when a stage is solved; see `select_recompute_options`.
-  std::size_t states = 256;
-  /// How often the lower bounds of stages are replaced by solutions of these stages.
-  std::size_t rounds = 16;
+  std::optional<std::size_t> states = {};
+  /// How often the lower bounds of stages are replaced by solutions of these stages: 4, 16 or 64.
+  std::optional<std::size_t> rounds = {};
   /// The search ends when the lower bound is below the best step by no more than this share of it.
   double max_gap = 0.0001;
 };

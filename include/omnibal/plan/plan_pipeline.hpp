@@ -114,7 +114,7 @@ struct plan_pipeline_fn {
                                       ", must be positive and below 2^32");
     };
     check("options.micro_batches", options.micro_batches);
-    check("options.states", options.states);
+    check("options.states", options.states.value_or(1));
     if (!(options.max_gap >= 0 && options.max_gap < 1)) {
       detail::throw_invalid(name, "options.max_gap is " + detail::to_text(options.max_gap) +
                                       ", must be from 0 to below 1");

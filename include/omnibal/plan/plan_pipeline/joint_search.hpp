@@ -72,6 +72,7 @@ class joint_search {
     for (std::size_t l = range.first; l != range.last; ++l) stage.push_back(layers_.by_index(l));
     return select_recompute(stage, table_.room(range),
                             {.in_flight = rooms_.in_flight[range.stage],
+                             .effort = options_.effort,
                              .states = options_.states,
                              .max_gap = options_.max_gap});
   }
@@ -107,7 +108,7 @@ class joint_search {
       std::int64_t const time = table_(stage, first, last);
       return time != no_time ? time : layers_.least_time(first, last);
     };
-    for (std::size_t round = 0; round < options_.rounds || !has_plan(); ++round) {
+    for (std::size_t round = 0; round < most_rounds() || !has_plan(); ++round) {
       auto const cuts = cut(cost, fits, least);
       bool const is_possible = cuts.status == solve_status::solved;
       bound_ = std::max(bound_, is_possible ? std::min(cuts.objective, value_) : value_);
@@ -117,6 +118,11 @@ class joint_search {
       // What is known of these stages does not let the bound rise.
       if (solved_.size() == known) return;
     }
+  }
+
+  [[nodiscard]] std::size_t most_rounds() const {
+    constexpr std::size_t levels[]{4, 16, 64};
+    return options_.rounds.value_or(levels[static_cast<std::size_t>(options_.effort)]);
   }
 
   /// The cuts with the shortest step for these times of stages; `least` is that of each layer.

@@ -7,7 +7,7 @@
 #include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
-#include <omnibal/recompute/select_recompute/gain_search.hpp>
+#include <omnibal/recompute/select_recompute/knapsack.hpp>
 #include <omnibal/recompute/select_recompute/peak_levels.hpp>
 #include <omnibal/recompute/select_recompute/relaxation.hpp>
 
@@ -34,6 +34,7 @@ class budget_search {
         table_(table),
         budget_(budget),
         options_(options),
+        limits_{options.states.value_or(states_of(options.effort)), options.max_gap},
         order_(table.ordered_layers()),
         kinds_(count_kinds()) {}
 
@@ -62,6 +63,11 @@ class budget_search {
   static constexpr std::size_t few_kinds = 4;
   static constexpr std::size_t little_work = 200;
 
+  [[nodiscard]] static std::size_t states_of(effort effort) {
+    constexpr std::size_t levels[]{32, 96, 1024};
+    return levels[static_cast<std::size_t>(effort)];
+  }
+
   /// The number of different layers.
   [[nodiscard]] std::size_t count_kinds() const {
     std::size_t result = 0;
@@ -73,18 +79,18 @@ class budget_search {
 
   /// Finds the problems that can be solved.
   void find_problems() {
-    transient_limits limits(function_, table_, budget_, options_);
+    peak_levels limits(function_, table_, budget_, options_);
     least_bytes_ = limits.least_bytes() + options_.reserve_bytes;
     if (limits.problems().empty()) return;
     limited_problem const last = limits.problems().back();
     std::int64_t const room = limit(last.transient_bytes, last.kept_bytes);
-    hull_relaxation const& relaxed = search_.relax(limited_.fronts, room);
+    lp_relaxation const& relaxed = search_.relax(limited_.fronts, room);
     if (relaxed.gain() == limited_.most_gain) {
       // Every layer takes its least time.
       problems_.assign(1, last);
       return;
     }
-    byte_prices prices;
+    multipliers prices;
     if (limits.problems().size() != 1 && !relaxed.takes_all_steps() &&
         prices.set(relaxed.broken(), table_.size(), limits.problems().front().kept_bytes,
                    table_.to_whole(table_.total_time()))) {
@@ -112,9 +118,10 @@ class budget_search {
     limited_problem& one = problems_[index];
     std::int64_t const room = limit(one.transient_bytes, one.kept_bytes);
     std::int64_t const known = known_gain();
-    search_.run(limited_.fronts, limited_.time, room, {options_.states, options_.max_gap}, known);
+    search_.run(limited_.fronts, limited_.time, room, limits_, known);
     work_ += table_.size();
-    bound_ = std::min(bound_, limited_.time - search_.bound());
+    solved_bound_ = std::min(solved_bound_, limited_.time - search_.bound());
+    bound_ = std::min(bound_, solved_bound_);
     one.least_time = solved;
     if (search_.gain() <= known) return;
     time_ = limited_.time - search_.gain();
@@ -165,7 +172,7 @@ class budget_search {
     std::int64_t const room =
         limit(problems_[given.last - 1].transient_bytes, problems_[given.first].kept_bytes);
     std::int64_t const known = known_gain();
-    search_.bound(limited_.fronts, room, options_.states, known);
+    search_.bound(limited_.fronts, limited_.time, room, limits_, known);
     work_ += table_.size();
     std::int64_t const least = limited_.time - search_.bound();
     if (search_.gain() > known) {
@@ -177,12 +184,14 @@ class budget_search {
     return least < time_ && !is_good_enough(least);
   }
 
-  /// True where no proof is wanted for problems with this least time, which then is the bound.
+  /// True where no proof is wanted for problems with this least time, which then is the bound: it
+  /// leaves a small gap, or one hardly larger than what problems that were solved have left.
   [[nodiscard]] bool is_good_enough(std::int64_t least_time) {
-    if (kinds_ <= few_kinds || work_ < little_work ||
-        static_cast<double>(time_ - least_time) > options_.max_gap * static_cast<double>(time_)) {
-      return false;
-    }
+    if (kinds_ <= few_kinds || work_ < little_work) return false;
+    double const small =
+        std::max(options_.max_gap * static_cast<double>(time_),
+                 1.25 * static_cast<double>(time_ - std::min(time_, solved_bound_)));
+    if (static_cast<double>(time_ - least_time) > small) return false;
     bound_ = std::min(bound_, least_time);
     return true;
   }
@@ -280,16 +289,19 @@ class budget_search {
   choice_table<Time> const& table_;
   std::int64_t budget_;
   select_recompute_options const& options_;
+  gain_limits limits_;
   std::vector<std::uint32_t> order_;
   std::size_t kinds_;
   limited_fronts limited_;
-  gain_search search_;
+  knapsack search_;
   /// By ascending transient bytes.
   std::vector<limited_problem> problems_;
   int128 least_bytes_ = 0;
   std::vector<std::uint32_t> choices_;
   std::int64_t time_ = solved;
   std::int64_t bound_ = solved;
+  /// Without the problems that were not solved one by one.
+  std::int64_t solved_bound_ = solved;
   std::size_t work_ = 0;
 };
 

@@ -70,29 +70,29 @@ class layer_order {
 /// Where more states are left than wanted, neighbours merge into the one with the fewest bytes,
 /// which remembers the largest gain among them as its ceiling. As the others took more bytes, no
 /// completion of them gains more than one that starts from the ceiling: ceilings make the bound.
-class list_search {
+class label_search {
  public:
   /// Looks for a solution that gains more than `known`; without one there are no points. Gives up
   /// where states would have to merge and `is_enough(gain)`: no better bound is wanted then.
   /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
   template <class IsEnough>
-  void run(layer_fronts const& fronts, std::int64_t budget, hull_relaxation const& relaxed,
+  void run(layer_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
            std::size_t max_states, std::int64_t known, IsEnough const& is_enough) {
     fronts_ = &fronts;
     steps_ = relaxed.steps();
     budget_ = budget;
     order_.sort(fronts, relaxed.broken());
     best_ = {known, 0, 0, 0};
-    bound_ = std::numeric_limits<std::int64_t>::max();
     points_.clear();
-    bool const is_complete = decide_all(max_states, is_enough);
+    is_complete_ = decide_all(max_states, is_enough);
     if (best_.gain > known) points_ = points_of_best();
-    if (!is_complete) return;
     bound_ = best_.gain;
     for (state const& one : states_) bound_ = std::max(bound_, one.ceiling);
   }
 
   [[nodiscard]] std::int64_t gain() const { return best_.gain; }
+  /// False where it gave up.
+  [[nodiscard]] bool has_bound() const { return is_complete_; }
   /// No solution gains more.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
 
@@ -100,6 +100,8 @@ class list_search {
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
+  static constexpr std::size_t most_heads = 8;
+
   struct state {
     std::int64_t bytes;
     std::int64_t gain;
@@ -162,7 +164,7 @@ class list_search {
     rest_.push_back({bytes, gain, 1, 0});
   }
 
-  /// The next state to which a point is added, and their bytes together.
+  /// The next state of a run, with a point, and their bytes together.
   struct head {
     std::uint64_t bytes;
     std::size_t index;
@@ -171,6 +173,10 @@ class list_search {
   /// Every point of the layer added to every state, in the order of their bytes.
   void extend(std::uint32_t place) {
     auto const front = (*fronts_)[order_.layer_at(place)];
+    if (front.size() > most_heads) {
+      extend_by_many(front, place);
+      return;
+    }
     auto const bytes_of = [&](std::size_t index, front_point const& point) {
       return static_cast<std::uint64_t>(states_[index].bytes) +
              static_cast<std::uint64_t>(point.bytes);
@@ -201,18 +207,46 @@ class list_search {
     }
   }
 
-  /// Keeps `next` unless it cannot lead to a better solution than the best or than the last state.
+  /// The same for a layer with so many points that those that lead nowhere are dropped before the
+  /// others are sorted.
+  void extend_by_many(std::span<front_point const> front, std::uint32_t place) {
+    reached_.clear();
+    for (std::size_t i = 0; i != states_.size(); ++i) {
+      state const& from = states_[i];
+      std::size_t step = rest_.size() - 1;
+      for (std::size_t p = 0; p != front.size(); ++p) {
+        if (front[p].bytes > budget_ - from.bytes) break;
+        state const next{from.bytes + front[p].bytes, from.gain + front[p].gain,
+                         from.ceiling + front[p].gain, std::uint64_t{i} << 32 | p};
+        while (rest_[step].bytes_before > budget_ - next.bytes) --step;
+        if (is_promising(next, place, step)) reached_.push_back(next);
+      }
+    }
+    std::sort(reached_.begin(), reached_.end(), [](state const& left, state const& right) {
+      return left.bytes != right.bytes ? left.bytes < right.bytes : left.origin < right.origin;
+    });
+    extended_.clear();
+    for (state const& next : reached_) keep(next);
+  }
+
   void offer(state const& next, std::uint32_t place, std::size_t step) {
+    if (is_promising(next, place, step)) keep(next);
+  }
+
+  /// Whether `next` may lead to a better solution than the best one, which it betters where it can.
+  [[nodiscard]] bool is_promising(state const& next, std::uint32_t place, std::size_t step) {
     rest_step const& broken = rest_[step];
     if (next.gain + broken.gain_before > best_.gain) {
       best_ = {next.gain + broken.gain_before, next.origin, place + std::size_t{1}, step};
     }
     std::int64_t const missing = best_.gain - (next.ceiling + broken.gain_before);
     std::int64_t const room = budget_ - next.bytes - broken.bytes_before;
-    if (missing >= 0 && static_cast<int128>(broken.gain) * room <
-                            (static_cast<int128>(missing) + 1) * broken.bytes) {
-      return;
-    }
+    return missing < 0 || static_cast<int128>(broken.gain) * room >=
+                              (static_cast<int128>(missing) + 1) * broken.bytes;
+  }
+
+  /// Keeps `next` unless the last state is as good.
+  void keep(state const& next) {
     if (!extended_.empty() && next.gain <= extended_.back().gain) {
       extended_.back().ceiling = std::max(extended_.back().ceiling, next.ceiling);
     } else {
@@ -279,11 +313,13 @@ class list_search {
   std::int64_t budget_ = 0;
   std::int64_t tolerance_ = 0;
   std::int64_t bound_ = 0;
+  bool is_complete_ = false;
   solution best_{};
   layer_order order_;
   std::vector<rest_step> rest_;
   std::vector<state> states_;
   std::vector<state> extended_;
+  std::vector<state> reached_;
   std::vector<head> heads_;
   /// The origins of the states after each number of layers, and where those begin.
   std::vector<std::uint64_t> origins_;
@@ -294,11 +330,11 @@ class list_search {
 /// A few layers whose best choices are nearly as good as their second best ones have more
 /// combinations than are needed to fill a budget nearly exactly. The other layers take the points of
 /// the linear relaxation.
-class core_search {
+class core_problem {
  public:
   /// There are no points where the linear relaxation does as well.
   /// Precondition: `relaxed` is solved for the same budget and takes a part of a step.
-  void run(layer_fronts const& fronts, std::int64_t budget, hull_relaxation const& relaxed,
+  void run(layer_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
            std::size_t states) {
     relaxed.write_points(fronts.size(), points_);
     order_.sort(fronts, relaxed.broken());
@@ -336,15 +372,15 @@ class core_search {
   [[nodiscard]] std::span<std::uint32_t> points() { return points_; }
 
  private:
-  static constexpr std::size_t most_layers = 16;
+  static constexpr std::size_t most_layers = 24;
   static constexpr std::size_t most_states = 64;
 
   std::int64_t gain_ = 0;
   std::vector<std::uint32_t> points_;
   layer_order order_;
   layer_fronts core_;
-  hull_relaxation relaxed_;
-  list_search lists_;
+  lp_relaxation relaxed_;
+  label_search lists_;
 };
 
 }  // namespace omnibal::inline v0::detail

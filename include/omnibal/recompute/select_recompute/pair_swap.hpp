@@ -17,7 +17,7 @@ namespace omnibal::inline v0::detail {
 
 /// Two layers that are nearly equal differ by little, and with many of them some pair of exchanges
 /// fills nearly all of the budget.
-class point_exchange {
+class pair_swap {
  public:
   /// Exchanges points, each time with the largest gain, while the solution gains by it. `room` is
   /// what it leaves of the budget; the result is the gain.

@@ -5,11 +5,14 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/recompute/select_recompute/relaxation.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -17,6 +20,50 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// Lagrange multipliers: prices of a byte around that of the linear relaxation. Times and prices are whole multiples of
+/// the same small unit, so that no bound is rounded in the wrong direction.
+class multipliers {
+ public:
+  static constexpr std::size_t count = 8;
+
+  /// `broken` is the step of which the relaxation takes a part; `budget` is the largest one that is
+  /// priced, and all layers together gain `most_gain` at most. False where the numbers are so large that their products may leave 128 bits.
+  [[nodiscard]] bool set(hull_step const& broken, std::size_t layers, std::int64_t budget,
+                         std::int64_t most_gain) {
+    shift_ = std::max(0, resolution + bits(broken.bytes) - bits(broken.gain));
+    price_ = scaled(broken.gain) / broken.bytes;
+    int const price_bits = bits(static_cast<std::int64_t>(price_ >> 32)) + 32;
+    int const size_bits = bits(static_cast<std::int64_t>(layers));
+    return bits(most_gain) + shift_ <= most_bits &&
+           price_bits + most_price_bits + bits(budget) + size_bits <= most_bits;
+  }
+
+  /// From zero to several times the price of the relaxation.
+  [[nodiscard]] int128 operator[](std::size_t index) const { return price_ * eighths[index] / 8; }
+
+  [[nodiscard]] int128 scaled(std::int64_t gain) const {
+    return static_cast<int128>(gain) << shift_;
+  }
+  /// The least time that is no less than this. At a price far from the best one a bound leaves 64
+  /// bits by far; the nearest number says as little.
+  [[nodiscard]] std::int64_t whole_time(int128 scaled_time) const {
+    return saturate_cast<std::int64_t>(-(-scaled_time >> shift_));
+  }
+
+ private:
+  static constexpr int resolution = 24;
+  static constexpr int most_price_bits = 3;
+  static constexpr int most_bits = 120;
+  static constexpr std::array<int, count> eighths{0, 4, 6, 7, 8, 10, 16, 64};
+
+  [[nodiscard]] static int bits(std::int64_t value) {
+    return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
+  }
+
+  int shift_ = 0;
+  int128 price_ = 0;
+};
 
 /// The layers with the choices whose transient bytes are at most these.
 struct limited_problem {
@@ -30,12 +77,12 @@ struct limited_problem {
 /// Goes through all limits in ascending order. A larger one admits a few more choices and leaves
 /// less of the budget for what is kept, so that sums over the layers change little from one limit to
 /// the next.
-class transient_limits {
+class peak_levels {
  public:
   /// Errors: `std::overflow_error` where the fewest bytes of all layers add up to more than 2^63 - 1.
   template <class Time>
-  transient_limits(std::string_view function, choice_table<Time> const& table, std::int64_t budget,
-                   select_recompute_options const& options)
+  peak_levels(std::string_view function, choice_table<Time> const& table, std::int64_t budget,
+              select_recompute_options const& options)
       : size_(table.size()),
         budget_(budget - static_cast<int128>(options.reserve_bytes)),
         in_flight_(options.in_flight) {
@@ -54,8 +101,8 @@ class transient_limits {
   [[nodiscard]] int128 least_bytes() const { return least_bytes_; }
 
   /// Raises the least times of all problems, by what the layers cost at several prices of a byte.
-  void price(byte_prices const& prices) {
-    for (std::size_t m = 0; m != byte_prices::count; ++m) raise_times(prices, prices[m]);
+  void price(multipliers const& prices) {
+    for (std::size_t m = 0; m != multipliers::count; ++m) raise_times(prices, prices[m]);
   }
 
  private:
@@ -103,7 +150,7 @@ class transient_limits {
     if (sum > largest) throw_overflow(function, "the sum of the fewest bytes");
   }
 
-  void raise_times(byte_prices const& prices, int128 price) {
+  void raise_times(multipliers const& prices, int128 price) {
     constexpr int128 none = -1;
     std::vector<int128> least(size_, none);
     std::size_t missing = size_;

@@ -1,0 +1,156 @@
+#pragma once
+
+/// \file
+/// The largest gain for a budget of bytes where each layer takes one point of its front.
+
+#include <omnibal/detail/choice_table.hpp>
+#include <omnibal/recompute/select_recompute/label_search.hpp>
+#include <omnibal/recompute/select_recompute/pair_swap.hpp>
+#include <omnibal/recompute/select_recompute/reduced_problem.hpp>
+#include <omnibal/recompute/select_recompute/relaxation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// How long to look for a better solution and a better bound.
+struct gain_limits {
+  std::size_t states;
+  /// A gap between bound and gain of this share of the time is small enough.
+  double max_gap;
+};
+
+/// The multiple-choice knapsack problem: the linear relaxation and its core problem, then what the
+/// reduced costs leave by label search. Each begins with the best solution and bound of the one
+/// before, and is left out where these have met.
+class knapsack {
+ public:
+  /// Looks for a solution that gains more than `known`; without one `gain` is no more than that and
+  /// there are no points. `time` is that of a solution without gain. Precondition: `budget >= 0`.
+  void run(layer_fronts const& fronts, std::int64_t time, std::int64_t budget,
+           gain_limits const& limits, std::int64_t known) {
+    relax(fronts, budget, known);
+    if (gain_ < bound_) search_core(limits.states);
+    search_labels(time, limits);
+  }
+
+  /// The same in less time, where the bound matters most: without the core problem, and no further
+  /// than the bound is close enough.
+  void bound(layer_fronts const& fronts, std::int64_t time, std::int64_t budget,
+             gain_limits const& limits, std::int64_t known) {
+    relax(fronts, budget, known);
+    if (gain_ < bound_ && !points_.empty()) {
+      gain_ += swap_.run(fronts, room_of(points_), points_);
+    }
+    if (!is_enough(time, limits, gain_)) search_labels(time, limits);
+  }
+
+  /// The linear relaxation alone.
+  [[nodiscard]] lp_relaxation const& relax(layer_fronts const& fronts, std::int64_t budget) {
+    relaxed_.solve(fronts, budget);
+    return relaxed_;
+  }
+
+  [[nodiscard]] std::int64_t gain() const { return gain_; }
+  /// No solution gains more.
+  [[nodiscard]] std::int64_t bound() const { return bound_; }
+
+  /// The number of the point that each layer takes in the best solution.
+  [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
+
+ private:
+  /// Equal layers have at most this many points for each state together.
+  static constexpr std::size_t points_for_state = 64;
+  static constexpr std::size_t most_share = 4;
+
+  void relax(layer_fronts const& fronts, std::int64_t budget, std::int64_t known) {
+    fronts_ = &fronts;
+    budget_ = budget;
+    gain_ = known;
+    points_.clear();
+    relaxed_.solve(fronts, budget);
+    bound_ = std::max(known, relaxed_.bound());
+    if (relaxed_.gain() <= known) return;
+    relaxed_.write_points(fronts.size(), points_);
+    gain_ = relaxed_.gain();
+  }
+
+  [[nodiscard]] bool is_enough(std::int64_t time, gain_limits const& limits,
+                               std::int64_t gain) const {
+    return static_cast<double>(bound_ - gain) <= limits.max_gap * static_cast<double>(time - gain);
+  }
+
+  void search_core(std::size_t states) {
+    core_.run(*fronts_, budget_, relaxed_, states);
+    auto const points = core_.points();
+    if (!points.empty()) {
+      keep(points);
+    } else if (!points_.empty()) {
+      gain_ += swap_.run(*fronts_, room_of(points_), points_);
+    }
+  }
+
+  void search_labels(std::int64_t time, gain_limits const& limits) {
+    if (gain_ >= bound_) return;
+    // Less is done for a proof alone.
+    std::size_t const states =
+        is_enough(time, limits, gain_) ? (limits.states + 2) / 3 : limits.states;
+    if (!reduced_.reduce(*fronts_, budget_, relaxed_, gain_, points_for_state * states)) {
+      bound_ = gain_;
+      return;
+    }
+    std::int64_t const base = reduced_.base_gain();
+    lp_relaxation& rest = relaxed_;
+    rest.solve(reduced_.fronts(), reduced_.budget());
+    if (base + rest.gain() > gain_) {
+      rest.write_points(reduced_.fronts().size(), rest_points_);
+      keep(reduced_.expand(rest_points_));
+    }
+    bound_ = std::max(gain_, std::min(bound_, base + rest.bound()));
+    if (gain_ >= bound_) return;
+    // Points that are out leave their states to the others.
+    std::size_t const shared =
+        std::clamp(states * fronts_->point_count() / reduced_.fronts().point_count(), states,
+                   most_share * states);
+    labels_.run(reduced_.fronts(), reduced_.budget(), rest, shared, gain_ - base,
+                [&](std::int64_t gain) { return is_enough(time, limits, base + gain); });
+    if (labels_.has_bound()) bound_ = std::min(bound_, base + labels_.bound());
+    if (!labels_.points().empty()) keep(reduced_.expand(labels_.points()));
+    bound_ = std::max(gain_, bound_);
+  }
+
+  /// Takes a solution, bettered by swaps, if it is the best so far.
+  void keep(std::span<std::uint32_t> points) {
+    std::int64_t gain = 0;
+    for (std::size_t l = 0; l != points.size(); ++l) gain += (*fronts_)[l][points[l]].gain;
+    if (gain < bound_) gain += swap_.run(*fronts_, room_of(points), points);
+    if (gain <= gain_) return;
+    gain_ = gain;
+    points_.assign(points.begin(), points.end());
+  }
+
+  /// What points leave of the budget.
+  [[nodiscard]] std::int64_t room_of(std::span<std::uint32_t const> points) const {
+    std::int64_t room = budget_;
+    for (std::size_t l = 0; l != points.size(); ++l) room -= (*fronts_)[l][points[l]].bytes;
+    return room;
+  }
+
+  layer_fronts const* fronts_ = nullptr;
+  std::int64_t budget_ = 0;
+  std::int64_t gain_ = 0;
+  std::int64_t bound_ = 0;
+  std::vector<std::uint32_t> points_;
+  std::vector<std::uint32_t> rest_points_;
+  lp_relaxation relaxed_;
+  pair_swap swap_;
+  core_problem core_;
+  reduced_problem reduced_;
+  label_search labels_;
+};
+
+}  // namespace omnibal::inline v0::detail
