@@ -6,7 +6,7 @@
 #include "compare.hpp"
 #include "samples.hpp"
 
-#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>
 
 #include <bit>
@@ -25,7 +25,7 @@ template <class Demand, class Capacity>
 void improve_best_fit(benchmark::State& state, std::vector<sample> const& samples,
                       Demand const& demand, Capacity const& capacity) {
   constexpr std::size_t most_passes = 64;
-  auto const start = omnibal::best_fit_decreasing(samples, demand, capacity);
+  auto const start = omnibal::best_packing(samples, demand, capacity);
   auto const percent = [&](std::size_t groups) {
     auto const bound = static_cast<double>(start.report.lower_bound);
     return 100 * (static_cast<double>(groups) / bound - 1);

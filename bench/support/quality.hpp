@@ -6,7 +6,7 @@
 #include "compare.hpp"
 #include "samples.hpp"
 
-#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/next_fit.hpp>
 
@@ -34,7 +34,7 @@ inline void count_groups(benchmark::State& state, std::vector<sample> const& sam
   double isf = 0;
   double next_fit = 0;
   for (auto _ : state) {
-    auto const packed = omnibal::best_fit_decreasing(samples, images_and_tokens, capacity);
+    auto const packed = omnibal::best_packing(samples, images_and_tokens, capacity);
     auto const groups_of = [&](auto const& pack) {
       return static_cast<double>(pack(samples, images_and_tokens, capacity).groups.size());
     };

@@ -10,7 +10,7 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/metrics.hpp>
-#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/steps.hpp>
@@ -36,7 +36,7 @@ struct group_lists {
 
 [[nodiscard]] inline load_list pack_best_fit(std::vector<sample> const& samples,
                                              omnibal::resources<2> const& capacity) {
-  auto const packed = omnibal::best_fit_decreasing(samples, images_and_tokens, capacity);
+  auto const packed = omnibal::best_packing(samples, images_and_tokens, capacity);
   return omnibal::group_loads(packed.groups, samples, images_and_tokens);
 }
 

@@ -5,7 +5,7 @@
 
 #include "samples.hpp"
 
-#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/resources.hpp>
 
@@ -51,7 +51,7 @@ inline void count_stream_groups(benchmark::State& state, std::vector<sample> con
   }
   for (auto _ : state) {
     auto const offline = static_cast<double>(
-        omnibal::best_fit_decreasing(samples, images_and_tokens, capacity).groups.size());
+        omnibal::best_packing(samples, images_and_tokens, capacity).groups.size());
     auto const percent = [&](double online) { return 100 * (online / offline - 1); };
     state.counters["utilisation_offline"] = most / offline;
     for (std::uint64_t const buffer : stream_buffers) {

@@ -1,5 +1,6 @@
-#include "option_checks.hpp"
 #include "pack_options.hpp"
+
+#include "option_checks.hpp"
 
 #include <omnibal/check.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -25,7 +26,8 @@ struct choice {
   Kind kind;
 };
 
-constexpr choice<packer_kind> packers[]{{"isf", packer_kind::isf},
+constexpr choice<packer_kind> packers[]{{"best", packer_kind::best_packing},
+                                        {"isf", packer_kind::isf},
                                         {"bfd", packer_kind::best_fit_decreasing},
                                         {"next-fit", packer_kind::next_fit}};
 constexpr choice<shuffle_kind> shuffles[]{{"fisher-yates", shuffle_kind::fisher_yates},
@@ -65,7 +67,7 @@ std::string name_of(Choices const& choices, Kind kind) {
 struct typed_options {
   std::vector<std::string> inputs;
   std::string format = "detect";
-  std::string packer = "bfd";
+  std::string packer = "best";
   std::string shuffle = "fisher-yates";
   std::string remainder = "short-step";
   std::string output = "plan";
@@ -131,9 +133,9 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
   auto* const group = app.add_option_group("Packing");
   group
       ->add_option("--packer", typed.packer,
-                   "bfd: best-fit decreasing, the fewest groups; isf: OmniBal's\n"
-                   "iterative sampling and filtering, random groups; next-fit: groups\n"
-                   "in the order of the input")
+                   "best: the fewest groups of many packings; bfd: best-fit decreasing;\n"
+                   "isf: OmniBal's iterative sampling and filtering, random groups;\n"
+                   "next-fit: groups in the order of the input")
       ->check(CLI::IsMember(names(packers)))
       ->capture_default_str();
   group->add_flag("--improve")

@@ -19,7 +19,7 @@
 
 namespace examples {
 
-enum class packer_kind { next_fit, isf, best_fit_decreasing };
+enum class packer_kind { next_fit, isf, best_fit_decreasing, best_packing };
 enum class shuffle_kind { fisher_yates, feistel, numpy };
 enum class task_kind { pack, describe };
 enum class output_kind { table, quiet };
@@ -44,7 +44,7 @@ struct pack_options {
   std::size_t synthetic_samples = 100000;
 
   task_kind task = task_kind::pack;
-  packer_kind packer = packer_kind::best_fit_decreasing;
+  packer_kind packer = packer_kind::best_packing;
   improvement_kind improvement = improvement_kind::none;
   omnibal::resources<2> capacity{9, 4096};
   /// The mean number of samples in a group for which a capacity is chosen; zero: it is given.

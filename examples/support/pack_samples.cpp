@@ -64,7 +64,9 @@ omnibal::packing pack(Samples const& samples, Demand const& demand, pack_options
   switch (options.packer) {
     case packer_kind::isf: return pack_isf(samples, demand, options);
     case packer_kind::next_fit: return omnibal::next_fit(samples, demand, options.capacity);
-    default: return omnibal::best_fit_decreasing(samples, demand, options.capacity);
+    case packer_kind::best_fit_decreasing:
+      return omnibal::best_fit_decreasing(samples, demand, options.capacity);
+    default: return omnibal::best_packing(samples, demand, options.capacity);
   }
 }
 

@@ -196,7 +196,8 @@ std::string full_name(packer_kind kind) {
   switch (kind) {
     case packer_kind::isf: return "iterative sampling and filtering";
     case packer_kind::next_fit: return "next fit";
-    default: return "best-fit decreasing";
+    case packer_kind::best_fit_decreasing: return "best-fit decreasing";
+    default: return "best packing";
   }
 }
 

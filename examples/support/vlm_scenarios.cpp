@@ -1,7 +1,7 @@
 #include "vlm_scenarios.hpp"
 
 #include <omnibal/demand.hpp>
-#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -32,7 +32,7 @@ vlm_samples samples_of(dataset const& data, vlm_scenario const& scenario, vlm_as
                        std::uint64_t seed) {
   if (scenario.capacity == omnibal::resources<2>{}) return choose_samples(data, assumed, seed);
   vlm_samples result = fitting_samples(data, scenario.capacity);
-  auto const packed = omnibal::best_fit_decreasing(
+  auto const packed = omnibal::best_packing(
       result.samples, omnibal::demand_of(&sample::images, &sample::tokens), scenario.capacity);
   std::size_t const groups = std::max<std::size_t>(packed.groups.size(), 1);
   assumed.batch_samples = std::max<std::size_t>((result.samples.size() + groups / 2) / groups, 1);

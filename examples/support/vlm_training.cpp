@@ -4,7 +4,7 @@
 #include <omnibal/cost/layer_costs.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/group_loads.hpp>
-#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 
@@ -54,7 +54,7 @@ std::vector<omnibal::layer_cost> vlm_cost::operator()(vlm_batch const& batch) co
 
 vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given, std::uint64_t seed) {
   auto const pack = [](auto const& samples, auto const& demand, auto const& capacity) {
-    return omnibal::best_fit_decreasing(samples, demand, capacity);
+    return omnibal::best_packing(samples, demand, capacity);
   };
   auto const tuned = omnibal::tune_capacity(
       data.samples, images_and_tokens, static_cast<double>(given.batch_samples), pack,
@@ -104,7 +104,7 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
 vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,
                         std::uint64_t seed) {
   auto const packed =
-      omnibal::best_fit_decreasing(given.samples, images_and_tokens, given.capacity);
+      omnibal::best_packing(given.samples, images_and_tokens, given.capacity);
   vlm_data data;
   for (std::size_t g = 0; g != packed.groups.size(); ++g) {
     auto& batch = data.batches.emplace_back();

@@ -85,7 +85,7 @@
 #include <omnibal/hierarchy_metrics.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/best_fit_decreasing_options.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/improve.hpp>

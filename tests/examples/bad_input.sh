@@ -81,7 +81,7 @@ refuses "tolerance that is no number" '--tolerance|is nan' good.json --tolerance
 refuses "negative epoch" '--epoch|is -1' good.json --epoch -1
 refuses "unknown remainder" '--remainder|drop' good.json --remainder drop
 refuses "no rounds" '--rounds|is 0' good.json --packer isf --rounds 0
-refuses "unknown packer" '--packer|best' good.json --packer best
+refuses "unknown packer" '--packer|fullest' good.json --packer fullest
 refuses "seed that numpy has not" 'numpy|4294967296' \
   good.json --packer isf --reference-rule --seed 4294967296
 

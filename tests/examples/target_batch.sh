@@ -17,7 +17,7 @@ for ((i = 0; i < 2000; ++i)); do
   ((i % 4 == 0)) && echo "3,$((800 + i % 50))" || echo "5,$((1300 + i % 50))"
 done | cat <(echo 'vit_num,token_num') - >mostly_fives.csv
 
-for packer in bfd isf next-fit; do
+for packer in best bfd isf next-fit; do
   prints "$packer" 'Chosen for a mean of 4.00 samples .* with 4\.[0-9]+ samples per group' \
     mostly_fives.csv --packer "$packer" --target-batch 4
   chosen=$(grep -oE '[0-9]+ images and [0-9]+ tokens, with' output | grep -oE '[0-9]+')

@@ -5,6 +5,7 @@
 #include "stream.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -83,16 +84,21 @@ void check_isf(std::vector<omnibal::resources<R, T>> const& samples,
 template <std::size_t R, class T>
 void check_best_fit(std::vector<omnibal::resources<R, T>> const& samples,
                     omnibal::resources<R, T> const& capacity,
-                    omnibal::best_fit_decreasing_options const& options) {
+                    omnibal::best_packing_options const& options) {
   auto const check = [&](auto const&... score) {
-    auto const result =
-        omnibal::best_fit_decreasing(samples, std::identity{}, capacity, options, score...);
+    auto const result = omnibal::best_fit_decreasing(samples, std::identity{}, capacity,
+                                                     {options.measure}, score...);
     std::string const fault = test::fault(result, samples, capacity);
     require(fault.empty(), "best_fit_decreasing: " + fault);
     return result;
   };
   check([](auto const& left, auto const& demand) { return left[0] / 2 + demand[R - 1] / 2; });
   auto const result = check();
+  auto const best = omnibal::best_packing(samples, std::identity{}, capacity, options);
+  std::string const fault = test::fault(best, samples, capacity);
+  require(fault.empty(), "best_packing: " + fault);
+  require(best.groups.size() <= result.groups.size(),
+          "best_packing has no more groups than its first order");
   if constexpr (R == 1 && std::integral<T>) {
     require(result.groups == test::naive_best_fit(samples, capacity[0]),
             "best_fit_decreasing gives the groups of a naive one");
@@ -164,10 +170,10 @@ void check_packers(byte_reader& bytes) {
   }
   omnibal::isf_options const options{.rounds = bytes.next() % 8u + 1,
                                      .min_gain = bytes.next() / 255.0};
-  omnibal::best_fit_decreasing_options const fit_options{
-      .measure = bytes.next() % 2 == 0 ? omnibal::size_measure::sum_of_shares
-                                       : omnibal::size_measure::largest_share,
-      .attempts = bytes.next() % 4u + 1};
+  auto const measure = bytes.next() % 2 == 0 ? omnibal::size_measure::sum_of_shares
+                                             : omnibal::size_measure::largest_share;
+  std::size_t const few = bytes.next() % 4u + 1;
+  omnibal::best_packing_options const fit_options{.measure = measure, .orders = few};
   std::uint8_t const seed = bytes.next();
   // Each sample is there so many times, so that few bytes make many blocks of samples.
   std::size_t const copies = std::size_t{1} << bytes.next() % 8;
@@ -198,12 +204,9 @@ void check_packers(byte_reader& bytes) {
   check_isf(samples, capacity, options, keep, omnibal::rng::numpy_shuffle{seed});
   check_isf(samples, capacity, options, keep, rotate);
   check_best_fit(samples, capacity, fit_options);
-  check_improve(samples, capacity,
-                {.passes = options.rounds, .even_passes = fit_options.attempts, .seed = seed});
+  check_improve(samples, capacity, {.passes = options.rounds, .even_passes = few, .seed = seed});
   check_online(samples, capacity,
-               {.buffer = seed + 1u,
-                .longest_wait = 8 * options.rounds + seed,
-                .candidates = fit_options.attempts});
+               {.buffer = seed + 1u, .longest_wait = 8 * options.rounds + seed, .candidates = few});
   if constexpr (R == 1 && std::integral<T>) {
     check_split(samples, capacity[0],
                 seed % 2 == 0 ? omnibal::piece_sizes::even : omnibal::piece_sizes::full);

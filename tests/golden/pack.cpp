@@ -9,6 +9,7 @@
 #include "digest.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -54,6 +55,9 @@ void print_packers(std::size_t count) {
         omnibal::best_fit_decreasing_options{.measure = omnibal::size_measure::largest_share});
     add("best_fit_decreasing, a score", omnibal::best_fit_decreasing,
         omnibal::best_fit_decreasing_options{}, least_left);
+    add("best_packing", omnibal::best_packing);
+    add("best_packing, largest share", omnibal::best_packing,
+        omnibal::best_packing_options{.measure = omnibal::size_measure::largest_share});
     add("improve", omnibal::improve, omnibal::next_fit(set.samples, std::identity{}, set.capacity));
   }
   for (auto const& [name, hash] : hashes) {
@@ -70,6 +74,8 @@ void print_large_packing() {
   print("isf" + suffix, test::digest(omnibal::isf(set.samples, demand, set.capacity)));
   print("best_fit_decreasing" + suffix,
         test::digest(omnibal::best_fit_decreasing(set.samples, demand, set.capacity)));
+  print("best_packing" + suffix,
+        test::digest(omnibal::best_packing(set.samples, demand, set.capacity)));
 }
 
 /// The capacities that are chosen, and how good they are to the last bit.

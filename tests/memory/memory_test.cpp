@@ -4,6 +4,7 @@
 #include "samples.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/packing_bound.hpp>
@@ -87,6 +88,7 @@ void check_memory(test::sample_set<R> const& set) {
   });
   check("best_fit_decreasing",
         [&] { return omnibal::best_fit_decreasing(set.samples, demand, set.capacity); });
+  check("best_packing", [&] { return omnibal::best_packing(set.samples, demand, set.capacity); });
   check("packing_bound", [&] { return omnibal::packing_bound(set.samples, demand, set.capacity); });
 }
 

@@ -1,6 +1,7 @@
 #include "error_text.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -50,6 +51,7 @@ void check_refused(Samples const& samples, Demand const& demand, Capacity const&
   check("next_fit", omnibal::next_fit);
   check("isf", omnibal::isf);
   check("best_fit_decreasing", omnibal::best_fit_decreasing);
+  check("best_packing", omnibal::best_packing);
   check("packing_bound", omnibal::packing_bound);
 }
 
@@ -144,13 +146,13 @@ TEST_CASE("isf refuses a threshold that no group can reach") {
   CHECK(threshold_error(resources{0, 0}) == "no error");
 }
 
-TEST_CASE("best_fit_decreasing refuses to make no attempt") {
+TEST_CASE("best_packing refuses to try no order") {
   std::vector<omnibal::resources<2>> const samples{{1, 2}};
   check_names(test::error_text<std::invalid_argument>([&] {
-                return omnibal::best_fit_decreasing(samples, std::identity{},
-                                                    omnibal::resources{9, 9}, {.attempts = 0});
+                return omnibal::best_packing(samples, std::identity{}, omnibal::resources{9, 9},
+                                             {.orders = 0});
               }),
-              {"omnibal::best_fit_decreasing", "attempts", "0"});
+              {"omnibal::best_packing", "orders", "0"});
 }
 
 TEST_CASE("packers pass on what a user's functor throws") {

@@ -6,6 +6,7 @@
 #include "random_instances.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
@@ -102,13 +103,18 @@ std::string packing_fault(engine& random) {
     found = packer_fault("isf", result, given, fewest);
   }
   if (found.empty()) {
-    omnibal::best_fit_decreasing_options const options{
-        .measure = uniform(0, 1) == 0 ? omnibal::size_measure::sum_of_shares
-                                      : omnibal::size_measure::largest_share,
-        .attempts = uniform(1, 4)};
-    auto const result =
-        omnibal::best_fit_decreasing(given.samples, demand, given.capacity, options);
-    found = packer_fault("best_fit_decreasing", result, given, fewest);
+    auto const measure = uniform(0, 1) == 0 ? omnibal::size_measure::sum_of_shares
+                                            : omnibal::size_measure::largest_share;
+    auto const one = omnibal::best_fit_decreasing(given.samples, demand, given.capacity,
+                                                  omnibal::best_fit_decreasing_options{measure});
+    found = packer_fault("best_fit_decreasing", one, given, fewest);
+    if (!found.empty()) return found;
+    auto const best = omnibal::best_packing(given.samples, demand, given.capacity,
+                                            {.measure = measure, .orders = uniform(1, 4)});
+    found = packer_fault("best_packing", best, given, fewest);
+    if (found.empty() && best.groups.size() > one.groups.size()) {
+      found = "best_packing has more groups than its first order";
+    }
   }
   if (found.empty()) {
     omnibal::improve_options const options{

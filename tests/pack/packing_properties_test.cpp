@@ -2,6 +2,7 @@
 #include "samples.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -42,6 +43,7 @@ void check_default_packers(demands<R, T> const& samples, omnibal::resources<R, T
   check_packer("next_fit", samples, capacity, omnibal::next_fit);
   check_packer("isf", samples, capacity, omnibal::isf);
   check_packer("best_fit_decreasing", samples, capacity, omnibal::best_fit_decreasing);
+  check_packer("best_packing", samples, capacity, omnibal::best_packing);
 }
 
 template <std::size_t R>
@@ -76,7 +78,7 @@ void check_best_fit(demands<R, std::int64_t> const& samples,
   auto const all_equal = [](auto const&, auto const&) { return 1; };
   for (auto const measure :
        {omnibal::size_measure::sum_of_shares, omnibal::size_measure::largest_share}) {
-    omnibal::best_fit_decreasing_options const options{.measure = measure, .attempts = 3};
+    omnibal::best_fit_decreasing_options const options{.measure = measure};
     auto const check = [&](std::string const& name, auto const&... score) {
       check_packer("best_fit_decreasing, " + name, samples, capacity,
                    [&](auto const& range, auto const& demand, auto const& limit) {
@@ -181,6 +183,7 @@ TEST_CASE("packers take demands and capacities of different types") {
   check(omnibal::next_fit);
   check(omnibal::isf);
   check(omnibal::best_fit_decreasing);
+  check(omnibal::best_packing);
 }
 
 TEST_CASE("packers call the demand functor with the user's samples") {

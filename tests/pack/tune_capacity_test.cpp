@@ -118,7 +118,7 @@ double least_objective(std::vector<resources<R>> const& samples, double target,
 }
 
 constexpr auto one_attempt = [](auto const& samples, auto const& demand, auto const& capacity) {
-  return omnibal::best_fit_decreasing(samples, demand, capacity, {.attempts = 1});
+  return omnibal::best_fit_decreasing(samples, demand, capacity);
 };
 
 constexpr auto few_rounds = [](auto const& samples, auto const& demand, auto const& capacity) {

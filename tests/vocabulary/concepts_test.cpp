@@ -124,7 +124,7 @@ static_assert(!omnibal::rng::random_access_shuffler<indices_only>);
 template <class Packer>
 inline constexpr bool packs = omnibal::packer<Packer, samples, returns<resources<2>>, resources<2>>;
 static_assert(packs<omnibal::isf_fn> && packs<omnibal::next_fit_fn>);
-static_assert(packs<omnibal::best_fit_decreasing_fn>);
+static_assert(packs<omnibal::best_fit_decreasing_fn> && packs<omnibal::best_packing_fn>);
 static_assert(packs<packing (*)(samples const&, returns<resources<2>>, resources<2>)>);
 static_assert(!packs<grouping (*)(samples const&, returns<resources<2>>, resources<2>)>);
 static_assert(!packs<packing (*)(samples const&, returns<resources<2>>)>);

@@ -79,7 +79,7 @@ struct balance_within_fn {
   ///
   /// Takes the samples from the largest cost to the smallest, as `lpt` does, into parts with room;
   /// then by shares of the cost and of the capacity; where neither finds room for all, packs them
-  /// by `best_fit_decreasing` and `improve` into as many groups at most; at last tries all ways to
+  /// by `best_packing` and `improve` into as many groups at most; at last tries all ways to
   /// place up to 64 samples. Then samples move or are swapped under the capacity, as in `refine`.
   ///
   /// The status is `infeasible` only where that is proven, by a sample that exceeds the capacity,

@@ -159,7 +159,7 @@ struct micro_batches_fn {
   /// samples, ascending, of micro-batch m of rank r.
   ///
   /// Their number is at least `packing_bound` over the ranks, rounded up to `options.multiple_of`.
-  /// It is what `best_fit_decreasing` and `improve` reach, and for up to 64 samples a search of all
+  /// It is what `best_packing` and `improve` reach, and for up to 64 samples a search of all
   /// ways. The costs are evened as by `balance_within` over all micro-batches; those that run at
   /// the same time are neighbours in the order of their costs, and are evened once more among
   /// themselves; each goes to the rank that has the least cost so far. Step 0 has the largest.
@@ -167,7 +167,7 @@ struct micro_batches_fn {
   /// collectives of a step without samples.
   ///
   /// `demand` is called once or twice for each sample, `cost` once. Complexity: that of
-  /// `best_fit_decreasing` and `balance_within`, and a pass as in `improve` as long as there may be
+  /// `best_packing` and `balance_within`, and a pass as in `improve` as long as there may be
   /// fewer micro-batches. Memory: about 200 + 32R bytes per sample and 350 per micro-batch.
   /// Determinism: portable for integers. Errors: those of `balance_within`, and
   /// `std::invalid_argument` for a multiple of zero and for a sample that exceeds the capacity,

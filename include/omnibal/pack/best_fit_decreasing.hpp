@@ -6,10 +6,10 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/best_fit_decreasing_options.hpp>
 #include <omnibal/pack/detail/best_fit_cells.hpp>
 #include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
@@ -20,6 +20,10 @@
 #include <utility>
 
 namespace omnibal::inline v0 {
+
+struct best_fit_decreasing_options {
+  size_measure measure = size_measure::sum_of_shares;
+};
 
 struct best_fit_decreasing_fn {
   /// Takes the samples from the largest to the smallest and puts each into the group that it fits
@@ -34,13 +38,15 @@ struct best_fit_decreasing_fn {
   /// is exact for common capacities (images below 64, tokens below 32768 / images). Where it is
   /// not, up to 16 groups of a cell are tried, and one that would fit may be passed over.
   ///
+  /// `best_packing` finds fewer groups by trying more than this one order.
+  ///
   /// Neighbours among the groups resemble each other: deal or shuffle the groups before training.
   /// Complexity: linear for one integer resource, but for comparisons among sizes or rooms that
   /// agree in their leading bits; for several, linear for the sort and at most 64 cells for each
   /// sample. Memory: at most 24 + 8R bytes per sample, result included, and 256 KiB. Determinism:
-  /// portable for integers. Errors: `std::invalid_argument` for a capacity that is not positive, no
-  /// attempts, a demand that is negative or not finite and a score that is not a number;
-  /// `std::length_error` above 2^32 - 1 samples. Sources: Johnson, 1973; Panigrahy, Talwar, Uyeda,
+  /// portable for integers. Errors: `std::invalid_argument` for a capacity that is not positive, a
+  /// demand that is negative or not finite and a score that is not a number; `std::length_error`
+  /// above 2^32 - 1 samples. Sources: Johnson, 1973; Panigrahy, Talwar, Uyeda,
   /// Wieder, "Heuristics for vector bin packing", 2011.
   template <class Samples, class Demand, class Capacity, class Score>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
@@ -62,8 +68,7 @@ struct best_fit_decreasing_fn {
         }
         return value;
       };
-      return detail::pack_attempts(std::forward<decltype(input)>(input), options, user_score,
-                                   detail::random_groups::excluded);
+      return pack(input, options, user_score);
     });
   }
 
@@ -78,14 +83,27 @@ struct best_fit_decreasing_fn {
       if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
         return detail::pack_line(std::forward<decltype(input)>(input));
       } else {
-        return detail::pack_attempts(std::forward<decltype(input)>(input), options,
-                                     least_slack(input.capacity), detail::random_groups::allowed);
+        return pack(input, options, least_slack(input.capacity));
       }
     });
   }
 
  private:
   static constexpr std::string_view name = "best_fit_decreasing";
+
+  template <class Layout, class Score>
+  [[nodiscard]] static packing pack(detail::measured<Layout>& input,
+                                    best_fit_decreasing_options const& options,
+                                    Score const& score) {
+    packing result;
+    result.report.lower_bound = detail::measured_bound(input);
+    result.report.rounds = 1;
+    result.report.item_rounds = input.size();
+    detail::sample_size const size(input.capacity, options.measure);
+    result.groups = detail::pack_cells(input, detail::demands_after::freed, size, score);
+    result.oversized = std::move(input.oversized);
+    return result;
+  }
 };
 
 /// Best-fit decreasing packing; see `best_fit_decreasing_fn`.

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Scores: which of the groups that a sample fits is the best.
+/// What makes a sample large, and which of the groups that it fits is the best.
 
 #include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/resources.hpp>
@@ -12,6 +12,12 @@
 #include <type_traits>
 
 namespace omnibal::inline v0 {
+
+/// What makes one sample larger than another.
+enum class size_measure {
+  sum_of_shares,  ///< the shares of the capacity that it takes, summed over the resources
+  largest_share,  ///< the largest of these shares
+};
 
 /// A functor (left, demand) to a weight: how bad it is that a group has `left` of its capacity once
 /// a sample with this demand is in it. The least score wins. Where more is left of any resource and

@@ -16,7 +16,7 @@
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/solve_status.hpp>
@@ -163,7 +163,7 @@ class capped_balancer {
     auto const demand = [layout = input_.layout](auto const& sample) {
       return layout.amounts(sample);
     };
-    packing packed = best_fit_decreasing(input_.demands, demand, input_.capacity);
+    packing packed = best_packing(input_.demands, demand, input_.capacity);
     if (packed.groups.size() > wanted) {
       packed = improve(input_.demands, demand, input_.capacity, packed,
                        {.passes = effort_.passes, .even_passes = 0, .seed = effort_.seed},

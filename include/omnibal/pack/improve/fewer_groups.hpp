@@ -7,10 +7,9 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/best_fit_decreasing_options.hpp>
-#include <omnibal/pack/detail/best_fit_cells.hpp>
 #include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/detail/open_groups.hpp>
+#include <omnibal/pack/detail/portfolio.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
@@ -239,14 +238,13 @@ class exchange_pool {
 template <class Layout>
 [[nodiscard]] grouping pack_afresh(measured<Layout>&& input) {
   using amounts_type = typename Layout::amounts_type;
-  least_slack const score(input.capacity);
   if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
     packing_report unused;
-    auto sampled = pack_sampled(input, size_measure::sum_of_shares, score, unused);
+    auto sampled = pack_sampled(input, size_measure::sum_of_shares, unused);
     grouping groups = pack_line(std::move(input)).groups;
     return sampled && sampled->size() < groups.size() ? std::move(*sampled) : std::move(groups);
   } else {
-    return pack_attempts(std::move(input), {}, score, random_groups::allowed).groups;
+    return pack_portfolio(std::move(input), size_measure::sum_of_shares, normal_portfolio).groups;
   }
 }
 

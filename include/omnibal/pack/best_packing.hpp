@@ -1,0 +1,84 @@
+#pragma once
+
+/// \file
+/// The packing with the fewest groups of many.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/effort.hpp>
+#include <omnibal/pack/detail/best_fit_line.hpp>
+#include <omnibal/pack/detail/portfolio.hpp>
+#include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/score.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+struct best_packing_options {
+  /// `fast` tries 16 orders and 4096 samples, `normal` 256 and 16384, `thorough` 4096 and 2^20.
+  omnibal::effort effort = omnibal::effort::normal;
+  /// The measure of the first order.
+  size_measure measure = size_measure::sum_of_shares;
+  /// Instead of those of the effort: the most orders to try. One order is `best_fit_decreasing`.
+  std::optional<std::size_t> orders{};
+};
+
+struct best_packing_fn {
+  /// The packing with the fewest groups of several: best-fit decreasing of the samples in many
+  /// orders, and random groups that come out full with best fit of the rest, the better way where
+  /// sizes are alike and only a mixture of them fills a group.
+  ///
+  /// The first order is that of `best_fit_decreasing`, the second that of the other measure, and the
+  /// further ones vary the two at random, always in the same way. They are tried until the lower
+  /// bound is reached, and as long as orders times samples are at most the samples of the effort.
+  /// Where that is one order, a part of the samples decides whether it or the random groups are
+  /// taken. One integer resource needs no second order: there it is `best_fit_decreasing`. More
+  /// effort never gives more groups. `improve` finds fewer groups from here in more time.
+  ///
+  /// `demand`, `capacity`, the order of the groups, memory, determinism and errors are those of
+  /// `best_fit_decreasing`; `std::invalid_argument` also for no orders, and `thorough` takes at most
+  /// 16 + 8R bytes per sample more. The report counts the attempts as rounds. Complexity: that of `best_fit_decreasing` for each attempt; one attempt and
+  /// a test of 1024 to 8192 samples where there are more samples than the effort may look at.
+  template <class Samples, class Demand, class Capacity>
+    requires detail::measured_samples<Samples, Demand, Capacity>
+  [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
+                                   Capacity const& capacity,
+                                   best_packing_options const& options = {}) const {
+    if (options.orders == std::size_t{0}) {
+      detail::throw_invalid(name, "options.orders is 0, must be positive");
+    }
+    return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
+      using amounts_type = typename std::remove_cvref_t<decltype(input)>::amounts_type;
+      if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
+        return detail::pack_line(std::forward<decltype(input)>(input));
+      } else {
+        return detail::pack_portfolio(std::forward<decltype(input)>(input), options.measure,
+                                      limits_of(options));
+      }
+    });
+  }
+
+ private:
+  static constexpr std::string_view name = "best_packing";
+
+  [[nodiscard]] static constexpr detail::portfolio_limits limits_of(
+      best_packing_options const& options) {
+    detail::portfolio_limits limits = detail::normal_portfolio;
+    if (options.effort == effort::fast) limits = {16, 4096};
+    if (options.effort == effort::thorough) limits = {4096, std::size_t{1} << 20};
+    limits.orders = options.orders.value_or(limits.orders);
+    return limits;
+  }
+};
+
+/// The packing with the fewest groups of many; see `best_packing_fn`.
+inline constexpr best_packing_fn best_packing{};
+
+}  // namespace omnibal::inline v0

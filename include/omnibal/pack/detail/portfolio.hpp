@@ -1,0 +1,177 @@
+#pragma once
+
+/// \file
+/// Best-fit decreasing in several orders, and random groups that come out full.
+
+#include <omnibal/detail/capacity_shares.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/detail/best_fit_cells.hpp>
+#include <omnibal/pack/detail/isf_rounds.hpp>
+#include <omnibal/pack/keep.hpp>
+#include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/score.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/below.hpp>
+#include <omnibal/rng/engine.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The other measure.
+[[nodiscard]] constexpr size_measure other_than(size_measure measure) {
+  return measure == size_measure::sum_of_shares ? size_measure::largest_share
+                                                : size_measure::sum_of_shares;
+}
+
+/// The size of a sample in units of 2^-32, where every resource has a weight and every sample a
+/// factor, both random and in [1/2, 1), others in every attempt.
+template <std::size_t R, class T>
+class varied_size {
+ public:
+  varied_size(resources<R, T> const& capacity, size_measure measure, std::size_t attempt)
+      : share_(capacity), measure_(measure), words_(0, attempt) {
+    for (std::uint64_t& weight : weights_) weight = half_to_one(words_());
+  }
+
+  [[nodiscard]] std::uint64_t operator()(resources<R, T> const& amounts, std::size_t sample) const {
+    std::uint64_t const size = size_of_shares<R>(
+        measure_, [&](std::size_t r) { return (share_(amounts[r], r) >> 16) * weights_[r]; });
+    return (size >> 16) * half_to_one(words_.word(R + sample)) >> 31;
+  }
+
+ private:
+  [[nodiscard]] static std::uint64_t half_to_one(std::uint64_t word) {
+    return (word >> 49) | std::uint64_t{1} << 15;
+  }
+
+  capacity_shares<R, T> share_;
+  size_measure measure_;
+  rng::engine words_;
+  std::uint64_t weights_[R] = {};
+};
+
+/// The bytes that a sample takes in the input of `pack_sampled` and in its pool.
+template <class Layout>
+inline constexpr std::size_t pool_bytes = sizeof(typename Layout::demand_type) +
+                                          sizeof(record<typename Layout::demand_type>);
+
+/// Random groups that come out full, and best-fit decreasing of the samples that are left: the
+/// better way where sizes are alike and only a mixture of them fills a group. Nothing where more
+/// samples are left than there is memory for: a half or, of large records, a quarter.
+template <class Layout>
+[[nodiscard]] std::optional<grouping> pack_sampled(measured<Layout>& input, size_measure measure,
+                                                   packing_report& report) {
+  constexpr std::size_t most_rounds = 24;
+  constexpr std::size_t kinds = Layout::amounts_type::size();
+  auto keep = reaches_most(input.capacity);
+  keep.threshold = measured<Layout>::in_user_units(keep.threshold, input.units);
+  isf_rounds rounds(input, demands_after::kept, keep);
+  auto const& pool = rounds.pool();
+  for (std::size_t round = 0; round != most_rounds && pool.size() > input.size() / 256; ++round) {
+    std::size_t const before = pool.size();
+    rounds.run(rng::fisher_yates{}, round, false, report);
+    if (before - pool.size() < before / 16) break;
+  }
+  if (pool.size() > input.size() / (pool_bytes<Layout> <= 8 * kinds ? 2 : 4)) return std::nullopt;
+  sample_size const size(input.capacity, measure);
+  std::vector<std::uint32_t> const order = order_descending(
+      pool.size(), [&](std::size_t k) { return size(input.layout.amounts(pool[k].demand), k); });
+  std::vector<typename Layout::demand_type> demands(pool.size());
+  for (std::size_t k = 0; k != order.size(); ++k) demands[k] = pool[order[k]].demand;
+  ++report.rounds;
+  report.item_rounds += order.size();
+  auto assigned =
+      best_fit_cells(input.layout, std::move(demands), input.capacity, least_slack(input.capacity));
+  return std::move(rounds).take_with(std::move(assigned).collect(order));
+}
+
+/// True where random groups take no more groups than best-fit decreasing, judged by some of the
+/// samples, drawn at random.
+template <class Layout>
+[[nodiscard]] bool sampling_pays(measured<Layout> const& input, size_measure measure) {
+  std::size_t const draws = std::clamp<std::size_t>(input.size() / 16, 1024, 8192);
+  measured<Layout> some{input.layout, input.capacity, input.units, {}, {}};
+  some.demands.resize(draws);
+  rng::engine words(0);
+  for (auto& demand : some.demands) {
+    demand = input.demands[static_cast<std::size_t>(rng::below(words, input.size()))];
+  }
+  packing_report unused;
+  auto const sampled = pack_sampled(some, measure, unused);
+  if (!sampled) return false;
+  sample_size const size(some.capacity, measure);
+  least_slack const score(some.capacity);
+  return sampled->size() <= pack_cells(some, demands_after::freed, size, score).size();
+}
+
+/// What a portfolio may cost.
+struct portfolio_limits {
+  /// The most orders.
+  std::size_t orders;
+  /// Orders are tried as long as their samples are at most so many altogether.
+  std::size_t samples;
+};
+
+inline constexpr portfolio_limits normal_portfolio{256, 16384};
+
+/// The packing with the fewest groups of several attempts, as many as are cheap; one that reaches
+/// the lower bound is the last. Attempt 0 sorts by `measure`, attempt 1 by the other measure, and
+/// the further ones by each in turn, varied at random. Of many samples the attempt is one, the more
+/// promising.
+template <class Layout>
+[[nodiscard]] packing pack_portfolio(measured<Layout>&& input, size_measure measure,
+                                     portfolio_limits const& limits) {
+  // A pool of wide demands beside the demands themselves would take more than 24 + 8R bytes.
+  constexpr bool has_memory = pool_bytes<Layout> <= 8 + 8 * Layout::amounts_type::size();
+  bool const may_sample = has_memory && limits.orders > 1;
+
+  packing result;
+  packing_report& report = result.report;
+  report.lower_bound = measured_bound(input);
+  bool found = false;
+  auto const keep_better = [&](grouping&& groups) {
+    if (!found || groups.size() < result.groups.size()) result.groups = std::move(groups);
+    found = true;
+  };
+  auto const is_at_bound = [&] { return found && result.groups.size() <= report.lower_bound; };
+  auto const try_sampled = [&] {
+    auto sampled = pack_sampled(input, measure, report);
+    if (sampled) keep_better(std::move(*sampled));
+  };
+  std::size_t const count = input.size();
+  least_slack const score(input.capacity);
+  auto const try_order = [&](std::size_t attempt, demands_after after) {
+    ++report.rounds;
+    report.item_rounds += count;
+    size_measure const by = attempt % 2 == 0 ? measure : other_than(measure);
+    keep_better(attempt < 2
+                    ? pack_cells(input, after, sample_size(input.capacity, by), score)
+                    : pack_cells(input, after, varied_size(input.capacity, by, attempt), score));
+  };
+
+  std::size_t const cheap_attempts = limits.samples / std::max<std::size_t>(count, 1);
+  if (cheap_attempts <= 1) {
+    if (may_sample && sampling_pays(input, measure)) try_sampled();
+    if (!found) try_order(0, demands_after::freed);
+  } else {
+    std::size_t const most_attempts = std::min(limits.orders, cheap_attempts);
+    for (std::size_t attempt = 0; attempt != most_attempts && !is_at_bound(); ++attempt) {
+      try_order(attempt, demands_after::kept);
+      if (attempt == 0 && may_sample && !is_at_bound()) try_sampled();
+    }
+  }
+  result.oversized = std::move(input.oversized);
+  return result;
+}
+
+}  // namespace omnibal::inline v0::detail
