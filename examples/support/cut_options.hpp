@@ -6,7 +6,7 @@
 #include "vlm_cuts.hpp"
 #include "vlm_layers.hpp"
 
-#include <omnibal/cost/vision_language_model.hpp>
+#include <omnibal/cost/models.hpp>
 
 #include <cstddef>
 #include <filesystem>

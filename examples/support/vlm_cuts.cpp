@@ -1,7 +1,6 @@
 #include "vlm_cuts.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -9,6 +8,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
+#include <string>
 
 namespace examples {
 
@@ -18,6 +19,31 @@ std::vector<std::uint32_t> even_counts(std::size_t layers, std::size_t stages) {
   std::vector<std::uint32_t> result(stages + 1);
   for (std::size_t s = 0; s <= stages; ++s) {
     result[s] = static_cast<std::uint32_t>(s * layers / stages);
+  }
+  return result;
+}
+
+/// OmniBal's anchor: a walk along the layers that ends each stage where its cost is nearest to the
+/// mean, the earlier of two such places. Every stage has a layer.
+std::vector<std::uint32_t> greedy_cuts(std::span<vlm_layer const> layers, std::size_t stages,
+                                       std::int64_t vlm_layer::*cost) {
+  if (stages == 0 || stages > layers.size()) {
+    throw std::invalid_argument(std::to_string(layers.size()) + " layers do not give " +
+                                std::to_string(stages) + " stages a layer each");
+  }
+  auto const cost_of = omnibal::stage_sum(layers, cost);
+  auto const count = static_cast<std::int64_t>(stages);
+  std::vector<std::uint32_t> result{0};
+  for (std::size_t s = 0; s != stages; ++s) {
+    std::size_t const first = result.back();
+    std::size_t const most = layers.size() - (stages - 1 - s);
+    auto const is_nearer = [&](std::size_t last) {
+      std::int64_t const both = cost_of(s, first, last) + cost_of(s, first, last + 1);
+      return both * count < 2 * cost_of(s, 0, layers.size());
+    };
+    std::size_t last = s + 1 == stages ? most : first + 1;
+    while (last < most && is_nearer(last)) ++last;
+    result.push_back(static_cast<std::uint32_t>(last));
   }
   return result;
 }
@@ -35,9 +61,11 @@ omnibal::partition_result<std::int64_t> cut(std::span<vlm_layer const> layers, s
   omnibal::partition_layers_options<std::int64_t> const options{
       .base = {layers, &vlm_layer::nanoseconds}};
   switch (rule) {
-    case cut_rule::parameters: return omnibal::greedy_cuts(layers, stages, &vlm_layer::parameters);
+    case cut_rule::parameters:
+      return {.boundaries = greedy_cuts(layers, stages, &vlm_layer::parameters)};
     case cut_rule::count: return {.boundaries = even_counts(layers.size(), stages)};
-    case cut_rule::walk: return omnibal::greedy_cuts(layers, stages, &vlm_layer::nanoseconds);
+    case cut_rule::walk:
+      return {.boundaries = greedy_cuts(layers, stages, &vlm_layer::nanoseconds)};
     case cut_rule::time: return omnibal::minimax(layers, stages, &vlm_layer::nanoseconds);
     case cut_rule::traffic:
       return omnibal::partition_layers(layers, stages, time, omnibal::fits_always{}, options);

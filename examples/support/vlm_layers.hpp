@@ -5,8 +5,8 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
-#include <omnibal/cost/vision_language_model.hpp>
 #include <omnibal/cost/workload.hpp>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "vlm_assumptions.hpp"
 #include "vlm_training.hpp"
 
-#include <omnibal/cost/vision_language_model.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/resources.hpp>

@@ -8,7 +8,7 @@
 #include "vlm_assumptions.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/vision_language_model.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/resources.hpp>

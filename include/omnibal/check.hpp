@@ -89,6 +89,34 @@ constexpr void check_weight(std::string_view function, std::string_view argument
                               ", must be finite and not negative");
 }
 
+/// Throws unless a number is positive, and finite where it floats.
+template <class T>
+constexpr void check_positive(std::string_view function, std::string_view argument, T value) {
+  if (value > T{0} && is_valid_weight(value)) [[likely]] {
+    return;
+  }
+  throw_invalid(function, std::string(argument) + " is " + to_text(value) + ", must be positive" +
+                              (std::floating_point<T> ? " and finite" : ""));
+}
+
+/// The same for an element of a list.
+template <class T>
+constexpr void check_positive(std::string_view function, std::string_view argument,
+                              std::size_t index, T value) {
+  if (value > T{0} && is_valid_weight(value)) [[likely]] {
+    return;
+  }
+  check_positive(function, std::string(argument) + "[" + to_text(index) + "]", value);
+}
+
+/// Throws unless a list has as many elements as there are of what `things` names.
+inline void check_size(std::string_view function, std::string_view argument, std::size_t size,
+                       std::size_t count, std::string_view things) {
+  if (size == count) return;
+  throw_invalid(function, std::string(argument) + " has " + to_text(size) + " values for " +
+                              to_text(count) + " " + std::string(things));
+}
+
 /// `sum += value`, or `std::overflow_error` where the result is not a finite value of the type.
 template <class T>
 constexpr void checked_add(std::string_view function, std::string_view name, T& sum, T value) {

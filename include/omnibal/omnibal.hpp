@@ -39,13 +39,13 @@
 #include <omnibal/cost/count_parameters.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/head.hpp>
-#include <omnibal/cost/language_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_costs.hpp>
 #include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/layer_times.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/patch_embedding.hpp>
 #include <omnibal/cost/presets.hpp>
@@ -57,8 +57,6 @@
 #include <omnibal/cost/training_time.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
-#include <omnibal/cost/vision_language_model.hpp>
-#include <omnibal/cost/vision_model.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/demand.hpp>
@@ -102,10 +100,7 @@
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
-#include <omnibal/partition/constraints.hpp>
 #include <omnibal/partition/cut_score.hpp>
-#include <omnibal/partition/empty_stages.hpp>
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>

@@ -142,21 +142,21 @@ TEST_CASE("utilisation is FLOPs over what the devices could have done") {
   CHECK(omnibal::flops_utilisation(step) == 0.0);
   step.seconds = 0.0;
   CHECK(invalid([&] { return omnibal::flops_utilisation(step); }) ==
-        "omnibal::flops_utilisation: seconds is 0, must be finite and positive");
+        "omnibal::flops_utilisation: seconds is 0, must be positive and finite");
   step = {.flops = -1.0, .seconds = 4.0, .gpus = 8, .peak_flops_per_gpu_second = 3e14};
   CHECK(invalid([&] { return omnibal::flops_utilisation(step); }) ==
         "omnibal::flops_utilisation: flops is -1, must be finite and not negative");
   step = {.flops = 1.0, .seconds = 4.0, .gpus = 8, .peak_flops_per_gpu_second = std::nan("")};
   CHECK(invalid([&] { return omnibal::flops_utilisation(step); }) ==
-        "omnibal::flops_utilisation: peak_flops_per_gpu_second is nan, must be finite and "
-        "positive");
+        "omnibal::flops_utilisation: peak_flops_per_gpu_second is nan, must be positive and "
+        "finite");
 }
 
 TEST_CASE("GPU days are devices times days") {
   CHECK(omnibal::gpu_days({.steps = 1000, .seconds_per_step = 86.4, .gpus = 64}) == Approx(64.0));
   CHECK(invalid([] {
           return omnibal::gpu_days({.steps = 1000, .seconds_per_step = -1, .gpus = 64});
-        }) == "omnibal::gpu_days: seconds_per_step is -1, must be finite and positive");
+        }) == "omnibal::gpu_days: seconds_per_step is -1, must be positive and finite");
   CHECK(invalid([] { return omnibal::gpu_days({.steps = 1, .seconds_per_step = 1, .gpus = 0}); }) ==
-        "omnibal::gpu_days: gpus is 0, must be finite and positive");
+        "omnibal::gpu_days: gpus is 0, must be positive and finite");
 }

@@ -6,11 +6,10 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/partition/constraints.hpp>
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
 
@@ -57,7 +56,6 @@ void print_partition(std::uint64_t seed) {
           .max_layers = {static_cast<std::int64_t>(3 * layers / stages)}};
       auto const anchor = omnibal::minimax(costs, stages);
       add("minimax", anchor);
-      add("greedy_cuts", omnibal::greedy_cuts(costs, stages));
       add("partition_layers", omnibal::partition_layers(layers, stages, cost, {}, {.base = costs}));
       add("partition_layers, constraints",
           omnibal::partition_layers(layers, stages, cost, {},

@@ -1,9 +1,9 @@
 #include "error_text.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/language_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/workload.hpp>

@@ -2,7 +2,7 @@
 
 // All ways to cut a short chain, and what must hold of the stages that a constraint allows.
 
-#include <omnibal/partition/constraints.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -4,7 +4,6 @@
 #include "error_text.hpp"
 
 #include <omnibal/partition/cut_score.hpp>
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -54,9 +53,6 @@ std::vector<chain_function<T>> chain_functions() {
   });
   add("minimax", "cost", "the sum of the costs", [](chain const& all, std::size_t stages) {
     static_cast<void>(omnibal::minimax(all, std::vector<double>(stages, 1.0)));
-  });
-  add("greedy_cuts", "cost", "the sum of the costs", [](chain const& all, std::size_t stages) {
-    static_cast<void>(omnibal::greedy_cuts(all, stages));
   });
   add("partition_layers", "base", "the sum of base", [](chain const& all, std::size_t stages) {
     auto const cost = [](std::size_t, std::size_t, std::size_t) { return T{1}; };

@@ -1,7 +1,6 @@
 #include "error_text.hpp"
 
 #include <omnibal/partition/cut_score.hpp>
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -71,8 +70,6 @@ TEST_CASE("minimax refuses costs that are negative, not finite or too large") {
   auto const refuse = [](auto const& costs, std::string const& text) {
     check_refused<std::invalid_argument>([&] { return omnibal::minimax(costs, 2); },
                                          {"omnibal::minimax: ", text});
-    check_refused<std::invalid_argument>([&] { return omnibal::greedy_cuts(costs, 2); },
-                                         {"omnibal::greedy_cuts: ", text});
     check_refused<std::invalid_argument>(
         [&] {
           return omnibal::minimax(costs, std::vector{1.0, 2.0});
@@ -110,8 +107,6 @@ TEST_CASE("partitions refuse no stages, and more stages than layers where all mu
                                        {"omnibal::minimax: 3 layers", "4 stages"});
   check_refused<std::invalid_argument>([] { return omnibal::minimax(std::vector<int>{}, 1); },
                                        {"0 layers"});
-  check_refused<std::invalid_argument>([&] { return omnibal::greedy_cuts(three, 4); },
-                                       {"omnibal::greedy_cuts: 3 layers"});
   check_contradiction(3, 0, {}, {"stages is 0"});
   check_contradiction(3, 4, {}, {"3 layers", "4 stages"});
   check_contradiction(0, 1, {}, {"0 layers"});
@@ -211,7 +206,7 @@ TEST_CASE("the time of a step must not leave its type") {
           return omnibal::partition_throughput(4, 2, count_of, {},
                                                {.micro_batches = micro_batches});
         },
-        {"micro_batches is " + std::to_string(micro_batches)});
+        {"options.micro_batches is " + std::to_string(micro_batches)});
   }
 }
 

@@ -3,7 +3,6 @@
 #include "all_cuts.hpp"
 #include "certificate.hpp"
 
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -471,19 +470,5 @@ TEMPLATE_TEST_CASE("minimax of stages with speeds proves what is true", "[certif
     return fault_of(
         omnibal::minimax(given.layers.own, speeds, std::identity{}, {.empty = given.empty}),
         given.best(cost), true, false);
-  });
-}
-
-TEMPLATE_TEST_CASE("greedy_cuts claims a bound and a proof that are true", "[certificate]",
-                   TEST_CERTIFIED_WEIGHTS) {
-  test::certify<TestType>("greedy_cuts", [](omnibal::rng::engine& random) -> std::string {
-    chain_instance<TestType> const given(random, empty_stages::forbidden);
-    auto const best = given.best(given.layers);
-    auto const result = omnibal::greedy_cuts(given.layers.own, given.stages);
-    if (result.boundaries.size() != given.stages + 1) return "no stages";
-    if (result.bottleneck < best.bottleneck) return "a smaller bottleneck than any";
-    if (result.lower_bound > best.bottleneck) return "a lower bound above the smallest bottleneck";
-    if (result.proven && result.bottleneck != best.bottleneck) return "proven, but others are less";
-    return "";
   });
 }

@@ -2,7 +2,6 @@
 #include "samples.hpp"
 
 #include <omnibal/partition/cut_score.hpp>
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/search_cuts.hpp>
@@ -182,23 +181,4 @@ TEST_CASE("the score is the variance of the stages and the traffic at the cuts")
   for (std::size_t s = 0; s != 3; ++s) sum += score(s, at[s], at[s + 1]);
   // The stages take 4, 8 and 6, and 20 and 40 are sent.
   CHECK(sum == Approx(2.0 * (4.0 + 4.0 + 0.0) / 3 + 0.5 * 60));
-}
-
-TEST_CASE("the greedy walk cuts where a stage is nearest to the mean") {
-  CHECK(omnibal::greedy_cuts(std::vector{1, 1, 1, 1, 1, 1}, 3).boundaries == cuts{0, 2, 4, 6});
-  CHECK(omnibal::greedy_cuts(std::vector{1, 1, 1, 1, 1, 1}, 3).proven);
-  CHECK(omnibal::greedy_cuts(std::vector{5, 1, 1, 1, 1, 9}, 3).boundaries == cuts{0, 2, 5, 6});
-  CHECK(omnibal::greedy_cuts(std::vector{0, 0, 0}, 3).boundaries == cuts{0, 1, 2, 3});
-  CHECK(omnibal::greedy_cuts(std::vector{1, 1, 100}, 3).boundaries == cuts{0, 1, 2, 3});
-  for (std::uint64_t seed = 0; seed != 500; ++seed) {
-    test::random_amounts random(seed);
-    std::vector<std::int64_t> costs(static_cast<std::size_t>(random.between(6, 60)));
-    for (std::int64_t& cost : costs) cost = random.heavy_tail(1000);
-    auto const walked = omnibal::greedy_cuts(costs, 6);
-    auto const best = omnibal::minimax(costs, 6);
-    CHECK(walked.bottleneck >= best.bottleneck);
-    CHECK(walked.lower_bound <= best.bottleneck);
-    CHECK(std::adjacent_find(walked.boundaries.begin(), walked.boundaries.end(),
-                             std::greater_equal<>()) == walked.boundaries.end());
-  }
 }

@@ -1,7 +1,6 @@
 // A trainer's own layers, cost and memory rule go through every function as they are.
 
 #include <omnibal/partition/cut_score.hpp>
-#include <omnibal/partition/greedy_cuts.hpp>
 #include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
@@ -83,8 +82,6 @@ TEST_CASE("a trainer's layers go through minimax and the greedy walk") {
   CHECK(by_method.boundaries.back() == layers.size());
   omnibal::minimax_workspace<float> workspace;
   CHECK(omnibal::minimax(layers, 4, &measured_layer::milliseconds, workspace) == by_method);
-  CHECK(omnibal::greedy_cuts(layers, 4, &measured_layer::milliseconds).bottleneck >=
-        by_method.bottleneck);
   std::vector<float> const speeds{1.0f, 1.0f, 0.5f, 1.0f};
   CHECK(omnibal::minimax(layers, speeds, &measured_layer::milliseconds).bottleneck >
         by_method.bottleneck);

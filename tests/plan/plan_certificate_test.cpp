@@ -2,7 +2,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_cast.hpp>
-#include <omnibal/partition/constraints.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 
 #include <algorithm>

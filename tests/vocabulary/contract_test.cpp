@@ -158,8 +158,6 @@ TEST_CASE("balancers, cuts and exchanges measure every sample once") {
   CHECK(counter.times() == 1);
   static_cast<void>(omnibal::minimax(samples(), 8, counter.tokens()));
   CHECK(counter.times() == 1);
-  static_cast<void>(omnibal::greedy_cuts(samples(), 8, counter.tokens()));
-  CHECK(counter.times() == 1);
 
   // One rank has all.
   omnibal::grouping home;

@@ -3,12 +3,10 @@
 /// \file
 /// Models by their public configurations.
 
-#include <omnibal/cost/language_model.hpp>
 #include <omnibal/cost/layer_parts.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
-#include <omnibal/cost/vision_language_model.hpp>
-#include <omnibal/cost/vision_model.hpp>
 
 #include <cstdint>
 

@@ -3,14 +3,12 @@
 /// \file
 /// From the costs of layers to that of a stage.
 
-#include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
 #include <functional>
-#include <ranges>
-#include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -42,24 +40,13 @@ struct stage_sum_fn {
   ///
   /// Complexity: linear; constant for a call of the result. Memory: 8 bytes for each layer.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for a cost that is negative
-  /// or not finite, `std::overflow_error` where the sum of all leaves its type.
+  /// or not finite, `std::overflow_error` where the sum of all leaves its type, `std::length_error`
+  /// above 2^32 - 1 layers.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, Cost const& cost = {}) const {
-    constexpr std::string_view name = "stage_sum";
-    using cost_type = detail::working_weight<demand_result<Cost, sample_reference<Layers>>>;
-    stage_sums<cost_type> result;
-    result.before_.reserve(std::ranges::size(layers) + 1);
-    cost_type sum{};
-    std::size_t index = 0;
-    for (auto&& layer : layers) {
-      auto const value =
-          detail::to_working<cost_type>({name, "cost", index}, std::invoke(cost, layer));
-      detail::check_weight(name, "cost", index, value);
-      detail::checked_add(name, "the sum of the costs", sum, value);
-      result.before_.push_back(sum);
-      ++index;
-    }
+    stage_sums<detail::chain_weight_of<Layers, Cost>> result;
+    detail::sum_costs("stage_sum", layers, cost, result.before_);
     return result;
   }
 };

@@ -5,24 +5,9 @@
 
 #include <omnibal/check.hpp>
 
-#include <cmath>
-#include <limits>
-#include <string>
 #include <string_view>
 
 namespace omnibal::inline v0 {
-
-namespace detail {
-
-/// Throws unless `value` is finite and positive.
-inline void check_positive_number(std::string_view function, std::string_view argument,
-                                  double value) {
-  if (value > 0.0 && value <= std::numeric_limits<double>::max()) return;
-  throw_invalid(function,
-                std::string(argument) + " is " + to_text(value) + ", must be finite and positive");
-}
-
-}  // namespace detail
 
 /// A step of all devices together.
 struct measured_step {
@@ -46,10 +31,9 @@ struct flops_utilisation_fn {
       detail::throw_invalid(
           name, "flops is " + detail::to_text(step.flops) + ", must be finite and not negative");
     }
-    detail::check_positive_number(name, "seconds", step.seconds);
-    detail::check_positive_number(name, "gpus", step.gpus);
-    detail::check_positive_number(name, "peak_flops_per_gpu_second",
-                                  step.peak_flops_per_gpu_second);
+    detail::check_positive(name, "seconds", step.seconds);
+    detail::check_positive(name, "gpus", step.gpus);
+    detail::check_positive(name, "peak_flops_per_gpu_second", step.peak_flops_per_gpu_second);
     return step.flops / step.seconds / step.gpus / step.peak_flops_per_gpu_second;
   }
 };
@@ -72,9 +56,9 @@ struct gpu_days_fn {
   [[nodiscard]] double operator()(training_run const& run) const {
     constexpr std::string_view name = "gpu_days";
     constexpr double seconds_per_day = 86400.0;
-    detail::check_positive_number(name, "steps", run.steps);
-    detail::check_positive_number(name, "seconds_per_step", run.seconds_per_step);
-    detail::check_positive_number(name, "gpus", run.gpus);
+    detail::check_positive(name, "steps", run.steps);
+    detail::check_positive(name, "seconds_per_step", run.seconds_per_step);
+    detail::check_positive(name, "gpus", run.gpus);
     return run.steps * run.seconds_per_step / seconds_per_day * run.gpus;
   }
 };

@@ -6,8 +6,8 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/language_model.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/workload.hpp>

@@ -4,9 +4,9 @@
 /// What cheap figures say about cuts.
 
 #include <omnibal/check.hpp>
-#include <omnibal/partition/detail/chain_sums.hpp>
-#include <omnibal/partition/detail/stage_limits.hpp>
-#include <omnibal/partition/empty_stages.hpp>
+#include <omnibal/detail/prefix_sums.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/weight_list.hpp>
 
 #include <cstddef>

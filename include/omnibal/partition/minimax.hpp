@@ -5,19 +5,20 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
-#include <omnibal/partition/detail/chain_sums.hpp>
-#include <omnibal/partition/detail/step_time.hpp>
-#include <omnibal/partition/empty_stages.hpp>
-#include <omnibal/partition/minimax/equal_speed_minimax.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/resources.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <ranges>
 #include <span>
 #include <string_view>
@@ -25,6 +26,148 @@
 #include <vector>
 
 namespace omnibal::inline v0 {
+
+namespace detail {
+
+/// The ends of the stages of three probes. A probe ends each stage as far to the right as a limit
+/// allows: at a limit between two others between their ends.
+struct probe_ends {
+  std::vector<std::uint32_t> low;   ///< at the largest limit that was too small
+  std::vector<std::uint32_t> high;  ///< at the smallest limit that sufficed
+  std::vector<std::uint32_t> now;
+
+  void reset(std::size_t stages, std::size_t layers) {
+    low.assign(stages + 1, 0);
+    high.assign(stages + 1, static_cast<std::uint32_t>(layers));
+    now.resize(stages + 1);
+  }
+};
+
+/// Cuts a chain into at most as many stages as there are, all equally fast, by bisection on sums
+/// that occur.
+template <class T>
+class equal_speed_minimax {
+ public:
+  equal_speed_minimax(std::span<T const> sums, std::size_t stages, probe_ends& ends)
+      : sums_(sums), stages_(stages), ends_(ends) {
+    ends_.reset(stages, layers());
+  }
+
+  /// The smallest possible bottleneck. `largest` is the largest cost of a layer.
+  ///
+  /// A probe ends at the largest load that it realised or at the smallest one that was too much,
+  /// so that both ends of the bisection are sums that occur.
+  [[nodiscard]] T bottleneck(T largest) {
+    T const mean = least_largest(sums_.back(), stages_);
+    T low = std::max(largest, mean);
+    T high = std::min(sums_.back(), greedy_limit(mean, largest));
+    while (low < high) {
+      outcome const probed = probe(middle(low, high));
+      (probed.fits ? high : low) = probed.value;
+    }
+    return high;
+  }
+
+  /// The smallest boundaries with loads up to `limit`, in which every stage has a layer where
+  /// `fewest` is one. Precondition: `limit` is at least the smallest possible bottleneck.
+  void cut_leftmost(T limit, std::size_t fewest, std::vector<std::uint32_t>& boundaries) const {
+    boundaries.resize(stages_ + 1);
+    std::size_t last = layers();
+    boundaries[stages_] = static_cast<std::uint32_t>(last);
+    for (std::size_t s = stages_; s-- != 1;) {
+      std::size_t const least = s * fewest;
+      std::size_t const most = std::min<std::size_t>(last - fewest, ends_.high[s]);
+      T const end = sums_[last];
+      T const* const from = sums_.data() + most;
+      last = most -
+             most_steps(most - least, [=](std::size_t n) { return end - *(from - n) <= limit; });
+      boundaries[s] = static_cast<std::uint32_t>(last);
+    }
+    boundaries[0] = 0;
+  }
+
+ private:
+  struct outcome {
+    bool fits;
+    T value;
+  };
+
+  [[nodiscard]] std::size_t layers() const { return sums_.size() - 1; }
+
+  /// A limit that suffices: every stage but the last is then fuller than the mean.
+  [[nodiscard]] T greedy_limit(T mean, T largest) const {
+    if constexpr (std::floating_point<T>) {
+      return (mean + largest) * (1 + 16 * std::numeric_limits<T>::epsilon());
+    } else {
+      return largest < sums_.back() - mean ? static_cast<T>(mean + largest) : sums_.back();
+    }
+  }
+
+  [[nodiscard]] outcome probe(T limit) {
+    T realised{};
+    T overflow = std::numeric_limits<T>::max();
+    std::size_t first = 0;
+    for (std::size_t s = 1; s != stages_; ++s) {
+      T const start = sums_[first];
+      std::size_t const least = std::max<std::size_t>(first, ends_.low[s]);
+      T const* const from = sums_.data() + least;
+      std::size_t const last = least + most_steps(ends_.high[s] - least, [=](std::size_t n) {
+                                 return from[n] - start <= limit;
+                               });
+      ends_.now[s] = static_cast<std::uint32_t>(last);
+      realised = std::max(realised, static_cast<T>(sums_[last] - start));
+      if (last == layers()) {
+        std::fill(ends_.now.begin() + static_cast<std::ptrdiff_t>(s), ends_.now.end(),
+                  ends_.now[s]);
+        ends_.high.swap(ends_.now);
+        return {true, realised};
+      }
+      overflow = std::min(overflow, static_cast<T>(sums_[last + 1] - start));
+      first = last;
+      T const rest = static_cast<T>(sums_.back() - sums_[last]);
+      std::size_t const left = stages_ - s;
+      if (is_above(rest, limit, left) && least_largest(rest, left) > limit) {
+        std::copy_n(ends_.now.begin() + 1, s, ends_.low.begin() + 1);
+        return {false, std::min(overflow, least_largest(rest, left))};
+      }
+    }
+    T const rest = static_cast<T>(sums_.back() - sums_[first]);
+    if (rest <= limit) {
+      ends_.high.swap(ends_.now);
+      return {true, std::max(realised, rest)};
+    }
+    ends_.low.swap(ends_.now);
+    return {false, std::min(overflow, rest)};
+  }
+
+  /// Whether `rest` is more than `stages` times `limit`, but for rounding.
+  [[nodiscard]] static bool is_above(T rest, T limit, std::size_t stages) {
+    if constexpr (std::floating_point<T>) {
+      return rest > limit * static_cast<T>(stages);
+    } else {
+      return static_cast<int128>(limit) * static_cast<int128>(stages) < static_cast<int128>(rest);
+    }
+  }
+
+  /// The largest number up to `most` for which `holds`, as it does for all smaller ones and for
+  /// zero.
+  template <class Holds>
+  [[nodiscard]] static std::size_t most_steps(std::size_t most, Holds const& holds) {
+    std::size_t result = 0;
+    while (most != 0) {
+      std::size_t const half = (most + 1) / 2;
+      result += holds(result + half) ? half : 0;
+      most -= half;
+    }
+    return result;
+  }
+
+  std::span<T const> sums_;
+  std::size_t stages_;
+  probe_ends& ends_;
+};
+
+}  // namespace detail
 
 struct minimax_options {
   empty_stages empty = empty_stages::forbidden;
@@ -46,7 +189,7 @@ class minimax_workspace {
   friend minimax_fn;
 
   std::vector<cost_type> sums_;
-  detail::probed_stages<cost_type> probed_;
+  detail::probe_ends ends_;
   partition_result<cost_type> result_;
 };
 
@@ -62,8 +205,7 @@ struct minimax_fn {
   /// of two sums of first layers, for floating-point costs too.
   ///
   /// Complexity: linear for the sums, and about ten to twenty passes over the stages, each with a
-  /// search in what earlier passes left open, or none where the stage of one stays as it is. Memory:
-  /// 8 bytes per layer and about 90 per stage.
+  /// binary search in what earlier passes left open. Memory: 8 bytes per layer and 16 per stage.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for no stages, for fewer
   /// layers than stages where empty ones are forbidden and for a cost that is negative, not finite
   /// or above 2^63 - 1; `std::overflow_error` where the sum of the costs leaves its type;
@@ -88,7 +230,8 @@ struct minimax_fn {
       -> partition_result<detail::chain_weight_of<Layers, Cost>> const& {
     detail::check_stages(name, std::ranges::size(layers), stages, options.empty);
     auto const largest = detail::sum_costs(name, layers, cost, workspace.sums_);
-    detail::even_chain chain(std::span(std::as_const(workspace.sums_)), stages, workspace.probed_);
+    detail::equal_speed_minimax chain(std::span(std::as_const(workspace.sums_)), stages,
+                                      workspace.ends_);
     auto& result = workspace.result_;
     result.bottleneck = chain.bottleneck(largest);
     chain.cut_leftmost(result.bottleneck, fewest(options.empty), result.boundaries);

@@ -5,7 +5,7 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
-#include <omnibal/partition/detail/step_time.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 

@@ -1,21 +1,58 @@
 #pragma once
 
 /// \file
-/// Options of the partitions with general stage costs.
+/// Constraints and options of the partitions.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/partition/constraints.hpp>
 #include <omnibal/partition/weight_list.hpp>
 #include <omnibal/resources.hpp>
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <ranges>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace omnibal::inline v0 {
+
+/// Whether as many stages as asked for must have layers, or at most as many.
+enum class empty_stages { forbidden, allowed };
+
+/// A layer that runs on a certain stage.
+struct pinned_layer {
+  std::uint32_t layer;
+  std::uint32_t stage;
+};
+
+/// The layers from `first` to `last`, both included, which must share a stage.
+struct tied_layers {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+/// Nothing by default. Lists of one value hold for every stage.
+struct partition_constraints {
+  empty_stages empty = empty_stages::forbidden;
+  /// What each layer takes in memory; used with `capacity`.
+  weight_list<std::int64_t> bytes{};
+  /// What each stage, or each device, has.
+  weight_list<std::int64_t> capacity{};
+  /// The fewest layers of each stage that has any.
+  weight_list<std::int64_t> min_layers{};
+  /// The most layers of each stage.
+  weight_list<std::int64_t> max_layers{};
+  std::vector<pinned_layer> pinned{};
+  /// No stage may begin with one of these layers.
+  std::vector<std::uint32_t> forbidden_cuts{};
+  std::vector<tied_layers> tied{};
+  /// Virtual stages: stage s runs on device s modulo `devices`, and the memory of a device holds
+  /// all of its stages. Zero: as many devices as stages.
+  std::size_t devices = 0;
+};
 
 /// Options of `partition_layers`; `C` is the type of a cost in the result.
 template <weight C>
@@ -57,10 +94,31 @@ concept layer_chain = std::integral<Layers> || sample_range<Layers>;
 
 namespace detail {
 
+/// Throws unless so many layers can be cut into so many stages.
+inline void check_stages(std::string_view function, std::size_t layers, std::size_t stages,
+                         empty_stages empty) {
+  if (stages == 0) throw_invalid(function, "stages is 0, must be positive");
+  check_index_count(function, "the result", stages);
+  if (empty == empty_stages::allowed || layers >= stages) return;
+  throw_invalid(function, to_text(layers) + " layers do not give " + to_text(stages) +
+                              " stages a layer each, and empty stages are forbidden");
+}
+
+/// For what is no stage cost any type, so that an error names the concept.
+template <class StageCost>
+struct stage_weight {
+  using type = std::int64_t;
+};
+
+template <stage_cost StageCost>
+struct stage_weight<StageCost> {
+  using type = working_weight<std::remove_cvref_t<
+      std::invoke_result_t<StageCost const&, std::size_t, std::size_t, std::size_t>>>;
+};
+
 /// The type of a stage's cost in the result: 64-bit integers, or `double` where it floats.
 template <class StageCost>
-using stage_weight_of = working_weight<std::remove_cvref_t<
-    std::invoke_result_t<StageCost const&, std::size_t, std::size_t, std::size_t>>>;
+using stage_weight_of = typename stage_weight<StageCost>::type;
 
 /// Throws where there are more layers than indices can name, or fewer than none.
 template <layer_chain Layers>

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
-#include <omnibal/partition/detail/step_time.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 
@@ -51,8 +51,8 @@ struct partition_throughput_fn {
       partition_throughput_options<detail::stage_weight_of<Cost>> const& options = {}) const {
     std::size_t const count = options.micro_batches;
     if (count == 0 || count > max_index_count) {
-      detail::throw_invalid(
-          name, "micro_batches is " + detail::to_text(count) + ", must be positive and below 2^32");
+      detail::throw_invalid(name, "options.micro_batches is " + detail::to_text(count) +
+                                      ", must be positive and below 2^32");
     }
     return detail::throughput_stages(name, detail::count_layers(name, layers), stages, cost, fits,
                                      options);

@@ -5,7 +5,7 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/effort.hpp>
-#include <omnibal/partition/constraints.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/weight_list.hpp>
 #include <omnibal/recompute/choice.hpp>
 #include <omnibal/resources.hpp>

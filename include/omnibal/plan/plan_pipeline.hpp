@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/choice_table.hpp>
-#include <omnibal/partition/empty_stages.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>

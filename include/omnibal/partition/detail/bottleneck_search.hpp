@@ -3,8 +3,7 @@
 /// \file
 /// The smallest bottleneck under a general stage cost.
 
-#include <omnibal/partition/detail/chain_sums.hpp>
-#include <omnibal/partition/detail/cut_windows.hpp>
+#include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 
 #include <algorithm>

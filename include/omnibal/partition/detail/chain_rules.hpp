@@ -4,7 +4,7 @@
 /// Constraints on where a chain may be cut, apart from memory, as intervals and a mask.
 
 #include <omnibal/check.hpp>
-#include <omnibal/partition/constraints.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -83,10 +83,7 @@ class rule_book {
 
  private:
   void check_list(std::string_view argument, std::span<std::int64_t const> values) const {
-    if (values.size() > 1 && values.size() != stages_) {
-      throw_invalid(function_, std::string(argument) + " has " + to_text(values.size()) +
-                                   " values for " + to_text(stages_) + " stages");
-    }
+    if (values.size() > 1) check_size(function_, argument, values.size(), stages_, "stages");
     for (std::size_t i = 0; i != values.size(); ++i) {
       check_weight(function_, argument, i, values[i]);
     }

@@ -7,8 +7,6 @@
 #include <omnibal/partition/detail/bottleneck_search.hpp>
 #include <omnibal/partition/detail/device_search.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
-#include <omnibal/partition/detail/stage_limits.hpp>
-#include <omnibal/partition/detail/step_time.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 

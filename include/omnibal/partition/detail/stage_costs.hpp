@@ -1,24 +1,173 @@
 #pragma once
 
 /// \file
-/// Stages as a search sees them: the cost with its checks, the bound, the memory, the rules.
+/// Stages as a search sees them: the cost with its checks, the bound, the memory, the rules, where
+/// their boundaries can be, and what is minimised.
 
 #include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
-#include <omnibal/partition/detail/stage_limits.hpp>
 #include <omnibal/partition/memory_rule.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// At least this much has the largest of `stages` stages that together have `sum`.
+template <class T>
+[[nodiscard]] constexpr T least_largest(T sum, std::size_t stages) {
+  if constexpr (std::floating_point<T>) {
+    // The difference of two sums may be rounded, and so may the quotient.
+    return sum / static_cast<T>(stages) * (1 - 4 * std::numeric_limits<T>::epsilon());
+  } else {
+    auto const count = static_cast<T>(std::min<std::size_t>(stages, max_index_count));
+    return static_cast<T>(sum / count + (sum % count != 0));
+  }
+}
+
+/// Between two numbers, never the larger one where they differ.
+template <class T>
+[[nodiscard]] constexpr T middle(T low, T high) {
+  T const between = static_cast<T>(low + (high - low) / 2);
+  return between < high ? between : low;
+}
+
+/// An additive lower bound of the cost of a stage.
+template <class C>
+class stage_bound {
+ public:
+  stage_bound(std::string_view function, std::size_t layers, std::size_t stages,
+              std::span<C const> base, std::span<double const> speeds)
+      : is_known_(!base.empty()), stages_(stages), speeds_(speeds.begin(), speeds.end()) {
+    if (base.empty()) {
+      sums_.assign(layers + 1, C{});
+    } else {
+      check_size(function, "base", base.size(), layers, "layers");
+      largest_ = sum_costs(function, base, std::identity{}, sums_, {"base", "the sum of base"});
+    }
+    if (!speeds.empty()) check_size(function, "speeds", speeds.size(), stages, "stages");
+    for (std::size_t s = 0; s != speeds.size(); ++s) {
+      check_positive(function, "speeds", s, speeds[s]);
+    }
+    if constexpr (std::floating_point<C>) {
+      // A caller may add the layers of a stage in another order.
+      slack_ = sums_.back() * static_cast<C>(layers + 4) * std::numeric_limits<C>::epsilon();
+    }
+  }
+
+  /// False where nothing was given.
+  [[nodiscard]] bool is_known() const { return is_known_; }
+
+  /// At least this much the layers [first, last) cost as that stage.
+  [[nodiscard]] C operator()(std::size_t stage, std::size_t first, std::size_t last) const {
+    C const sum = static_cast<C>(sums_[last] - sums_[first] - slack_);
+    return speeds_.empty() ? sum : divided(sum, speeds_[stage]);
+  }
+
+  /// At least this much the most expensive stage costs.
+  [[nodiscard]] C least_bottleneck() const {
+    if (!speeds_.empty()) {
+      return divided(sums_.back(), std::accumulate(speeds_.begin(), speeds_.end(), 0.0));
+    }
+    return std::max(largest_, least_largest(sums_.back(), stages_)) - slack_;
+  }
+
+  /// At least this much all stages cost together.
+  [[nodiscard]] C least_sum() const {
+    C const sum = static_cast<C>(sums_.back() - slack_ * static_cast<C>(stages_));
+    if (speeds_.empty()) return sum;
+    return divided(sum, *std::max_element(speeds_.begin(), speeds_.end()));
+  }
+
+ private:
+  /// Rounds down, also where the quotient is rounded.
+  [[nodiscard]] static C divided(C sum, double speed) {
+    double const quotient = static_cast<double>(sum) / speed * (1 - 0x1p-40);
+    if constexpr (std::floating_point<C>) {
+      return quotient;
+    } else {
+      return quotient < 0x1p62 ? static_cast<C>(quotient) : C{1} << 62;
+    }
+  }
+
+  bool is_known_;
+  std::size_t stages_;
+  std::vector<C> sums_;
+  std::vector<double> speeds_;
+  C largest_{};
+  C slack_{};
+};
+
+/// What the layers take in memory, and what the stages have.
+class stage_memory {
+ public:
+  stage_memory(std::string_view function, std::size_t layers, std::size_t stages,
+               partition_constraints const& constraints)
+      : devices_(constraints.devices == 0 ? stages : constraints.devices),
+        is_limited_(!constraints.capacity.empty()) {
+    if (stages % devices_ != 0) {
+      throw_invalid(function,
+                    to_text(stages) + " stages are no multiple of devices, " + to_text(devices_));
+    }
+    if (!is_limited_ && constraints.bytes.empty()) return;
+    auto const bytes = constraints.bytes.values();
+    auto const capacity = constraints.capacity.values();
+    check_size(function, "bytes", bytes.size(), layers, "layers");
+    if (capacity.size() != 1) {
+      check_size(function, "capacity", capacity.size(), devices_, "stages or devices");
+    }
+    sum_costs(function, bytes, std::identity{}, sums_, {"bytes", "the sum of the bytes"});
+    capacity_.resize(stages);
+    for (std::size_t s = 0; s != stages; ++s) {
+      std::size_t const index = capacity.size() == 1 ? 0 : s % devices_;
+      check_weight(function, "capacity", index, capacity[index]);
+      capacity_[s] = capacity[index];
+    }
+  }
+
+  [[nodiscard]] bool is_limited() const { return is_limited_; }
+  /// Whether a device has more than one stage.
+  [[nodiscard]] bool is_shared() const { return is_limited_ && devices_ != capacity_.size(); }
+  [[nodiscard]] std::size_t devices() const { return devices_; }
+
+  [[nodiscard]] std::int64_t bytes(std::size_t first, std::size_t last) const {
+    return sums_[last] - sums_[first];
+  }
+  /// Of the device on which the stage runs.
+  [[nodiscard]] std::int64_t capacity(std::size_t stage) const { return capacity_[stage]; }
+
+  /// Whether a stage has room for the layers if it is alone on its device.
+  [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
+    return !is_limited_ || bytes(first, last) <= capacity_[stage];
+  }
+
+  /// Adds to all capacities.
+  void enlarge(std::int64_t more) {
+    for (std::int64_t& value : capacity_) {
+      value += std::min(more, std::numeric_limits<std::int64_t>::max() - value);
+    }
+  }
+
+ private:
+  std::size_t devices_;
+  bool is_limited_;
+  std::vector<std::int64_t> sums_;
+  std::vector<std::int64_t> capacity_;
+};
 
 /// The cost of what cannot run.
 template <class C>
@@ -202,5 +351,141 @@ class stage_costs {
   Cost const& cost_;
   Fits const& fits_;
 };
+
+/// For each boundary the range in which it lies in all stages of which none is over a limit.
+struct cut_windows {
+  std::vector<std::uint32_t> first;
+  std::vector<std::uint32_t> last;
+  /// Where the cells of a boundary begin in an array of all.
+  std::vector<std::size_t> offsets;
+
+  /// False where there are no such stages.
+  template <class Stages, class C>
+  [[nodiscard]] bool narrow(Stages const& stages, C limit) {
+    first = stages.rules().first_cut;
+    last = stages.rules().last_cut;
+    if (!narrow_by_bound(stages, limit)) return false;
+    if (stages.bound().is_known() && limit != never<C> && !narrow_by_cost(stages, limit)) {
+      return false;
+    }
+    offsets.resize(stages.stages() + 2);
+    offsets[0] = 0;
+    for (std::size_t s = 0; s <= stages.stages(); ++s) offsets[s + 1] = offsets[s] + size(s);
+    return true;
+  }
+
+  [[nodiscard]] std::size_t size(std::size_t boundary) const {
+    return std::size_t{last[boundary]} - first[boundary] + 1;
+  }
+  [[nodiscard]] bool contains(std::size_t boundary, std::size_t position) const {
+    return first[boundary] <= position && position <= last[boundary];
+  }
+  [[nodiscard]] std::size_t cell(std::size_t boundary, std::size_t position) const {
+    return offsets[boundary] + (position - first[boundary]);
+  }
+
+ private:
+  template <class Stages, class C>
+  [[nodiscard]] bool narrow_by_bound(Stages const& stages, C limit) {
+    std::size_t const count = stages.stages();
+    for (std::size_t s = 0; s != count; ++s) {
+      auto const end = stages.furthest(s, last[s], std::max(last[s], last[s + 1]), limit);
+      last[s + 1] = std::min(last[s + 1], static_cast<std::uint32_t>(end));
+      if (last[s + 1] < first[s + 1]) return false;
+    }
+    for (std::size_t s = count; s-- != 0;) {
+      auto const begin = stages.nearest(s, std::min(first[s], first[s + 1]), first[s + 1], limit);
+      first[s] = std::max(first[s], static_cast<std::uint32_t>(begin));
+      if (last[s] < first[s]) return false;
+    }
+    return true;
+  }
+
+  /// Moves the ends of the windows to where some stage is possible. The bound leaves few stages to
+  /// try there, and the windows often become many times smaller.
+  template <class Stages, class C>
+  [[nodiscard]] bool narrow_by_cost(Stages const& stages, C limit) {
+    std::size_t const count = stages.stages();
+    for (std::size_t s = 0; s + 1 != count; ++s) {
+      while (!has_begin(stages, s, last[s + 1], limit)) {
+        if (last[s + 1]-- == first[s + 1]) return false;
+      }
+    }
+    for (std::size_t s = count; --s != 0;) {
+      while (!has_end(stages, s, first[s], limit)) {
+        if (first[s]++ == last[s]) return false;
+      }
+    }
+    return true;
+  }
+
+  /// Whether a stage may end there.
+  template <class Stages, class C>
+  [[nodiscard]] bool has_begin(Stages const& stages, std::size_t s, std::size_t end,
+                               C limit) const {
+    auto const& rules = stages.rules();
+    if (rules.may_cut[end] == 0) return false;
+    if (rules.may_be_empty && contains(s, end)) return true;
+    if (end < rules.shortest[s]) return false;
+    std::size_t const most = std::min<std::size_t>(last[s], end - rules.shortest[s]);
+    for (std::size_t i = most + 1; i-- > first[s];) {
+      if (stages.is_over(s, i, end, limit)) return false;
+      if (stages.is_within(s, i, end, limit)) return true;
+    }
+    return false;
+  }
+
+  /// Whether a stage may begin there.
+  template <class Stages, class C>
+  [[nodiscard]] bool has_end(Stages const& stages, std::size_t s, std::size_t begin,
+                             C limit) const {
+    auto const& rules = stages.rules();
+    if (rules.may_cut[begin] == 0) return false;
+    if (rules.may_be_empty && contains(s + 1, begin)) return true;
+    auto const least = std::max<std::size_t>(first[s + 1], begin + rules.shortest[s]);
+    for (std::size_t j = least; j <= last[s + 1]; ++j) {
+      if (stages.is_over(s, begin, j, limit)) return false;
+      if (stages.is_within(s, begin, j, limit)) return true;
+    }
+    return false;
+  }
+};
+
+/// The type in which a multiple of a cost is compared.
+template <class C>
+using wide_weight = std::conditional_t<std::floating_point<C>, C, int128>;
+
+/// `of_bottleneck` times the largest cost of a stage, plus `of_sum` times the sum.
+template <class C>
+struct step_time {
+  std::uint64_t of_bottleneck = 1;
+  std::uint64_t of_sum = 0;
+
+  [[nodiscard]] wide_weight<C> operator()(C bottleneck, C sum) const {
+    using wide = wide_weight<C>;
+    return static_cast<wide>(of_bottleneck) * static_cast<wide>(bottleneck) +
+           static_cast<wide>(of_sum) * static_cast<wide>(sum);
+  }
+
+  /// No stages whose costs add up to at least `sum` have a larger bottleneck and at most `time`.
+  [[nodiscard]] C highest_bottleneck(wide_weight<C> time, C sum) const {
+    using wide = wide_weight<C>;
+    if (of_bottleneck == 0) return never<C>;
+    wide const rest = std::max(wide{}, time - static_cast<wide>(of_sum) * static_cast<wide>(sum));
+    wide result = rest / static_cast<wide>(of_bottleneck);
+    // The difference may have lost a few bits of `time`.
+    if constexpr (std::floating_point<C>) result += time * C{0x1p-50};
+    return static_cast<C>(std::min(result, static_cast<wide>(never<C>)));
+  }
+};
+
+/// `time` in the type of a cost; throws where it leaves that.
+template <class C>
+[[nodiscard]] C checked_time(std::string_view function, wide_weight<C> time) {
+  if (!(time <= static_cast<wide_weight<C>>(never<C>))) {
+    throw_overflow(function, "the time of a step");
+  }
+  return static_cast<C>(time);
+}
 
 }  // namespace omnibal::inline v0::detail

@@ -5,7 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
-#include <omnibal/partition/empty_stages.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
 #include <omnibal/plan/plan_pipeline/stage_memory.hpp>
 

@@ -117,23 +117,4 @@ T sum_costs(std::string_view function, Layers const& layers, Cost const& cost, s
   return fill_sums(function, names, layers, cost, std::span(sums));
 }
 
-/// At least this much has the largest of `stages` stages that together have `sum`.
-template <class T>
-[[nodiscard]] constexpr T least_largest(T sum, std::size_t stages) {
-  if constexpr (std::floating_point<T>) {
-    // The difference of two sums may be rounded, and so may the quotient.
-    return sum / static_cast<T>(stages) * (1 - 4 * std::numeric_limits<T>::epsilon());
-  } else {
-    auto const count = static_cast<T>(std::min<std::size_t>(stages, max_index_count));
-    return static_cast<T>(sum / count + (sum % count != 0));
-  }
-}
-
-/// Between two numbers, never the larger one where they differ.
-template <class T>
-[[nodiscard]] constexpr T middle(T low, T high) {
-  T const between = static_cast<T>(low + (high - low) / 2);
-  return between < high ? between : low;
-}
-
 }  // namespace omnibal::inline v0::detail
