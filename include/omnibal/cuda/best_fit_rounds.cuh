@@ -19,6 +19,8 @@
 
 namespace omnibal::inline v0::gpu {
 
+#pragma GCC visibility push(hidden)
+
 struct best_fit_rounds_fn {
   /// Packs one resource in rounds. Each deals with the largest samples that still wait, down to 3/4
   /// of the largest: every group takes the one that fits it best, or as many as fit where it holds
@@ -72,5 +74,7 @@ struct best_fit_rounds_fn {
 
 /// Best-fit packing of one resource in rounds on a stream; see `best_fit_rounds_fn`.
 inline constexpr best_fit_rounds_fn best_fit_rounds{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

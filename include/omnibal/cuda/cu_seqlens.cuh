@@ -11,25 +11,13 @@
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>
-#include <cstdint>
 
 namespace omnibal::inline v0::gpu {
 
-/// Where `cu_seqlens` writes: the arrays of `omnibal::sequence_offsets`.
-struct sequence_offsets_span {
-  /// Where the offsets of each group begin: one element more than there are groups.
-  device_span<std::uint64_t> begins;
-  /// The cumulative lengths of all groups one after the other: an element for each item and one for
-  /// each group.
-  device_span<std::int32_t> offsets;
-  /// The length of the longest sequence of each group.
-  device_span<std::int32_t> longest;
-  /// One word, or none.
-  device_span<fault> faults = {};
-};
+#pragma GCC visibility push(hidden)
 
 struct cu_seqlens_fn {
   /// Writes the cumulative sequence lengths of each group, its samples in their order.
@@ -61,5 +49,7 @@ struct cu_seqlens_fn {
 
 /// Cumulative sequence lengths on a stream; see `cu_seqlens_fn`.
 inline constexpr cu_seqlens_fn cu_seqlens{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

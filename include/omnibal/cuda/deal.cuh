@@ -16,6 +16,8 @@
 
 namespace omnibal::inline v0::gpu {
 
+#pragma GCC visibility push(hidden)
+
 struct deal_fn {
   /// The parts of `omnibal::deal` for the costs of each step, bit for bit: the samples from the
   /// largest cost to the smallest go to the parts 0, 1, ... and back. Part p of step s is group
@@ -55,5 +57,7 @@ struct deal_fn {
 
 /// Dealing forth and back, on the device; see `deal_fn`.
 inline constexpr deal_fn deal{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

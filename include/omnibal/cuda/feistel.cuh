@@ -18,6 +18,8 @@
 
 namespace omnibal::inline v0::gpu {
 
+#pragma GCC visibility push(hidden)
+
 struct feistel_fn {
   /// Writes the order in which `shuffle` permutes `out.size()` elements in this round: `out[i]` is
   /// the position before the shuffle of the element that comes to position i.
@@ -56,5 +58,7 @@ struct feistel_fn {
 
 /// Writes or applies the order of `rng::feistel` on a stream; see `feistel_fn`.
 inline constexpr feistel_fn feistel{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

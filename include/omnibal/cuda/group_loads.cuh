@@ -18,6 +18,8 @@
 
 namespace omnibal::inline v0::gpu {
 
+#pragma GCC visibility push(hidden)
+
 struct group_loads_fn {
   /// Writes the load of each group to `loads`, which has an element for each group of the view.
   ///
@@ -48,5 +50,7 @@ struct group_loads_fn {
 
 /// The loads of groups on a stream; see `group_loads_fn`.
 inline constexpr group_loads_fn group_loads{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

@@ -21,6 +21,8 @@
 
 namespace omnibal::inline v0::gpu {
 
+#pragma GCC visibility push(hidden)
+
 struct isf_fn {
   /// `omnibal::isf` with the shuffler `rng::feistel`: the same groups in the same order, and the
   /// same oversized samples. All rounds are submitted at once. The device decides when to stop, and
@@ -86,5 +88,7 @@ struct isf_fn {
 
 /// Iterative sampling and filtering on the device; see `isf_fn`.
 inline constexpr isf_fn isf{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

@@ -18,6 +18,8 @@
 
 namespace omnibal::inline v0::gpu {
 
+#pragma GCC visibility push(hidden)
+
 struct lpt_fn {
   /// The parts of `omnibal::lpt` for the costs of each step, bit for bit: samples from the largest
   /// cost to the smallest, each to the part with the least load. Part p of step s is group
@@ -77,5 +79,7 @@ struct lpt_fn {
 
 /// Longest processing time first, on the device; see `lpt_fn`.
 inline constexpr lpt_fn lpt{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

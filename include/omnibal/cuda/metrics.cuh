@@ -25,6 +25,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 template <class F, class T>
 struct device_reduce {
   template <class Op>
@@ -232,5 +234,7 @@ struct utilisation_fn {
 
 /// The used share of the capacity on a stream; see `utilisation_fn`.
 inline constexpr utilisation_fn utilisation{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

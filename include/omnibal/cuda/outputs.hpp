@@ -72,4 +72,17 @@ struct schedule_span {
   device_span<fault> faults{};
 };
 
+/// Where `cu_seqlens` writes: the arrays of `omnibal::sequence_offsets`.
+struct sequence_offsets_span {
+  /// Where the offsets of each group begin: one element more than there are groups.
+  device_span<std::uint64_t> begins;
+  /// The cumulative lengths of all groups one after the other: an element for each item and one for
+  /// each group.
+  device_span<std::int32_t> offsets;
+  /// The length of the longest sequence of each group.
+  device_span<std::int32_t> longest;
+  /// One word, or none.
+  device_span<fault> faults = {};
+};
+
 }  // namespace omnibal::inline v0::gpu

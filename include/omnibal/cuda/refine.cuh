@@ -29,6 +29,8 @@ struct refine_options {
   std::size_t rounds = 1'000'000;
 };
 
+#pragma GCC visibility push(hidden)
+
 struct refine_fn {
   /// Evens the loads of given parts in rounds, for the costs of each step: the most loaded part
   /// exchanges with the least loaded one, the second most loaded with the second least loaded, and so
@@ -98,5 +100,7 @@ struct refine_fn {
 
 /// Moves and swaps that even parts, many pairs at a time, on the device; see `refine_fn`.
 inline constexpr refine_fn refine{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

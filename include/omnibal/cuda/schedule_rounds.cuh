@@ -25,6 +25,8 @@
 
 namespace omnibal::inline v0::gpu {
 
+#pragma GCC visibility push(hidden)
+
 struct schedule_rounds_fn {
   /// The schedule of `omnibal::schedule_rounds`, bit for bit: one group for each rank in each step,
   /// even inside a step in every resource, random between steps. `loads` has the load of each
@@ -130,5 +132,7 @@ struct schedule_rounds_fn {
 
 /// The schedule of an epoch, on the device; see `schedule_rounds_fn`.
 inline constexpr schedule_rounds_fn schedule_rounds{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Links two shared libraries that contain the same kernels into one program and runs it. No kernel may
-# be a symbol that the loader could take from the other library.
+# be a symbol that the loader could take from the other library, nor what launches kernels or asks how
+# much scratch they take: that library may be compiled for another device.
 # usage: two_libraries.sh WORK_DIR NVCC OPTIONS...
 set -euo pipefail
 
@@ -19,8 +20,9 @@ for name in first second; do
     echo "lib$name.so has no kernel of the library"
     exit 1
   fi
-  if grep -E 'for_each(_block)?_kernel|launch_for_each' "$work/shown.txt"; then
-    echo "lib$name.so shows its kernels to other libraries"
+  if grep -E 'kernel|device_(backend|meter|block|sort|scan)|launch|run_on_device|_fn::' \
+    "$work/shown.txt"; then
+    echo "lib$name.so shows its kernels, or what runs them, to other libraries"
     exit 1
   fi
 done

@@ -23,6 +23,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Every call ends with a barrier for all blocks. What is not inside a call every thread computes for
 /// itself: it may read what a phase wrote, and no phase may change that before the next barrier but
 /// one. Host code may name the members, only device code may call them.
@@ -184,8 +186,6 @@ class device_grid {
   unsigned char* exchange_;
   unsigned turn_ = 0;
 };
-
-#pragma GCC visibility push(hidden)
 
 template <int Threads, class F>
 __global__ void __launch_bounds__(Threads) grid_kernel(F const f, unsigned char* exchange) {

@@ -19,6 +19,8 @@ struct device_plus {
   }
 };
 
+#pragma GCC visibility push(hidden)
+
 template <class F, class T>
 struct device_scan {
   static cudaError_t exclusive_sum(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
@@ -33,5 +35,7 @@ struct device_scan {
     return cub::DeviceScan::InclusiveScan(temporary, bytes, input_of<T>(f), out, op, n, stream);
   }
 };
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -12,6 +12,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Sorts from one of two buffers to the other and back; `in_place` says whether the result came
 /// back.
 template <class Key, class Value>
@@ -27,5 +29,7 @@ struct device_sort {
     return status;
   }
 };
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -28,6 +28,8 @@ struct exchange_bounded_options {
   std::size_t slot_bytes = 0;
 };
 
+#pragma GCC visibility push(hidden)
+
 struct exchange_bounded_fn {
   /// Moves samples as the plan says: `in` are those that this rank has before, `out` gets those
   /// that it has afterwards, in the order of their slots. With `plan.inverse()` they go back.
@@ -91,5 +93,7 @@ struct exchange_bounded_fn {
 
 /// Moves samples in slots; see `exchange_bounded_fn`.
 inline constexpr exchange_bounded_fn exchange_bounded{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::nccl

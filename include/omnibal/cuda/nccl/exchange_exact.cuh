@@ -20,6 +20,8 @@
 
 namespace omnibal::inline v0::nccl {
 
+#pragma GCC visibility push(hidden)
+
 struct exchange_exact_fn {
   /// Moves samples as the plan says, as `exchange_bounded` does, in messages that are as large as
   /// what they carry: ranks that have nothing for each other exchange none. NCCL takes the sizes
@@ -56,5 +58,7 @@ struct exchange_exact_fn {
 
 /// Moves samples in messages of exact size; see `exchange_exact_fn`.
 inline constexpr exchange_exact_fn exchange_exact{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::nccl

@@ -22,6 +22,8 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// The largest number of samples of a rank, found by a collective of the host that waits. Throws on
 /// all ranks where one cannot go on.
 template <class Comm, class Check>
@@ -112,5 +114,7 @@ struct gather_lengths_fn {
 
 /// The lengths of all samples of a global batch; see `gather_lengths_fn`.
 inline constexpr gather_lengths_fn gather_lengths{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::nccl

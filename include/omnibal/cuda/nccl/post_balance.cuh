@@ -31,6 +31,8 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// The arrays of a plan that is made, and of what it is made from.
 struct plan_arrays {
   std::uint32_t* home_offsets;
@@ -100,6 +102,8 @@ template <class Resource>
           columns};
 }
 
+#pragma GCC visibility pop
+
 }  // namespace omnibal::inline v0::nccl::detail
 
 namespace omnibal::inline v0::nccl {
@@ -109,6 +113,8 @@ struct post_balance_options {
   /// which 16 are the header. Equal on all ranks. Where it is not set the exact form is taken.
   std::optional<std::size_t> slot_bytes;
 };
+
+#pragma GCC visibility push(hidden)
 
 struct post_balance_fn {
   /// Gives every rank samples of about the same cost: gathers the costs of all samples, makes a
@@ -231,5 +237,7 @@ struct post_balance_fn {
 
 /// Even loads on all ranks; see `post_balance_fn`.
 inline constexpr post_balance_fn post_balance{};
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::nccl

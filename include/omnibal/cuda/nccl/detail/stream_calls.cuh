@@ -28,6 +28,8 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Throws unless the plan is for the ranks of the communicator.
 template <class Comm>
 void check_plan(std::string_view function, Comm& comm, device_plan_view const& plan) {
@@ -181,5 +183,7 @@ struct no_step_before {
   template <class Backend, class Wire>
   void operator()(Backend&, Wire const&, gpu::fault*) const {}
 };
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::nccl::detail

@@ -15,6 +15,9 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
+// Hidden like what it sends for.
+#pragma GCC visibility push(hidden)
+
 /// Sends on a stream. `Comm` is a communicator or a reference to one.
 template <class Comm>
 class stream_wire {
@@ -81,6 +84,8 @@ template <class Backend, class Comm>
     return stream_wire<Comm>(comm, stream);
   }
 }
+
+#pragma GCC visibility pop
 
 struct no_calls {
   void operator()() const {}
