@@ -39,7 +39,7 @@ class round_refiner {
     }
   }
 
-  [[nodiscard]] omnibal::detail::part_lists<1> const& lists() const { return lists_; }
+  [[nodiscard]] omnibal::detail::costed_parts<1> const& lists() const { return lists_; }
 
  private:
   [[nodiscard]] std::int64_t load_of_rank(std::size_t rank) const {
@@ -102,7 +102,7 @@ class round_refiner {
     lists_.close(light, light_);
   }
 
-  omnibal::detail::part_lists<1> lists_;
+  omnibal::detail::costed_parts<1> lists_;
   /// Parts, the least loaded first.
   std::vector<std::uint32_t> ranked_;
   omnibal::detail::open_part<1> heavy_;

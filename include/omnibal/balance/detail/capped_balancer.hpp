@@ -45,7 +45,6 @@ class capped_exchanges {
                                          whole_costs<1> const& costs, bool may_move) const {
     constexpr std::size_t most_on_a_side = 8;
     part_exchange best{.largest = heavy.load[0]};
-    std::int64_t const excess = heavy.load[0] - light.load[0];
     amounts_type const heavy_demand = demand_of_part(heavy);
     amounts_type const light_demand = demand_of_part(light);
     auto const consider = [&](std::size_t i, std::size_t j) {
@@ -61,11 +60,12 @@ class capped_exchanges {
       if (!goes.fits(input_->capacity - (light_demand - comes))) return;
       best = {i, j, largest};
     };
+    std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
+    auto const cost = [&](std::size_t k) { return costs[light.places[k]][0]; };
     std::size_t middle = 0;
     for (std::size_t i = 0; i != heavy.places.size(); ++i) {
       if (may_move) consider(i, part_exchange::nothing);
-      std::int64_t const wanted = costs[heavy.places[i]][0] - excess / 2;
-      while (middle != light.places.size() && costs[light.places[middle]][0] > wanted) ++middle;
+      middle = first_within(middle, light.places.size(), cost, costs[heavy.places[i]][0] - gap);
       std::size_t const first = middle - std::min(middle, most_on_a_side);
       std::size_t const last = std::min(light.places.size(), middle + most_on_a_side);
       for (std::size_t j = first; j != last; ++j) consider(i, j);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Local search on parts.
+/// Exchanges of samples between parts: lists, candidates, and the search that lowers the largest load.
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
@@ -12,12 +12,72 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// The samples of each part as a list, in an order of the caller. Keeps its memory.
+class part_lists {
+ public:
+  /// So many parts without samples, which are numbers below `samples`.
+  void clear(std::size_t parts, std::size_t samples) {
+    first_.assign(parts, none);
+    next_.resize(samples);
+  }
+  void push_front(std::size_t part, std::uint32_t sample) {
+    next_[sample] = std::exchange(first_[part], sample);
+  }
+
+  /// Calls `body(sample)` for each sample of a part.
+  template <class Body>
+  void for_each(std::size_t part, Body const& body) const {
+    for (std::uint32_t i = first_[part]; i != none; i = next_[i]) body(i);
+  }
+
+  /// Makes these the samples of the part; `number` gives that of one of them.
+  template <class Samples, class Number>
+  void assign(std::size_t part, Samples const& samples, Number const& number) {
+    std::uint32_t* link = &first_[part];
+    for (auto const& sample : samples) {
+      *link = number(sample);
+      link = &next_[*link];
+    }
+    *link = none;
+  }
+
+ private:
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  std::vector<std::uint32_t> first_;
+  std::vector<std::uint32_t> next_;
+};
+
+/// The first of `count` samples, whose costs fall, that costs at most `wanted`, from `j` on; `count`
+/// where none does. As the costs of samples that leave a part fall so do those that should come for
+/// them, so that a search for all of them goes through each part once.
+template <class Cost>
+[[nodiscard]] std::size_t first_within(std::size_t j, std::size_t count, Cost const& cost,
+                                       std::int64_t wanted) {
+  while (j != count && cost(j) > wanted) ++j;
+  return j;
+}
+
+/// Calls `body(i)` for at most 64 of so many samples, evenly spaced.
+template <class Body>
+void for_each_spaced(std::size_t count, Body const& body) {
+  constexpr std::size_t most = 64;
+  for (std::size_t i = 0; i < count; i += (count + most - 1) / most) body(i);
+}
+
+/// Keeps the best exchange, the first of equal ones.
+template <class Exchange>
+void keep_better(Exchange& best, Exchange const& other) {
+  if (other.is_better_than(best)) best = other;
+}
 
 /// A part whose samples can be exchanged: their places in the order of `largest_first`, ascending.
 template <std::size_t R>
@@ -35,12 +95,11 @@ struct part_exchange {
   std::size_t comes = nothing;
   /// The larger load of the two parts afterwards.
   std::int64_t largest = 0;
-};
 
-/// Keeps the best exchange: the one with the least `largest`, the first of equal ones.
-inline void keep_better(part_exchange& best, part_exchange const& other) {
-  if (other.largest < best.largest) best = other;
-}
+  [[nodiscard]] bool is_better_than(part_exchange const& other) const {
+    return largest < other.largest;
+  }
+};
 
 /// The exchange between `heavy` and `light` after which the larger of their loads is least; it
 /// leaves nothing where none makes it smaller. `may_move` allows that nothing comes. `costs` has
@@ -49,34 +108,29 @@ inline void keep_better(part_exchange& best, part_exchange const& other) {
                                                  open_part<1> const& light,
                                                  whole_costs<1> const& costs, bool may_move) {
   part_exchange best{.largest = heavy.load[0]};
-  std::int64_t const excess = heavy.load[0] - light.load[0];
+  // What comes should cost half of the excess less than what leaves.
+  std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
   auto const consider = [&](std::size_t i, std::size_t j, std::int64_t moved) {
     keep_better(best, {i, j, std::max(heavy.load[0] - moved, light.load[0] + moved)});
   };
-  // What comes should cost half of the excess less than what leaves. As the costs that leave fall
-  // so do those that come, and each list is gone through once.
+  auto const comes = [&](std::size_t k) { return costs[light.places[k]][0]; };
   std::size_t j = 0;
   for (std::size_t i = 0; i != heavy.places.size(); ++i) {
     std::int64_t const leaves = costs[heavy.places[i]][0];
     if (may_move) consider(i, part_exchange::nothing, leaves);
-    auto const comes = [&](std::size_t k) { return costs[light.places[k]][0]; };
-    while (j != light.places.size() && comes(j) > leaves - excess / 2) ++j;
+    j = first_within(j, light.places.size(), comes, leaves - gap);
     if (j != light.places.size()) consider(i, j, leaves - comes(j));
     if (j != 0) consider(i, j - 1, leaves - comes(j - 1));
   }
   return best;
 }
 
-/// The same for several kinds, among at most 64 samples of each part, evenly spaced.
+/// The same for several kinds, among evenly spaced samples of each part.
 template <std::size_t R>
 [[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
                                           whole_costs<R> const& costs, bool may_move) {
-  constexpr std::size_t most = 64;
   part_exchange best{.largest = std::max(largest_amount(heavy.load), largest_amount(light.load))};
-  auto const step_of = [](open_part<R> const& part) {
-    return (part.places.size() + most - 1) / most;
-  };
-  for (std::size_t i = 0; i < heavy.places.size(); i += step_of(heavy)) {
+  for_each_spaced(heavy.places.size(), [&](std::size_t i) {
     resources<R> const& leaves = costs[heavy.places[i]];
     auto const consider = [&](std::size_t j, resources<R> const& comes) {
       keep_better(best, {i, j,
@@ -84,28 +138,27 @@ template <std::size_t R>
                                   largest_amount(light.load - comes + leaves))});
     };
     if (may_move) consider(part_exchange::nothing, resources<R>{});
-    for (std::size_t j = 0; j < light.places.size(); j += step_of(light)) {
-      consider(j, costs[light.places[j]]);
-    }
-  }
+    for_each_spaced(light.places.size(),
+                    [&](std::size_t j) { consider(j, costs[light.places[j]]); });
+  });
   return best;
 }
 
-/// The samples of each part as a list by ascending place in the order of `largest_first`.
+/// Parts and their loads, which `open_part` takes samples from and gives them to.
 template <std::size_t R>
-class part_lists {
+class costed_parts {
  public:
   /// `part_of` has the part of each sample, `order` is that of `largest_first`.
-  part_lists(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
-             std::span<std::uint32_t const> part_of, std::size_t parts)
-      : loads_(parts, resources<R>{}), first_(parts, none), next_(order.size()) {
+  costed_parts(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
+               std::span<std::uint32_t const> part_of, std::size_t parts)
+      : loads_(parts, resources<R>{}) {
     costs_.reserve(order.size());
     for (std::uint32_t const sample : order) costs_.push_back(costs[sample]);
+    lists_.clear(parts, order.size());
     for (std::size_t place = order.size(); place-- != 0;) {
       std::uint32_t const part = part_of[order[place]];
       loads_[part] += costs_[place];
-      next_[place] = first_[part];
-      first_[part] = static_cast<std::uint32_t>(place);
+      lists_.push_front(part, static_cast<std::uint32_t>(place));
     }
   }
 
@@ -118,17 +171,12 @@ class part_lists {
   /// Copies the samples of a part, so that they can be exchanged.
   void open(std::uint32_t part, open_part<R>& result) const {
     result.places.clear();
-    for (std::uint32_t i = first_[part]; i != none; i = next_[i]) result.places.push_back(i);
+    lists_.for_each(part, [&](std::uint32_t place) { result.places.push_back(place); });
     result.load = loads_[part];
   }
   /// Makes these the samples of the part.
   void close(std::uint32_t part, open_part<R> const& from) {
-    std::uint32_t* link = &first_[part];
-    for (std::uint32_t const place : from.places) {
-      *link = place;
-      link = &next_[place];
-    }
-    *link = none;
+    lists_.assign(part, from.places, std::identity{});
     loads_[part] = from.load;
   }
 
@@ -147,14 +195,12 @@ class part_lists {
   /// Calls `body(place, part)` for each sample.
   template <class Body>
   void for_each_sample(Body const& body) const {
-    for (std::uint32_t part = 0; part != first_.size(); ++part) {
-      for (std::uint32_t i = first_[part]; i != none; i = next_[i]) body(i, part);
+    for (std::uint32_t part = 0; part != loads_.size(); ++part) {
+      lists_.for_each(part, [&](std::uint32_t place) { body(place, part); });
     }
   }
 
  private:
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
   void erase(open_part<R>& part, std::size_t position) const {
     part.load -= costs_[part.places[position]];
     part.places.erase(part.places.begin() + static_cast<std::ptrdiff_t>(position));
@@ -164,10 +210,9 @@ class part_lists {
     part.places.insert(std::lower_bound(part.places.begin(), part.places.end(), place), place);
   }
 
+  part_lists lists_;
   whole_costs<R> costs_;
   std::vector<resources<R>> loads_;
-  std::vector<std::uint32_t> first_;
-  std::vector<std::uint32_t> next_;
 };
 
 /// Any exchange of samples is legal.
@@ -188,7 +233,7 @@ class part_refiner {
   part_refiner(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
                std::span<std::uint32_t const> part_of, std::size_t parts, Exchanges exchanges = {})
       : exchanges_(std::move(exchanges)),
-        lists_(costs, order, part_of, parts),
+        parts_(costs, order, part_of, parts),
         rank_(parts),
         heaviest_nodes_(winner_tree<uint128>::nodes_for(parts)),
         lightest_nodes_(heaviest_nodes_.size()) {
@@ -202,22 +247,22 @@ class part_refiner {
     may_move_ = may_move;
     while (left_ != 0) {
       std::uint32_t const heavy = rank_.part(heaviest().least());
-      if (lists_.load(heavy) <= target || !relieve(heavy)) return;
+      if (parts_.load(heavy) <= target || !relieve(heavy)) return;
     }
   }
 
   /// Calls `body(place, part)` for each sample.
   template <class Body>
   void for_each_sample(Body const& body) const {
-    lists_.for_each_sample(body);
+    parts_.for_each_sample(body);
   }
 
  private:
   [[nodiscard]] winner_tree<uint128> heaviest() { return winner_tree<uint128>(heaviest_nodes_); }
   [[nodiscard]] winner_tree<uint128> lightest() { return winner_tree<uint128>(lightest_nodes_); }
-  [[nodiscard]] uint128 word(std::size_t part) const { return rank_(lists_.load(part), part); }
+  [[nodiscard]] uint128 word(std::size_t part) const { return rank_(parts_.load(part), part); }
   [[nodiscard]] uint128 inverse_word(std::size_t part) const {
-    return rank_(std::numeric_limits<std::int64_t>::max() - lists_.load(part), part);
+    return rank_(std::numeric_limits<std::int64_t>::max() - parts_.load(part), part);
   }
 
   /// Evens a part with the lightest one, or with the first other from the lightest on with which
@@ -226,8 +271,8 @@ class part_refiner {
     std::uint32_t const light = rank_.part(lightest().least());
     if (light != heavy && even(heavy, light)) return true;
     others_.clear();
-    for (std::size_t part = 0; part != lists_.size(); ++part) {
-      if (part != light && lists_.load(part) < lists_.load(heavy)) others_.push_back(word(part));
+    for (std::size_t part = 0; part != parts_.size(); ++part) {
+      if (part != light && parts_.load(part) < parts_.load(heavy)) others_.push_back(word(part));
     }
     std::sort(others_.begin(), others_.end());
     return std::any_of(others_.begin(), others_.end(),
@@ -236,16 +281,16 @@ class part_refiner {
 
   /// Exchanges between two parts as long as the larger of their loads falls; true where it did.
   bool even(std::uint32_t heavy, std::uint32_t light) {
-    lists_.open(heavy, heavy_);
-    lists_.open(light, light_);
+    parts_.open(heavy, heavy_);
+    parts_.open(light, light_);
     bool has_changed = false;
     while (left_ != 0) {
       bool const is_turned = largest_amount(heavy_.load) < largest_amount(light_.load);
       open_part<R>& from = is_turned ? light_ : heavy_;
       open_part<R>& to = is_turned ? heavy_ : light_;
-      part_exchange const exchange = exchanges_(from, to, lists_.costs(), may_move_);
+      part_exchange const exchange = exchanges_(from, to, parts_.costs(), may_move_);
       if (exchange.leaves == part_exchange::nothing) break;
-      lists_.carry_out(exchange, from, to);
+      parts_.carry_out(exchange, from, to);
       --left_;
       has_changed = true;
     }
@@ -256,13 +301,13 @@ class part_refiner {
   }
 
   void close(std::uint32_t part, open_part<R> const& from) {
-    lists_.close(part, from);
+    parts_.close(part, from);
     heaviest().set(part, inverse_word(part));
     lightest().set(part, word(part));
   }
 
   Exchanges exchanges_;
-  part_lists<R> lists_;
+  costed_parts<R> parts_;
   ranked_load<uint128> rank_;
   std::vector<uint128> heaviest_nodes_;
   std::vector<uint128> lightest_nodes_;

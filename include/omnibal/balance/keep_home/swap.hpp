@@ -3,6 +3,7 @@
 /// \file
 /// Exchanges of samples between ranks until no load is above a target.
 
+#include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/keep_home/assignment.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
@@ -88,10 +89,6 @@ struct home_exchange {
   }
 };
 
-inline void keep_better(home_exchange& best, home_exchange const& other) {
-  if (other.is_better_than(best)) best = other;
-}
-
 /// The exchange between `heavy` and `light` that lowers the excess most for its bytes, or `best`
 /// where none is better. Precondition: `light` has no excess.
 [[nodiscard]] inline home_exchange best_home_exchange(open_rank<1> const& heavy,
@@ -107,16 +104,15 @@ inline void keep_better(home_exchange& best, home_exchange const& other) {
     keep_better(best, {i, j, std::min(taken, excess),
                        leaves.bytes + (comes_any ? light.samples[j].bytes : 0)});
   };
-  // What comes should cost just less than what leaves without the excess. As the costs that leave
-  // fall so do those that come, and each list is gone through once.
+  // What comes should cost just less than what leaves without the excess.
+  auto const comes = [&](std::size_t k) { return light.samples[k].cost[0]; };
   std::size_t j = 0;
   for (std::size_t i = 0; i != heavy.samples.size(); ++i) {
     movable_sample<1> const& leaves = heavy.samples[i];
     // No exchange takes away more, or adds fewer bytes.
     home_exchange const at_best{i, 0, std::min({leaves.cost[0], excess, room}), leaves.bytes};
     if (!at_best.is_better_than(best)) continue;
-    std::int64_t const wanted = leaves.cost[0] - excess;
-    while (j != light.samples.size() && light.samples[j].cost[0] > wanted) ++j;
+    j = first_within(j, light.samples.size(), comes, leaves.cost[0] - excess);
     consider(i, home_exchange::nothing);
     if (j != light.samples.size()) consider(i, j);
     if (j != 0) consider(i, j - 1);
@@ -124,19 +120,12 @@ inline void keep_better(home_exchange& best, home_exchange const& other) {
   return best;
 }
 
-/// How many samples of a rank are looked at where all would be too many, and how far apart.
-inline constexpr std::size_t most_candidates = 64;
-template <std::size_t R>
-[[nodiscard]] std::size_t candidate_step(open_rank<R> const& rank) {
-  return (rank.samples.size() + most_candidates - 1) / most_candidates;
-}
-
 /// The same for several kinds, among evenly spaced samples; `light` may have an excess.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_home_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                                std::int64_t target, home_exchange best) {
   std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
-  for (std::size_t i = 0; i < heavy.samples.size(); i += candidate_step(heavy)) {
+  for_each_spaced(heavy.samples.size(), [&](std::size_t i) {
     movable_sample<R> const& leaves = heavy.samples[i];
     auto const consider = [&](std::size_t j, resources<R> const& comes, std::int64_t bytes) {
       keep_better(best, {i, j,
@@ -145,10 +134,10 @@ template <std::size_t R>
                          leaves.bytes + bytes});
     };
     consider(home_exchange::nothing, resources<R>{}, 0);
-    for (std::size_t j = 0; j < light.samples.size(); j += candidate_step(light)) {
+    for_each_spaced(light.samples.size(), [&](std::size_t j) {
       consider(j, light.samples[j].cost, light.samples[j].bytes);
-    }
-  }
+    });
+  });
   return best;
 }
 
@@ -193,14 +182,14 @@ template <std::size_t R>
 [[nodiscard]] home_exchange best_set_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                               std::int64_t target, home_exchange best) {
   std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
-  for (std::size_t i = 0; i < heavy.samples.size(); i += candidate_step(heavy)) {
+  for_each_spaced(heavy.samples.size(), [&](std::size_t i) {
     movable_sample<R> const& leaves = heavy.samples[i];
     home_exchange found{i, home_exchange::several, before, leaves.bytes};
     // With one kind only what leaves lowers the excess, and what there is room for.
     if constexpr (R == 1) {
       found.relief = std::min({before, leaves.cost[0], target - light.load[0]});
     }
-    if (!found.is_better_than(best)) continue;
+    if (!found.is_better_than(best)) return;
     resources<R> from = heavy.load - leaves.cost;
     resources<R> to = light.load + leaves.cost;
     for_each_in_return(heavy, light, i, target, [&](std::size_t j) {
@@ -210,7 +199,7 @@ template <std::size_t R>
     });
     found.relief = before - excess_of(from, target) - excess_of(to, target);
     keep_better(best, found);
-  }
+  });
   return best;
 }
 
@@ -224,10 +213,12 @@ class rank_exchanger {
     if (state.largest_load() <= target) return;
     auto const size = [&](std::uint32_t sample) { return sum_of(state.costs[sample]); };
     order_by_leading_bits(state.costs.size(), size, words_, spare_, order_);
-    lists_.fill(order_, state.rank_of, state.ranks());
-    sorted_.reset(state.ranks(), [&](std::size_t r) { return largest_amount(state.loads[r]); });
+    lists_.clear(state.ranks(), order_.size());
+    for (std::size_t i = order_.size(); i-- != 0;) {
+      lists_.push_front(state.rank_of[order_[i]], order_[i]);
+    }
     for (std::size_t left = 16 * state.ranks(); left != 0; --left) {
-      std::uint32_t const heavy = sorted_.heaviest();
+      std::uint32_t const heavy = state.heaviest();
       if (largest_amount(state.loads[heavy]) <= target) return;
       if (!relieve(state, layout, heavy, target)) return;
     }
@@ -252,67 +243,58 @@ class rank_exchanger {
     };
     auto const try_both = [&] {
       for (std::size_t p = 0; p != partners_.size(); ++p) {
-        std::uint32_t const light = sorted_.rank(partners_[p]);
-        open(state, light, opened_[p]);
-        consider(light, best_home_exchange(heavy_, opened_[p], target, best));
+        open(state, partners_[p], opened_[p]);
+        consider(partners_[p], best_home_exchange(heavy_, opened_[p], target, best));
       }
       if (best.relief >= excess_of(state.loads[heavy], target)) return;
       for (std::size_t p = 0; p != partners_.size(); ++p) {
-        consider(sorted_.rank(partners_[p]), best_set_exchange(heavy_, opened_[p], target, best));
+        consider(partners_[p], best_set_exchange(heavy_, opened_[p], target, best));
       }
     };
     if (layout.ranks_per_node != 1) {
-      list_neighbours(state, layout, heavy, target);
+      std::size_t const node = layout.node_of(heavy);
+      std::size_t const first = layout.first_rank(node);
+      list_lightest(state, {first, first + layout.ranks_in(node)}, heavy, target, few);
+      try_both();
+    }
+    index_range const all{0, state.ranks()};
+    if (partner == none) {
+      list_lightest(state, all, heavy, target, few);
       try_both();
     }
     if (partner == none) {
-      list_lightest(heavy, target, few);
-      try_both();
-    }
-    if (partner == none) {
-      list_lightest(heavy, target, state.ranks());
-      for (uint128 const word : partners_) {
-        std::uint32_t const light = sorted_.rank(word);
+      list_lightest(state, all, heavy, target, state.ranks());
+      for (std::uint32_t const light : partners_) {
         open(state, light, light_);
         consider(light, best_home_exchange(heavy_, light_, target, best));
       }
     }
     if (partner == none) return false;
-    std::int64_t const heavy_load = largest_amount(state.loads[heavy]);
-    std::int64_t const light_load = largest_amount(state.loads[partner]);
     carry_out(state, best, heavy, partner, target);
-    sorted_.change(heavy, heavy_load, largest_amount(state.loads[heavy]));
-    sorted_.change(partner, light_load, largest_amount(state.loads[partner]));
     return true;
   }
 
-  /// With several kinds two ranks may help each other that both have too much.
-  [[nodiscard]] static bool may_help(std::int64_t load, std::int64_t target) {
-    return R != 1 || load < target;
-  }
-
-  /// The lightest ranks, at most so many, with which one that has too much may exchange.
-  void list_lightest(std::uint32_t heavy, std::int64_t target, std::size_t most) {
+  struct index_range {
+    std::size_t first;
+    std::size_t last;
+  };
+  /// The lightest of some ranks, at most so many, with which one that has too much may exchange.
+  void list_lightest(home_loads<R> const& state, index_range ranks, std::uint32_t heavy,
+                     std::int64_t target, std::size_t most) {
+    auto const load = [&](std::size_t rank) { return largest_amount(state.loads[rank]); };
     partners_.clear();
-    partners_.reserve(sorted_.words().size());
-    for (uint128 const word : sorted_.words()) {
-      if (partners_.size() == most || !may_help(sorted_.load(word), target)) return;
-      if (sorted_.rank(word) != heavy) partners_.push_back(word);
+    partners_.reserve(state.ranks());
+    for (std::size_t rank = ranks.first; rank != ranks.last; ++rank) {
+      // With several kinds two ranks may help each other that both have too much.
+      bool const may_help = R != 1 || load(rank) < target;
+      if (rank != heavy && may_help) partners_.push_back(static_cast<std::uint32_t>(rank));
     }
-  }
-  /// Those of the same node.
-  void list_neighbours(home_loads<R> const& state, node_layout const& layout, std::uint32_t heavy,
-                       std::int64_t target) {
-    partners_.clear();
-    partners_.reserve(sorted_.words().size());
-    std::size_t const node = layout.node_of(heavy);
-    std::size_t const first = layout.first_rank(node);
-    for (std::size_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
-      std::int64_t const load = largest_amount(state.loads[rank]);
-      if (rank != heavy && may_help(load, target)) partners_.push_back(sorted_.word(load, rank));
-    }
-    std::sort(partners_.begin(), partners_.end());
-    partners_.resize(std::min(partners_.size(), few));
+    std::size_t const kept = std::min(most, partners_.size());
+    std::partial_sort(partners_.begin(), partners_.begin() + static_cast<std::ptrdiff_t>(kept),
+                      partners_.end(), [&](std::uint32_t a, std::uint32_t b) {
+                        return load(a) < load(b) || (load(a) == load(b) && a < b);
+                      });
+    partners_.resize(kept);
   }
 
   void open(home_loads<R> const& state, std::uint32_t rank, open_rank<R>& result) const {
@@ -328,27 +310,41 @@ class rank_exchanger {
   void carry_out(home_loads<R>& state, home_exchange const& chosen, std::uint32_t heavy,
                  std::uint32_t light, std::int64_t target) {
     open(state, light, light_);
-    auto const come = [&](std::size_t j) { relink(state, light_.samples[j].index, heavy); };
+    std::uint32_t const leaves = heavy_.samples[chosen.leaves].index;
+    order_.clear();
+    auto const come = [&](std::size_t j) { order_.push_back(light_.samples[j].index); };
     if (chosen.comes == home_exchange::several) {
       for_each_in_return(heavy_, light_, chosen.leaves, target, come);
     } else if (chosen.comes != home_exchange::nothing) {
       come(chosen.comes);
     }
-    relink(state, heavy_.samples[chosen.leaves].index, light);
+    for (std::uint32_t const sample : order_) relink(state, sample, light_, heavy_, heavy);
+    relink(state, leaves, heavy_, light_, light);
+    auto const number = [](movable_sample<R> const& sample) { return sample.index; };
+    lists_.assign(heavy, heavy_.samples, number);
+    lists_.assign(light, light_.samples, number);
   }
 
-  void relink(home_loads<R>& state, std::uint32_t sample, std::uint32_t rank) {
-    lists_.remove(sample, state.rank_of[sample]);
-    lists_.insert(sample, rank, state.costs_more());
+  /// Puts a sample before the first one that does not precede it.
+  static void relink(home_loads<R>& state, std::uint32_t sample, open_rank<R>& from,
+                     open_rank<R>& to, std::uint32_t rank) {
+    auto const moved =
+        std::find_if(from.samples.begin(), from.samples.end(),
+                     [sample](movable_sample<R> const& one) { return one.index == sample; });
+    auto const place = std::find_if(to.samples.begin(), to.samples.end(),
+                                    [&, precedes = state.costs_more()](auto const& one) {
+                                      return !precedes(one.index, sample);
+                                    });
+    to.samples.insert(place, *moved);
+    from.samples.erase(moved);
     state.move(sample, rank);
   }
 
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t> spare_;
   std::vector<std::uint32_t> order_;
-  sample_lists lists_;
-  sorted_loads sorted_;
-  std::vector<uint128> partners_;
+  part_lists lists_;
+  std::vector<std::uint32_t> partners_;
   open_rank<R> heavy_;
   open_rank<R> light_;
   /// The partners, where they are few.
