@@ -16,7 +16,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine.hpp>
-#include <omnibal/balance/schedule_rounds.hpp>
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/balance/set_costs.hpp>

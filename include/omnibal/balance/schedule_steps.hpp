@@ -3,13 +3,11 @@
 /// \file
 /// Groups to steps and ranks: even inside a step, random between steps.
 
-#include <omnibal/balance/detail/schedule_items.hpp>
-#include <omnibal/balance/schedule_steps/load_cells.hpp>
+#include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/rng/engine.hpp>
-#include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/detail/schedule_pool.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -19,7 +17,6 @@
 #include <ranges>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -29,25 +26,23 @@ struct schedule_steps_fn {
   /// every resource, while the groups that meet in a step are others in every epoch. `loads` has
   /// the load of each group, a weight or resources, such as `group_loads` gives.
   ///
-  /// The groups are cut into cells of similar loads, the cell first in which ranks wait the longest,
-  /// until the dist ratio is within `options.max_dist_ratio` in every resource; steps are dealt at random
-  /// out of a cell. Groups with equal loads need no cut, and cuts are at other places in every
-  /// epoch: the `step_overlap` of two epochs is at most about the number of cells. The steps are in
-  /// random order, and the groups of a step on random ranks.
+  /// All groups are one cell at first. In each round those cells are cut in whose steps ranks wait
+  /// for more than half as long as in the worst, until the dist ratio is within
+  /// `options.max_dist_ratio` in every resource; steps are dealt at random out of a cell. Cuts are at
+  /// other places in every epoch: the `step_overlap` of two epochs is at most about the number of
+  /// cells. The steps are in random order. `gpu::schedule_steps` gives the same on a device.
   ///
-  /// Every group is in one step, and the carried ones in one more, but for what
-  /// `options.remainder` says of the last ones, fewer than `ranks`. Ranks without a group in the
-  /// last step count as waiting for all of it. Where `max_dist_ratio` cannot be reached in a resource
-  /// (a giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
+  /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
+  /// says of the last ones, fewer than `ranks`. A short last step has the smallest groups, one that
+  /// repeats groups has some that are alike. Where `max_dist_ratio` cannot be reached in a resource (a
+  /// giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
   /// resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss even
-  /// that, and then every step is a cell.
+  /// that, and then cells are cut until the rounds are used up or all are single steps.
   ///
-  /// Complexity: linear for each doubling of the number of cells, and for each bit of the loads
-  /// where outliers have to be parted from the others. Memory: 26 + 17R bytes per group and
-  /// 100 + 100R per cell at most, result included. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for no ranks, a load that is negative, not finite or above 2^63 - 1, a
-  /// tolerance that is negative or not finite and a carried group that does not exist;
-  /// `std::overflow_error` where the sum of all loads leaves its type; `std::length_error` where
+  /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
+  /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
+  /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio` that is
+  /// negative or not finite and a carried group that does not exist; `std::length_error` where
   /// groups, carried groups and ranks exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist
   /// ratio); the cells are those of a k-d tree, Bentley 1975.
   template <sample_range Loads>
@@ -55,55 +50,59 @@ struct schedule_steps_fn {
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
                                  schedule_steps_options const& options = {}) const {
     constexpr std::size_t kinds = detail::cost_kinds<Loads, std::identity>;
-    detail::check_schedule(name, std::ranges::size(loads), ranks, options);
-    auto items =
-        detail::draw_items(detail::measure_costs(name, loads, std::identity{}), ranks, options);
-    auto const goals = detail::waiting_goals(std::span(std::as_const(items)), ranks, options);
-    rng::engine random(~options.seed, options.epoch);
-    detail::load_cells<kinds> cells(std::move(items), ranks, options.remainder, random);
-    cells.cut_to(goals);
-    return deal_steps(cells, ranks, options, random);
+    std::size_t const groups = std::ranges::size(loads);
+    detail::check_schedule(name, groups, ranks, options);
+    auto const levels = detail::measure_levels(name, loads, ranks);
+    detail::schedule_draws const draws(options.seed, options.epoch);
+    auto const shape =
+        detail::shape_of_schedule(groups, options.carried.size(), ranks, options.remainder);
+    auto const pool = detail::draw_pool(levels, shape, draws, options.carried);
+    detail::sorted_cells<kinds> cells(pool);
+    auto const goals = cells.goals(options.max_dist_ratio);
+    for (std::uint32_t round = 0; round != options.rounds; ++round) {
+      if (!cells.cut_round(goals, draws, round)) break;
+    }
+    return deal_steps(pool, cells.steps(), draws);
   }
 
  private:
   static constexpr std::string_view name = "schedule_steps";
 
   template <std::size_t R>
-  [[nodiscard]] static steps deal_steps(detail::load_cells<R> const& cells, std::size_t ranks,
-                                        schedule_steps_options const& options,
-                                        rng::engine& random) {
-    std::size_t const full_steps = cells.items().size() / ranks;
-    std::vector<std::uint32_t> firsts;
-    firsts.reserve(full_steps);
-    cells.for_each_full_step(
-        [&](std::size_t first) { firsts.push_back(static_cast<std::uint32_t>(first)); });
-    rng::fisher_yates{random()}(std::span(firsts), options.epoch);
-    auto const items_of = [&](std::uint32_t first) { return cells.items().subspan(first, ranks); };
-    auto const has_carried = [&](std::uint32_t first) {
-      auto const items = items_of(first);
-      return std::any_of(items.begin(), items.end(), [](auto const& item) {
-        return item.origin == detail::item_origin::carried;
-      });
+  [[nodiscard]] static steps deal_steps(detail::schedule_pool<R> const& pool,
+                                        std::span<std::uint32_t const> items,
+                                        detail::schedule_draws const& draws) {
+    detail::schedule_shape const& shape = pool.shape;
+    auto const items_of = [&](std::uint32_t step) {
+      return items.subspan(std::size_t{step} * shape.ranks, shape.ranks);
     };
-    if (!options.carried.empty()) {
-      std::stable_partition(firsts.begin(), firsts.end(), has_carried);
+    auto const order = draws.steps(shape.steps);
+    std::vector<std::uint32_t> sequence(shape.steps);
+    for (std::uint32_t p = 0; p != shape.steps; ++p) {
+      sequence[p] = static_cast<std::uint32_t>(order(p));
     }
-
-    steps result(ranks);
-    result.reserve(full_steps + 1, cells.items().size() + ranks);
-    for (std::uint32_t const first : firsts) {
-      for (auto const& item : items_of(first)) {
-        result.push(item.group);
+    if (pool.carried != 0) {
+      std::stable_partition(sequence.begin(), sequence.end(), [&](std::uint32_t step) {
+        auto const of_step = items_of(step);
+        return *std::min_element(of_step.begin(), of_step.end()) < pool.carried;
+      });
+    }
+    steps result(shape.ranks);
+    result.reserve(shape.steps + 1, shape.cells());
+    for (std::uint32_t const step : sequence) {
+      for (std::uint32_t const item : items_of(step)) {
+        result.push(pool.groups[item]);
         result.close();
       }
     }
-    std::size_t repeats_from = cells.items().size() % ranks;
-    cells.for_each_extra([&](auto const& item) {
-      result.push(item.group);
-      if (repeats_from == 0) return result.close_repeat();
-      --repeats_from;
-      result.close();
-    });
+    for (std::size_t k = 0; k != pool.last.size(); ++k) {
+      result.push(pool.last[k]);
+      if (k < shape.extra) {
+        result.close();
+      } else {
+        result.close_repeat();
+      }
+    }
     result.finish();
     return result;
   }

@@ -66,7 +66,7 @@ struct packing_span {
 /// Arrays of the caller for a schedule.
 struct schedule_span {
   /// The group of rank r in step s at s * ranks + r. Only the last step may have fewer groups than
-  /// ranks, the first of them; `schedule_rounds.cells` says how many groups there are in all.
+  /// ranks, the first of them; `schedule_steps.cells` says how many groups there are in all.
   device_span<std::uint32_t> groups;
   /// One word, or empty where nobody asks; see `fault`.
   device_span<fault> faults{};

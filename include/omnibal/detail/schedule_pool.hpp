@@ -4,6 +4,7 @@
 /// What rounds of cuts schedule: the groups of full steps, and those of the last one.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
+#include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>
@@ -18,10 +19,31 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// Throws unless groups and ranks can be numbered and the carried groups exist. One that several
+/// epochs left out may be carried as often.
+inline void check_schedule(std::string_view function, std::size_t groups, std::size_t ranks,
+                           schedule_steps_options const& options) {
+  if (ranks == 0) throw_invalid(function, "ranks is 0, must be positive");
+  check_index_count(function, "a step", ranks);
+  if (!is_valid_weight(options.max_dist_ratio)) {
+    throw_invalid(function, "options.max_dist_ratio is " + to_text(options.max_dist_ratio) +
+                                ", must be finite and not negative");
+  }
+  std::size_t const carried = options.carried.size();
+  check_index_count(function, "the schedule", carried + std::max(groups, ranks));
+  for (std::size_t i = 0; i != carried; ++i) {
+    if (options.carried[i] < groups) continue;
+    throw_invalid(function, "options.carried[" + to_text(i) + "] is " +
+                                to_text(options.carried[i]) + ", but there are " + to_text(groups) +
+                                " groups");
+  }
+}
 
 /// The loads of groups as levels.
 template <std::size_t R>

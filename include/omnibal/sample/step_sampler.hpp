@@ -82,7 +82,7 @@ class step_sampler {
                sampler_state const& state, Scheduler schedule = {})
       : step_sampler(copy_of(loads), place, options, std::move(schedule)) {
     detail::check_digest(name, state, digest(),
-                         "loads, options.max_dist_ratio and options.remainder");
+                         "loads, options.max_dist_ratio, options.remainder and options.rounds");
     start(state);
   }
 
@@ -178,6 +178,7 @@ class step_sampler {
     detail::data_digest result;
     result.add(options_.max_dist_ratio);
     result.add(static_cast<std::uint64_t>(options_.remainder));
+    result.add(std::uint64_t{options_.rounds});
     result.add(std::uint64_t{loads_.size()});
     result.add(std::uint64_t{detail::kinds_of<Load>});
     for (Load const& load : loads_) result.add_amounts(load);
@@ -237,7 +238,8 @@ class step_sampler {
         .seed = progress.seed(),
         .epoch = progress.epoch(),
         .max_dist_ratio = options_.max_dist_ratio,
-        .remainder = is_carried ? remainder_policy::short_step : options_.remainder};
+        .remainder = is_carried ? remainder_policy::short_step : options_.remainder,
+        .rounds = options_.rounds};
     steps result = std::invoke(schedule_, std::span<Load const>(loads), segment.ranks, options);
     detail::check_schedule(name, result, segment.ranks, offered.size());
     if (segment.step_count > result.size()) {

@@ -6,10 +6,10 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/left_out.hpp>
-#include <omnibal/balance/schedule_rounds.hpp>
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
-#include <omnibal/cuda/schedule_rounds.cuh>
+#include <omnibal/cuda/schedule_steps.cuh>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace gpu = omnibal::gpu;
 namespace {
 
 using omnibal::remainder_policy;
-using omnibal::schedule_rounds_options;
+using omnibal::schedule_steps_options;
 
 template <std::size_t R>
 using load_vectors = std::vector<omnibal::resources<R>>;
@@ -30,18 +30,18 @@ using load_vectors = std::vector<omnibal::resources<R>>;
 template <std::size_t R>
 void check(test::comparison& results, gpu::execution<> const& exec, load_vectors<R> const& loads,
            std::vector<std::uint32_t> const& carried, std::size_t ranks,
-           schedule_rounds_options options, std::string const& what) {
+           schedule_steps_options options, std::string const& what) {
   auto const on_device = gpu::upload(exec, loads);
   auto const carried_on_device = gpu::upload(exec, carried);
   std::size_t const cells =
-      gpu::schedule_rounds.cells(loads.size(), carried.size(), ranks, options);
+      gpu::schedule_steps.cells(loads.size(), carried.size(), ranks, options);
   gpu::device_array<std::uint32_t> const groups(exec, cells);
   auto const faults = gpu::upload(exec, std::vector<gpu::fault>(1, gpu::fault::none));
-  gpu::schedule_rounds(exec, on_device, ranks, options, carried_on_device, {groups, faults});
-  auto const schedule = gpu::schedule_rounds.to_steps(gpu::download(exec, groups), loads.size(),
+  gpu::schedule_steps(exec, on_device, ranks, options, carried_on_device, {groups, faults});
+  auto const schedule = gpu::schedule_steps.to_steps(gpu::download(exec, groups), loads.size(),
                                                       carried.size(), ranks, options);
   options.carried = carried;
-  results.expect(schedule == omnibal::schedule_rounds(loads, ranks, options), what);
+  results.expect(schedule == omnibal::schedule_steps(loads, ranks, options), what);
   results.expect(gpu::download(exec, faults)[0] == gpu::fault::none, what + ": a fault");
 }
 
@@ -54,7 +54,7 @@ void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
     rank_counts.insert(rank_counts.end(), {1, 300});
   }
   // A tool makes each of many launches slow.
-  std::uint32_t const rounds = test::is_small() ? 4 : schedule_rounds_options{}.rounds;
+  std::uint32_t const rounds = test::is_small() ? 4 : schedule_steps_options{}.rounds;
   for (std::size_t const count : counts) {
     for (auto const& set : test::cost_sets<R>(count, count)) {
       for (std::size_t const ranks : rank_counts) {
@@ -88,13 +88,13 @@ void check_epochs(test::comparison& results, gpu::execution<> const& exec) {
     auto const loads = packed_loads(test::is_small() ? 9'003 : 1'000'003, ranks);
     std::vector<std::uint32_t> carried;
     for (std::uint64_t epoch = 0; epoch != 3; ++epoch) {
-      schedule_rounds_options options{.epoch = epoch, .remainder = remainder_policy::carry};
+      schedule_steps_options options{.epoch = epoch, .remainder = remainder_policy::carry};
       check<2>(results, exec, loads, carried, ranks, options,
                "many groups, epoch " + std::to_string(epoch));
       auto const before = carried;
       options.carried = before;
       carried =
-          omnibal::left_out(omnibal::schedule_rounds(loads, ranks, options), loads.size(), before);
+          omnibal::left_out(omnibal::schedule_steps(loads, ranks, options), loads.size(), before);
     }
   }
 }
@@ -110,13 +110,13 @@ void check_graph(test::comparison& results) {
   {
     auto const exec = gpu::on(stream);
     constexpr std::size_t ranks = 16;
-    schedule_rounds_options const options{.epoch = 4};
+    schedule_steps_options const options{.epoch = 4};
     auto loads = packed_loads(20'001, 9);
     auto const on_device = gpu::upload(exec, loads);
-    std::size_t const cells = gpu::schedule_rounds.cells(loads.size(), 0, ranks, options);
+    std::size_t const cells = gpu::schedule_steps.cells(loads.size(), 0, ranks, options);
     gpu::device_array<std::uint32_t> const groups(exec, cells);
     gpu::device_array<std::byte> const memory(
-        exec, gpu::schedule_rounds.scratch_bytes<omnibal::resources<2>>(loads.size(), 0, ranks));
+        exec, gpu::schedule_steps.scratch_bytes<omnibal::resources<2>>(loads.size(), 0, ranks));
     gpu::given_scratch scratch(memory.span());
     auto const given = gpu::on(stream, scratch);
     exec.synchronise();
@@ -124,7 +124,7 @@ void check_graph(test::comparison& results) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t replay = nullptr;
     gpu::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    gpu::schedule_rounds(given, on_device, ranks, options, {}, {groups});
+    gpu::schedule_steps(given, on_device, ranks, options, {}, {groups});
     gpu::check(cudaStreamEndCapture(stream, &graph));
     gpu::check(cudaGraphInstantiate(&replay, graph, 0));
     for (std::int64_t round = 0; round != 3; ++round) {
@@ -133,9 +133,9 @@ void check_graph(test::comparison& results) {
                                  loads.size() * sizeof(omnibal::resources<2>),
                                  cudaMemcpyHostToDevice, stream));
       gpu::check(cudaGraphLaunch(replay, stream));
-      auto const schedule = gpu::schedule_rounds.to_steps(gpu::download(exec, groups), loads.size(),
+      auto const schedule = gpu::schedule_steps.to_steps(gpu::download(exec, groups), loads.size(),
                                                           0, ranks, options);
-      results.expect(schedule == omnibal::schedule_rounds(loads, ranks, options),
+      results.expect(schedule == omnibal::schedule_steps(loads, ranks, options),
                      "a schedule in a graph, round " + std::to_string(round));
     }
     gpu::check(cudaGraphExecDestroy(replay));

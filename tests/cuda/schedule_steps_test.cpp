@@ -2,12 +2,12 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/balance/schedule_rounds.hpp>
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/schedule_rounds/launches.hpp>
+#include <omnibal/cuda/schedule_steps/launches.hpp>
 #include <omnibal/detail/schedule_pool.hpp>
 #include <omnibal/resources.hpp>
 
@@ -24,7 +24,7 @@
 namespace {
 
 using omnibal::remainder_policy;
-using omnibal::schedule_rounds_options;
+using omnibal::schedule_steps_options;
 using omnibal::gpu::device_span;
 using omnibal::gpu::fault;
 using omnibal::gpu::detail::scratch_meter;
@@ -45,12 +45,12 @@ struct written_schedule {
 
 template <class Backend, std::size_t R>
 written_schedule run(Backend& backend, load_vectors<R> const& loads, std::size_t ranks,
-                     schedule_rounds_options const& options) {
+                     schedule_steps_options const& options) {
   auto const shape = omnibal::detail::shape_of_schedule(loads.size(), options.carried.size(), ranks,
                                                         options.remainder);
   written_schedule result;
   result.groups.assign(shape.cells(), 0xababababu);
-  omnibal::gpu::detail::schedule_rounds(
+  omnibal::gpu::detail::schedule_steps(
       backend, device_span<omnibal::resources<R> const>(loads.data(), loads.size()),
       {options.carried.data(), options.carried.size()}, shape,
       omnibal::detail::schedule_draws(options.seed, options.epoch), options.max_dist_ratio,
@@ -61,7 +61,7 @@ written_schedule run(Backend& backend, load_vectors<R> const& loads, std::size_t
 /// What differs between the device's algorithm on one thread and the host's.
 template <std::size_t R>
 std::string fault_of(load_vectors<R> const& loads, std::size_t ranks,
-                     schedule_rounds_options const& options) {
+                     schedule_steps_options const& options) {
   serial_backend forward(visit_order::forward);
   written_schedule const written = run(forward, loads, ranks, options);
   if (written.faults != fault::none) return "there is a fault";
@@ -73,7 +73,7 @@ std::string fault_of(load_vectors<R> const& loads, std::size_t ranks,
   run(meter, loads, ranks, options);
   if (meter.scratch_bytes() != forward.scratch_bytes()) return "the scratch was not measured";
 
-  auto const expected = omnibal::schedule_rounds(loads, ranks, options);
+  auto const expected = omnibal::schedule_steps(loads, ranks, options);
   auto const items = expected.cells().items();
   if (!std::equal(items.begin(), items.end(), written.groups.begin(), written.groups.end())) {
     return "the schedule differs";
@@ -93,7 +93,7 @@ TEMPLATE_TEST_CASE("the schedule of the device is that of the host", "[slow]",
       for (std::size_t const ranks : {1u, 2u, 7u, 60u, 300u}) {
         for (remainder_policy const policy : policies) {
           for (double const tolerance : {0.0, 0.005, 0.1}) {
-            schedule_rounds_options const options{
+            schedule_steps_options const options{
                 .seed = count, .epoch = ranks, .max_dist_ratio = tolerance, .remainder = policy};
             INFO(set.name << ", " << count << " groups, " << ranks << " ranks, policy "
                           << static_cast<int>(policy) << ", tolerance " << tolerance);

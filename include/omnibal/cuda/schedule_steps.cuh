@@ -3,7 +3,7 @@
 /// \file
 /// The schedule of an epoch, on the device.
 
-#include <omnibal/balance/schedule_rounds.hpp>
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
@@ -13,7 +13,7 @@
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/schedule_rounds/launches.hpp>
+#include <omnibal/cuda/schedule_steps/launches.hpp>
 #include <omnibal/detail/schedule_pool.hpp>
 #include <omnibal/steps.hpp>
 
@@ -27,8 +27,8 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct schedule_rounds_fn {
-  /// The schedule of `omnibal::schedule_rounds`, bit for bit: one group for each rank in each step,
+struct schedule_steps_fn {
+  /// The schedule of `omnibal::schedule_steps`, bit for bit: one group for each rank in each step,
   /// even inside a step in every resource, random between steps. `loads` has the load of each
   /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
   /// on the device and are given by `carried`.
@@ -43,10 +43,10 @@ struct schedule_rounds_fn {
   /// `cells` says and carried groups in the options; `std::length_error` where groups, carried
   /// groups and ranks, or the groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults on the
   /// device: `invalid_amount` for a load that is negative or above 2^63 - 1; `unknown_index` for a
-  /// carried group that does not exist. Source: as `omnibal::schedule_rounds`.
+  /// carried group that does not exist. Source: as `omnibal::schedule_steps`.
   template <device_resource Resource, device_demands Loads>
   void operator()(execution<Resource> const& exec, Loads const& loads, std::size_t ranks,
-                  schedule_rounds_options const& options, device_span<std::uint32_t const> carried,
+                  schedule_steps_options const& options, device_span<std::uint32_t const> carried,
                   schedule_span const& out) const {
     std::size_t const cells = this->cells(loads.size(), carried.size(), ranks, options);
     if (out.groups.size() != cells) {
@@ -63,7 +63,7 @@ struct schedule_rounds_fn {
   /// The number of groups in all steps of a schedule, repetitions counted. Errors: those of the
   /// call.
   [[nodiscard]] std::size_t cells(std::size_t groups, std::size_t carried, std::size_t ranks,
-                                  schedule_rounds_options const& options) const {
+                                  schedule_steps_options const& options) const {
     if (!options.carried.empty()) {
       omnibal::detail::throw_invalid(name, "options.carried has " +
                                                omnibal::detail::to_text(options.carried.size()) +
@@ -80,7 +80,7 @@ struct schedule_rounds_fn {
   template <integral_amount Load>
   [[nodiscard]] std::size_t scratch_bytes(std::size_t groups, std::size_t carried,
                                           std::size_t ranks,
-                                          schedule_rounds_options const& options = {}) const {
+                                          schedule_steps_options const& options = {}) const {
     static_cast<void>(cells(groups, carried, ranks, options));
     return detail::device_scratch_bytes([&](auto& backend) {
       run(backend, device_span<Load const>(nullptr, groups), ranks, options,
@@ -92,7 +92,7 @@ struct schedule_rounds_fn {
   /// `std::invalid_argument` for another number of groups than `cells` says, and those of the call.
   [[nodiscard]] steps to_steps(std::span<std::uint32_t const> of_cells, std::size_t groups,
                                std::size_t carried, std::size_t ranks,
-                               schedule_rounds_options const& options) const {
+                               schedule_steps_options const& options) const {
     std::size_t const count = cells(groups, carried, ranks, options);
     if (of_cells.size() != count) {
       omnibal::detail::throw_invalid(name,
@@ -116,13 +116,13 @@ struct schedule_rounds_fn {
   }
 
  private:
-  static constexpr std::string_view name = "gpu::schedule_rounds";
+  static constexpr std::string_view name = "gpu::schedule_steps";
 
   template <class Backend, class Load>
   static void run(Backend& backend, device_span<Load const> loads, std::size_t ranks,
-                  schedule_rounds_options const& options, device_span<std::uint32_t const> carried,
+                  schedule_steps_options const& options, device_span<std::uint32_t const> carried,
                   schedule_span const& out) {
-    detail::schedule_rounds(
+    detail::schedule_steps(
         backend, loads, carried,
         omnibal::detail::shape_of_schedule(loads.size(), carried.size(), ranks, options.remainder),
         omnibal::detail::schedule_draws(options.seed, options.epoch), options.max_dist_ratio,
@@ -130,8 +130,8 @@ struct schedule_rounds_fn {
   }
 };
 
-/// The schedule of an epoch, on the device; see `schedule_rounds_fn`.
-inline constexpr schedule_rounds_fn schedule_rounds{};
+/// The schedule of an epoch, on the device; see `schedule_steps_fn`.
+inline constexpr schedule_steps_fn schedule_steps{};
 
 #pragma GCC visibility pop
 

@@ -7,8 +7,8 @@
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/schedule_rounds/cuts.hpp>
-#include <omnibal/cuda/schedule_rounds/items.hpp>
+#include <omnibal/cuda/schedule_steps/cuts.hpp>
+#include <omnibal/cuda/schedule_steps/items.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>
@@ -74,9 +74,9 @@ struct write_steps {
   }
 };
 
-/// `gpu::schedule_rounds` on any backend.
+/// `gpu::schedule_steps` on any backend.
 template <class Backend, class Load>
-void schedule_rounds(Backend& backend, device_span<Load const> loads,
+void schedule_steps(Backend& backend, device_span<Load const> loads,
                      device_span<std::uint32_t const> carried, schedule_shape const& shape,
                      schedule_draws const& draws, double max_dist_ratio, std::uint32_t rounds,
                      schedule_span const& out) {

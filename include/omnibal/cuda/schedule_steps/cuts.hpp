@@ -5,7 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/schedule_rounds/items.hpp>
+#include <omnibal/cuda/schedule_steps/items.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/rng/engine.hpp>
 
