@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -43,29 +43,50 @@ inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint6
   }
 }
 
-/// The indices 0 .. count - 1 in the order of descending `key(index)`, equal keys by ascending
-/// index. `key` gives integers that are not negative. Linear but for runs of keys that agree in
-/// their leading 32 bits, which are sorted by comparison.
-template <class Key>
-[[nodiscard]] std::vector<std::uint32_t> order_descending(std::size_t count, Key const& key) {
-  std::vector<std::uint32_t> order;
-  if (count == 0) return order;
-  std::vector<std::uint64_t> words(count);
-  std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();
-  std::uint64_t largest = 0;
-  for (std::size_t i = 0; i != count; ++i) {
-    words[i] = static_cast<std::uint64_t>(key(i));
-    smallest = std::min(smallest, words[i]);
-    largest = std::max(largest, words[i]);
+/// A function from an index to an integer that is not negative, whose type is forgotten.
+struct index_key {
+  void const* function;
+  std::uint64_t (*call)(void const* function, std::size_t index);
+
+  [[nodiscard]] std::uint64_t operator()(std::size_t index) const { return call(function, index); }
+};
+
+/// Sorts runs of indices by descending key that agree in the leading 32 bits of their words.
+inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::uint32_t>& order,
+                      index_key key) {
+  for (std::size_t first = 0; first != words.size();) {
+    std::size_t last = first + 1;
+    while (last != words.size() && words[last] >> 32 == words[first] >> 32) ++last;
+    auto const begin = order.begin() + static_cast<std::ptrdiff_t>(first);
+    auto const end = order.begin() + static_cast<std::ptrdiff_t>(last);
+    auto const precedes = [&](std::uint32_t a, std::uint32_t b) {
+      std::uint64_t const left = key(a);
+      std::uint64_t const right = key(b);
+      return left > right || (left == right && a < b);
+    };
+    if (!std::is_sorted(begin, end, precedes)) std::sort(begin, end, precedes);
+    first = last;
+  }
+}
+
+/// `order_descending` of keys that lie in `words`; `key` gives them again.
+[[nodiscard]] inline std::vector<std::uint32_t> order_words(std::vector<std::uint64_t>&& words,
+                                                            index_key key) {
+  std::vector<std::uint32_t> order(words.size());
+  if (words.empty()) return order;
+  std::uint64_t smallest = words[0];
+  std::uint64_t largest = words[0];
+  for (std::uint64_t const word : words) {
+    smallest = std::min(smallest, word);
+    largest = std::max(largest, word);
   }
   std::uint64_t const range = largest - smallest;
 
-  if (range < std::max<std::uint64_t>(1024, count / 4)) {
+  if (range < std::max<std::uint64_t>(1024, words.size() / 4)) {
     std::vector<std::uint32_t> starts(static_cast<std::size_t>(range) + 2, 0);
     for (std::uint64_t const word : words) ++starts[static_cast<std::size_t>(largest - word) + 1];
     for (std::size_t k = 1; k != starts.size(); ++k) starts[k] += starts[k - 1];
-    order.resize(count);
-    for (std::size_t i = 0; i != count; ++i) {
+    for (std::size_t i = 0; i != words.size(); ++i) {
       order[starts[static_cast<std::size_t>(largest - words[i])]++] = static_cast<std::uint32_t>(i);
     }
     return order;
@@ -73,29 +94,29 @@ template <class Key>
 
   auto const range_bits = static_cast<unsigned>(std::bit_width(range));
   unsigned const dropped_bits = range_bits > 32 ? range_bits - 32 : 0;
-  for (std::size_t i = 0; i != count; ++i) {
+  for (std::size_t i = 0; i != words.size(); ++i) {
     words[i] = (largest - words[i]) >> dropped_bits << 32 | i;
   }
   {
     std::vector<std::uint64_t> spare;
     radix_sort(words, spare, 32, range_bits - dropped_bits);
   }
-  order.resize(count);
-  for (std::size_t i = 0; i != count; ++i) order[i] = static_cast<std::uint32_t>(words[i]);
-  if (dropped_bits == 0) return order;
-  auto const rank = [&](std::size_t i) { return largest - static_cast<std::uint64_t>(key(i)); };
-  for (std::size_t first = 0; first != count;) {
-    std::size_t last = first + 1;
-    while (last != count && words[last] >> 32 == words[first] >> 32) ++last;
-    auto const begin = order.begin() + static_cast<std::ptrdiff_t>(first);
-    auto const end = order.begin() + static_cast<std::ptrdiff_t>(last);
-    auto const precedes = [&](std::uint32_t a, std::uint32_t b) {
-      return rank(a) < rank(b) || (rank(a) == rank(b) && a < b);
-    };
-    if (!std::is_sorted(begin, end, precedes)) std::sort(begin, end, precedes);
-    first = last;
-  }
+  for (std::size_t i = 0; i != words.size(); ++i) order[i] = static_cast<std::uint32_t>(words[i]);
+  if (dropped_bits != 0) sort_runs(words, order, key);
   return order;
+}
+
+/// The indices 0 .. count - 1 in the order of descending `key(index)`, equal keys by ascending
+/// index. `key` gives integers that are not negative. Linear but for runs of keys that agree in
+/// their leading 32 bits, which are sorted by comparison.
+template <class Key>
+[[nodiscard]] std::vector<std::uint32_t> order_descending(std::size_t count, Key const& key) {
+  std::vector<std::uint64_t> words(count);
+  for (std::size_t i = 0; i != count; ++i) words[i] = static_cast<std::uint64_t>(key(i));
+  return order_words(std::move(words), {&key, [](void const* function, std::size_t index) {
+                                          return static_cast<std::uint64_t>(
+                                              (*static_cast<Key const*>(function))(index));
+                                        }});
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -34,17 +34,18 @@ template <class Layout, std::size_t R, class T, class Score>
   auto const traits = traits_of(layout, demands, capacity);
   auto const least_demand = layout.encode(traits.smallest);
   auto* const rooms = demands.data();
-  cell_rooms<Layout, R, T> open(layout, rooms, capacity, traits, demands.size());
+  group_rooms<Layout> const groups{layout, rooms};
+  cell_rooms<R, T> open(capacity, traits, demands.size());
   for (std::size_t k = 0; k != demands.size(); ++k) {
     auto const demand = demands[k];
-    std::uint32_t group = open.take(demand, score);
+    std::uint32_t group = open.take(groups, demand, score);
     if (group == open.none) {
       group = result.open();
       rooms[group] = layout.empty_room();
     }
     layout.take(rooms[group], demand);
     result.assign(group);
-    if (layout.fits(rooms[group], least_demand)) open.push(group);
+    if (layout.fits(rooms[group], least_demand)) open.push(group, layout.left(rooms[group]));
   }
   return result;
 }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -214,6 +215,19 @@ template <class Value>
   return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(512, count);
 }
 
+/// The bound for integers up to the capacity, by sorting them.
+[[nodiscard]] inline std::size_t sorted_bound(std::vector<std::uint64_t>&& values,
+                                              std::int64_t capacity) {
+  {
+    std::vector<std::uint64_t> spare;
+    radix_sort(values, spare, 0,
+               static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(capacity))));
+  }
+  return martello_toth_bound(
+      values.size(), [&](std::size_t k) { return static_cast<std::int64_t>(values[k]); },
+      [](std::size_t) { return std::uint32_t{1}; }, capacity);
+}
+
 /// The bound for `count` integers in any order: by counting where the capacity is small, else by
 /// sorting.
 template <class Value>
@@ -222,16 +236,9 @@ template <class Value>
   if (is_countable(count, capacity)) {
     return counted_bound(count_values(count, value, capacity));
   }
-  std::vector<std::uint64_t> sorted(count);
-  for (std::size_t i = 0; i != count; ++i) sorted[i] = static_cast<std::uint64_t>(value(i));
-  {
-    std::vector<std::uint64_t> spare;
-    radix_sort(sorted, spare, 0,
-               static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(capacity))));
-  }
-  return martello_toth_bound(
-      count, [&](std::size_t k) { return static_cast<std::int64_t>(sorted[k]); },
-      [](std::size_t) { return std::uint32_t{1}; }, capacity);
+  std::vector<std::uint64_t> values(count);
+  for (std::size_t i = 0; i != count; ++i) values[i] = static_cast<std::uint64_t>(value(i));
+  return sorted_bound(std::move(values), capacity);
 }
 
 /// The bound from one resource: L2 and patterns for integers; for floating-point values the volume, less an
@@ -255,6 +262,29 @@ template <class Value, class T>
   }
 }
 
+/// The largest number of conflicts over all thresholds. Of the samples whose b lies in bucket k,
+/// `counts[k]` have a large a, and `counts[buckets + k]` a small one; a bucket is 2^shift wide.
+[[nodiscard]] inline std::size_t most_conflicts(std::vector<std::uint32_t> const& counts,
+                                                std::int64_t capacity_b, unsigned shift) {
+  std::size_t const buckets = counts.size() / 2;
+  std::size_t conflicting = std::accumulate(counts.data(), counts.data() + buckets, std::size_t{0});
+  std::size_t bound = conflicting;
+  std::size_t next_small = buckets;
+  for (std::size_t k = 1; k != buckets; ++k) {
+    // Threshold x = k << shift: the samples with large a in bucket k - 1 leave, and those with
+    // small a in all buckets that lie wholly above capacity - x enter.
+    auto const threshold = static_cast<std::int64_t>(k << shift);
+    if (threshold > capacity_b - threshold + 1) break;
+    conflicting -= counts[k - 1];
+    std::int64_t const above = capacity_b - threshold;
+    while (next_small != 0 && static_cast<std::int64_t>((next_small - 1) << shift) > above) {
+      conflicting += counts[buckets + --next_small];
+    }
+    bound = std::max(bound, conflicting);
+  }
+  return bound;
+}
+
 /// The bound from conflicts between two resources: for a threshold x the samples with a above half
 /// of its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs.
 /// Thresholds are multiples of a power of two, 1 where the capacity of b is small.
@@ -270,30 +300,11 @@ template <class ValueA, class ValueB>
   };
   std::size_t const buckets = bucket_of(capacity_b) + 1;
   std::vector<std::uint32_t> counts(2 * buckets, 0);
-  std::uint32_t* const large_a = counts.data();
-  std::uint32_t* const small_a = counts.data() + buckets;
-  std::size_t conflicting = 0;
   for (std::size_t i = 0; i != count; ++i) {
     bool const large = a(i) > capacity_a - a(i);
-    ++(large ? large_a : small_a)[bucket_of(b(i))];
-    if (large) ++conflicting;
+    ++counts[(large ? 0 : buckets) + bucket_of(b(i))];
   }
-
-  std::size_t bound = conflicting;
-  std::size_t next_small = buckets;
-  for (std::size_t k = 1; k != buckets; ++k) {
-    // Threshold x = k << shift: the samples with large a in bucket k - 1 leave, and those with
-    // small a in all buckets that lie wholly above capacity - x enter.
-    auto const threshold = static_cast<std::int64_t>(k << shift);
-    if (threshold > capacity_b - threshold + 1) break;
-    conflicting -= large_a[k - 1];
-    std::int64_t const above = capacity_b - threshold;
-    while (next_small != 0 && static_cast<std::int64_t>((next_small - 1) << shift) > above) {
-      conflicting += small_a[--next_small];
-    }
-    bound = std::max(bound, conflicting);
-  }
-  return bound;
+  return most_conflicts(counts, capacity_b, shift);
 }
 
 }  // namespace omnibal::inline v0::detail

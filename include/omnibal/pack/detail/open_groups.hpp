@@ -73,6 +73,13 @@ struct demand_traits {
   std::size_t finest;
 };
 
+/// How many different values there are.
+template <class T>
+[[nodiscard]] std::size_t count_distinct(std::vector<T>&& values) {
+  std::sort(values.begin(), values.end());
+  return static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
+}
+
 /// Precondition: there are demands.
 template <std::size_t R, class T, class Layout, class Demands>
 [[nodiscard]] demand_traits<R, T> traits_of(Layout const& layout, Demands const& demands,
@@ -96,9 +103,7 @@ template <std::size_t R, class T, class Layout, class Demands>
     for (std::size_t k = 0; k != count; ++k) {
       values[k] = layout.amount(demands[k * demands.size() / count], r);
     }
-    std::sort(values.begin(), values.end());
-    auto const distinct =
-        static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
+    std::size_t const distinct = count_distinct(std::move(values));
     if (distinct > most_values) {
       most_values = distinct;
       result.finest = r;
@@ -107,18 +112,23 @@ template <std::size_t R, class T, class Layout, class Demands>
   return result;
 }
 
+/// The room of each group.
+template <class Layout>
+struct group_rooms {
+  Layout layout;
+  typename Layout::room_type const* rooms;
+};
+
 /// The groups with room, by cells of their rooms in all resources but one, the fine one, and within
 /// a cell by levels of the fine room, so that the group with the least fine room that a sample fits
 /// is found by scanning bits. At most 64 cells: a word says which hold groups.
 ///
 /// Where every room has a level of its own, the search is exact; else at most `probes` groups of a
 /// cell are tried, and one that fits may be missed.
-template <class Layout, std::size_t R, class T>
+template <std::size_t R, class T>
 class cell_rooms {
  public:
   using amounts_type = resources<R, T>;
-  using room_type = typename Layout::room_type;
-  using demand_type = typename Layout::demand_type;
 
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -130,10 +140,9 @@ class cell_rooms {
     std::uint32_t level = 0;
   };
 
-  /// `rooms[g]` is the room of group g, kept by the caller.
-  cell_rooms(Layout const& layout, room_type const* rooms, amounts_type const& capacity,
-             demand_traits<R, T> const& traits, std::size_t sample_count)
-      : layout_(layout), rooms_(rooms), fine_(traits.finest), next_(sample_count) {
+  cell_rooms(amounts_type const& capacity, demand_traits<R, T> const& traits,
+             std::size_t sample_count)
+      : fine_(traits.finest), next_(sample_count) {
     // Enough levels to be exact for common capacities, and no more than the samples are worth.
     std::size_t const most_levels =
         std::max(std::clamp<std::size_t>(16 * sample_count, 4096, 32768), sample_count);
@@ -171,9 +180,10 @@ class cell_rooms {
 
   /// The group that fits with the least score, or `none`. Of equal scores the lower cell wins, of
   /// equal rooms the group that has had it for the shortest time.
-  template <class Score>
-  [[nodiscard]] place find(demand_type const& demand, Score const& score) const {
-    amounts_type const amounts = layout_.amounts(demand);
+  template <class Layout, class Score>
+  [[nodiscard]] place find(group_rooms<Layout> const& groups,
+                           typename Layout::demand_type const& demand, Score const& score) const {
+    amounts_type const amounts = groups.layout.amounts(demand);
     place best;
     bool found = false;
     decltype(score(amounts, amounts)) best_score{};
@@ -186,9 +196,9 @@ class cell_rooms {
         if constexpr (R == 2) break;
         continue;
       }
-      place const found_here = first_fit(cell, demand, levels_(amounts[fine_]));
+      place const found_here = first_fit(groups, cell, demand, levels_(amounts[fine_]));
       if (found_here.group == none) continue;
-      amounts_type const left = left_after(found_here.group, amounts);
+      amounts_type const left = left_after(groups, found_here.group, amounts);
       auto const new_score = score(left, amounts);
       if (found && !(new_score < best_score)) continue;
       found = true;
@@ -199,9 +209,10 @@ class cell_rooms {
   }
 
   /// Finds and removes.
-  template <class Score>
-  std::uint32_t take(demand_type const& demand, Score const& score) {
-    place const found = find(demand, score);
+  template <class Layout, class Score>
+  std::uint32_t take(group_rooms<Layout> const& groups, typename Layout::demand_type const& demand,
+                     Score const& score) {
+    place const found = find(groups, demand, score);
     if (found.group != none) remove(found);
     return found.group;
   }
@@ -225,9 +236,8 @@ class cell_rooms {
     occupied_ &= ~(std::uint64_t{1} << taken.cell);
   }
 
-  /// Adds a group whose room has changed.
-  void push(std::uint32_t group) {
-    amounts_type const left = layout_.left(rooms_[group]);
+  /// Adds a group with so much room.
+  void push(std::uint32_t group, amounts_type const& left) {
     std::size_t cell = 0;
     for (std::size_t r = 0; r != R; ++r) {
       if (r != fine_) cell += strides_[r] * coarse_[r](left[r]);
@@ -280,8 +290,10 @@ class cell_rooms {
 
   /// What is left of the capacity in a group with these amounts; rounding does not make it
   /// negative.
-  [[nodiscard]] amounts_type left_after(std::uint32_t group, amounts_type const& amounts) const {
-    amounts_type left = layout_.left(rooms_[group]) - amounts;
+  template <class Layout>
+  [[nodiscard]] static amounts_type left_after(group_rooms<Layout> const& groups,
+                                               std::uint32_t group, amounts_type const& amounts) {
+    amounts_type left = groups.layout.left(groups.rooms[group]) - amounts;
     if constexpr (std::floating_point<T>) {
       for (T& amount : left.amounts) amount = std::max(T{0}, amount);
     }
@@ -318,7 +330,9 @@ class cell_rooms {
     return word * 64 + static_cast<std::size_t>(std::countr_zero(bits[word]));
   }
 
-  [[nodiscard]] place first_fit(std::size_t cell, demand_type const& demand,
+  template <class Layout>
+  [[nodiscard]] place first_fit(group_rooms<Layout> const& groups, std::size_t cell,
+                                typename Layout::demand_type const& demand,
                                 std::size_t level) const {
     // In the level of the demand itself the fine room may be too small, above it only the others.
     std::size_t const lowest = level;
@@ -328,7 +342,7 @@ class cell_rooms {
       place here{heads_[cell * levels_.count() + level], none, static_cast<std::uint32_t>(cell),
                  static_cast<std::uint32_t>(level)};
       while (here.group != none && tried != probes) {
-        if (layout_.fits(rooms_[here.group], demand)) return here;
+        if (groups.layout.fits(groups.rooms[here.group], demand)) return here;
         ++tried;
         here.before = std::exchange(here.group, next_[here.group]);
       }
@@ -338,8 +352,6 @@ class cell_rooms {
     return {};
   }
 
-  Layout layout_;
-  room_type const* rooms_;
   std::size_t fine_;
   room_levels<T> coarse_[R] = {};
   std::size_t strides_[R] = {};

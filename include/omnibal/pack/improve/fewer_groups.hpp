@@ -83,13 +83,13 @@ class exchange_pool {
 
   /// Empties the pool.
   void clear() {
-    cells_.emplace(input_.layout, rooms_.data(), input_.capacity, traits_, input_.size());
+    cells_.emplace(input_.capacity, traits_, input_.size());
     is_in_.assign(input_.size(), false);
   }
 
   /// Precondition: the sample is not in the pool.
   void add(std::uint32_t sample) {
-    cells_->push(sample);
+    cells_->push(sample, input_.layout.left(rooms_[sample]));
     is_in_[sample] = true;
   }
 
@@ -106,7 +106,7 @@ class exchange_pool {
   }
 
  private:
-  using cells_type = cell_rooms<Layout, kinds, weight_type>;
+  using cells_type = cell_rooms<kinds, weight_type>;
   using place = typename cells_type::place;
   static constexpr std::uint32_t none = cells_type::none;
   static constexpr std::size_t no_position = static_cast<std::size_t>(-1);
@@ -137,7 +137,8 @@ class exchange_pool {
     auto const size_left = [this](amounts_type const& left, amounts_type const&) {
       return size_(left);
     };
-    return cells_->find(input_.layout.encode(difference(input_.capacity, limit)), size_left);
+    return cells_->find(group_rooms<Layout>{input_.layout, rooms_.data()},
+                        input_.layout.encode(difference(input_.capacity, limit)), size_left);
   }
 
   /// Between a half and the whole of `amounts`, the same share of each.
