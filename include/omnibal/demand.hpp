@@ -73,10 +73,7 @@ class aligned {
       : demand_(std::move(demand)),
         multiple_(detail::to_resources<std::int64_t>({"aligned", "multiple"}, multiple)) {
     for (std::size_t r = 0; r != kinds; ++r) {
-      if (multiple_[r] < 1) {
-        detail::throw_invalid("aligned", "multiple[" + detail::to_text(r) + "] is " +
-                                             detail::to_text(multiple_[r]) + ", must be positive");
-      }
+      detail::check_positive("aligned", "multiple", r, multiple_[r]);
     }
   }
 

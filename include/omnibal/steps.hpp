@@ -59,7 +59,7 @@ class step_cells {
 
  protected:
   step_cells(std::string_view name, std::size_t ranks) : ranks_(ranks) {
-    if (ranks == 0) detail::throw_invalid(name, "ranks is 0, must be positive");
+    detail::check_positive(name, "ranks", ranks);
   }
   [[nodiscard]] friend bool operator==(step_cells const&, step_cells const&) = default;
 

@@ -179,10 +179,8 @@ struct micro_batches_fn {
                                              Cost const& cost, Demand const& demand,
                                              Capacity const& capacity,
                                              micro_batches_options const& options = {}) const {
-    if (ranks == 0) detail::throw_invalid(name, "ranks is 0, must be positive");
-    if (options.multiple_of == 0) {
-      detail::throw_invalid(name, "options.multiple_of is 0, must be positive");
-    }
+    detail::check_positive(name, "ranks", ranks);
+    detail::check_positive(name, "options.multiple_of", options.multiple_of);
     detail::check_max_overload(name, options.max_overload);
     auto const costs = detail::measure_costs(name, samples, cost);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {

@@ -34,9 +34,7 @@ class thread_communicator {
   template <class Body>
     requires std::invocable<Body&, thread_communicator&>
   static void run(std::size_t ranks, Body&& body) {
-    if (ranks == 0) {
-      detail::throw_invalid("thread_communicator::run", "ranks is 0, must be positive");
-    }
+    detail::check_positive("thread_communicator::run", "ranks", ranks);
     detail::thread_group group(ranks);
     auto const run_rank = [&](std::size_t rank) noexcept {
       try {

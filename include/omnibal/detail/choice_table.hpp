@@ -6,11 +6,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/detail/fixed_point.hpp>
 #include <omnibal/recompute/choice.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <compare>
 #include <concepts>
 #include <cstddef>
@@ -181,14 +181,14 @@ class choice_table {
   /// A time as a whole number; the largest times of all layers add up to 2^63 - 1 at most.
   [[nodiscard]] std::int64_t to_whole(Time time) const {
     if constexpr (std::floating_point<Time>) {
-      return static_cast<std::int64_t>(std::ldexp(time, bits()));
+      return fixed_point::by_power_of_two(total_time_)(time);
     } else {
       return time;
     }
   }
   [[nodiscard]] Time from_whole(std::int64_t time) const {
     if constexpr (std::floating_point<Time>) {
-      return std::ldexp(static_cast<Time>(time), -bits());
+      return fixed_point::by_power_of_two(total_time_).original(time);
     } else {
       return time;
     }
@@ -202,12 +202,6 @@ class choice_table {
     throw_invalid(function_, std::string(member) + " of choice " + to_text(index) + " of layer " +
                                  to_text(size()) + " is " + to_text(value) +
                                  ", must be finite, not negative and below 2^63");
-  }
-
-  [[nodiscard]] int bits() const {
-    int exponent = 0;
-    static_cast<void>(std::frexp(total_time_, &exponent));
-    return 62 - exponent;
   }
 
   std::string_view function_;

@@ -5,11 +5,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/fixed_point.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ inline constexpr std::size_t cost_kinds = kinds_of<demand_result<Cost, sample_re
 
 /// Throws unless there are parts, and no more than a grouping can have.
 inline void check_parts(std::string_view function, std::size_t parts) {
-  if (parts == 0) throw_invalid(function, "parts is 0, must be positive");
+  check_positive(function, "parts", parts);
   check_number(function, "parts", parts);
 }
 
@@ -52,34 +52,6 @@ template <class Working, weight T>
   check_weight(function, argument, index, result);
   return result;
 }
-
-/// Maps floating-point numbers to integers that add up to about 2^62 at most.
-class fixed_point {
- public:
-  /// Only powers of two as factors, so that numbers keep their bits.
-  [[nodiscard]] static fixed_point by_power_of_two(double total) { return {total, 62, false}; }
-  /// The total itself becomes 2^52.
-  [[nodiscard]] static fixed_point by_share(double total) { return {total, 52, true}; }
-
-  [[nodiscard]] std::int64_t operator()(double value) const {
-    return static_cast<std::int64_t>(value * first_factor_ * second_factor_ / divisor_);
-  }
-
- private:
-  fixed_point(double total, int bits, bool is_share) {
-    int exponent = 0;
-    double const mantissa = std::frexp(total, &exponent);
-    // In two steps, as one factor would leave the range of the type for very small totals.
-    int const half = (bits - exponent) / 2;
-    first_factor_ = std::ldexp(1.0, half);
-    second_factor_ = std::ldexp(1.0, bits - exponent - half);
-    if (is_share && mantissa > 0.0) divisor_ = mantissa;
-  }
-
-  double first_factor_;
-  double second_factor_;
-  double divisor_ = 1.0;
-};
 
 /// Calls `amount_at(index)` once for each index below `count`, in order, and makes whole costs of
 /// what it returns. Integers of one kind stay as they are. `result` keeps its memory.

@@ -25,7 +25,7 @@ struct node_layout {
 };
 
 inline void check_ranks_per_node(std::string_view function, std::size_t ranks_per_node) {
-  if (ranks_per_node == 0) throw_invalid(function, "options.ranks_per_node is 0, must be positive");
+  check_positive(function, "options.ranks_per_node", ranks_per_node);
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -6,6 +6,7 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/fixed_point.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
@@ -13,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -54,35 +54,14 @@ struct load_levels {
 
 /// Makes levels of numbers up to `largest`, which must not be negative.
 template <class Working>
-class level_scale {
- public:
-  level_scale(Working largest, std::size_t ranks) {
-    if constexpr (std::floating_point<Working>) {
-      int exponent = 0;
-      static_cast<void>(std::frexp(largest, &exponent));
-      // In two steps, as one factor would leave the range of the type for very small loads.
-      int const bits = level_bits(ranks) - exponent;
-      int const half = bits / 2;
-      first_factor_ = std::ldexp(1.0, half);
-      second_factor_ = std::ldexp(1.0, bits - half);
-    } else {
-      shift_ = level_shift(static_cast<std::uint64_t>(largest), ranks);
-    }
+[[nodiscard]] auto level_scale(Working largest, std::size_t ranks) {
+  if constexpr (std::floating_point<Working>) {
+    return fixed_point::by_power_of_two(largest, level_bits(ranks));
+  } else {
+    int const shift = level_shift(static_cast<std::uint64_t>(largest), ranks);
+    return [shift](Working value) { return value >> shift; };
   }
-
-  [[nodiscard]] load_level operator()(Working value) const {
-    if constexpr (std::floating_point<Working>) {
-      return static_cast<load_level>(value * first_factor_ * second_factor_);
-    } else {
-      return static_cast<load_level>(value >> shift_);
-    }
-  }
-
- private:
-  double first_factor_ = 1.0;
-  double second_factor_ = 1.0;
-  int shift_ = 0;
-};
+}
 
 /// Errors: `std::invalid_argument` for a load that is negative, not finite or above 2^63 - 1.
 template <sample_range Loads>
@@ -109,10 +88,10 @@ template <sample_range Loads>
   load_levels<kinds> result;
   result.of_group.resize(count);
   for (std::size_t r = 0; r != kinds; ++r) {
-    level_scale<working> const scale(largest[r], ranks);
-    result.largest[r] = scale(largest[r]);
+    auto const scale = level_scale(largest[r], ranks);
+    result.largest[r] = static_cast<load_level>(scale(largest[r]));
     for (std::size_t group = 0; group != count; ++group) {
-      result.of_group[group][r] = scale(amount(group, r));
+      result.of_group[group][r] = static_cast<load_level>(scale(amount(group, r)));
     }
   }
   return result;

@@ -73,7 +73,8 @@ struct phase_columns {
     return result;
   }
   void quantise(double largest) {
-    for (double const cost : floating_costs) costs.push_back(quantised(cost, largest));
+    fixed_point const to_share = cost_shares(largest);
+    for (double const cost : floating_costs) costs.push_back(to_share(cost));
     floating_costs.clear();
   }
 

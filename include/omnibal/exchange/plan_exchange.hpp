@@ -204,8 +204,9 @@ struct plan_exchange_fn {
     for (std::size_t r = 0; r != reports[0].facts.largest.size(); ++r) {
       double largest = 0.0;
       for (auto const& report : reports) largest = std::max(largest, report.facts.largest[r]);
+      auto const to_share = detail::cost_shares(largest);
       for (std::size_t i = 0; i != workspace.own_.size(); ++i) {
-        workspace.own_[i].costs[r] = detail::quantised(workspace.floating_[i][r], largest);
+        workspace.own_[i].costs[r] = to_share(workspace.floating_[i][r]);
       }
     }
   }

@@ -48,9 +48,7 @@ struct isf_fn {
                                    Capacity const& capacity, isf_options const& options,
                                    Keep const& keep, Shuffle const& shuffle) const {
     auto const limits = detail::checked_capacity<Samples, Demand, Capacity>("isf", capacity);
-    if (options.rounds == 0) {
-      detail::throw_invalid("isf", "options.rounds is 0, must be positive");
-    }
+    detail::check_positive("isf", "options.rounds", options.rounds);
     if (!(options.min_gain >= 0.0 && options.min_gain <= 1.0)) {
       detail::throw_invalid("isf", "options.min_gain is " + detail::to_text(options.min_gain) +
                                        ", must be in [0, 1]");

@@ -69,7 +69,7 @@ void for_each_dealt_step(std::size_t group_count, std::size_t ranks, std::uint64
 }
 
 inline void check_ranks(std::string_view function, std::size_t ranks) {
-  if (ranks == 0) throw_invalid(function, "objective.ranks is 0, must be positive");
+  check_positive(function, "objective.ranks", ranks);
 }
 
 /// The used share of the capacity, as `utilisation`, also where the sum of the loads leaves 64 bits.

@@ -135,13 +135,9 @@ class online_packer {
 
   static online_header<R, T> const& checked(online_header<R, T> const& header) {
     detail::check_capacity(name, header.capacity);
-    auto const check_positive = [](std::string_view option, std::uint64_t value) {
-      if (value != 0) return;
-      detail::throw_invalid(name, "options." + std::string(option) + " is 0, must be positive");
-    };
-    check_positive("buffer", header.options.buffer);
-    check_positive("longest_wait", header.options.longest_wait);
-    check_positive("candidates", header.options.candidates);
+    detail::check_positive(name, "options.buffer", header.options.buffer);
+    detail::check_positive(name, "options.longest_wait", header.options.longest_wait);
+    detail::check_positive(name, "options.candidates", header.options.candidates);
     if (header.options.buffer >= max_index_count - 1) {
       detail::throw_length(name, "options.buffer", header.options.buffer);
     }

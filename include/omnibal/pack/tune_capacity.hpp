@@ -124,10 +124,7 @@ struct tune_capacity_fn {
 
   template <std::size_t R, class T>
   static void check_arguments(double target, tune_capacity_options<R, T> const& options) {
-    if (!(target > 0.0) || !std::isfinite(target)) {
-      detail::throw_invalid(
-          name, "target is " + detail::to_text(target) + ", must be positive and finite");
-    }
+    detail::check_positive(name, "target", target);
     if (!(options.width >= 0.0) || !std::isfinite(options.width)) {
       detail::throw_invalid(name, "options.width is " + detail::to_text(options.width) +
                                       ", must be finite and not negative");
@@ -137,14 +134,9 @@ struct tune_capacity_fn {
     }
     detail::check_share(name, "options.most_oversized", options.most_oversized);
     detail::check_share(name, "options.common_share", options.common_share);
-    check_positive("options.candidates", options.candidates);
-    check_positive("options.first_samples", options.first_samples);
-    check_positive("options.finalists", options.finalists);
-  }
-
-  static void check_positive(std::string_view argument, std::size_t value) {
-    if (value != 0) return;
-    detail::throw_invalid(name, std::string(argument) + " is 0, must be positive");
+    detail::check_positive(name, "options.candidates", options.candidates);
+    detail::check_positive(name, "options.first_samples", options.first_samples);
+    detail::check_positive(name, "options.finalists", options.finalists);
   }
 };
 

@@ -97,7 +97,7 @@ namespace detail {
 /// Throws unless so many layers can be cut into so many stages.
 inline void check_stages(std::string_view function, std::size_t layers, std::size_t stages,
                          empty_stages empty) {
-  if (stages == 0) throw_invalid(function, "stages is 0, must be positive");
+  check_positive(function, "stages", stages);
   check_index_count(function, "the result", stages);
   if (empty == empty_stages::allowed || layers >= stages) return;
   throw_invalid(function, to_text(layers) + " layers do not give " + to_text(stages) +

@@ -165,7 +165,7 @@ struct search_cuts_fn {
                                 GoOn go_on = {}) const {
     using score_type = detail::score_type_of<Score>;
     using measured_type = detail::measured_type_of<Measure>;
-    if (top_k == 0) detail::throw_invalid(name, "top_k is 0, must be positive");
+    detail::check_positive(name, "top_k", top_k);
     constexpr measured_type not_measured = std::numeric_limits<measured_type>::has_infinity
                                                ? std::numeric_limits<measured_type>::infinity()
                                                : std::numeric_limits<measured_type>::max();

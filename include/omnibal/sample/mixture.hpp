@@ -90,9 +90,7 @@ class mixture {
   mixture(Sources const& sources, Size const& size, Weight const& weight,
           mixture_options const& options = {})
       : options_(options), tree_(detail::whole_shares(name, sources, weight)) {
-    if (options.window == 0) {
-      detail::throw_invalid(name, "options.window is 0, must be positive");
-    }
+    detail::check_positive(name, "options.window", options.window);
     sources_.reserve(std::ranges::size(sources));
     for (auto&& source : sources) {
       std::size_t const index = sources_.size();

@@ -35,12 +35,9 @@ void measure_bytes_into(std::string_view function, Bytes const& bytes, std::size
                      amounts_by_index(function, "bytes", bytes, count), result);
 }
 
-/// floor(cost * 2^31 / largest), zero where the largest cost is zero. Precondition: `cost` is in
-/// [0, largest].
-[[nodiscard]] inline std::int64_t quantised(double cost, double largest) {
-  if (!(largest > 0.0)) return 0;
-  // In this order nothing overflows, and the factor is exact.
-  return static_cast<std::int64_t>(cost / largest * 0x1p31);
+/// Makes costs up to `largest` integers on which ranks agree.
+[[nodiscard]] inline fixed_point cost_shares(double largest) {
+  return fixed_point::by_share(largest, 31);
 }
 
 /// `shape` is what else must be equal, such as the number of kinds of costs.

@@ -23,12 +23,12 @@ namespace omnibal::inline v0::detail {
 /// A segment without steps for these ranks; throws where the arguments make no sense.
 [[nodiscard]] inline sampler_segment segment_of(std::string_view function, shard const& place,
                                                 std::uint64_t batch) {
-  if (place.ranks == 0) throw_invalid(function, "shard.ranks is 0, must be positive");
+  check_positive(function, "shard.ranks", place.ranks);
   if (place.rank >= place.ranks) {
     throw_invalid(function, "shard.rank is " + to_text(place.rank) + ", but there are " +
                                 to_text(place.ranks) + " ranks");
   }
-  if (batch == 0) throw_invalid(function, "options.batch is 0, must be positive");
+  check_positive(function, "options.batch", batch);
   if (place.ranks > most_ranks) {
     throw_invalid(function, "shard.ranks is " + to_text(place.ranks) + ", must be at most " +
                                 to_text(most_ranks));
