@@ -14,19 +14,6 @@
 
 namespace omnibal::inline v0 {
 
-namespace detail {
-
-/// The stages of `partition_layers` in the name of another function, which errors begin with.
-template <class C, class Cost, class Fits>
-[[nodiscard]] partition_result<C> even_stages(std::string_view function, std::size_t layers,
-                                              std::size_t stages, Cost const& cost,
-                                              Fits const& fits,
-                                              partition_layers_options<C> const& options) {
-  return best_stages(function, layers, stages, cost, fits, options, step_time<C>{});
-}
-
-}  // namespace detail
-
 struct partition_layers_fn {
   /// Stages with the smallest possible largest cost, exactly, for any cost of a stage: it may
   /// depend on the stage, and on what is sent at its cuts. Of all such stages those with the
@@ -60,8 +47,8 @@ struct partition_layers_fn {
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},
       partition_layers_options<detail::stage_weight_of<Cost>> const& options = {}) const {
-    return detail::even_stages(name, detail::count_layers(name, layers), stages, cost, fits,
-                               options);
+    return detail::best_stages(name, detail::count_layers(name, layers), stages, cost, fits,
+                               options, detail::step_time<detail::stage_weight_of<Cost>>{});
   }
 
  private:

@@ -5,26 +5,41 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/function_ref.hpp>
 #include <omnibal/partition/detail/best_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// The stages of `partition_throughput` in the name of another function, which errors begin with.
-/// Precondition: there are micro-batches.
-template <class C, class Cost, class Fits>
-[[nodiscard]] partition_result<C> throughput_stages(
-    std::string_view function, std::size_t layers, std::size_t stages, Cost const& cost,
-    Fits const& fits, partition_throughput_options<C> const& options) {
-  step_time<C> const time{.of_bottleneck = options.micro_batches - 1, .of_sum = 1};
-  return best_stages(function, layers, stages, cost, fits, options, time);
+/// What a chain of layers costs and which stages are possible, whatever says so.
+struct stage_functions {
+  function_ref<std::int64_t(std::size_t, std::size_t, std::size_t)> cost;
+  function_ref<bool(std::size_t, std::size_t, std::size_t)> fits;
+};
+
+/// For other functions, with which errors begin: the stages of `partition_throughput`, or of
+/// `partition_layers` where there are no micro-batches. Memory is left to `stages.fits`; why there
+/// are no stages is not said.
+[[nodiscard]] inline partition_result<std::int64_t> stages_for(
+    std::string_view function, std::size_t layers, std::size_t stages,
+    stage_functions const& functions, partition_throughput_options<std::int64_t> const& options) {
+  chain_rules const rules = rule_book(function, layers, stages, options.constraints).rules();
+  stage_bound<std::int64_t> const bound(function, layers, stages, options.base.values(), {});
+  stage_memory const memory(function, layers, stages, options.constraints);
+  stage_costs const chain(function, rules, bound, memory, functions.cost, functions.fits);
+  step_time<std::int64_t> time;
+  if (options.micro_batches != 0) time = {options.micro_batches - 1, 1};
+  partition_result<std::int64_t> result;
+  if (!find_stages(chain, time, result)) result.status = solve_status::infeasible;
+  return result;
 }
 
 }  // namespace detail
@@ -54,8 +69,9 @@ struct partition_throughput_fn {
       detail::throw_invalid(name, "options.micro_batches is " + detail::to_text(count) +
                                       ", must be positive and below 2^32");
     }
-    return detail::throughput_stages(name, detail::count_layers(name, layers), stages, cost, fits,
-                                     options);
+    detail::step_time<detail::stage_weight_of<Cost>> const time{count - 1, 1};
+    return detail::best_stages(name, detail::count_layers(name, layers), stages, cost, fits,
+                               options, time);
   }
 
  private:

@@ -63,8 +63,27 @@ void share_devices(Stages const& stages, step_time<C> const& time, std::size_t l
   }
 }
 
-/// The stages with the least time, of several those with the smallest bottleneck, of several of
-/// these the leftmost. `Options` has `base`, `speeds`, `constraints` and `labels`.
+/// Finds the stages with the least time, of several those with the smallest bottleneck, of several of
+/// these the leftmost. False where there are none.
+template <class C, class Stages>
+[[nodiscard]] bool find_stages(Stages const& chain, step_time<C> const& time,
+                               partition_result<C>& result) {
+  bottleneck_search bottlenecks(chain);
+  C const least = bottlenecks.run();
+  if (least == never<C>) return false;
+  result.bottleneck = least;
+  if (time.of_sum == 0) {
+    bottlenecks.cut_leftmost(least, result.boundaries);
+    result.objective = least;
+  } else {
+    shorten_step(chain, time, result);
+  }
+  result.lower_bound = result.objective;
+  result.proven = true;
+  return true;
+}
+
+/// The best stages as `find_stages` says, in the memory that is given. `Options` has `base`, `speeds`, `constraints` and `labels`.
 template <class C, class Cost, class Fits, class Options>
 [[nodiscard]] partition_result<C> best_stages(std::string_view function, std::size_t layers,
                                               std::size_t stages, Cost const& cost,
@@ -78,23 +97,10 @@ template <class C, class Cost, class Fits, class Options>
   stage_costs const chain(function, rules, bound, memory, cost, fits);
 
   partition_result<C> result;
-  bottleneck_search bottlenecks(chain);
-  C const least = bottlenecks.run();
-  if (least == never<C>) {
+  if (!find_stages(chain, time, result)) {
     report_infeasible(chain, options.labels, result);
-    return result;
-  }
-  result.bottleneck = least;
-  if (time.of_sum == 0) {
-    bottlenecks.cut_leftmost(least, result.boundaries);
-    result.objective = least;
-  } else {
-    shorten_step(chain, time, result);
-  }
-  result.lower_bound = result.objective;
-  result.proven = true;
-  if (memory.is_shared() && !all_fit(memory, result.boundaries)) {
-    share_devices(chain, time, options.labels, least, result);
+  } else if (memory.is_shared() && !all_fit(memory, result.boundaries)) {
+    share_devices(chain, time, options.labels, C{result.bottleneck}, result);
   }
   return result;
 }

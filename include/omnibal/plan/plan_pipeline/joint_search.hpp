@@ -91,7 +91,7 @@ class joint_search {
     auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
       return table_.fits({stage, first, last});
     };
-    auto const cuts = cut(cost, fits, times);
+    auto const cuts = cut({cost, fits}, times);
     if (cuts.status == solve_status::solved) try_cuts(cuts.boundaries);
   }
 
@@ -109,7 +109,7 @@ class joint_search {
       return time != no_time ? time : layers_.least_time(first, last);
     };
     for (std::size_t round = 0; round < most_rounds() || !has_plan(); ++round) {
-      auto const cuts = cut(cost, fits, least);
+      auto const cuts = cut({cost, fits}, least);
       bool const is_possible = cuts.status == solve_status::solved;
       bound_ = std::max(bound_, is_possible ? std::min(cuts.objective, value_) : value_);
       if (is_decided()) return;
@@ -126,14 +126,13 @@ class joint_search {
   }
 
   /// The cuts with the shortest step for these times of stages; `least` is that of each layer.
-  template <class Cost, class Fits>
-  [[nodiscard]] partition_result<std::int64_t> cut(Cost const& cost, Fits const& fits,
+  [[nodiscard]] partition_result<std::int64_t> cut(stage_functions const& functions,
                                                    std::vector<std::int64_t> const& least) const {
     partition_throughput_options<std::int64_t> const options{
         .micro_batches = options_.micro_batches,
         .base = least,
         .constraints = options_.constraints};
-    return throughput_stages(function_, layers_.size(), stages(), cost, fits, options);
+    return stages_for(function_, layers_.size(), stages(), functions, options);
   }
 
   /// Solves the stages between these boundaries and keeps them if they are the best so far.

@@ -6,9 +6,9 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_cast.hpp>
-#include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
+#include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
 #include <omnibal/plan/plan_pipeline/stage_memory.hpp>
 
@@ -127,8 +127,8 @@ class least_memory {
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
     return memory.shortfall(stage, first, last);
   };
-  auto result = even_stages(function, layers.size(), rooms.memory.size(), shortfall, fits_always{},
-                            partition_layers_options<std::int64_t>{.constraints = constraints});
+  auto result = stages_for(function, layers.size(), rooms.memory.size(), {shortfall, fits_always{}},
+                           {.constraints = constraints});
   result.missing_bytes = result.bottleneck;
   if (result.status != solve_status::solved) return result;
   if (result.bottleneck == least_memory::most) throw_overflow(function, "the missing memory");

@@ -5,6 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
+#include <omnibal/detail/function_ref.hpp>
 #include <omnibal/recompute/select_recompute/relaxation.hpp>
 
 #include <algorithm>
@@ -75,9 +76,8 @@ class label_search {
   /// Looks for a solution that gains more than `known`; without one there are no points. Gives up
   /// where states would have to merge and `is_enough(gain)`: no better bound is wanted then.
   /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
-  template <class IsEnough>
   void run(layer_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
-           std::size_t max_states, std::int64_t known, IsEnough const& is_enough) {
+           std::size_t max_states, std::int64_t known, function_ref<bool(std::int64_t)> is_enough) {
     fronts_ = &fronts;
     steps_ = relaxed.steps();
     budget_ = budget;
@@ -128,8 +128,8 @@ class label_search {
 
   /// Decides about one layer after the other, and betters the best solution. False where it gives
   /// up.
-  template <class IsEnough>
-  [[nodiscard]] bool decide_all(std::size_t max_states, IsEnough const& is_enough) {
+  [[nodiscard]] bool decide_all(std::size_t max_states,
+                                function_ref<bool(std::int64_t)> is_enough) {
     tolerance_ = 0;
     states_.assign(1, {0, 0, 0, 0});
     origins_.assign(1, 0);
