@@ -1,5 +1,7 @@
 // Packs whatever the bytes describe with every packer and compares with naive ones.
 
+#include "packers.hpp"
+
 #include "naive_packers.hpp"
 #include "packing_faults.hpp"
 #include "stream.hpp"
@@ -186,11 +188,14 @@ void check_packers(byte_reader& bytes) {
     samples.insert(samples.end(), copies, sample);
   }
 
+  test::for_each_packer([&](std::string const& name, auto const& pack) {
+    std::string const wrong =
+        test::fault(pack(samples, std::identity{}, capacity), samples, capacity);
+    require(wrong.empty(), name + ": " + wrong);
+  });
   auto const next = omnibal::next_fit(samples, std::identity{}, capacity);
   require(next.groups == test::naive_next_fit(samples, capacity).groups,
           "next_fit gives the groups of a naive next-fit");
-  std::string const fault = test::fault(next, samples, capacity);
-  require(fault.empty(), "next_fit: " + fault);
   require(omnibal::packing_bound(samples, std::identity{}, capacity) == next.report.lower_bound,
           "next_fit reports the lower bound");
 

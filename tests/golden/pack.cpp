@@ -3,6 +3,7 @@
 // this program.
 
 #include "../support/fnv1a.hpp"
+#include "../support/packers.hpp"
 #include "../support/packing_digest.hpp"
 #include "../support/samples.hpp"
 #include "../support/stream.hpp"
@@ -46,16 +47,14 @@ void print_packers(std::size_t count) {
     };
     omnibal::isf_options const rounds{.rounds = 5};
     auto const most = omnibal::reaches_most(set.capacity);
-    add("next_fit", omnibal::next_fit);
+    test::for_each_packer(add);
     add("isf, fisher_yates", omnibal::isf, rounds, most, omnibal::rng::fisher_yates{1});
     add("isf, feistel", omnibal::isf, rounds, most, omnibal::rng::feistel{2});
     add("isf, numpy_shuffle", omnibal::isf, rounds, most, omnibal::rng::numpy_shuffle{3});
-    add("best_fit_decreasing", omnibal::best_fit_decreasing);
     add("best_fit_decreasing, largest share", omnibal::best_fit_decreasing,
         omnibal::best_fit_decreasing_options{.measure = omnibal::size_measure::largest_share});
     add("best_fit_decreasing, a score", omnibal::best_fit_decreasing,
         omnibal::best_fit_decreasing_options{}, least_left);
-    add("best_packing", omnibal::best_packing);
     add("best_packing, largest share", omnibal::best_packing,
         omnibal::best_packing_options{.measure = omnibal::size_measure::largest_share});
     add("improve", omnibal::improve, omnibal::next_fit(set.samples, std::identity{}, set.capacity));
@@ -70,12 +69,9 @@ template <std::size_t R>
 void print_large_packing() {
   auto const set = test::small_sets<R>(R, 100'000).back();
   auto const suffix = ", " + std::to_string(R) + " resources, 100000 samples";
-  auto const demand = std::identity{};
-  print("isf" + suffix, test::digest(omnibal::isf(set.samples, demand, set.capacity)));
-  print("best_fit_decreasing" + suffix,
-        test::digest(omnibal::best_fit_decreasing(set.samples, demand, set.capacity)));
-  print("best_packing" + suffix,
-        test::digest(omnibal::best_packing(set.samples, demand, set.capacity)));
+  test::for_each_packer([&](std::string const& name, auto const& pack) {
+    print(name + suffix, test::digest(pack(set.samples, std::identity{}, set.capacity)));
+  });
 }
 
 /// The capacities that are chosen, and how good they are to the last bit.

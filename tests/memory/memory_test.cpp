@@ -1,12 +1,10 @@
 // How much memory the packers take at most, results included, by counting every allocation of this
 // program.
 
+#include "packers.hpp"
 #include "samples.hpp"
 
-#include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
-#include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/rng/numpy.hpp>
@@ -77,7 +75,9 @@ void check_memory(test::sample_set<R> const& set) {
   auto const most = omnibal::reaches_most(set.capacity);
   omnibal::isf_options const options{.rounds = 2};
   auto const demand = std::identity{};
-  check("next_fit", [&] { return omnibal::next_fit(set.samples, demand, set.capacity); });
+  test::for_each_packer([&](std::string const& name, auto const& pack) {
+    check(name, [&] { return pack(set.samples, demand, set.capacity); });
+  });
   check("isf with fisher_yates", [&] {
     return omnibal::isf(set.samples, demand, set.capacity, options, most,
                         omnibal::rng::fisher_yates{1});
@@ -86,9 +86,6 @@ void check_memory(test::sample_set<R> const& set) {
     return omnibal::isf(set.samples, demand, set.capacity, options, most,
                         omnibal::rng::numpy_shuffle{1});
   });
-  check("best_fit_decreasing",
-        [&] { return omnibal::best_fit_decreasing(set.samples, demand, set.capacity); });
-  check("best_packing", [&] { return omnibal::best_packing(set.samples, demand, set.capacity); });
   check("packing_bound", [&] { return omnibal::packing_bound(set.samples, demand, set.capacity); });
 }
 

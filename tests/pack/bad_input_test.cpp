@@ -1,6 +1,6 @@
 #include "error_text.hpp"
+#include "packers.hpp"
 
-#include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -48,10 +48,7 @@ void check_refused(Samples const& samples, Demand const& demand, Capacity const&
     check_names(error, {"omnibal::" + name});
     check_names(error, parts);
   };
-  check("next_fit", omnibal::next_fit);
-  check("isf", omnibal::isf);
-  check("best_fit_decreasing", omnibal::best_fit_decreasing);
-  check("best_packing", omnibal::best_packing);
+  test::for_each_packer(check);
   check("packing_bound", omnibal::packing_bound);
 }
 

@@ -1,8 +1,8 @@
+#include "packers.hpp"
 #include "packing_faults.hpp"
 #include "samples.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
-#include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
@@ -40,10 +40,9 @@ void check_packer(std::string const& packer, demands<R, T> const& samples,
 
 template <std::size_t R, class T>
 void check_default_packers(demands<R, T> const& samples, omnibal::resources<R, T> const& capacity) {
-  check_packer("next_fit", samples, capacity, omnibal::next_fit);
-  check_packer("isf", samples, capacity, omnibal::isf);
-  check_packer("best_fit_decreasing", samples, capacity, omnibal::best_fit_decreasing);
-  check_packer("best_packing", samples, capacity, omnibal::best_packing);
+  test::for_each_packer([&](std::string const& name, auto const& pack) {
+    check_packer(name, samples, capacity, pack);
+  });
 }
 
 template <std::size_t R>
@@ -172,18 +171,15 @@ TEST_CASE("packers take demands and capacities of different types") {
   std::vector<int> const lengths{3, 0, 7, 11, 5};
   auto const as_weight = [](int length) { return static_cast<std::uint8_t>(length); };
   auto const as_double = [](int length) { return static_cast<float>(length); };
-  auto const check = [&](auto const& pack) {
+  test::for_each_packer([&](std::string const& name, auto const& pack) {
+    INFO(name);
     auto const expected = pack(lengths, std::identity{}, 10);
     CHECK(expected.oversized == std::vector<std::uint32_t>{3});
     CHECK(pack(lengths, as_weight, 10u).groups == expected.groups);
     CHECK(pack(lengths, as_weight, omnibal::resources{10}) == expected);
     CHECK(pack(lengths, as_double, 10).oversized == expected.oversized);
     CHECK(pack(lengths, std::identity{}, 10.5).oversized == expected.oversized);
-  };
-  check(omnibal::next_fit);
-  check(omnibal::isf);
-  check(omnibal::best_fit_decreasing);
-  check(omnibal::best_packing);
+  });
 }
 
 TEST_CASE("packers call the demand functor with the user's samples") {
