@@ -17,10 +17,10 @@
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
-#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/check.hpp>
+#include <omnibal/choice.hpp>
 #include <omnibal/comm/all_equal.hpp>
 #include <omnibal/comm/all_gather.hpp>
 #include <omnibal/comm/all_gather_v.hpp>
@@ -130,7 +130,6 @@
 #include <omnibal/plan/timed_layers.hpp>
 #include <omnibal/plan/write_megatron_layout.hpp>
 #include <omnibal/plan/write_plan.hpp>
-#include <omnibal/recompute/choice.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>

@@ -6,7 +6,7 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/recompute/choice.hpp>
+#include <omnibal/choice.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <array>

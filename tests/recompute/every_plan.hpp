@@ -2,7 +2,7 @@
 
 // The best choices by trying all of them.
 
-#include <omnibal/recompute/choice.hpp>
+#include <omnibal/choice.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>

@@ -4,6 +4,7 @@
 /// From the costs of a layer to times, as partitioning and recomputation ask for them.
 
 #include <omnibal/check.hpp>
+#include <omnibal/choice.hpp>
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 
@@ -29,24 +30,16 @@ struct layer_time {
   }
 };
 
-/// One way of running a layer, in nanoseconds.
-struct timed_choice {
-  std::int64_t time = 0;
-  std::int64_t bytes = 0;
-  std::int64_t transient_bytes = 0;
-
-  [[nodiscard]] friend bool operator==(timed_choice const&, timed_choice const&) = default;
-};
-
-/// A functor from a layer to its ways of running, by `recompute_choice`, with all that a way takes:
+/// A functor from a layer to its ways of running in nanoseconds, by `recompute_choice`, with all that
+/// a way takes:
 /// `select_recompute(costs, timed_choices{device}, budget)`.
 ///
 /// Determinism: portable. Errors: those of `accelerator`.
 struct timed_choices {
   accelerator device{};
 
-  [[nodiscard]] constexpr std::array<timed_choice, 3> operator()(layer_cost const& layer) const {
-    std::array<timed_choice, 3> result{};
+  [[nodiscard]] constexpr std::array<choice<>, 3> operator()(layer_cost const& layer) const {
+    std::array<choice<>, 3> result{};
     for (std::size_t i = 0; i != result.size(); ++i) {
       recompute_cost const& given = layer.choices[i];
       result[i] = {.time = layer_time{device, static_cast<recompute_choice>(i)}(layer),

@@ -5,9 +5,9 @@
 /// layers.
 
 #include <omnibal/check.hpp>
+#include <omnibal/choice.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/fixed_point.hpp>
-#include <omnibal/recompute/choice.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

@@ -3,11 +3,11 @@
 /// \file
 /// What a pipeline is planned for, and with which limits.
 
+#include <omnibal/choice.hpp>
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/effort.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/weight_list.hpp>
-#include <omnibal/recompute/choice.hpp>
 #include <omnibal/resources.hpp>
 
 #include <concepts>

@@ -41,11 +41,8 @@ struct timed_layers_fn {
     std::vector<plan_layer<>> result;
     result.reserve(std::ranges::size(costs));
     for (layer_cost const& cost : costs) {
-      auto& layer = result.emplace_back();
-      layer.state_bytes = cost.state_bytes();
-      for (auto const& way : timed_choices{device}(cost)) {
-        layer.choices.push_back({way.time, way.bytes, way.transient_bytes});
-      }
+      auto const choices = timed_choices{device}(cost);
+      result.push_back({{choices.begin(), choices.end()}, cost.state_bytes()});
     }
     return result;
   }

@@ -4,9 +4,9 @@
 /// Which activations to keep and which to recompute.
 
 #include <omnibal/check.hpp>
+#include <omnibal/choice.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/choice_table.hpp>
-#include <omnibal/recompute/choice.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/recompute/select_recompute/budget_search.hpp>
 #include <omnibal/resources.hpp>
