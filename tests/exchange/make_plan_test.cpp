@@ -6,10 +6,14 @@
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
+#include <omnibal/exchange/orchestrate.hpp>
 #include <omnibal/exchange/placement.hpp>
+#include <omnibal/exchange/plan_exchange.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
@@ -24,6 +28,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <catch.hpp>
@@ -293,6 +298,33 @@ TEST_CASE("two exchanges in one go where both would") {
   CHECK_THROWS_AS(omnibal::compose(small, small, numbers{1, 1}), std::invalid_argument);
   CHECK_THROWS_AS(omnibal::compose(small, small, numbers{1}, {.ranks_per_node = 0}),
                   std::invalid_argument);
+}
+
+TEST_CASE("what is planned for other functions fails in their names") {
+  omnibal::self_communicator alone;
+  std::int64_t const most = std::numeric_limits<std::int64_t>::max();
+  auto const itself = [](std::int64_t number) { return number; };
+  auto const one = [](std::int64_t) { return 1; };
+  auto const two_parts = [](auto const&, std::size_t, auto const&) {
+    return grouping({0, 1, 2}, {0, 1});
+  };
+  auto const text = [](auto const& call) { return test::error_text<std::invalid_argument>(call); };
+  CHECK(test::error_text<std::overflow_error>([&] {
+          static_cast<void>(omnibal::plan_exchange(alone, numbers{most, 1}, one, itself));
+        }).find("omnibal::plan_exchange: the sum of the bytes") == 0);
+  CHECK(text([&] {
+          static_cast<void>(omnibal::plan_exchange(alone, numbers{1, 2}, one, one, {}, two_parts));
+        }).find("omnibal::plan_exchange: the balancer made 2 parts") == 0);
+  CHECK(text([&] {
+          static_cast<void>(omnibal::orchestrate(alone, numbers{1, 2},
+                                                 omnibal::language_phase{one, one}, std::tuple{},
+                                                 {}, two_parts));
+        }).find("omnibal::orchestrate: the balancer made 2 parts") == 0);
+  numbers const costs{1, 2};
+  CHECK(text([&] {
+          static_cast<void>(
+              omnibal::make_orchestration(indices{0, 2}, {costs, costs}, {}, {}, two_parts));
+        }).find("omnibal::make_orchestration: the balancer made 2 parts") == 0);
 }
 
 TEST_CASE("wrong arguments of make_plan are named") {

@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/exchange/detail/plan_arguments.hpp>
+#include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>
 

@@ -158,18 +158,7 @@ struct make_orchestration_fn {
                                   std::span<encoder_measures const> encoders,
                                   make_plan_options const& options, Balance const& balance,
                                   make_orchestration_workspace& workspace) const {
-    orchestration& plans = workspace.result_;
-    for (encoder_measures const& encoder : encoders) check_sizes(encoder, language.costs.size());
-    add_outputs(language, encoders, workspace.travelling_);
-    plans.samples = make_plan(home_offsets, language.costs, workspace.travelling_, options, balance,
-                              workspace.planner_);
-    detail::plan_writer{plans.samples}.count_moved_bytes(
-        options.ranks_per_node, [&](std::uint32_t sample) { return language.bytes[sample]; });
-    plans.encoders.resize(encoders.size());
-    for (std::size_t e = 0; e != encoders.size(); ++e) {
-      find_routes(encoders[e], options, balance, workspace, plans.encoders[e]);
-    }
-    return plans;
+    return arrange(name, home_offsets, language, encoders, options, balance, workspace);
   }
 
   /// The same with `keep_home`.
@@ -190,24 +179,48 @@ struct make_orchestration_fn {
   }
 
  private:
+  friend struct orchestrate_fn;
+
   static constexpr std::string_view name = "make_orchestration";
 
+  /// For the function that error texts name.
+  template <class Offsets, class Balance>
+  static orchestration const& arrange(std::string_view function, Offsets const& home_offsets,
+                                      language_measures const& language,
+                                      std::span<encoder_measures const> encoders,
+                                      make_plan_options const& options, Balance const& balance,
+                                      make_orchestration_workspace& workspace) {
+    orchestration& plans = workspace.result_;
+    for (encoder_measures const& encoder : encoders)
+      check_sizes(function, encoder, language.costs.size());
+    add_outputs(function, language, encoders, workspace.travelling_);
+    plans.samples = make_plan_fn::plan(function, home_offsets, language.costs,
+                                       workspace.travelling_, options, balance, workspace.planner_);
+    detail::plan_writer{plans.samples}.count_moved_bytes(
+        options.ranks_per_node, [&](std::uint32_t sample) { return language.bytes[sample]; });
+    plans.encoders.resize(encoders.size());
+    for (std::size_t e = 0; e != encoders.size(); ++e) {
+      find_routes(function, encoders[e], options, balance, workspace, plans.encoders[e]);
+    }
+    return plans;
+  }
+
   template <class Balance>
-  static void find_routes(encoder_measures const& encoder, make_plan_options const& options,
-                          Balance const& balance, make_orchestration_workspace& workspace,
-                          encoder_routes& routes) {
+  static void find_routes(std::string_view function, encoder_measures const& encoder,
+                          make_plan_options const& options, Balance const& balance,
+                          make_orchestration_workspace& workspace, encoder_routes& routes) {
     exchange_plan const& samples = workspace.result_.samples;
     count_pieces(encoder, workspace.first_piece_);
     workspace.offsets_.clear();
     for (std::uint32_t const offset : samples.home_offsets()) {
       workspace.offsets_.push_back(workspace.first_piece_[offset]);
     }
-    copy_bytes("bytes of an encoder", encoder.bytes, workspace.travelling_);
+    copy_bytes(function, "bytes of an encoder", encoder.bytes, workspace.travelling_);
     for (std::size_t p = 0; p != encoder.bytes.size(); ++p) {
-      add_output(encoder, p, workspace.travelling_[p]);
+      add_output(function, encoder, p, workspace.travelling_[p]);
     }
-    routes.inputs = make_plan(workspace.offsets_, encoder.costs, workspace.travelling_, options,
-                              balance, workspace.planner_);
+    routes.inputs = make_plan_fn::plan(function, workspace.offsets_, encoder.costs,
+                                       workspace.travelling_, options, balance, workspace.planner_);
     detail::plan_writer{routes.inputs}.count_moved_bytes(
         options.ranks_per_node, [&](std::uint32_t piece) { return encoder.bytes[piece]; });
     send_with_samples(samples, workspace);
@@ -228,40 +241,44 @@ struct make_orchestration_fn {
   }
 
   /// The bytes of each sample and of what the encoders make of its pieces, which follow it.
-  static void add_outputs(language_measures const& language,
+  static void add_outputs(std::string_view function, language_measures const& language,
                           std::span<encoder_measures const> encoders,
                           std::vector<std::int64_t>& result) {
-    detail::check_size(name, "the number of bytes of the language model", language.bytes.size(),
+    detail::check_size(function, "the number of bytes of the language model", language.bytes.size(),
                        language.costs.size());
-    copy_bytes("bytes of the language model", language.bytes, result);
+    copy_bytes(function, "bytes of the language model", language.bytes, result);
     for (encoder_measures const& encoder : encoders) {
       std::size_t piece = 0;
       for (std::size_t sample = 0; sample != result.size(); ++sample) {
         for (std::uint32_t left = encoder.piece_counts[sample]; left != 0; --left) {
-          add_output(encoder, piece++, result[sample]);
+          add_output(function, encoder, piece++, result[sample]);
         }
       }
     }
   }
-  static void copy_bytes(std::string_view what, std::span<std::int64_t const> bytes,
-                         std::vector<std::int64_t>& result) {
-    for (std::size_t i = 0; i != bytes.size(); ++i) detail::check_weight(name, what, i, bytes[i]);
+  static void copy_bytes(std::string_view function, std::string_view what,
+                         std::span<std::int64_t const> bytes, std::vector<std::int64_t>& result) {
+    for (std::size_t i = 0; i != bytes.size(); ++i)
+      detail::check_weight(function, what, i, bytes[i]);
     result.assign(bytes.begin(), bytes.end());
   }
-  static void add_output(encoder_measures const& encoder, std::size_t piece, std::int64_t& sum) {
-    detail::check_weight(name, "output_bytes", piece, encoder.output_bytes[piece]);
-    detail::checked_add(name, "the sum of bytes and output bytes", sum,
+  static void add_output(std::string_view function, encoder_measures const& encoder,
+                         std::size_t piece, std::int64_t& sum) {
+    detail::check_weight(function, "output_bytes", piece, encoder.output_bytes[piece]);
+    detail::checked_add(function, "the sum of bytes and output bytes", sum,
                         encoder.output_bytes[piece]);
   }
 
-  static void check_sizes(encoder_measures const& encoder, std::size_t samples) {
-    detail::check_size(name, "the number of piece counts", encoder.piece_counts.size(), samples);
+  static void check_sizes(std::string_view function, encoder_measures const& encoder,
+                          std::size_t samples) {
+    detail::check_size(function, "the number of piece counts", encoder.piece_counts.size(),
+                       samples);
     std::uint64_t pieces = 0;
     for (std::uint32_t const count : encoder.piece_counts) pieces += count;
-    detail::check_index_count(name, "an encoder", pieces);
-    detail::check_size(name, "the number of costs", encoder.costs.size(), pieces);
-    detail::check_size(name, "the number of bytes", encoder.bytes.size(), pieces);
-    detail::check_size(name, "the number of output bytes", encoder.output_bytes.size(), pieces);
+    detail::check_index_count(function, "an encoder", pieces);
+    detail::check_size(function, "the number of costs", encoder.costs.size(), pieces);
+    detail::check_size(function, "the number of bytes", encoder.bytes.size(), pieces);
+    detail::check_size(function, "the number of output bytes", encoder.output_bytes.size(), pieces);
   }
 
   /// The first piece of each sample, and the number of all pieces.

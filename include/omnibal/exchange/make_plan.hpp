@@ -9,7 +9,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/exchange/detail/plan_arguments.hpp>
+#include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/rank_placer.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>
@@ -115,20 +115,7 @@ struct make_plan_fn {
                                   Bytes const& bytes, make_plan_options const& options,
                                   Balance const& balance,
                                   make_plan_workspace<kinds<Cost>>& workspace) const {
-    detail::check_exchange_options(name, options);
-    copy_offsets(home_offsets, workspace.offsets_);
-    std::size_t const count = workspace.offsets_.back();
-    detail::measure_bytes_into(name, bytes, count, workspace.bytes_);
-    grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
-    if constexpr (std::same_as<Balance, keep_home_fn>) {
-      auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
-      place(keep_home_fn::keep({name, "costs"}, home, costs, bytes_of,
-                               keep_home_options_of(options), workspace.keeper_),
-            home, options, workspace);
-    } else {
-      place(make_parts(home, costs, options, balance, workspace.bytes_), home, options, workspace);
-    }
-    return workspace.result_;
+    return plan(name, home_offsets, costs, bytes, options, balance, workspace);
   }
 
   /// The same with `keep_home`.
@@ -148,31 +135,59 @@ struct make_plan_fn {
   }
 
  private:
+  friend struct plan_exchange_fn;
+  friend struct make_orchestration_fn;
+
   static constexpr std::string_view name = "make_plan";
+
+  /// For the function that error texts name.
+  template <class Offsets, class Cost, class Bytes, class Balance>
+  static exchange_plan const& plan(std::string_view function, Offsets const& home_offsets,
+                                   Cost const& costs, Bytes const& bytes,
+                                   make_plan_options const& options, Balance const& balance,
+                                   make_plan_workspace<kinds<Cost>>& workspace) {
+    detail::check_exchange_options(function, options);
+    copy_offsets(function, home_offsets, workspace.offsets_);
+    std::size_t const count = workspace.offsets_.back();
+    detail::measure_bytes_into(function, bytes, count, workspace.bytes_);
+    grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
+    if constexpr (std::same_as<Balance, keep_home_fn>) {
+      auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
+      place(function,
+            keep_home_fn::keep({function, "costs"}, home, costs, bytes_of,
+                               keep_home_options_of(options), workspace.keeper_),
+            home, options, workspace);
+    } else {
+      place(function, make_parts(function, home, costs, options, balance, workspace.bytes_), home,
+            options, workspace);
+    }
+    return workspace.result_;
+  }
 
   [[nodiscard]] static keep_home_options keep_home_options_of(make_plan_options const& options) {
     return {.max_overload = options.max_overload, .ranks_per_node = options.ranks_per_node};
   }
 
   template <class Offsets>
-  static void copy_offsets(Offsets const& home_offsets, std::vector<std::uint32_t>& result) {
+  static void copy_offsets(std::string_view function, Offsets const& home_offsets,
+                           std::vector<std::uint32_t>& result) {
     if (std::ranges::size(home_offsets) < 2) {
-      detail::throw_invalid(name, "home_offsets has " +
-                                      detail::to_text(std::ranges::size(home_offsets)) +
-                                      " elements, one more than there are ranks, of which there "
-                                      "must be one");
+      detail::throw_invalid(function,
+                            "home_offsets has " + detail::to_text(std::ranges::size(home_offsets)) +
+                                " elements, one more than there are ranks, of which there "
+                                "must be one");
     }
-    detail::check_index_count(name, "home_offsets", std::ranges::size(home_offsets));
+    detail::check_index_count(function, "home_offsets", std::ranges::size(home_offsets));
     result.clear();
     std::uint64_t before = 0;
     for (auto const offset : home_offsets) {
       if (std::cmp_less(offset, before) || (result.empty() && offset != 0)) {
-        detail::throw_invalid(name, "home_offsets[" + detail::to_text(result.size()) + "] is " +
-                                        detail::to_text(offset) +
-                                        "; offsets start with 0 and do not decrease");
+        detail::throw_invalid(function, "home_offsets[" + detail::to_text(result.size()) + "] is " +
+                                            detail::to_text(offset) +
+                                            "; offsets start with 0 and do not decrease");
       }
       before = static_cast<std::uint64_t>(offset);
-      detail::check_index_count(name, "the global batch", before);
+      detail::check_index_count(function, "the global batch", before);
       result.push_back(static_cast<std::uint32_t>(before));
     }
   }
@@ -185,11 +200,12 @@ struct make_plan_fn {
   }
 
   template <class Cost, class Balance>
-  [[nodiscard]] static grouping make_parts(grouping_view home, Cost const& costs,
-                                           make_plan_options const& options, Balance const& balance,
+  [[nodiscard]] static grouping make_parts(std::string_view function, grouping_view home,
+                                           Cost const& costs, make_plan_options const& options,
+                                           Balance const& balance,
                                            detail::whole_costs<1> const& bytes) {
     std::size_t const count = home.item_count();
-    auto const cost_at = detail::amounts_by_index(name, "costs", costs, count);
+    auto const cost_at = detail::amounts_by_index(function, "costs", costs, count);
     detail::amounts_of<Cost> amounts;
     amounts.reserve(count);
     for (std::size_t i = 0; i != count; ++i) amounts.push_back(cost_at(i));
@@ -204,13 +220,13 @@ struct make_plan_fn {
   }
 
   template <class Workspace>
-  static void place(groups_argument parts, grouping_view home, make_plan_options const& options,
-                    Workspace& workspace) {
+  static void place(std::string_view function, groups_argument parts, grouping_view home,
+                    make_plan_options const& options, Workspace& workspace) {
     if (parts.size() != home.size()) {
-      detail::throw_invalid(name, "the balancer made " + detail::to_text(parts.size()) +
-                                      " parts for " + detail::to_text(home.size()) + " ranks");
+      detail::throw_invalid(function, "the balancer made " + detail::to_text(parts.size()) +
+                                          " parts for " + detail::to_text(home.size()) + " ranks");
     }
-    detail::part_of_samples(name, "part", parts, home.item_count(), workspace.part_of_);
+    detail::part_of_samples(function, "part", parts, home.item_count(), workspace.part_of_);
     workspace.home_of_.clear();
     for (std::uint32_t rank = 0; rank != home.size(); ++rank) {
       workspace.home_of_.resize(workspace.offsets_[rank + 1], rank);

@@ -7,25 +7,20 @@
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
-#include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/padded_gather.hpp>
-#include <omnibal/exchange/detail/plan_arguments.hpp>
+#include <omnibal/exchange/detail/measured_bytes.hpp>
+#include <omnibal/exchange/detail/phase_gather.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>
-#include <omnibal/resources.hpp>
 
-#include <algorithm>
-#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <ranges>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -53,26 +48,9 @@ class plan_exchange_workspace {
  private:
   friend struct plan_exchange_fn;
 
-  /// What a rank says of its samples before it sends their costs.
-  struct local_facts {
-    std::uint64_t samples = 0;
-    /// The largest cost of each kind, where costs are floating-point numbers.
-    std::array<double, R> largest{};
-  };
-  struct sample_facts {
-    std::array<std::int64_t, R> costs;
-    std::int64_t bytes;
-  };
-
-  std::vector<resources<R, double>> floating_;
-  std::vector<sample_facts> own_;
-  std::vector<std::uint64_t> counts_;
-  std::vector<std::uint64_t> offsets_;
-  std::vector<lengths_of_sample<R>> costs_;
-  ragged<sample_facts> all_;
-  detail::agreement<local_facts> on_arguments_;
+  detail::phase_gather<R, 1> phases_;
+  detail::agreement<detail::phase_facts<R, 1>> on_arguments_;
   detail::agreement<std::uint64_t> on_plan_;
-  detail::padded_gather gather_;
   make_plan_workspace<R> planner_;
 };
 
@@ -112,20 +90,22 @@ struct plan_exchange_fn {
       plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
     auto const reports = workspace.on_arguments_.run({name, "options"}, comm, [&](auto& report) {
       detail::check_exchange_options(name, options);
-      measure(local, cost, bytes, report.facts, workspace);
+      std::size_t const count = std::ranges::size(local);
+      detail::check_index_count(name, "local", count);
+      workspace.phases_.clear();
+      for (auto&& sample : local) {
+        auto const amounts = std::invoke(cost, sample);
+        workspace.phases_.own[0].push(name, amounts, std::invoke(bytes, sample));
+      }
+      report.facts = workspace.phases_.facts(count);
       report.digest = detail::digest_of_options(
           options, shape_of<demand_result<Cost, sample_reference<Samples>>>);
     });
-    if constexpr (!is_integral<demand_result<Cost, sample_reference<Samples>>>) {
-      quantise(reports, workspace);
-    }
-    gather(comm, reports, workspace);
+    workspace.phases_.run(comm, reports);
+    auto const& all = workspace.phases_.all[0];
     workspace.on_plan_.run({name, "plans"}, comm, [&](auto& report) {
-      auto const bytes_of = [&](std::uint32_t sample) {
-        return workspace.all_.values()[sample].bytes;
-      };
-      report.digest = make_plan(workspace.offsets_, workspace.costs_, bytes_of, options, balance,
-                                workspace.planner_)
+      report.digest = make_plan_fn::plan(name, workspace.phases_.offsets, all.costs, all.bytes,
+                                         options, balance, workspace.planner_)
                           .digest();
     });
     return workspace.result();
@@ -152,85 +132,10 @@ struct plan_exchange_fn {
   static constexpr std::string_view name = "plan_exchange";
 
   template <class Amount>
-  static constexpr bool is_integral = std::integral<typename detail::weight_of<Amount>::type>;
-
-  template <class Amount>
   static constexpr std::uint64_t shape_of = 2 * detail::kinds_of<Amount> +
-                                            (is_integral<Amount> ? 0 : 1);
-
-  /// Integer costs are ready to be sent then, others wait in `floating_` for the largest of all.
-  template <class Samples, class Cost, class Bytes, class Facts, class Workspace>
-  static void measure(Samples const& local, Cost const& cost, Bytes const& bytes, Facts& facts,
-                      Workspace& workspace) {
-    using amount_type = demand_result<Cost, sample_reference<Samples>>;
-    using working = detail::working_weight<typename detail::weight_of<amount_type>::type>;
-    std::size_t const count = std::ranges::size(local);
-    detail::check_index_count(name, "local", count);
-    workspace.own_.clear();
-    workspace.own_.reserve(count);
-    workspace.floating_.clear();
-    if constexpr (!is_integral<amount_type>) workspace.floating_.reserve(count);
-    for (auto&& sample : local) {
-      std::size_t const index = workspace.own_.size();
-      auto const amounts = as_amounts(std::invoke(cost, sample));
-      auto& own = workspace.own_.emplace_back();
-      own.bytes =
-          detail::checked_cost<std::int64_t>(name, "bytes", index, std::invoke(bytes, sample));
-      if constexpr (!is_integral<amount_type>) workspace.floating_.emplace_back();
-      for (std::size_t r = 0; r != facts.largest.size(); ++r) {
-        auto const amount = detail::checked_cost<working>(name, "cost", index, amounts[r]);
-        if constexpr (is_integral<amount_type>) {
-          own.costs[r] = amount;
-        } else {
-          workspace.floating_.back()[r] = amount;
-          facts.largest[r] = std::max(facts.largest[r], amount);
-        }
-      }
-    }
-    facts.samples = count;
-  }
-
-  template <class Amount>
-  [[nodiscard]] static auto as_amounts(Amount const& amount) {
-    if constexpr (weight<Amount>) {
-      return std::array<Amount, 1>{amount};
-    } else {
-      return amount;
-    }
-  }
-
-  template <class Reports, class Workspace>
-  static void quantise(Reports const& reports, Workspace& workspace) {
-    for (std::size_t r = 0; r != reports[0].facts.largest.size(); ++r) {
-      double largest = 0.0;
-      for (auto const& report : reports) largest = std::max(largest, report.facts.largest[r]);
-      auto const to_share = detail::cost_shares(largest);
-      for (std::size_t i = 0; i != workspace.own_.size(); ++i) {
-        workspace.own_[i].costs[r] = to_share(workspace.floating_[i][r]);
-      }
-    }
-  }
-
-  template <class Comm, class Reports, class Workspace>
-  static void gather(Comm& comm, Reports const& reports, Workspace& workspace) {
-    using facts_type = typename decltype(workspace.own_)::value_type;
-    using cost_type = typename decltype(workspace.costs_)::value_type;
-    workspace.counts_.clear();
-    for (auto const& report : reports) workspace.counts_.push_back(report.facts.samples);
-    workspace.gather_.run(comm, std::span<facts_type const>(workspace.own_), workspace.counts_,
-                          workspace.all_);
-    workspace.offsets_.assign(workspace.all_.offsets().begin(), workspace.all_.offsets().end());
-    workspace.costs_.clear();
-    workspace.costs_.reserve(workspace.all_.values().size());
-    for (facts_type const& sample : workspace.all_.values()) {
-      if constexpr (weight<cost_type>) {
-        workspace.costs_.push_back(sample.costs[0]);
-      } else {
-        cost_type& costs = workspace.costs_.emplace_back();
-        for (std::size_t r = 0; r != sample.costs.size(); ++r) costs[r] = sample.costs[r];
-      }
-    }
-  }
+                                            (std::integral<typename detail::weight_of<Amount>::type>
+                                                 ? 0
+                                                 : 1);
 };
 
 /// The plan by which ranks exchange their samples; see `plan_exchange_fn`.

@@ -1,13 +1,11 @@
 #pragma once
 
 /// \file
-/// What ranks measure and compare before they plan: bytes, integer costs, options.
+/// The bytes of samples.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -33,21 +31,6 @@ void measure_bytes_into(std::string_view function, Bytes const& bytes, std::size
                         whole_costs<1>& result) {
   measure_costs_into(function, {"bytes", "the sum of the bytes"}, count,
                      amounts_by_index(function, "bytes", bytes, count), result);
-}
-
-/// Makes costs up to `largest` integers on which ranks agree.
-[[nodiscard]] inline fixed_point cost_shares(double largest) {
-  return fixed_point::by_share(largest, 31);
-}
-
-/// `shape` is what else must be equal, such as the number of kinds of costs.
-[[nodiscard]] inline std::uint64_t digest_of_options(make_plan_options const& options,
-                                                     std::uint64_t shape) {
-  data_digest digest;
-  digest.add(std::uint64_t{options.ranks_per_node});
-  digest.add(options.max_overload);
-  digest.add(shape);
-  return digest.value();
 }
 
 }  // namespace omnibal::inline v0::detail
