@@ -89,10 +89,20 @@ constexpr void check_weight(std::string_view function, std::string_view argument
                               ", must be finite and not negative");
 }
 
+/// True for a number above zero, which is finite where it floats.
+template <class T>
+[[nodiscard]] constexpr bool is_positive(T value) {
+  if constexpr (std::floating_point<T>) {
+    return value > T{0} && value <= std::numeric_limits<T>::max();
+  } else {
+    return value > T{0};
+  }
+}
+
 /// Throws unless a number is positive, and finite where it floats.
 template <class T>
 constexpr void check_positive(std::string_view function, std::string_view argument, T value) {
-  if (value > T{0} && is_valid_weight(value)) [[likely]] {
+  if (is_positive(value)) [[likely]] {
     return;
   }
   throw_invalid(function, std::string(argument) + " is " + to_text(value) + ", must be positive" +
@@ -103,7 +113,7 @@ constexpr void check_positive(std::string_view function, std::string_view argume
 template <class T>
 constexpr void check_positive(std::string_view function, std::string_view argument,
                               std::size_t index, T value) {
-  if (value > T{0} && is_valid_weight(value)) [[likely]] {
+  if (is_positive(value)) [[likely]] {
     return;
   }
   check_positive(function, std::string(argument) + "[" + to_text(index) + "]", value);

@@ -260,12 +260,7 @@ struct utilisation_fn {
   [[nodiscard]] constexpr auto operator()(Loads const& loads, Capacity const& capacity) const
       -> detail::ratio_of<detail::amount_of<Loads>> {
     auto const limits = detail::to_capacity<detail::working_of<Capacity>>("utilisation", capacity);
-    for (std::size_t r = 0; r != limits.size(); ++r) {
-      if (limits[r] > 0 && detail::is_valid_weight(limits[r])) continue;
-      detail::throw_invalid("utilisation", "capacity[" + detail::to_text(r) + "] is " +
-                                               detail::to_text(limits[r]) +
-                                               ", must be positive and finite");
-    }
+    detail::check_capacity("utilisation", limits);
     return detail::for_each_resource("utilisation", "load", loads,
                                      [&limits](auto const& all, std::size_t r) {
                                        return all.mean() / static_cast<double>(limits[r]);

@@ -211,6 +211,16 @@ template <class Working, class T>
   return result;
 }
 
+/// Throws unless all amounts of the capacity are positive and finite.
+template <std::size_t R, class T>
+constexpr void check_capacity(std::string_view function, resources<R, T> const& capacity) {
+  for (std::size_t r = 0; r != R; ++r) {
+    if (is_positive(capacity[r])) continue;
+    throw_invalid(function, "capacity[" + to_text(r) + "] is " + to_text(capacity[r]) +
+                                ", must be positive and finite");
+  }
+}
+
 template <class T>
 struct weight_of {
   using type = T;

@@ -47,9 +47,7 @@ struct isf_fn {
                   isf_options const& options, Keep const& keep, rng::feistel const& shuffle,
                   packing_span const& out) const {
     auto const limits = detail::checked_packing(name, demands.size(), capacity, out);
-    if (options.rounds == 0) {
-      omnibal::detail::throw_invalid(name, "options.rounds is 0, must be positive");
-    }
+    omnibal::detail::check_positive(name, "options.rounds", options.rounds);
     if (!(options.min_gain >= 0.0 && options.min_gain <= 1.0)) {
       omnibal::detail::throw_invalid(name, "options.min_gain is " +
                                                omnibal::detail::to_text(options.min_gain) +

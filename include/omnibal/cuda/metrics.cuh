@@ -143,9 +143,7 @@ struct dist_ratio_fn {
                   Loads const& loads, device_span<double> out,
                   device_span<std::uint32_t const> step_count = {},
                   device_span<fault> faults = {}) const {
-    if (ranks == 0) {
-      omnibal::detail::throw_invalid("gpu::dist_ratio", "ranks is 0, must be positive");
-    }
+    omnibal::detail::check_positive("gpu::dist_ratio", "ranks", ranks);
     omnibal::detail::check_index_count("gpu::dist_ratio", "loads", loads.size());
     detail::check_room("gpu::dist_ratio", "out", out.size(), detail::kinds_on_device<Loads>);
     detail::run_on_device(exec, [&](auto& backend) {
@@ -212,13 +210,8 @@ struct utilisation_fn {
     auto const limits = omnibal::detail::to_capacity<detail::working_weight_of<Capacity>>(
         "gpu::utilisation", capacity);
     detail::mean_over_limit<detail::kinds_on_device<Loads>> ratio{};
+    omnibal::detail::check_capacity("gpu::utilisation", limits);
     for (std::size_t r = 0; r != limits.size(); ++r) {
-      if (!(limits[r] > 0) || !omnibal::detail::is_valid_weight(limits[r])) {
-        omnibal::detail::throw_invalid("gpu::utilisation",
-                                       "capacity[" + omnibal::detail::to_text(r) + "] is " +
-                                           omnibal::detail::to_text(limits[r]) +
-                                           ", must be positive and finite");
-      }
       ratio.limits[r] = static_cast<double>(limits[r]);
     }
     detail::write_ratios_of("gpu::utilisation", exec, loads, ratio, out, count, faults);

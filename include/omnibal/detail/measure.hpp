@@ -130,16 +130,6 @@ struct measured {
   }
 };
 
-/// Throws unless all amounts of the capacity are positive and finite.
-template <std::size_t R, class T>
-void check_capacity(std::string_view function, resources<R, T> const& capacity) {
-  for (std::size_t r = 0; r != R; ++r) {
-    if (capacity[r] > 0 && is_valid_weight(capacity[r])) continue;
-    throw_invalid(function, "capacity[" + to_text(r) + "] is " + to_text(capacity[r]) +
-                                ", must be positive and finite");
-  }
-}
-
 /// The capacity in the type in which these samples are packed; throws unless it is positive.
 template <class Samples, class Demand, class Capacity>
 [[nodiscard]] auto checked_capacity(std::string_view function, Capacity const& capacity) {

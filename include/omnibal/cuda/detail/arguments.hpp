@@ -24,7 +24,7 @@ inline void check_room(std::string_view function, std::string_view output, std::
 
 /// Throws unless so many parts of each step have numbers.
 inline void check_steps(std::string_view function, cost_steps const& steps, std::size_t parts) {
-  if (parts == 0) omnibal::detail::throw_invalid(function, "parts is 0, must be positive");
+  omnibal::detail::check_positive(function, "parts", parts);
   omnibal::detail::check_index_count(function, "costs", steps.costs.size());
   omnibal::detail::check_number(function, "parts", parts);
   omnibal::detail::check_number(function, "steps.step_count", steps.step_count);
