@@ -5,7 +5,7 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/detail/group_writer.hpp>
+#include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 

@@ -10,7 +10,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/assignment.hpp>
+#include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/detail/bounds.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>

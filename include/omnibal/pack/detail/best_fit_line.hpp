@@ -7,8 +7,8 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/release.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/assignment.hpp>
 #include <omnibal/pack/detail/bounds.hpp>
+#include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/packing.hpp>
 
 #include <algorithm>

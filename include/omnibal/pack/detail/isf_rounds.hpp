@@ -7,7 +7,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/release.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/group_writer.hpp>
+#include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/rng/shuffler.hpp>

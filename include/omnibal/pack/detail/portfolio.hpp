@@ -7,8 +7,8 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/best_fit_cells.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
+#include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>

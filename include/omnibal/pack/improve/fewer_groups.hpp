@@ -8,8 +8,8 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/best_fit_line.hpp>
-#include <omnibal/pack/detail/open_groups.hpp>
 #include <omnibal/pack/detail/portfolio.hpp>
+#include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
