@@ -114,6 +114,7 @@
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
+#include <omnibal/pipeline/peak_in_flight.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/pipeline/simulation.hpp>

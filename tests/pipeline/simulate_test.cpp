@@ -1,6 +1,7 @@
 #include "event_reference.hpp"
 
 #include <omnibal/pipeline/estimate_makespan.hpp>
+#include <omnibal/pipeline/peak_in_flight.hpp>
 #include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <stdexcept>
 #include <vector>
 
 #include <catch.hpp>
@@ -301,3 +303,21 @@ static_assert(!std::invocable<algorithm, gpipe, stage_time<>, int, double>);
 static_assert(!std::invocable<algorithm, int, stage_time<>>);
 
 }  // namespace
+
+TEST_CASE("peak_in_flight counts the units that a simulation keeps") {
+  auto const compare = [](auto const& schedule) {
+    auto const kept = omnibal::simulate(schedule, omnibal::stage_time{2, 3, 1}, 0, 1);
+    CHECK(omnibal::peak_in_flight(schedule) == kept.peak_bytes);
+  };
+  for (std::size_t stages = 1; stages != 6; ++stages) {
+    for (std::size_t batches = 1; batches != 9; ++batches) {
+      CAPTURE(stages, batches);
+      compare(omnibal::gpipe{stages, batches});
+      compare(omnibal::one_f_one_b{stages, batches});
+      compare(omnibal::zb_h1{stages, batches});
+      compare(omnibal::interleaved_1f1b{stages, stages * batches, 2});
+    }
+  }
+  CHECK(omnibal::peak_in_flight(omnibal::one_f_one_b{3, 8}) == std::vector<std::int64_t>{3, 2, 1});
+  CHECK_THROWS_AS(omnibal::peak_in_flight(omnibal::gpipe{0, 1}), std::invalid_argument);
+}

@@ -1,5 +1,9 @@
 #include "error_text.hpp"
 
+#include <omnibal/pipeline/gpipe.hpp>
+#include <omnibal/pipeline/interleaved_1f1b.hpp>
+#include <omnibal/pipeline/one_f_one_b.hpp>
+#include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/plan_training.hpp>
 
 #include <algorithm>
@@ -92,6 +96,24 @@ TEST_CASE("simulate_training takes the slowest rank of each step and the true by
   // Stage 0 has both in flight, of 3 and of 1.
   CHECK(both.peak_bytes[0] == 2 * 3 + 2 * 1 + 20 + 14 + 3);
   CHECK(both.peak_bytes[1] == 4 * 3 + 20 + 28 + 4);
+}
+
+TEST_CASE("simulate_training runs any schedule with one chunk") {
+  auto const plan = recomputed_plan();
+  omnibal::pipeline_machine const machine{
+      .stages = 2, .memory_bytes = {1000}, .device = one_flop_a_nanosecond};
+  auto const data = one_step({2, 2, 2}, {3});
+  auto const now = omnibal::simulate_training(plan, data, machine, costs_of);
+  CHECK(now == omnibal::simulate_training(plan, data, machine, costs_of, omnibal::one_f_one_b{}));
+  auto const all =
+      omnibal::simulate_training(plan, data, machine, costs_of, omnibal::gpipe{.stages = 9});
+  // Stage 1 keeps all three micro-batches, of 4 bytes for each sample, instead of one.
+  CHECK(all.peak_bytes[1] == now.peak_bytes[1] + 2 * 4 * 2);
+  auto const split = omnibal::simulate_training(plan, data, machine, costs_of, omnibal::zb_h1{});
+  CHECK(split.nanoseconds <= all.nanoseconds);
+  CHECK_THROWS_AS(omnibal::simulate_training(plan, data, machine, costs_of,
+                                             omnibal::interleaved_1f1b{.chunks = 2}),
+                  std::invalid_argument);
 }
 
 TEST_CASE("simulate_training counts the bytes between stages where links have a speed") {

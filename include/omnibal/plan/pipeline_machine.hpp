@@ -37,6 +37,7 @@ struct plan_pipeline_options {
   std::size_t micro_batches = 0;
   /// How many micro-batches keep their activations at once on each stage, or on all. Empty: those
   /// of 1F1B, the stages from this one to the last, or all micro-batches if there are fewer.
+  /// `peak_in_flight` counts those of any schedule.
   weight_list<std::int64_t> in_flight{};
   /// What must be true of the cuts; without its bytes, capacity and devices.
   partition_constraints constraints{};

@@ -56,22 +56,29 @@ struct training_estimate {
 };
 
 struct simulate_training_fn {
-  /// Simulates every step and rank of a schedule by 1F1B, with the true times and bytes of each
-  /// micro-batch on each stage of the plan. A stage takes the time of `machine.device` for its
-  /// layers forward, then backward with what is recomputed. Between two stages the bytes at the cut
-  /// take the time of `machine.link_bytes_per_second` in both directions, beside the work of stages.
+  /// Simulates every step and rank, with the true times and bytes of each micro-batch on each stage
+  /// of the plan, by 1F1B or any schedule with one chunk, of which the stages and micro-batches are
+  /// set for each rank. A stage takes the time of `machine.device` for its layers forward, then
+  /// backward with what is recomputed; where a schedule splits the backward pass, the gradients of
+  /// the weights take no time of their own. Between two stages the bytes at the cut take the time of
+  /// `machine.link_bytes_per_second` in both directions, beside the work of stages.
   ///
   /// Complexity: a call of `cost` for each micro-batch and `simulate` for each rank and step.
   /// Memory: 48 bytes for each micro-batch and stage. Determinism: portable but for the share.
-  /// Errors: `std::invalid_argument` for an infeasible plan, costs of another number of layers than
+  /// Errors: `std::invalid_argument` for an infeasible plan, a schedule with several chunks, costs of another number of layers than
   /// the plan has, choices that they do not have and micro-batches that do not exist; those of
   /// `accelerator` and `simulate`.
-  template <class MicroBatch, micro_batch_cost<MicroBatch> Cost>
+  template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
+            pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
                                              training_data<MicroBatch> const& data,
-                                             pipeline_machine const& machine,
-                                             Cost const& cost) const {
+                                             pipeline_machine const& machine, Cost const& cost,
+                                             Schedule schedule = {}) const {
     std::size_t const stages = check_plan(plan, machine);
+    if (schedule.chunk_count() != 1) {
+      detail::throw_invalid(name, "the schedule has " + detail::to_text(schedule.chunk_count()) +
+                                      " chunks, must have 1");
+    }
     std::vector<measured_stage> measured;
     measured.reserve(data.batches.size() * stages);
     for (auto const& batch : data.batches) {
@@ -87,7 +94,9 @@ struct simulate_training_fn {
         auto const batches = data.schedule(step, rank);
         if (batches.empty()) continue;
         check_batches(batches, data.batches.size());
-        run(batches, measured, stages, workspace);
+        schedule.stages = stages;
+        schedule.micro_batches = batches.size();
+        run(schedule, batches, measured, workspace);
         slowest = std::max(slowest, workspace.result().makespan);
         for (std::int64_t const time : workspace.result().busy) busy += static_cast<double>(time);
         raise_peaks(batches, measured, workspace.result().peak_bytes, result.peak_bytes);
@@ -171,9 +180,11 @@ struct simulate_training_fn {
     stage.transient_bytes = std::max(stage.transient_bytes, way.transient_bytes);
   }
 
-  static void run(std::span<std::uint32_t const> batches,
-                  std::vector<measured_stage> const& measured, std::size_t stages,
+  template <class Schedule>
+  static void run(Schedule const& schedule, std::span<std::uint32_t const> batches,
+                  std::vector<measured_stage> const& measured,
                   simulate_workspace<std::int64_t>& workspace) {
+    std::size_t const stages = schedule.stages;
     auto const time = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].time;
     };
@@ -183,7 +194,6 @@ struct simulate_training_fn {
     auto const bytes = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].kept_bytes;
     };
-    one_f_one_b const schedule{.stages = stages, .micro_batches = batches.size()};
     simulate(schedule, time, transfer, bytes, workspace);
   }
 
