@@ -15,8 +15,8 @@
 
 namespace omnibal::inline v0 {
 
-/// Steps x ranks of lists of indices, filled cell by cell, ranks fastest: what `steps` of groups and
-/// `micro_batch_steps` of samples have in common.
+/// Steps x ranks of lists of indices, filled cell by cell, ranks fastest: what `steps` of groups
+/// and `micro_batch_steps` of samples have in common.
 class step_cells {
  public:
   /// The number of complete steps.
@@ -24,8 +24,8 @@ class step_cells {
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] std::size_t ranks() const noexcept { return ranks_; }
 
-  /// The indices of one rank in one step. Precondition: `step < size()`, `rank < ranks()`. Spans and
-  /// views live as long as this object, unchanged; of a temporary there are none.
+  /// The indices of one rank in one step. Precondition: `step < size()`, `rank < ranks()`. Spans
+  /// and views live as long as this object, unchanged; of a temporary there are none.
   [[nodiscard]] std::span<std::uint32_t const> operator()(std::size_t step,
                                                           std::size_t rank) const& {
     return cells_[step * ranks_ + rank];
@@ -78,9 +78,9 @@ class steps : public step_cells {
   /// No steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
   explicit steps(std::size_t ranks) : step_cells("steps", ranks) {}
 
-  /// True where the groups of this cell are repetitions: they fill the step so that no rank is idle,
-  /// and ran in another cell of this schedule. Complexity: logarithmic in the number of such cells.
-  /// Precondition: `step < size()`, `rank < ranks()`.
+  /// True where the groups of this cell are repetitions: they fill the step so that no rank is
+  /// idle, and ran in another cell of this schedule. Complexity: logarithmic in the number of such
+  /// cells. Precondition: `step < size()`, `rank < ranks()`.
   [[nodiscard]] bool is_repeat(std::size_t step, std::size_t rank) const {
     return std::binary_search(repeats_.begin(), repeats_.end(), step * ranks() + rank);
   }

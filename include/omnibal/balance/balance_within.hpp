@@ -85,17 +85,17 @@ struct balance_within_fn {
   /// The status is `infeasible` only where that is proven, by a sample that exceeds the capacity,
   /// by `packing_bound` or by a search of all ways; a search that fails is `not_found`. The parts
   /// have their samples by ascending index; fewer samples than parts are legal. No resource of a
-  /// part exceeds the capacity, floating-point demands being summed by ascending index. Integers are
-  /// at most 2^63 - 1 each; the sum of the demands may exceed that, that of the costs is an error
-  /// then. `demand` is called once or twice for each sample, `cost` once.
+  /// part exceeds the capacity, floating-point demands being summed by ascending index. Integers
+  /// are at most 2^63 - 1 each; the sum of the demands may exceed that, that of the costs is an
+  /// error then. `demand` is called once or twice for each sample, `cost` once.
   ///
   /// Complexity: a few comparisons for each doubling of the parts for each sample; up to one for
   /// each sample and part where parts are nearly full in one or the other of several resources; a
   /// pass as in `improve`. Memory: about 150 + 32R bytes per sample and 200 + 50R per part.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for no parts, a capacity
-  /// that is not positive, a demand or cost that is negative or not finite and such a `max_overload`;
-  /// `std::overflow_error` where the sum of all costs leaves its type; `std::length_error` above
-  /// 2^32 - 1 samples or parts.
+  /// that is not positive, a demand or cost that is negative or not finite and such a
+  /// `max_overload`; `std::overflow_error` where the sum of all costs leaves its type;
+  /// `std::length_error` above 2^32 - 1 samples or parts.
   template <class Samples, class Cost, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>>

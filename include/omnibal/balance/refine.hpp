@@ -25,8 +25,8 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// Checks and measures samples in given parts and collects the parts that a search leaves.
-/// `search(costs, order, part_of, limit, put)` may stop where the largest load is at most the limit,
-/// and calls `put(place, part)` for each place of the order.
+/// `search(costs, order, part_of, limit, put)` may stop where the largest load is at most the
+/// limit, and calls `put(place, part)` for each place of the order.
 template <class Samples, class Cost, class Search>
 [[nodiscard]] grouping refine_parts(std::string_view function, Samples const& samples,
                                     grouping_view parts, Cost const& cost, double max_overload,
@@ -57,9 +57,10 @@ struct refine_options {
 struct refine_fn {
   /// Evens the loads of given parts: samples move or are swapped between the part with the largest
   /// load and another one, the least loaded that helps, each time those after which the larger load
-  /// of the two is least. The largest load never rises. The search ends within `options.max_overload`
-  /// of a lower bound (the mean load, the largest cost, two of the `parts + 1` largest), after
-  /// `options.exchanges`, or where no exchange with any part lowers the largest load.
+  /// of the two is least. The largest load never rises. The search ends within
+  /// `options.max_overload` of a lower bound (the mean load, the largest cost, two of the `parts +
+  /// 1` largest), after `options.exchanges`, or where no exchange with any part lowers the largest
+  /// load.
   ///
   /// The parts keep their order and have their samples by ascending index. Costs may be resources
   /// as in `lpt`; the largest share of a part is its load then, and at most 64 samples of a part,
@@ -68,9 +69,9 @@ struct refine_fn {
   ///
   /// Complexity: linear for the sort; then, for each part that is tried, the samples of two parts,
   /// or 64^2 pairs for several resources. Memory: 40 + 16R bytes per sample and 160 + 8R per part
-  /// at most, result included. Determinism: portable for integers. Errors: `std::invalid_argument` for a
-  /// cost that is negative, not finite or above 2^63 - 1, a `max_overload` that is negative or not
-  /// finite, and parts that name an index twice, not at all or above the samples;
+  /// at most, result included. Determinism: portable for integers. Errors: `std::invalid_argument`
+  /// for a cost that is negative, not finite or above 2^63 - 1, a `max_overload` that is negative
+  /// or not finite, and parts that name an index twice, not at all or above the samples;
   /// `std::overflow_error` where the sum of all costs leaves its type; `std::length_error` above
   /// 2^32 - 1 samples.
   template <sample_range Samples, class Cost = std::identity>

@@ -202,8 +202,8 @@ class capped_balancer {
     return status;
   }
 
-  /// Exchanges between parts until the largest cost is within `max_overload` of `bound`. `order` has
-  /// the samples of these parts, or all, in the order of `largest_first`.
+  /// Exchanges between parts until the largest cost is within `max_overload` of `bound`. `order`
+  /// has the samples of these parts, or all, in the order of `largest_first`.
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
             std::size_t parts, std::int64_t bound) const {
     using exchanges_type = capped_exchanges<Layout>;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// \file
-/// Exchanges of samples between parts: lists, candidates, and the search that lowers the largest load.
+/// \file Exchanges of samples between parts: lists, candidates, and the search that lowers the
+/// largest load.
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
@@ -56,9 +56,9 @@ class part_lists {
   std::vector<std::uint32_t> next_;
 };
 
-/// The first of `count` samples, whose costs fall, that costs at most `wanted`, from `j` on; `count`
-/// where none does. As the costs of samples that leave a part fall so do those that should come for
-/// them, so that a search for all of them goes through each part once.
+/// The first of `count` samples, whose costs fall, that costs at most `wanted`, from `j` on;
+/// `count` where none does. As the costs of samples that leave a part fall so do those that should
+/// come for them, so that a search for all of them goes through each part once.
 template <class Cost>
 [[nodiscard]] std::size_t first_within(std::size_t j, std::size_t count, Cost const& cost,
                                        std::int64_t wanted) {

@@ -17,13 +17,14 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Branch and bound: places samples into parts that may not exceed a limit, depth first, passing over
-/// parts that are like another part and over rests that exceed the room. The solution that it finds
-/// is the first in the order of the parts of all samples, whatever is passed over.
+/// Branch and bound: places samples into parts that may not exceed a limit, depth first, passing
+/// over parts that are like another part and over rests that exceed the room. The solution that it
+/// finds is the first in the order of the parts of all samples, whatever is passed over.
 template <class Amounts>
 class part_search {
  public:
-  /// `amounts` has what each sample takes, in the order in which they are placed: the largest first.
+  /// `amounts` has what each sample takes, in the order in which they are placed: the largest
+  /// first.
   part_search(std::vector<Amounts> amounts, Amounts const& limit, part_room room)
       : amounts_(std::move(amounts)),
         limit_(limit),
@@ -45,8 +46,8 @@ class part_search {
   /// From now on parts may not exceed this, which is less than they might before.
   void lower_limit(Amounts const& limit) { limit_ = limit; }
 
-  /// Goes on to the next solution. Places at most `nodes` samples, those placed again counted again,
-  /// and takes from `nodes` how many those are.
+  /// Goes on to the next solution. Places at most `nodes` samples, those placed again counted
+  /// again, and takes from `nodes` how many those are.
   [[nodiscard]] solve_status run(std::uint64_t& nodes) {
     if (amounts_.empty()) return solve_status::solved;
     do {
@@ -92,8 +93,8 @@ class part_search {
     first_ = part + 1;
   }
 
-  /// The first part from `first_` on that can take the sample; of parts that are alike only the first
-  /// counts. A sample like the one before goes into no earlier part.
+  /// The first part from `first_` on that can take the sample; of parts that are alike only the
+  /// first counts. A sample like the one before goes into no earlier part.
   [[nodiscard]] std::size_t next_part() const {
     if (depth_ == amounts_.size()) return room_.parts();
     Amounts const& amounts = amounts_[depth_];
@@ -112,8 +113,8 @@ class part_search {
     return room_.parts();
   }
 
-  /// False where the samples that are not placed cannot have room, because parts with less room than
-  /// the smallest sample are lost.
+  /// False where the samples that are not placed cannot have room, because parts with less room
+  /// than the smallest sample are lost.
   [[nodiscard]] bool holds_rest() const {
     for (std::size_t r = 0; r != kinds; ++r) {
       sum_type room = 0;
