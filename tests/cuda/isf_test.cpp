@@ -3,6 +3,7 @@
 
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf/launches.hpp>
+#include <omnibal/cuda/outputs.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
@@ -41,10 +42,14 @@ struct arrays {
         items(samples + margin, untouched),
         oversized(oversized_room + margin, untouched) {}
 
-  detail::isf_output out() {
-    return {offsets.data(),   offsets.size() - margin,   items.data(),     &group_count,
-            oversized.data(), oversized.size() - margin, &oversized_count, &report,
-            &faults};
+  omnibal::gpu::packing_span out() {
+    return {{{offsets.data(), offsets.size() - margin},
+             {items.data(), items.size() - margin},
+             {&group_count, 1}},
+            {oversized.data(), oversized.size() - margin},
+            {&oversized_count, 1},
+            {&report, 1},
+            {&faults, 1}};
   }
 
   void check_margins() const {
@@ -356,8 +361,7 @@ TEST_CASE("isf on the device keeps silent where nobody asks") {
   std::vector<std::int64_t> const lengths{7, 4, 11, -9, 2};
   std::vector<std::uint32_t> offsets(6);
   std::vector<std::uint32_t> items(5);
-  detail::isf_output const out{offsets.data(), 6,       items.data(), nullptr, nullptr, 0,
-                               nullptr,        nullptr, nullptr};
+  omnibal::gpu::packing_span const out{{{offsets.data(), 6}, {items.data(), 5}, {}}};
   serial_backend backend;
   detail::run_isf(backend, detail::isf_input<std::int64_t, 1>{lengths.data(), 3, {10}},
                   {.rounds = 2}, keeps_all{}, omnibal::rng::feistel{}, out);

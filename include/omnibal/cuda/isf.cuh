@@ -58,10 +58,8 @@ struct isf_fn {
     }
     detail::isf_input<device_element_of<Demands>, limits.size()> const input{
         demands.data(), demands.size(), limits};
-    auto const target = detail::isf_output_of(out);
-    detail::run_on_device(exec, [&](auto& backend) {
-      detail::run_isf(backend, input, options, keep, shuffle, target);
-    });
+    detail::run_on_device(
+        exec, [&](auto& backend) { detail::run_isf(backend, input, options, keep, shuffle, out); });
   }
 
   /// The same with `rng::feistel{0}`.

@@ -171,13 +171,13 @@ TEST_CASE("a step with too little temporary memory is refused", "[stand_in]") {
   auto const exec = gpu::on(cudaStreamPerThread);
   gpu::device_array<std::uint32_t> const data(exec, 100);
   gpu::device_array<std::byte> const temporary(exec, 4096);
-  using scan = gpu::detail::device_scan<gpu::detail::element_of<std::uint32_t>, std::uint32_t>;
-  gpu::detail::element_of<std::uint32_t> const in{data.data()};
+  using scan = gpu::detail::device_inclusive_scan<std::uint32_t>;
+  auto const plus = gpu::detail::add{};
   std::size_t bytes = 0;
-  gpu::check(scan::exclusive_sum(nullptr, bytes, 100, in, data.data(), exec.stream()));
+  gpu::check(scan::run(nullptr, bytes, 100, data.data(), data.data(), plus, exec.stream()));
   CHECK(bytes != 0);
   --bytes;
-  CHECK(scan::exclusive_sum(temporary.data(), bytes, 100, in, data.data(), exec.stream()) !=
+  CHECK(scan::run(temporary.data(), bytes, 100, data.data(), data.data(), plus, exec.stream()) !=
         cudaSuccess);
 }
 

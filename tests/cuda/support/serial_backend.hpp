@@ -80,17 +80,12 @@ class serial_backend {
 
   template <class T, class Op>
   void inclusive_scan(T const* in, T* out, std::size_t n, Op const op) {
-    inclusive_scan_of(n, element<T>{in}, out, op);
-  }
-  template <class F, class T, class Op>
-  void inclusive_scan_of(std::size_t n, F const f, T* out, Op const op) {
     if (n == 0) return;
     ++launches_;
-    T state = f(0);
+    T state = in[0];
     out[0] = state;
     for (std::size_t i = 1; i != n; ++i) {
-      T const value = f(i);
-      state = op(state, value);
+      state = op(state, in[i]);
       out[i] = state;
     }
   }

@@ -252,18 +252,9 @@ struct sorted_pairs {
     std::size_t const run = i / width;
     std::size_t const other = smaller_of((run ^ 1) * width, n);
     std::size_t const other_last = smaller_of(other + width, n);
-    std::size_t first = other;
-    std::size_t last = other_last;
-    while (first != last) {
-      std::size_t const middle = first + (last - first) / 2;
-      bool const precedes =
-          keys[middle] < keys[i] || (keys[middle] == keys[i] && values[middle] < values[i]);
-      if (precedes) {
-        first = middle + 1;
-      } else {
-        last = middle;
-      }
-    }
+    std::size_t const first = first_false(other, other_last, [&](std::size_t k) {
+      return keys[k] < keys[i] || (keys[k] == keys[i] && values[k] < values[i]);
+    });
     std::size_t const before_both = run / 2 * 2 * width;
     return before_both + (i - run * width) + (first - other);
   }
@@ -467,16 +458,9 @@ struct fit_rounds {
                                                                  std::size_t singles,
                                                                  std::size_t size) const {
     grid.for_each(singles, [&](std::size_t t) {
-      std::size_t before = 0;
-      std::size_t last = size;
-      while (before != last) {
-        std::size_t const middle = before + (last - before) / 2;
-        if (size_at(now.first + middle) > single_rooms[t]) {
-          before = middle + 1;
-        } else {
-          last = middle;
-        }
-      }
+      std::size_t const before = first_false(std::size_t{0}, size, [&](std::size_t k) {
+        return size_at(now.first + k) > single_rooms[t];
+      });
       std::uint32_t const without = before == 0 ? 0 : arrays.without[before - 1];
       arrays.depth[t] = static_cast<std::uint32_t>(t + 1 - before) + without;
     });
@@ -495,32 +479,14 @@ struct fit_rounds {
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::size_t holding_before(std::uint64_t const* rooms,
                                                                       std::size_t count,
                                                                       std::uint64_t size) {
-    std::size_t first = 0;
-    while (first != count) {
-      std::size_t const middle = first + (count - first) / 2;
-      if (rooms[middle] >= size) {
-        first = middle + 1;
-      } else {
-        count = middle;
-      }
-    }
-    return first;
+    return first_false(std::size_t{0}, count, [&](std::size_t k) { return rooms[k] >= size; });
   }
 
   /// The first of some sums, which ascend, that is above a value.
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::size_t first_above(std::uint64_t const* sums,
                                                                    std::size_t count,
                                                                    std::uint64_t value) {
-    std::size_t first = 0;
-    while (first != count) {
-      std::size_t const middle = first + (count - first) / 2;
-      if (sums[middle] <= value) {
-        first = middle + 1;
-      } else {
-        count = middle;
-      }
-    }
-    return first;
+    return first_false(std::size_t{0}, count, [&](std::size_t k) { return sums[k] <= value; });
   }
 
   /// Drops the groups that hold no waiting sample and sorts the others.

@@ -76,24 +76,6 @@ struct generated {
   }
 };
 
-/// The elements of an array as a functor.
-template <class T>
-struct element_of {
-  T const* in;
-  OMNIBAL_HOST_DEVICE T operator()(std::size_t i) const { return in[i]; }
-};
-
-/// The input iterator of a step over `f(0), f(1), ...`: for the elements of an array its pointer,
-/// from which CUB loads several elements at once.
-template <class T, class F>
-[[nodiscard]] auto input_of(F const& f) {
-  return generated<F, T>{f};
-}
-template <class T>
-[[nodiscard]] auto input_of(element_of<T> const& array) {
-  return array.in;
-}
-
 // Hidden, as is all that is instantiated with a backend for a device, so that of two shared libraries
 // each runs its own: they may be compiled for other devices or by another CUDA. (As an attribute of a
 // kernel this would be refused for functors in unnamed namespaces.)
@@ -159,6 +141,8 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
 // takes seconds to compile.
 template <class F, class T>
 struct device_scan;
+template <class T>
+struct device_inclusive_scan;
 template <class F, class T>
 struct device_reduce;
 template <class Key, class Value>
@@ -186,13 +170,9 @@ class device_meter : public scratch_meter {
 
   template <class T, class Op>
   void inclusive_scan(T const* in, T* out, std::size_t n, Op const& op) {
-    inclusive_scan_of(n, element_of<T>{in}, out, op);
-  }
-  template <class F, class T, class Op>
-  void inclusive_scan_of(std::size_t n, F const& f, T* out, Op const& op) {
     if (n == 0) return;
     need([&](std::size_t& bytes) {
-      return device_scan<F, T>::inclusive(nullptr, bytes, step_size(n), f, out, op, nullptr);
+      return device_inclusive_scan<T>::run(nullptr, bytes, step_size(n), in, out, op, nullptr);
     });
   }
 
@@ -294,14 +274,9 @@ class device_backend {
   /// `out[i]` is `op` over `in[0 .. i]`. `op` is associative. `out` may equal `in`.
   template <class T, class Op>
   void inclusive_scan(T const* in, T* out, std::size_t n, Op const& op) {
-    inclusive_scan_of(n, element_of<T>{in}, out, op);
-  }
-  /// `out[i]` is `op` over `f(0) .. f(i)`; `f` may read `out[i]` for f(i) alone.
-  template <class F, class T, class Op>
-  void inclusive_scan_of(std::size_t n, F const& f, T* out, Op const& op) {
     if (n == 0) return;
     std::size_t bytes = temporary_bytes_;
-    check(device_scan<F, T>::inclusive(temporary_, bytes, step_size(n), f, out, op, stream_));
+    check(device_inclusive_scan<T>::run(temporary_, bytes, step_size(n), in, out, op, stream_));
   }
 
   /// `*out` is `op` over `init` and `f(0) .. f(n - 1)`. `op` is associative and commutative.

@@ -25,14 +25,17 @@ template <class F, class T>
 struct device_scan {
   static cudaError_t exclusive_sum(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
                                    T* out, cudaStream_t stream) {
-    return cub::DeviceScan::ExclusiveScan(temporary, bytes, input_of<T>(f), out, device_plus<T>{},
-                                          T{}, n, stream);
+    return cub::DeviceScan::ExclusiveScan(temporary, bytes, generated<F, T>{f}, out,
+                                          device_plus<T>{}, T{}, n, stream);
   }
+};
 
+template <class T>
+struct device_inclusive_scan {
   template <class Op>
-  static cudaError_t inclusive(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
-                               T* out, Op const& op, cudaStream_t stream) {
-    return cub::DeviceScan::InclusiveScan(temporary, bytes, input_of<T>(f), out, op, n, stream);
+  static cudaError_t run(void* temporary, std::size_t& bytes, std::uint32_t n, T const* in, T* out,
+                         Op const& op, cudaStream_t stream) {
+    return cub::DeviceScan::InclusiveScan(temporary, bytes, in, out, op, n, stream);
   }
 };
 

@@ -27,6 +27,21 @@ template <class T>
   return (count + size - 1) / size;
 }
 
+/// The first index of [first, last) for which `holds` is false, or `last`; all behind it are false too.
+template <class Index, class Predicate>
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(Index first, Index last,
+                                                              Predicate const& holds) {
+  while (first != last) {
+    Index const middle = first + (last - first) / 2;
+    if (holds(middle)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
 /// The number of bits that are set.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t count_bits(std::uint32_t word) {
   return static_cast<std::uint32_t>(__builtin_popcount(word));
@@ -57,6 +72,12 @@ struct add {
   template <class T>
   OMNIBAL_HOST_DEVICE constexpr T operator()(T left, T right) const {
     return static_cast<T>(left + right);
+  }
+};
+struct unite_bits {
+  OMNIBAL_HOST_DEVICE constexpr std::uint32_t operator()(std::uint32_t left,
+                                                         std::uint32_t right) const {
+    return left | right;
   }
 };
 struct take_larger {

@@ -62,16 +62,8 @@ struct part_ranking {
   /// How many of so many ranks have no larger load.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t first_above(std::uint32_t count,
                                                               std::uint64_t load) const {
-    std::uint32_t first = 0;
-    while (first != count) {
-      std::uint32_t const middle = first + (count - first) / 2;
-      if (loads[middle] > load) {
-        count = middle;
-      } else {
-        first = middle + 1;
-      }
-    }
-    return first;
+    return first_false(std::uint32_t{0}, count,
+                       [&](std::uint32_t rank) { return loads[rank] <= load; });
   }
 
   /// The first rank of [first, last) whose part comes after a part with this load, or `last`.
@@ -79,15 +71,9 @@ struct part_ranking {
                                                               std::uint32_t last,
                                                               std::uint64_t load,
                                                               std::uint32_t part) const {
-    while (first != last) {
-      std::uint32_t const middle = first + (last - first) / 2;
-      if (is_before(load, part, loads[middle], parts[middle])) {
-        last = middle;
-      } else {
-        first = middle + 1;
-      }
-    }
-    return first;
+    return first_false(first, last, [&](std::uint32_t rank) {
+      return !is_before(load, part, loads[rank], parts[rank]);
+    });
   }
 };
 

@@ -42,8 +42,6 @@ class scratch_meter {
   template <class T, class Op>
   void inclusive_scan(T const*, T*, std::size_t, Op const&) {}
   template <class F, class T, class Op>
-  void inclusive_scan_of(std::size_t, F const&, T*, Op const&) {}
-  template <class F, class T, class Op>
   void reduce_of(std::size_t, F const&, T*, Op const&, T) {}
 
   template <class Key, class Value>

@@ -57,17 +57,8 @@ class step_table {
   /// The step of a sample, or the number of steps where the sample is behind the last one.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t step_of(std::size_t sample) const {
     if (offsets_ == nullptr) return 0;
-    std::uint32_t low = 0;
-    std::uint32_t high = steps_;
-    while (low != high) {
-      std::uint32_t const middle = low + (high - low) / 2;
-      if (offsets_[middle + 1] <= sample) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return first_false(std::uint32_t{0}, steps_,
+                       [&](std::uint32_t step) { return offsets_[step + 1] <= sample; });
   }
 
   /// The cost of a sample as it is given.

@@ -102,11 +102,8 @@ struct isf_chain {
       }
       low = probe;
     }
-    while (high - low > 1) {
-      std::uint32_t const middle = low + (high - low) / 2;
-      (fits(start, middle) ? low : high) = middle;
-    }
-    return low;
+    auto const holds = [&](std::uint32_t probe) { return fits(start, probe); };
+    return low == end ? end : first_false(low + 1, high, holds) - 1;
   }
 
   /// The demands of the samples from `first` to `last`.
@@ -268,7 +265,7 @@ struct isf_advance {
 struct isf_move {
   isf_arrays arrays;
   isf_state const* now;
-  isf_output out;
+  packing_span out;
 
   static constexpr std::size_t shared_bytes = 2 * chain_segments * sizeof(std::uint32_t);
 
@@ -306,11 +303,11 @@ struct isf_move {
         arrays.pool[part.begin + i - items_before - items] = sample;
         return;
       }
-      out.items[first_item + items] = sample;
+      out.groups.items[first_item + items] = sample;
       if ((mark >> 16 >> bit & 1) == 0) return;
       std::uint32_t const group =
           first_group + (before[i / chain_segment] >> 16) + count_bits(mark >> 16 & lower);
-      if (group < out.offset_room) out.offsets[group] = first_item + items;
+      if (group < out.groups.offsets.size()) out.groups.offsets[group] = first_item + items;
     });
   }
 };
@@ -318,20 +315,20 @@ struct isf_move {
 /// Writes what is known after the last round, and the offsets of groups that do not exist.
 struct isf_finish {
   isf_state const* state;
-  isf_output out;
+  packing_span out;
 
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
-    if (i >= state->group_count) out.offsets[i] = state->item_count;
+    if (i >= state->group_count) out.groups.offsets[i] = state->item_count;
     if (i != 0) return;
-    if (state->group_count >= out.offset_room) raise(out.faults, fault::no_room);
-    if (out.group_count != nullptr) *out.group_count = state->group_count;
-    if (out.report == nullptr) return;
+    if (state->group_count >= out.groups.offsets.size()) raise(out.faults.data(), fault::no_room);
+    if (!out.groups.group_count.empty()) out.groups.group_count[0] = state->group_count;
+    if (out.report.empty()) return;
     packing_report report;
     report.lower_bound = state->lower_bound;
     report.rounds = state->rounds;
     report.item_rounds = state->item_rounds;
     report.below_keep = state->below_keep;
-    *out.report = report;
+    out.report[0] = report;
   }
 };
 
@@ -339,7 +336,7 @@ struct isf_finish {
 /// find an empty pool.
 template <class Backend, class Amount, std::size_t R, class Keep>
 void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options const& options,
-             Keep const& keep, rng::feistel const& shuffle, isf_output const& out) {
+             Keep const& keep, rng::feistel const& shuffle, packing_span const& out) {
   isf_arrays const arrays = make_isf_arrays<R>(backend, input.size);
   make_isf_pool(backend, input, arrays, out, shuffle, options.rounds == 1);
 
@@ -366,7 +363,7 @@ void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options co
     backend.template for_each_block<isf_tuning::chunk_threads>(
         arrays.links.chunk_count, isf_move::shared_bytes, isf_move{arrays, now, out});
   }
-  backend.for_each(out.offset_room, isf_finish{arrays.states + rounds % 2, out});
+  backend.for_each(out.groups.offsets.size(), isf_finish{arrays.states + rounds % 2, out});
 }
 
 /// The scratch that the rounds take, whatever options, demands and keep rule are.
@@ -374,7 +371,7 @@ template <std::size_t R>
 [[nodiscard]] std::size_t isf_scratch_bytes(std::size_t samples) {
   scratch_meter meter;
   run_isf(meter, isf_input<resources<R>, R>{nullptr, samples, {}}, isf_options{.rounds = 1},
-          reaches_any<resources<R>>{}, rng::feistel{}, isf_output{});
+          reaches_any<resources<R>>{}, rng::feistel{}, packing_span{});
   return meter.scratch_bytes();
 }
 

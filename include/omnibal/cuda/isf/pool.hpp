@@ -42,25 +42,6 @@ struct isf_input {
   }
 };
 
-/// The arrays of the caller; a null pointer where nobody asks.
-struct isf_output {
-  std::uint32_t* offsets;
-  std::size_t offset_room;
-  std::uint32_t* items;
-  std::uint32_t* group_count;
-  std::uint32_t* oversized;
-  std::size_t oversized_room;
-  std::uint32_t* oversized_count;
-  packing_report* report;
-  fault* faults;
-};
-
-[[nodiscard]] inline isf_output isf_output_of(packing_span const& out) {
-  return {out.groups.offsets.data(),     out.groups.offsets.size(), out.groups.items.data(),
-          out.groups.group_count.data(), out.oversized.data(),      out.oversized.size(),
-          out.oversized_count.data(),    out.report.data(),         out.faults.data()};
-}
-
 /// What is known before a round.
 struct isf_state {
   std::uint32_t pool_size;
@@ -187,7 +168,7 @@ struct isf_begin {
   isf_measured<R> const* shares;
   std::uint32_t* fitting;
   isf_state* state;
-  isf_output out;
+  packing_span out;
   rng::feistel shuffle;
   bool is_last;
 
@@ -217,10 +198,10 @@ struct isf_begin {
     block.once([&] {
       std::uint32_t const pool_size = is_good ? fit : 0;
       std::uint32_t const oversized = is_good ? size - fit : 0;
-      if (valid != size) raise(out.faults, fault::invalid_amount);
-      if (valid == size && overflows) raise(out.faults, fault::overflow);
-      if (oversized > out.oversized_room) raise(out.faults, fault::no_room);
-      if (out.oversized_count != nullptr) *out.oversized_count = oversized;
+      if (valid != size) raise(out.faults.data(), fault::invalid_amount);
+      if (valid == size && overflows) raise(out.faults.data(), fault::overflow);
+      if (oversized > out.oversized.size()) raise(out.faults.data(), fault::no_room);
+      if (!out.oversized_count.empty()) out.oversized_count[0] = oversized;
       *state = isf_state{.pool_size = pool_size,
                          .item_count = 0,
                          .group_count = 0,
@@ -242,7 +223,7 @@ struct isf_split {
   std::uint32_t const* fitting_before;
   isf_state const* state;
   std::uint32_t* pool;
-  isf_output out;
+  packing_span out;
 
   static constexpr std::size_t shared_bytes = isf_tuning::share * sizeof(std::uint32_t);
 
@@ -259,7 +240,7 @@ struct isf_split {
       auto const sample = static_cast<std::uint32_t>(begin + i);
       if (input.fits(sample)) {
         pool[place] = sample;
-      } else if (sample - place < out.oversized_room) {
+      } else if (sample - place < out.oversized.size()) {
         out.oversized[sample - place] = sample;
       }
     });
@@ -269,7 +250,7 @@ struct isf_split {
 /// Makes the first pool and the state before the first round. Three launches.
 template <class Backend, class Amount, std::size_t R>
 void make_isf_pool(Backend& backend, isf_input<Amount, R> const& input, isf_arrays const& arrays,
-                   isf_output const& out, rng::feistel const& shuffle, bool is_last) {
+                   packing_span const& out, rng::feistel const& shuffle, bool is_last) {
   std::size_t const blocks = parts_of(input.size, isf_tuning::share);
   auto* const shares = backend.template scratch<isf_measured<R>>(blocks);
   auto* const fitting = backend.template scratch<std::uint32_t>(blocks);

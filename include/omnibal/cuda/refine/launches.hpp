@@ -53,17 +53,9 @@ struct given_parts {
   /// The part that has the item at a position. Precondition: the parts of the step match.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t part_at(std::size_t step,
                                                           std::uint32_t position) const {
-    std::uint32_t low = 0;
-    std::uint32_t high = parts - 1;
-    while (low != high) {
-      std::uint32_t const middle = low + (high - low) / 2;
-      if (groups.offset(step * parts + middle + 1) <= position) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return first_false(std::uint32_t{0}, parts - 1, [&](std::uint32_t part) {
+      return groups.offset(step * parts + part + 1) <= position;
+    });
   }
 };
 

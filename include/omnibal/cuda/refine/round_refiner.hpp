@@ -125,15 +125,9 @@ struct part_lists {
             return static_cast<std::int64_t>(costs[to[k]]);
           };
           if (may_move) consider(part_exchange::nothing, leaves);
-          std::uint32_t low = 0;
-          for (std::uint32_t high = size; low != high;) {
-            std::uint32_t const middle = low + (high - low) / 2;
-            if (cost(middle) > leaves - half_excess) {
-              low = middle + 1;
-            } else {
-              high = middle;
-            }
-          }
+          std::uint32_t const low = first_false(std::uint32_t{0}, size, [&](std::uint32_t k) {
+            return cost(k) > leaves - half_excess;
+          });
           if (low != size) consider(low, leaves - cost(low));
           if (low != 0) consider(low - 1, leaves - cost(low - 1));
           return best;
@@ -201,17 +195,9 @@ struct part_lists {
                                                              std::uint32_t part) const {
     // The size may have changed already, but not the end of the list.
     std::uint32_t const first = offsets[part];
-    std::uint32_t low = first;
-    std::uint32_t high = part + 1 == parts ? samples : offsets[part + 1];
-    while (low != high) {
-      std::uint32_t const middle = low + (high - low) / 2;
-      if (places[middle] < place) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    std::uint32_t const rank = low - first;
+    std::uint32_t const last = part + 1 == parts ? samples : offsets[part + 1];
+    std::uint32_t const rank =
+        first_false(first, last, [&](std::uint32_t k) { return places[k] < place; }) - first;
     return rank - (leaving[part] < rank ? 1u : 0u);
   }
 };

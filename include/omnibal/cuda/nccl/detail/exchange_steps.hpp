@@ -95,17 +95,6 @@ struct slot_header {
 };
 inline constexpr std::uint64_t header_bytes = sizeof(slot_header);
 
-struct larger {
-  OMNIBAL_HOST_DEVICE std::uint64_t operator()(std::uint64_t a, std::uint64_t b) const {
-    return a > b ? a : b;
-  }
-};
-struct either_bit {
-  OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const {
-    return a | b;
-  }
-};
-
 /// Fills the report of this rank, and the headers of the slots or the sizes of the messages. One
 /// block.
 struct describe_exchange {
@@ -122,11 +111,12 @@ struct describe_exchange {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::uint32_t const ranks = tables.plan.ranks;
     std::uint64_t const largest = block.reduce(
-        ranks, [&](std::size_t peer) { return sent_to(peer); }, larger{}, std::uint64_t{0});
+        ranks, [&](std::size_t peer) { return sent_to(peer); }, gpu::detail::take_larger{},
+        std::uint64_t{0});
     std::uint64_t const message = largest == 0 ? 0 : round_up(largest + header_bytes, 16);
     std::uint32_t const wrong = block.reduce(
-        tables.home_count(), [&](std::size_t i) { return wrong_size(i) ? 1u : 0u; }, either_bit{},
-        0u);
+        tables.home_count(), [&](std::size_t i) { return wrong_size(i) ? 1u : 0u; },
+        gpu::detail::unite_bits{}, 0u);
     block.once([&] {
       std::uint32_t const arrivals = tables.arrival_count();
       std::uint64_t const elements =
@@ -182,10 +172,10 @@ struct read_slot_headers {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::uint64_t const largest = block.reduce(
         ranks, [&](std::size_t peer) { return peer == rank ? 0 : header(peer).largest_message; },
-        larger{}, std::uint64_t{0});
+        gpu::detail::take_larger{}, std::uint64_t{0});
     std::uint32_t const faults = block.reduce(
         ranks, [&](std::size_t peer) { return peer == rank ? 0 : header(peer).faults; },
-        either_bit{}, 0u);
+        gpu::detail::unite_bits{}, 0u);
     block.once([&] {
       report->faults = report->faults | static_cast<gpu::fault>(faults);
       if (largest > report->largest_message) report->largest_message = largest;

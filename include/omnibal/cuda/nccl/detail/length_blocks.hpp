@@ -89,12 +89,6 @@ struct sum_length_counts {
   std::uint32_t* offsets;
   gpu::fault* faults;
 
-  struct either {
-    OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const {
-      return a | b;
-    }
-  };
-
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     std::uint32_t const found = block.reduce(
@@ -105,7 +99,7 @@ struct sum_length_counts {
           auto const here = is_too_many ? gpu::fault::no_room : gpu::fault::none;
           return static_cast<std::uint32_t>(header >> 32) | static_cast<std::uint32_t>(here);
         },
-        either{}, std::uint32_t{0});
+        gpu::detail::unite_bits{}, std::uint32_t{0});
     block.for_each(blocks.ranks, [&](std::size_t rank) { offsets[rank] = blocks.count(rank); });
     std::uint32_t const total = block.exclusive_sum(offsets, blocks.ranks);
     block.once([&] {

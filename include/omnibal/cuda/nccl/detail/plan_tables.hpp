@@ -15,20 +15,11 @@
 namespace omnibal::inline v0::nccl::detail {
 
 /// The first position of ascending numbers that is not below `value`.
-template <class T>
-[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t lower_bound(T const* numbers, std::uint32_t count,
-                                                            T value) {
-  std::uint32_t first = 0;
-  while (count != 0) {
-    std::uint32_t const half = count / 2;
-    if (numbers[first + half] < value) {
-      first += half + 1;
-      count -= half + 1;
-    } else {
-      count = half;
-    }
-  }
-  return first;
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t position_of(std::uint32_t const* numbers,
+                                                                   std::uint32_t count,
+                                                                   std::uint32_t value) {
+  return gpu::detail::first_false(std::uint32_t{0}, count,
+                                  [&](std::uint32_t k) { return numbers[k] < value; });
 }
 
 /// The last of `owners` whose offset is not above `position`: that which has it. Precondition:
@@ -36,7 +27,7 @@ template <class T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t owner_of(std::uint32_t const* offsets,
                                                                 std::uint32_t owners,
                                                                 std::uint32_t position) {
-  return lower_bound(offsets, owners + 1, position + 1) - 1;
+  return position_of(offsets, owners + 1, position + 1) - 1;
 }
 
 /// The samples of a rank before and after an exchange, in the order in which they travel: by
@@ -125,9 +116,9 @@ struct find_plan_begins {
   OMNIBAL_HOST_DEVICE void operator()(std::size_t peer) const {
     auto const& plan = tables.plan;
     tables.send_begin[peer] =
-        lower_bound(tables.leaving_slots, plan.most_home, plan.arrival_offsets[peer]);
+        position_of(tables.leaving_slots, plan.most_home, plan.arrival_offsets[peer]);
     tables.receive_begin[peer] =
-        lower_bound(tables.coming_from, plan.most_arrivals, static_cast<std::uint32_t>(peer));
+        position_of(tables.coming_from, plan.most_arrivals, static_cast<std::uint32_t>(peer));
   }
 };
 

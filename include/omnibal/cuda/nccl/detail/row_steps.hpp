@@ -69,15 +69,9 @@ OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t
                                    std::uint32_t word) {
   // The last row that begins at or before a byte has it: rows before it that begin there are empty.
   auto const row_of = [&](std::uint64_t byte, std::uint32_t low, std::uint32_t high) {
-    while (high - low > 1) {
-      std::uint32_t const middle = low + (high - low) / 2;
-      if (rows.at(middle) <= byte) {
-        low = middle;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
+    return gpu::detail::first_false(low + 1, high,
+                                    [&](std::uint32_t k) { return rows.at(k) <= byte; }) -
+           1;
   };
   if (begin >= end) return;
   std::uint32_t const low = row_of(begin, first, last);
