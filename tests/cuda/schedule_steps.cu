@@ -33,13 +33,12 @@ void check(test::comparison& results, gpu::execution<> const& exec, load_vectors
            schedule_steps_options options, std::string const& what) {
   auto const on_device = gpu::upload(exec, loads);
   auto const carried_on_device = gpu::upload(exec, carried);
-  std::size_t const cells =
-      gpu::schedule_steps.cells(loads.size(), carried.size(), ranks, options);
+  std::size_t const cells = gpu::schedule_steps.cells(loads.size(), carried.size(), ranks, options);
   gpu::device_array<std::uint32_t> const groups(exec, cells);
   auto const faults = gpu::upload(exec, std::vector<gpu::fault>(1, gpu::fault::none));
   gpu::schedule_steps(exec, on_device, ranks, options, carried_on_device, {groups, faults});
   auto const schedule = gpu::schedule_steps.to_steps(gpu::download(exec, groups), loads.size(),
-                                                      carried.size(), ranks, options);
+                                                     carried.size(), ranks, options);
   options.carried = carried;
   results.expect(schedule == omnibal::schedule_steps(loads, ranks, options), what);
   results.expect(gpu::download(exec, faults)[0] == gpu::fault::none, what + ": a fault");
@@ -134,7 +133,7 @@ void check_graph(test::comparison& results) {
                                  cudaMemcpyHostToDevice, stream));
       gpu::check(cudaGraphLaunch(replay, stream));
       auto const schedule = gpu::schedule_steps.to_steps(gpu::download(exec, groups), loads.size(),
-                                                          0, ranks, options);
+                                                         0, ranks, options);
       results.expect(schedule == omnibal::schedule_steps(loads, ranks, options),
                      "a schedule in a graph, round " + std::to_string(round));
     }

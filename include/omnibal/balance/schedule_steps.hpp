@@ -6,7 +6,7 @@
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/schedule_pool.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
@@ -42,9 +42,10 @@ struct schedule_steps_fn {
   /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
   /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
   /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio` that is
-  /// negative or not finite and a carried group that does not exist; `std::length_error` where
-  /// groups, carried groups and ranks exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist
-  /// ratio); the cells are those of a k-d tree, Bentley 1975.
+  /// negative or not finite and a carried group that does not exist or, unless there are fewer groups
+  /// than ranks, is there twice; `std::length_error` where groups, carried groups and ranks exceed
+  /// 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist ratio); the cells are those of a k-d tree,
+  /// Bentley 1975.
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,

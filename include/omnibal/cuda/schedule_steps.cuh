@@ -14,7 +14,7 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/schedule_steps/launches.hpp>
-#include <omnibal/detail/schedule_pool.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct schedule_steps_fn {
   /// The schedule of `omnibal::schedule_steps`, bit for bit: one group for each rank in each step,
   /// even inside a step in every resource, random between steps. `loads` has the load of each
   /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
-  /// on the device and are given by `carried`.
+  /// on the device and are given by `carried`, each once.
   ///
   /// The sequence of launches does not depend on the loads: about eight for each of
   /// `options.rounds`, which do nothing once no cell is to be cut.
@@ -69,8 +69,7 @@ struct schedule_steps_fn {
                                                omnibal::detail::to_text(options.carried.size()) +
                                                " groups, must be empty");
     }
-    omnibal::detail::check_schedule(name, groups, ranks,
-                                    {.max_dist_ratio = options.max_dist_ratio});
+    omnibal::detail::check_schedule(name, groups, ranks, options);
     omnibal::detail::check_index_count(name, "the schedule", groups + carried);
     return omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder).cells();
   }

@@ -3,6 +3,8 @@
 /// \file
 /// The arithmetic by which rounds of cuts make a schedule, on the host and on a device.
 
+#include <omnibal/balance/schedule_steps_options.hpp>
+#include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -12,6 +14,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace omnibal::inline v0::detail {
 
@@ -24,8 +29,12 @@ using load_level = std::uint64_t;
 /// The bits of an unsigned number.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int bits_of(std::uint64_t value) {
   int bits = 0;
-  while (bits < 64 && (value >> bits) != 0) ++bits;
-  return bits;
+  for (int half = 32; half != 0; half /= 2) {
+    if (value >> half == 0) continue;
+    value >>= half;
+    bits += half;
+  }
+  return bits + (value != 0 ? 1 : 0);
 }
 
 /// The bits that levels may have.
@@ -79,6 +88,54 @@ struct schedule_shape {
     return pool() + extra + repeated;
   }
 };
+
+/// Errors: `std::invalid_argument` for no ranks, a `max_dist_ratio` that is negative or not finite,
+/// and a carried group that does not exist or is there twice, though groups fill a step: only epochs
+/// without a full step leave out a group twice; `std::length_error` where groups, carried groups and
+/// ranks exceed 2^32 - 1.
+inline void check_schedule(std::string_view function, std::size_t groups, std::size_t ranks,
+                           schedule_steps_options const& options) {
+  check_positive(function, "ranks", ranks);
+  check_index_count(function, "a step", ranks);
+  if (!is_valid_weight(options.max_dist_ratio)) {
+    throw_invalid(function, "options.max_dist_ratio is " + to_text(options.max_dist_ratio) +
+                                ", must be finite and not negative");
+  }
+  std::size_t const carried = options.carried.size();
+  check_index_count(function, "the schedule", carried + std::max(groups, ranks));
+  std::vector<bool> is_carried(carried == 0 ? 0 : groups, false);
+  for (std::size_t i = 0; i != carried; ++i) {
+    std::uint32_t const group = options.carried[i];
+    bool const is_known = group < groups;
+    if (is_known && (!is_carried[group] || groups < ranks)) {
+      is_carried[group] = true;
+      continue;
+    }
+    throw_invalid(function, "options.carried[" + to_text(i) + "] is " + to_text(group) +
+                                (is_known ? ", which is carried before"
+                                          : ", but there are " + to_text(groups) + " groups"));
+  }
+}
+
+/// Precondition: `check_schedule` holds.
+[[nodiscard]] inline schedule_shape shape_of_schedule(std::size_t groups, std::size_t carried,
+                                                      std::size_t ranks,
+                                                      remainder_policy remainder) {
+  schedule_shape shape;
+  shape.ranks = static_cast<std::uint32_t>(ranks);
+  shape.runs = static_cast<std::uint32_t>(groups + carried);
+  shape.carried = static_cast<std::uint32_t>(carried);
+  shape.steps = shape.runs / shape.ranks;
+  std::uint32_t const extra = shape.runs % shape.ranks;
+  if (remainder == remainder_policy::carry) {
+    shape.runs -= extra;
+    shape.carried = std::min(shape.carried, shape.runs);
+    return shape;
+  }
+  shape.extra = extra;
+  if (remainder == remainder_policy::repeat && extra != 0) shape.repeated = shape.ranks - extra;
+  return shape;
+}
 
 /// What is drawn at random.
 class schedule_draws {

@@ -7,16 +7,383 @@
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/cuda/schedule_steps/cuts.hpp>
 #include <omnibal/cuda/schedule_steps/items.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/permutation.hpp>
 
 #include <cstddef>
 #include <cstdint>
 
 namespace omnibal::inline v0::gpu::detail {
+
+/// The cells and the lists of their groups: in random order and sorted by each kind, one list after
+/// the other, twice, as each round writes them anew.
+template <std::size_t R>
+struct schedule_cells {
+  schedule_shape shape;
+  load_level const* levels;
+  schedule_state<R>* state;
+  std::uint32_t* lists;
+  /// By step: the first of its cell. By first step of a cell: its end, and the steps below its cut
+  /// or zero.
+  std::uint32_t* first_of;
+  std::uint32_t* last_of;
+  std::uint32_t* cut_after;
+  /// By step for each kind: the waiting, and the sums of it up to the step.
+  std::uint64_t* waiting;
+  /// By group: whether it is below the cut.
+  std::uint8_t* is_low;
+  /// By place in a list: how many groups before it are above the cuts of their cells.
+  std::uint32_t* high_before;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t pool() const { return shape.pool(); }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t* list(std::uint32_t set, std::size_t kind) const {
+    return lists + (set * (R + 1) + kind) * pool();
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE load_level level(std::size_t kind, std::uint32_t group) const {
+    return levels[kind * pool() + group];
+  }
+  /// The waiting in a cell, from the sums.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t cell_waiting(std::size_t kind, std::uint32_t first,
+                                                              std::uint32_t last) const {
+    std::size_t const begin = kind * shape.steps + first;
+    std::uint64_t const before = begin == 0 ? 0 : waiting[begin - 1];
+    return static_cast<std::int64_t>(waiting[kind * shape.steps + last - 1] - before);
+  }
+};
+
+/// All groups in one cell.
+template <std::size_t R>
+struct write_first_cell {
+  schedule_cells<R> cells;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t step) const {
+    cells.first_of[step] = 0;
+    if (step != 0) return;
+    cells.last_of[0] = cells.shape.steps;
+    cells.state->lists = 0;
+    cells.state->is_done = 0;
+  }
+};
+
+/// The keys of a list, all groups in random order.
+template <std::size_t R>
+struct write_list {
+  schedule_cells<R> cells;
+  std::size_t kind;
+  /// Null for the list that is not sorted.
+  load_level* keys;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    auto const group = static_cast<std::uint32_t>(i);
+    cells.list(0, kind)[i] = group;
+    if (keys != nullptr) keys[i] = cells.level(kind - 1, group);
+  }
+};
+
+/// The largest of some levels and their sum.
+struct level_spread {
+  load_level largest;
+  std::uint64_t sum;
+};
+struct join_levels {
+  OMNIBAL_HOST_DEVICE level_spread operator()(level_spread const& left,
+                                              level_spread const& right) const {
+    return {larger_of(left.largest, right.largest), left.sum + right.sum};
+  }
+};
+
+inline constexpr std::size_t steps_of_block = 8;
+
+/// How long ranks wait in each step, a warp for each: in the steps of the random list, or of the
+/// lists sorted by the same kind.
+template <std::size_t R>
+struct measure_steps {
+  schedule_cells<R> cells;
+  bool of_sorted;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    if (!of_sorted && cells.state->is_done != 0) return;
+    std::uint32_t const set = of_sorted ? 0 : cells.state->lists;
+    std::size_t const first = index * steps_of_block;
+    std::size_t const count = smaller_of(steps_of_block, cells.shape.steps - first);
+    block.for_each_warp(count * R, [&](auto& warp, std::size_t k) {
+      std::size_t const kind = k / count;
+      std::size_t const step = first + k % count;
+      std::uint32_t const* const groups =
+          cells.list(set, of_sorted ? kind + 1 : 0) + step * cells.shape.ranks;
+      level_spread const all = warp.reduce(
+          cells.shape.ranks,
+          [&](std::size_t i) {
+            load_level const level = cells.level(kind, groups[i]);
+            return level_spread{level, level};
+          },
+          join_levels{}, level_spread{0, 0});
+      warp.once([&] {
+        cells.waiting[kind * cells.shape.steps + step] = static_cast<std::uint64_t>(
+            omnibal::detail::waiting_of_step(all.largest, all.sum, cells.shape.ranks));
+      });
+    });
+  }
+};
+
+/// The waiting to reach: what `max_dist_ratio` allows, or nearly the least, that of the sorted lists.
+/// As one block.
+template <std::size_t R>
+struct set_goals {
+  schedule_cells<R> cells;
+  std::int64_t allowed;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
+    for (std::size_t r = 0; r != R; ++r) {
+      std::uint64_t const* const waiting = cells.waiting + r * cells.shape.steps;
+      auto const least = static_cast<std::int64_t>(block.reduce(
+          cells.shape.steps, [&](std::size_t step) { return waiting[step]; }, add{},
+          std::uint64_t{0}));
+      std::int64_t const last = cells.shape.extra != 0 ? cells.state->last_waiting[r] : 0;
+      block.once([&] { cells.state->goals[r] = larger_of(allowed - last, least + allowed / 4); });
+    }
+  }
+};
+
+/// Decides which cells are cut in a round, as one block.
+template <std::size_t R>
+struct find_rule {
+  schedule_cells<R> cells;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
+    schedule_state<R>& state = *cells.state;
+    if (state.is_done != 0) return;
+    std::uint32_t const steps = cells.shape.steps;
+    cut_rule rule{};
+    rule.kind = R;
+    std::int64_t excess = 0;
+    for (std::uint32_t r = 0; r != R; ++r) {
+      std::int64_t const most = block.reduce(
+          steps, [&](std::size_t step) { return waiting(r, step); }, take_larger{},
+          std::int64_t{0});
+      std::int64_t const above = cells.cell_waiting(r, 0, steps) - state.goals[r];
+      if (most == 0 || above <= excess) continue;
+      excess = above;
+      rule.kind = r;
+      rule.most = most;
+    }
+    if (rule.kind != R) {
+      rule.excess = static_cast<std::uint64_t>(excess);
+      rule.saved = block.reduce(
+          steps,
+          [&](std::size_t step) {
+            std::int64_t const own = waiting(rule.kind, step);
+            return rule.is_bad(own) ? cut_rule::saving(own) : 0;
+          },
+          add{}, std::uint64_t{0});
+    }
+    block.once([&] {
+      state.rule = rule;
+      state.is_done = rule.kind == R ? 1 : 0;
+    });
+  }
+
+ private:
+  /// The waiting in the cell that begins at a step, or zero where none does or it cannot be cut.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t waiting(std::size_t kind, std::size_t step) const {
+    auto const first = static_cast<std::uint32_t>(step);
+    if (cells.first_of[first] != first) return 0;
+    std::uint32_t const last = cells.last_of[first];
+    return last - first < 2 ? 0 : cells.cell_waiting(kind, first, last);
+  }
+};
+
+/// Finds the cut of the cell that begins at a step, if there is one, by a block.
+template <std::size_t R>
+struct find_cut {
+  schedule_cells<R> cells;
+  schedule_draws draws;
+  std::uint32_t round;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
+    using omnibal::detail::cut_choice;
+    using omnibal::detail::uint128;
+    auto const first = static_cast<std::uint32_t>(step);
+    if (cells.state->is_done != 0 || cells.first_of[first] != first) return;
+    cut_rule const rule = cells.state->rule;
+    std::uint32_t const size = cells.last_of[first] - first;
+    std::uint64_t const word = draws.of_cell(round, first);
+    if (size < 2 || !rule.cuts(cells.cell_waiting(rule.kind, first, first + size), word)) {
+      block.once([&] { cells.cut_after[first] = 0; });
+      return;
+    }
+    std::size_t const ranks = cells.shape.ranks;
+    std::uint32_t const* const sorted =
+        cells.list(cells.state->lists, rule.kind + 1) + first * ranks;
+    auto const level = [&](std::size_t steps) {
+      return cells.level(rule.kind, sorted[steps * ranks - 1]);
+    };
+    load_level const largest = level(size);
+    auto const saved = [&](std::size_t steps) {
+      return omnibal::detail::saved_by_cut(steps * ranks, level(steps), largest);
+    };
+    uint128 const best = block.reduce(
+        size - 1, [&](std::size_t k) { return saved(k + 1); }, take_larger{}, uint128{0});
+    rng::engine const words(word);
+    cut_choice const none{~std::uint64_t{0}, size};
+    cut_choice const chosen = block.reduce(
+        size - 1,
+        [&](std::size_t k) {
+          auto const steps = static_cast<std::uint32_t>(k) + 1;
+          bool const is_good =
+              level(steps) != level(steps + 1) && omnibal::detail::is_good_cut(saved(steps), best);
+          return is_good ? cut_choice{words.word(steps), steps} : none;
+        },
+        take_chosen{}, none);
+    block.once([&] { cells.cut_after[first] = best == 0 ? 1 : chosen.steps; });
+  }
+
+ private:
+  struct take_chosen {
+    OMNIBAL_HOST_DEVICE omnibal::detail::cut_choice operator()(
+        omnibal::detail::cut_choice const& left, omnibal::detail::cut_choice const& right) const {
+      return omnibal::detail::chosen_cut(left, right);
+    }
+  };
+};
+
+/// Marks the groups below the cuts.
+template <std::size_t R>
+struct mark_low {
+  schedule_cells<R> cells;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    schedule_state<R> const& state = *cells.state;
+    if (state.is_done != 0) return;
+    std::uint32_t const ranks = cells.shape.ranks;
+    std::uint32_t const first = cells.first_of[i / ranks];
+    std::uint32_t const cut = cells.cut_after[first];
+    if (cut == 0) return;
+    bool const is_low = i < (first + cut) * ranks;
+    cells.is_low[cells.list(state.lists, state.rule.kind + 1)[i]] = is_low ? 1 : 0;
+  }
+};
+
+/// A place in all lists.
+struct list_place {
+  std::size_t kind;
+  std::uint32_t position;
+};
+template <std::size_t R>
+[[nodiscard]] OMNIBAL_HOST_DEVICE list_place place_in_lists(schedule_cells<R> const& cells,
+                                                            std::size_t j) {
+  list_place result{0, 0};
+  std::size_t const pool = cells.pool();
+  while (j >= pool) {
+    j -= pool;
+    ++result.kind;
+  }
+  result.position = static_cast<std::uint32_t>(j);
+  return result;
+}
+
+/// One for each group above the cut of its cell.
+template <std::size_t R>
+struct count_high {
+  schedule_cells<R> cells;
+  OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::size_t j) const {
+    schedule_state<R> const& state = *cells.state;
+    if (state.is_done != 0) return 0;
+    list_place const place = place_in_lists(cells, j);
+    std::uint32_t const first = cells.first_of[place.position / cells.shape.ranks];
+    if (cells.cut_after[first] == 0) return 0;
+    std::uint32_t const group = cells.list(state.lists, place.kind)[place.position];
+    return cells.is_low[group] != 0 ? 0 : 1;
+  }
+};
+
+/// Moves the groups below each cut to the front of its cell, in every list and in their order.
+template <std::size_t R>
+struct move_groups {
+  schedule_cells<R> cells;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t j) const {
+    schedule_state<R> const& state = *cells.state;
+    if (state.is_done != 0) return;
+    list_place const place = place_in_lists(cells, j);
+    std::uint32_t const ranks = cells.shape.ranks;
+    std::uint32_t const group = cells.list(state.lists, place.kind)[place.position];
+    std::uint32_t const first = cells.first_of[place.position / ranks];
+    std::uint32_t const cut = cells.cut_after[first];
+    std::uint32_t position = place.position;
+    if (cut != 0) {
+      std::size_t const begin = place.kind * cells.pool() + std::size_t{first} * ranks;
+      std::uint32_t const high = cells.high_before[j] - cells.high_before[begin];
+      position = cells.is_low[group] != 0 ? position - high : (first + cut) * ranks + high;
+    }
+    cells.list(1 - state.lists, place.kind)[position] = group;
+  }
+};
+
+/// Makes cells of the parts.
+template <std::size_t R>
+struct make_cells {
+  schedule_cells<R> cells;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    if (cells.state->is_done != 0) return;
+    auto const step = static_cast<std::uint32_t>(i);
+    if (step == 0) cells.state->lists = 1 - cells.state->lists;
+    std::uint32_t const first = cells.first_of[step];
+    std::uint32_t const cut = cells.cut_after[first];
+    if (cut == 0) return;
+    if (step >= first + cut) cells.first_of[step] = first + cut;
+    if (step != first) return;
+    cells.last_of[first + cut] = cells.last_of[first];
+    cells.last_of[first] = first + cut;
+  }
+};
+
+/// The cells after at most so many rounds.
+template <class Backend, std::size_t R>
+[[nodiscard]] schedule_cells<R> cut_cells(Backend& backend, schedule_items const& items,
+                                          schedule_shape const& shape, schedule_draws const& draws,
+                                          schedule_state<R>* state, std::int64_t allowed,
+                                          std::uint32_t rounds) {
+  std::size_t const pool = shape.pool();
+  std::size_t const all_lists = (R + 1) * pool;
+  schedule_cells<R> const cells{shape,
+                                items.levels,
+                                state,
+                                backend.template scratch<std::uint32_t>(2 * all_lists),
+                                backend.template scratch<std::uint32_t>(shape.steps),
+                                backend.template scratch<std::uint32_t>(shape.steps),
+                                backend.template scratch<std::uint32_t>(shape.steps),
+                                backend.template scratch<std::uint64_t>(R * shape.steps),
+                                backend.template scratch<std::uint8_t>(pool),
+                                backend.template scratch<std::uint32_t>(all_lists)};
+  backend.for_each(shape.steps, write_first_cell<R>{cells});
+  backend.for_each(pool, write_list<R>{cells, 0, nullptr});
+  // One rank never waits.
+  if (shape.ranks == 1 || rounds == 0) return cells;
+  auto* const keys = backend.template scratch<load_level>(pool);
+  for (std::size_t r = 0; r != R; ++r) {
+    backend.for_each(pool, write_list<R>{cells, r + 1, keys});
+    backend.sort_pairs(keys, cells.list(0, r + 1), pool, 0,
+                       omnibal::detail::level_bits(shape.ranks));
+  }
+  std::size_t const blocks = parts_of(shape.steps, steps_of_block);
+  backend.template for_each_block<256>(blocks, 0, measure_steps<R>{cells, true});
+  backend.template for_each_block<512>(1, 0, set_goals<R>{cells, allowed});
+  for (std::uint32_t round = 0; round != rounds; ++round) {
+    backend.template for_each_block<256>(blocks, 0, measure_steps<R>{cells, false});
+    backend.inclusive_scan(cells.waiting, cells.waiting, R * shape.steps, add{});
+    backend.template for_each_block<512>(1, 0, find_rule<R>{cells});
+    backend.template for_each_block<128>(shape.steps, 0, find_cut<R>{cells, draws, round});
+    backend.for_each(pool, mark_low<R>{cells});
+    backend.exclusive_sum_of(all_lists, count_high<R>{cells}, cells.high_before);
+    backend.for_each(all_lists, move_groups<R>{cells});
+    backend.for_each(shape.steps, make_cells<R>{cells});
+  }
+  return cells;
+}
 
 /// Marks the steps that have a carried group.
 template <std::size_t R>
@@ -77,9 +444,9 @@ struct write_steps {
 /// `gpu::schedule_steps` on any backend.
 template <class Backend, class Load>
 void schedule_steps(Backend& backend, device_span<Load const> loads,
-                     device_span<std::uint32_t const> carried, schedule_shape const& shape,
-                     schedule_draws const& draws, double max_dist_ratio, std::uint32_t rounds,
-                     schedule_span const& out) {
+                    device_span<std::uint32_t const> carried, schedule_shape const& shape,
+                    schedule_draws const& draws, double max_dist_ratio, std::uint32_t rounds,
+                    schedule_span const& out) {
   using omnibal::detail::whole_step;
   constexpr std::size_t R = omnibal::detail::kinds_of<Load>;
   if (shape.runs == 0 || loads.empty()) return;
