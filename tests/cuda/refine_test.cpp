@@ -172,3 +172,21 @@ TEST_CASE("refining says what is wrong with the parts") {
     CHECK(faults({{largest, 2}, {1, 5}}, good) == fault::overflow);
   }
 }
+
+TEST_CASE("refining a step in a block reads nothing that the block of the next one writes") {
+  step_costs const steps({{1, 2, 3}, {4, 5}});
+  std::vector<std::uint32_t> const items{2, 0, 1, 4, 3};
+  auto const refined = [&](std::vector<std::uint32_t> const& offsets) {
+    std::string fault_text;
+    return test::run_serially(steps.view(steps.largest), 2,
+                              serial_refine{{offsets.data(), items.data(), 4}, 0.0, {100, true}},
+                              fault_text);
+  };
+  auto const good = refined({0, 1, 3, 5, 5});
+  CHECK(good.faults == fault::none);
+  auto const next_is_wrong = refined({0, 1, 4, 5, 5});
+  CHECK(next_is_wrong.faults == fault::unknown_index);
+  for (std::size_t i = 0; i != 3; ++i) CHECK(next_is_wrong.items[i] == good.items[i]);
+  CHECK(refined({0, 1, 3, 4, 4}).faults == fault::unknown_index);
+  CHECK(refined({0, 4, 3, 5, 5}).faults == fault::unknown_index);
+}

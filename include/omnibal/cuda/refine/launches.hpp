@@ -30,20 +30,23 @@ struct given_parts {
   std::uint32_t parts;
   fault* faults;
 
-  /// False, and a fault, where the parts of a step are not groups of its samples.
+  /// False, and a fault, where the parts of a step are not groups of its samples. Where the next step
+  /// begins is not looked at, since its block may write there already.
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool match(Block& block, std::size_t step,
-                                               step_range const& range) const {
+                                               step_range const& range, bool is_last) const {
     std::size_t const first = step * parts;
+    std::uint32_t const end = range.first + range.size;
     std::uint32_t const wrong = block.reduce(
-        parts,
+        parts - 1,
         [&](std::size_t part) {
           bool const descends = groups.offset(first + part) > groups.offset(first + part + 1);
           return descends ? std::uint32_t{1} : std::uint32_t{0};
         },
         add{}, std::uint32_t{0});
     if (wrong == 0 && groups.offset(first) == range.first &&
-        groups.offset(first + parts) == range.first + range.size) {
+        groups.offset(first + parts - 1) <= end &&
+        (!is_last || groups.offset(first + parts) == end)) {
       return true;
     }
     raise(faults, fault::unknown_index);
@@ -99,7 +102,7 @@ struct refine_in_block {
     refine_memory memory{};
     take(shared_arena(block), table.largest(), out.parts, lists, memory);
     step_range range = table[step];
-    if (!given.match(block, step, range)) range.size = 0;
+    if (!given.match(block, step, range, step + 1 == table.steps())) range.size = 0;
     lists.samples = range.size;
     read(block, step, range, lists);
     lists.sum_up(block);
