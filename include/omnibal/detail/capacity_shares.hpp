@@ -38,6 +38,13 @@ class capacity_shares {
     }
   }
 
+  /// The shares of all resources together.
+  [[nodiscard]] constexpr std::uint64_t sum(resources<R, T> const& amounts) const {
+    std::uint64_t result = 0;
+    for (std::size_t r = 0; r != R; ++r) result += (*this)(amounts[r], r);
+    return result;
+  }
+
  private:
   using scale_type = std::conditional_t<std::floating_point<T>, double, std::uint64_t>;
 

@@ -36,9 +36,7 @@ class least_slack {
 
   [[nodiscard]] constexpr std::uint64_t operator()(resources<R, T> const& left,
                                                    resources<R, T> const& /*demand*/) const {
-    std::uint64_t sum = 0;
-    for (std::size_t r = 0; r != R; ++r) sum += share_(left[r], r);
-    return sum;
+    return share_.sum(left);
   }
 
  private:

@@ -177,12 +177,8 @@ class capped_balancer {
     constexpr std::size_t most_samples = 64;
     if (input_.size() > most_samples) return solve_status::not_found;
     capacity_shares<amounts_type::size(), weight_type> const share(input_.capacity);
-    auto const order = order_descending(input_.size(), [&](std::size_t k) {
-      amounts_type const amounts = input_.amounts(k);
-      std::uint64_t size = 0;
-      for (std::size_t r = 0; r != amounts.size(); ++r) size += share(amounts[r], r);
-      return size;
-    });
+    auto const order = order_descending(
+        input_.size(), [&](std::size_t k) { return share.sum(input_.amounts(k)); });
     std::vector<amounts_type> amounts;
     for (std::uint32_t const sample : order) amounts.push_back(input_.amounts(sample));
     amounts_type limit = input_.capacity;

@@ -5,7 +5,6 @@
 
 #include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
@@ -33,17 +32,23 @@ namespace omnibal::inline v0::detail {
                                                 : size_measure::sum_of_shares;
 }
 
-/// The size of a sample in units of 2^-32, where every resource has a weight and every sample a
-/// factor, both random and in [1/2, 1), others in every attempt.
+/// The size of a sample in units of 2^-32: in attempt 0 by `measure`, in attempt 1 by the other
+/// measure; the further ones take them in turn, but give every resource a weight and every sample a
+/// factor, both random and in [1/2, 1).
 template <std::size_t R, class T>
 class varied_size {
  public:
   varied_size(resources<R, T> const& capacity, size_measure measure, std::size_t attempt)
-      : share_(capacity), measure_(measure), words_(0, attempt) {
+      : share_(capacity),
+        measure_(attempt % 2 == 0 ? measure : other_than(measure)),
+        varies_(attempt > 1),
+        plain_(capacity, measure_),
+        words_(0, attempt) {
     for (std::uint64_t& weight : weights_) weight = half_to_one(words_());
   }
 
   [[nodiscard]] std::uint64_t operator()(resources<R, T> const& amounts, std::size_t sample) const {
+    if (!varies_) return plain_(amounts, sample);
     std::uint64_t const size = size_of_shares<R>(
         measure_, [&](std::size_t r) { return (share_(amounts[r], r) >> 16) * weights_[r]; });
     return (size >> 16) * half_to_one(words_.word(R + sample)) >> 31;
@@ -56,6 +61,8 @@ class varied_size {
 
   capacity_shares<R, T> share_;
   size_measure measure_;
+  bool varies_;
+  sample_size<R, T> plain_;
   rng::engine words_;
   std::uint64_t weights_[R] = {};
 };
@@ -83,16 +90,14 @@ template <class Layout>
     if (before - pool.size() < before / 16) break;
   }
   if (pool.size() > input.size() / (pool_bytes<Layout> <= 8 * kinds ? 2 : 4)) return std::nullopt;
-  sample_size const size(input.capacity, measure);
-  std::vector<std::uint32_t> const order = order_descending(
-      pool.size(), [&](std::size_t k) { return size(input.layout.amounts(pool[k].demand), k); });
-  std::vector<typename Layout::demand_type> demands(pool.size());
-  for (std::size_t k = 0; k != order.size(); ++k) demands[k] = pool[order[k]].demand;
   ++report.rounds;
-  report.item_rounds += order.size();
-  auto assigned =
-      best_fit_cells(input.layout, std::move(demands), input.capacity, least_slack(input.capacity));
-  return std::move(rounds).take_with(std::move(assigned).collect(order));
+  report.item_rounds += pool.size();
+  measured<Layout> rest{input.layout, input.capacity, input.units, {}, {}};
+  rest.demands.reserve(pool.size());
+  for (auto const& sample : pool) rest.demands.push_back(sample.demand);
+  return std::move(rounds).take_with(pack_cells(rest, demands_after::freed,
+                                                varied_size(input.capacity, measure, 0),
+                                                least_slack(input.capacity)));
 }
 
 /// True where random groups take no more groups than best-fit decreasing, judged by some of the
@@ -109,7 +114,7 @@ template <class Layout>
   packing_report unused;
   auto const sampled = pack_sampled(some, measure, unused);
   if (!sampled) return false;
-  sample_size const size(some.capacity, measure);
+  varied_size const size(some.capacity, measure, 0);
   least_slack const score(some.capacity);
   return sampled->size() <= pack_cells(some, demands_after::freed, size, score).size();
 }
@@ -125,9 +130,7 @@ struct portfolio_limits {
 inline constexpr portfolio_limits normal_portfolio{256, 16384};
 
 /// The packing with the fewest groups of several attempts, as many as are cheap; one that reaches
-/// the lower bound is the last. Attempt 0 sorts by `measure`, attempt 1 by the other measure, and
-/// the further ones by each in turn, varied at random. Of many samples the attempt is one, the more
-/// promising.
+/// the lower bound is the last. Of many samples the attempt is one, the more promising.
 template <class Layout>
 [[nodiscard]] packing pack_portfolio(measured<Layout>&& input, size_measure measure,
                                      portfolio_limits const& limits) {
@@ -153,10 +156,7 @@ template <class Layout>
   auto const try_order = [&](std::size_t attempt, demands_after after) {
     ++report.rounds;
     report.item_rounds += count;
-    size_measure const by = attempt % 2 == 0 ? measure : other_than(measure);
-    keep_better(attempt < 2
-                    ? pack_cells(input, after, sample_size(input.capacity, by), score)
-                    : pack_cells(input, after, varied_size(input.capacity, by, attempt), score));
+    keep_better(pack_cells(input, after, varied_size(input.capacity, measure, attempt), score));
   };
 
   std::size_t const cheap_attempts = limits.samples / std::max<std::size_t>(count, 1);

@@ -72,10 +72,7 @@ class group_evener {
 
   /// The share of the capacity, of one resource or of all.
   [[nodiscard]] std::uint64_t size(amounts_type const& load, std::size_t kind) const {
-    if (kind != kinds) return share_(load[kind], kind);
-    std::uint64_t sum = 0;
-    for (std::size_t r = 0; r != kinds; ++r) sum += share_(load[r], r);
-    return sum;
+    return kind == kinds ? share_.sum(load) : share_(load[kind], kind);
   }
 
   [[nodiscard]] std::vector<std::uint32_t> largest_first(grouping const& groups) const {
