@@ -1,6 +1,6 @@
 #include "samples.hpp"
 
-#include <omnibal/balance/detail/capped_placing.hpp>
+#include <omnibal/balance/detail/capped_balancer.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/layout.hpp>
 #include <omnibal/resources.hpp>
