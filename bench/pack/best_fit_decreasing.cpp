@@ -7,6 +7,7 @@
 #include "yardsticks.hpp"
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/best_packing.hpp>
 
 #include <cstdint>
 #include <string>
@@ -60,6 +61,13 @@ void best_fit_images_and_tokens(benchmark::State& state, bench::workload const& 
                                 "ns_per_item", 60.0}});
 }
 
+void best_packing_images_and_tokens(benchmark::State& state, bench::workload const& work) {
+  auto const samples = work.make(bench::size_of(state));
+  compare_with_sort<bench::radix_sort>(state, work, samples, [&] {
+    return omnibal::best_packing(samples, bench::images_and_tokens, work.capacity());
+  });
+}
+
 BENCHMARK_CAPTURE(best_fit_tokens, mix_9_4096, bench::mix_9_4096)->Apply(bench::sizes_with_peers);
 BENCHMARK_CAPTURE(best_fit_tokens, long_131072, bench::long_131072)->Apply(bench::sizes_with_peers);
 BENCHMARK_CAPTURE(best_fit_tokens, mix_9_large, bench::mix_9_large)->Apply(bench::sizes_with_peers);
@@ -77,6 +85,14 @@ BENCHMARK_CAPTURE(best_fit_images_and_tokens, real_18_6016, bench::real_18_6016)
 BENCHMARK_CAPTURE(best_fit_images_and_tokens, mix_9_large, bench::mix_9_large)
     ->Apply(bench::sizes_with_peers);
 BENCHMARK_CAPTURE(best_fit_images_and_tokens, mix_9_noise, bench::mix_9_noise)
+    ->Apply(bench::sizes_with_peers);
+BENCHMARK_CAPTURE(best_packing_images_and_tokens, mix_9_4096, bench::mix_9_4096)
+    ->Apply(bench::sizes_with_peers);
+BENCHMARK_CAPTURE(best_packing_images_and_tokens, real_18_6016, bench::real_18_6016)
+    ->Apply(bench::sizes_with_peers);
+BENCHMARK_CAPTURE(best_packing_images_and_tokens, mix_9_large, bench::mix_9_large)
+    ->Apply(bench::sizes_with_peers);
+BENCHMARK_CAPTURE(best_packing_images_and_tokens, mix_9_noise, bench::mix_9_noise)
     ->Apply(bench::sizes_with_peers);
 
 }  // namespace

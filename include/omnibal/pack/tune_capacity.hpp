@@ -6,7 +6,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/detail/amount_profile.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/tune_capacity/capacity_grid.hpp>
 #include <omnibal/pack/tune_capacity/capacity_search.hpp>

@@ -4,7 +4,6 @@
 /// The capacities that are worth a try.
 
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/detail/amount_profile.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>
 
