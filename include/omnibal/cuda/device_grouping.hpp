@@ -47,7 +47,8 @@ class device_grouping {
     return result;
   }
 
-  /// The groups on the host. *Synchronises* the stream, twice: the sizes come first.
+  /// The groups on the host. *Synchronises* the stream, three times: each size comes before what it
+  /// is the size of.
   [[nodiscard]] grouping download(execution<Resource> const& exec) const {
     std::uint32_t const groups = gpu::download(exec, group_count_.span())[0];
     if (groups > offsets_.size() - 1) {

@@ -47,8 +47,8 @@ class device_packing {
   void out() const&& = delete;
   void groups() const&& = delete;
 
-  /// The packing on the host. *Synchronises* the stream. `function` names the packer in the texts of
-  /// errors. Errors: those of the packer, for faults that it found on the device.
+  /// The packing on the host. *Synchronises* the stream, seven times. `function` names the packer in
+  /// the texts of errors. Errors: those of the packer, for faults that it found on the device.
   [[nodiscard]] packing download(execution<Resource> const& exec,
                                  std::string_view function = "pack") const {
     synchronise_and_check(exec, device_span<fault const>(faults_.span()), function);

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/device_block.cuh>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/detail/shared_memory.cuh>
@@ -110,6 +111,9 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
   check(cudaLaunchKernel(&for_each_kernel<F>, dim3(static_cast<unsigned>(blocks)),
                          dim3(for_each_threads), arguments, 0, stream));
 }
+
+// Devices of compute capability 8.6, 8.9 and 12.0 have no more for a block.
+static_assert(most_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024);
 
 /// Lets a kernel take more shared memory than every kernel may: as much as the device has, so that of
 /// two threads that launch it with different amounts none takes away what the other has asked for.
