@@ -41,8 +41,6 @@ class budget_search {
   [[nodiscard]] recompute_result<Time> run() {
     find_problems();
     if (problems_.empty()) return infeasible();
-    auto const first = std::ranges::min_element(problems_, {}, &limited_problem::least_time);
-    solve(static_cast<std::size_t>(first - problems_.begin()));
     search_all();
     return feasible();
   }
@@ -52,12 +50,13 @@ class budget_search {
   struct range {
     std::size_t first;
     std::size_t last;
+    /// No choices take less time.
+    std::int64_t least_time;
 
     [[nodiscard]] std::size_t size() const { return last - first; }
   };
 
-  /// The least time of a problem that needs no more work.
-  static constexpr std::int64_t solved = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max();
   /// A proof is always looked for where no more kinds of layers differ than these, and within this
   /// product of layers and problems.
   static constexpr std::size_t few_kinds = 4;
@@ -90,12 +89,6 @@ class budget_search {
       problems_.assign(1, last);
       return;
     }
-    multipliers prices;
-    if (limits.problems().size() != 1 && !relaxed.takes_all_steps() &&
-        prices.set(relaxed.broken(), table_.size(), limits.problems().front().kept_bytes,
-                   table_.to_whole(table_.total_time()))) {
-      limits.price(prices);
-    }
     problems_ = limits.problems();
   }
 
@@ -122,7 +115,7 @@ class budget_search {
     work_ += table_.size();
     solved_bound_ = std::min(solved_bound_, limited_.time - search_.bound());
     bound_ = std::min(bound_, solved_bound_);
-    one.least_time = solved;
+    one.is_solved = true;
     if (search_.gain() <= known) return;
     time_ = limited_.time - search_.gain();
     choices_ = choices_of_solution();
@@ -130,58 +123,48 @@ class budget_search {
 
   /// Solves or bounds the problems that may have better solutions.
   void search_all() {
-    std::vector<range> left{{0, problems_.size()}};
+    std::vector<range> left{{0, problems_.size(), 0}};
     while (!left.empty()) {
       range one = left.back();
       left.pop_back();
       trim(one);
-      if (one.size() == 0 || is_good_enough(least_time(one))) continue;
+      if (one.size() == 0 || !is_worth(one.least_time)) continue;
       if (one.size() == 1) {
         solve(one.first);
         continue;
       }
-      if (!is_wide(one) && !may_be_better(one)) continue;
+      raise(one);
+      if (!is_worth(one.least_time)) continue;
       std::size_t const middle = split(one);
-      range const low{one.first, middle};
-      range const high{middle, one.last};
-      bool const is_low_better = least_time(low) <= least_time(high);
-      left.push_back(is_low_better ? high : low);
-      left.push_back(is_low_better ? low : high);
+      left.push_back({one.first, middle, one.least_time});
+      left.push_back({middle, one.last, one.least_time});
     }
   }
 
-  /// Drops the problems at both ends that have no better solution.
+  /// Drops the problems at both ends that are solved.
   void trim(range& given) const {
-    auto const is_done = [&](std::size_t index) { return problems_[index].least_time >= time_; };
-    while (given.size() != 0 && is_done(given.first)) ++given.first;
-    while (given.size() != 0 && is_done(given.last - 1)) --given.last;
+    while (given.size() != 0 && problems_[given.first].is_solved) ++given.first;
+    while (given.size() != 0 && problems_[given.last - 1].is_solved) --given.last;
   }
 
-  /// True where most problems have no better solution: the others are too different.
-  [[nodiscard]] bool is_wide(range const& given) const {
-    std::size_t better = 0;
-    for (std::size_t i = given.first; i != given.last; ++i) {
-      if (problems_[i].least_time < time_) ++better;
-    }
-    return 2 * better < given.size();
-  }
-
-  /// False where no problem of the range has a better solution, or one that is not better by more
-  /// than what is tolerated. Solves the problem whose solution is most like that of all together.
-  [[nodiscard]] bool may_be_better(range const& given) {
+  /// Bounds the problems of a range together. Solves the one whose solution is most like theirs.
+  void raise(range& given) {
     std::int64_t const room =
         limit(problems_[given.last - 1].transient_bytes, problems_[given.first].kept_bytes);
     std::int64_t const known = known_gain();
     search_.bound(limited_.fronts, limited_.time, room, limits_, known);
     work_ += table_.size();
-    std::int64_t const least = limited_.time - search_.bound();
-    if (search_.gain() > known) {
-      std::int64_t const transient_bytes = largest_transient(choices_of_solution());
-      auto const like = std::ranges::lower_bound(problems_, transient_bytes, {},
-                                                 &limited_problem::transient_bytes);
-      if (like->least_time < time_) solve(static_cast<std::size_t>(like - problems_.begin()));
-    }
-    return least < time_ && !is_good_enough(least);
+    given.least_time = std::max(given.least_time, limited_.time - search_.bound());
+    if (search_.gain() <= known) return;
+    std::int64_t const transient_bytes = largest_transient(choices_of_solution());
+    auto const like =
+        std::ranges::lower_bound(problems_, transient_bytes, {}, &limited_problem::transient_bytes);
+    if (!like->is_solved) solve(static_cast<std::size_t>(like - problems_.begin()));
+  }
+
+  /// False where problems with this least time have no better solution, or none that is looked for.
+  [[nodiscard]] bool is_worth(std::int64_t least_time) {
+    return least_time < time_ && !is_good_enough(least_time);
   }
 
   /// True where no proof is wanted for problems with this least time, which then is the bound: it
@@ -208,14 +191,6 @@ class budget_search {
     std::int64_t const all =
         problems_[given.last - 1].transient_bytes - problems_[given.first].transient_bytes;
     return gap(widest) >= all - gap(widest) ? widest : given.first + given.size() / 2;
-  }
-
-  [[nodiscard]] std::int64_t least_time(range const& given) const {
-    std::int64_t result = solved;
-    for (std::size_t i = given.first; i != given.last; ++i) {
-      result = std::min(result, problems_[i].least_time);
-    }
-    return result;
   }
 
   [[nodiscard]] std::int64_t largest_transient(std::vector<std::uint32_t> const& choices) const {
@@ -298,10 +273,10 @@ class budget_search {
   std::vector<limited_problem> problems_;
   int128 least_bytes_ = 0;
   std::vector<std::uint32_t> choices_;
-  std::int64_t time_ = solved;
-  std::int64_t bound_ = solved;
+  std::int64_t time_ = no_time;
+  std::int64_t bound_ = no_time;
   /// Without the problems that were not solved one by one.
-  std::int64_t solved_bound_ = solved;
+  std::int64_t solved_bound_ = no_time;
   std::size_t work_ = 0;
 };
 

@@ -5,14 +5,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
-#include <omnibal/recompute/select_recompute/relaxation.hpp>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,57 +17,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Lagrange multipliers: prices of a byte around that of the linear relaxation. Times and prices are whole multiples of
-/// the same small unit, so that no bound is rounded in the wrong direction.
-class multipliers {
- public:
-  static constexpr std::size_t count = 8;
-
-  /// `broken` is the step of which the relaxation takes a part; `budget` is the largest one that is
-  /// priced, and all layers together gain `most_gain` at most. False where the numbers are so large that their products may leave 128 bits.
-  [[nodiscard]] bool set(hull_step const& broken, std::size_t layers, std::int64_t budget,
-                         std::int64_t most_gain) {
-    shift_ = std::max(0, resolution + bits(broken.bytes) - bits(broken.gain));
-    price_ = scaled(broken.gain) / broken.bytes;
-    int const price_bits = bits(static_cast<std::int64_t>(price_ >> 32)) + 32;
-    int const size_bits = bits(static_cast<std::int64_t>(layers));
-    return bits(most_gain) + shift_ <= most_bits &&
-           price_bits + most_price_bits + bits(budget) + size_bits <= most_bits;
-  }
-
-  /// From zero to several times the price of the relaxation.
-  [[nodiscard]] int128 operator[](std::size_t index) const { return price_ * eighths[index] / 8; }
-
-  [[nodiscard]] int128 scaled(std::int64_t gain) const {
-    return static_cast<int128>(gain) << shift_;
-  }
-  /// The least time that is no less than this. At a price far from the best one a bound leaves 64
-  /// bits by far; the nearest number says as little.
-  [[nodiscard]] std::int64_t whole_time(int128 scaled_time) const {
-    return saturate_cast<std::int64_t>(-(-scaled_time >> shift_));
-  }
-
- private:
-  static constexpr int resolution = 24;
-  static constexpr int most_price_bits = 3;
-  static constexpr int most_bits = 120;
-  static constexpr std::array<int, count> eighths{0, 4, 6, 7, 8, 10, 16, 64};
-
-  [[nodiscard]] static int bits(std::int64_t value) {
-    return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(value)));
-  }
-
-  int shift_ = 0;
-  int128 price_ = 0;
-};
-
 /// The layers with the choices whose transient bytes are at most these.
 struct limited_problem {
   std::int64_t transient_bytes;
   /// What one micro-batch may keep.
   std::int64_t kept_bytes;
-  /// No choices take less time.
-  std::int64_t least_time;
+  bool is_solved = false;
 };
 
 /// Goes through all limits in ascending order. A larger one admits a few more choices and leaves
@@ -99,11 +50,6 @@ class peak_levels {
   [[nodiscard]] std::vector<limited_problem> const& problems() const { return problems_; }
   /// The least that any choices take of the budget, without the reserve.
   [[nodiscard]] int128 least_bytes() const { return least_bytes_; }
-
-  /// Raises the least times of all problems, by what the layers cost at several prices of a byte.
-  void price(multipliers const& prices) {
-    for (std::size_t m = 0; m != multipliers::count; ++m) raise_times(prices, prices[m]);
-  }
 
  private:
   struct way {
@@ -145,37 +91,9 @@ class peak_levels {
       int128 const needed = in_flight_ * sum + limit;
       least_bytes_ = std::min(least_bytes_, needed);
       if (needed > budget_) return;
-      problems_.push_back({limit, static_cast<std::int64_t>((budget_ - limit) / in_flight_), 0});
+      problems_.push_back({limit, static_cast<std::int64_t>((budget_ - limit) / in_flight_)});
     });
     if (sum > largest) throw_overflow(function, "the sum of the fewest bytes");
-  }
-
-  void raise_times(multipliers const& prices, int128 price) {
-    constexpr int128 none = -1;
-    std::vector<int128> least(size_, none);
-    std::size_t missing = size_;
-    int128 sum = 0;
-    auto problem = problems_.begin();
-    auto const admit = [&](way const& one) {
-      if (problem == problems_.end() || one.bytes > problem->kept_bytes) return;
-      int128& known = least[one.layer];
-      int128 const cost = prices.scaled(one.time) + price * one.bytes;
-      if (known == none) {
-        --missing;
-        sum += known = cost;
-      } else if (cost < known) {
-        sum -= known - cost;
-        known = cost;
-      }
-    };
-    for_limits(admit, [&](std::int64_t limit) {
-      if (problem == problems_.end() || problem->transient_bytes != limit) return;
-      if (missing == 0) {
-        std::int64_t const time = prices.whole_time(sum - price * problem->kept_bytes);
-        problem->least_time = std::max(problem->least_time, time);
-      }
-      ++problem;
-    });
   }
 
   std::size_t size_;
