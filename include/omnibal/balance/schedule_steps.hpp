@@ -42,8 +42,7 @@ struct schedule_steps_fn {
   /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
   /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
   /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio` that is
-  /// negative or not finite and a carried group that does not exist or, unless there are fewer groups
-  /// than ranks, is there twice; `std::length_error` where groups, carried groups and ranks exceed
+  /// negative or not finite and a carried group that does not exist; `std::length_error` where groups, carried groups and ranks exceed
   /// 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist ratio); the cells are those of a k-d tree,
   /// Bentley 1975.
   template <sample_range Loads>

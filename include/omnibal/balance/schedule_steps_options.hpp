@@ -34,8 +34,8 @@ struct schedule_steps_options {
   /// The most rounds of cuts. With the usual `max_dist_ratio` about ten are run, with 0 about fifty;
   /// on a device each takes a few launches, also where no more cuts are needed.
   std::uint32_t rounds = 64;
-  /// Groups that earlier epochs left out, each once unless there are fewer groups than ranks. They
-  /// run once more than the others, in the first steps.
+  /// Groups that earlier epochs left out, one that epochs without a full step left out twice also
+  /// twice. They run once more than the others, in the first steps.
   std::vector<std::uint32_t> carried{};
 };
 
