@@ -38,7 +38,9 @@ struct stage_functions {
   step_time<std::int64_t> time;
   if (options.micro_batches != 0) time = {options.micro_batches - 1, 1};
   partition_result<std::int64_t> result;
-  if (!find_stages(chain, time, result)) result.status = solve_status::infeasible;
+  if (find_stages(chain, time, result) == never<std::int64_t>) {
+    result.status = solve_status::infeasible;
+  }
   return result;
 }
 

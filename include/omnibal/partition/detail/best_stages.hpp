@@ -63,14 +63,15 @@ void share_devices(Stages const& stages, step_time<C> const& time, std::size_t l
   }
 }
 
-/// Finds the stages with the least time, of several those with the smallest bottleneck, of several of
-/// these the leftmost. False where there are none.
+/// Finds the stages with the least time, of several those with the smallest bottleneck, of several
+/// of these the leftmost. Returns the smallest bottleneck of any stages, which may be less than
+/// theirs; `never` where there are none.
 template <class C, class Stages>
-[[nodiscard]] bool find_stages(Stages const& chain, step_time<C> const& time,
-                               partition_result<C>& result) {
+[[nodiscard]] C find_stages(Stages const& chain, step_time<C> const& time,
+                            partition_result<C>& result) {
   bottleneck_search bottlenecks(chain);
   C const least = bottlenecks.run();
-  if (least == never<C>) return false;
+  if (least == never<C>) return least;
   result.bottleneck = least;
   if (time.of_sum == 0) {
     bottlenecks.cut_leftmost(least, result.boundaries);
@@ -80,10 +81,11 @@ template <class C, class Stages>
   }
   result.lower_bound = result.objective;
   result.proven = true;
-  return true;
+  return least;
 }
 
-/// The best stages as `find_stages` says, in the memory that is given. `Options` has `base`, `speeds`, `constraints` and `labels`.
+/// The best stages as `find_stages` says, in the memory that is given. `Options` has `base`,
+/// `speeds`, `constraints` and `labels`.
 template <class C, class Cost, class Fits, class Options>
 [[nodiscard]] partition_result<C> best_stages(std::string_view function, std::size_t layers,
                                               std::size_t stages, Cost const& cost,
@@ -97,10 +99,11 @@ template <class C, class Cost, class Fits, class Options>
   stage_costs const chain(function, rules, bound, memory, cost, fits);
 
   partition_result<C> result;
-  if (!find_stages(chain, time, result)) {
+  C const least = find_stages(chain, time, result);
+  if (least == never<C>) {
     report_infeasible(chain, options.labels, result);
   } else if (memory.is_shared() && !all_fit(memory, result.boundaries)) {
-    share_devices(chain, time, options.labels, C{result.bottleneck}, result);
+    share_devices(chain, time, options.labels, least, result);
   }
   return result;
 }
