@@ -47,7 +47,8 @@ void print_levels(std::size_t count) {
       steps.add(digest_of(schedule.cells().items()));
     }
     if (packed.groups.empty()) continue;
-    omnibal::level_sampler_options const options{.seed = count, .short_first_steps = 3};
+    omnibal::level_sampler_options const options{
+        .schedule = {.seed = count, .max_dist_ratio = 0.002}, .short_first_steps = 3};
     omnibal::level_sampler sampler(packed, loads, {.ranks = 8, .rank = 5}, options);
     for (int step = 0; step != 5 && !sampler.done(); ++step) {
       ranks.add(digest_of(sampler.next().groups));
@@ -56,7 +57,9 @@ void print_levels(std::size_t count) {
                                    sampler.state());
     while (resumed.epoch() < 2) ranks.add(digest_of(resumed.next().groups));
     omnibal::level_sampler carry(packed, loads, {.ranks = 8, .rank = 1},
-                                 {.seed = count, .remainder = omnibal::remainder_policy::carry});
+                                 {.schedule = {.seed = count,
+                                               .max_dist_ratio = 0.002,
+                                               .remainder = omnibal::remainder_policy::carry}});
     while (carry.epoch() < 3) carrying.add(digest_of(carry.next().groups));
     carrying.add(carry.state().carried);
   }

@@ -144,7 +144,7 @@ std::vector<bad_call> const bad_calls{
     {"level_sampler: loads[0] is -1", sampling(lengths_type{-1, 2}, {.ranks = 2})},
     {"options.max_dist_ratio is nan",
      sampling(lengths_type{1, 2}, {.ranks = 2},
-              {.max_dist_ratio = std::numeric_limits<double>::quiet_NaN()})},
+              {.schedule = {.max_dist_ratio = std::numeric_limits<double>::quiet_NaN()}})},
     {"loss_scale: loss_tokens is empty",
      [] { static_cast<void>(omnibal::loss_scale(lengths_type{})); }},
     {"loss_scale: loss_tokens[0] is -9",

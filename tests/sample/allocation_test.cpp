@@ -57,7 +57,8 @@ TEST_CASE("a level sampler allocates nothing within an epoch") {
   std::uint64_t sum = 0;
   for (auto const policy :
        {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
-    omnibal::level_sampler sampler(packed, loads, {.ranks = 8, .rank = 3}, {.remainder = policy});
+    omnibal::level_sampler sampler(packed, loads, {.ranks = 8, .rank = 3},
+                                   {.schedule = {.remainder = policy}});
     CHECK(test::allocations_of([&] {
             while (!sampler.done()) {
               for (std::uint32_t const group : sampler.next().groups) sum += group;

@@ -2,6 +2,7 @@
 #include "samples.hpp"
 #include "to_vector.hpp"
 
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
@@ -18,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -146,12 +148,31 @@ static_assert(std::same_as<decltype(level_sampler(level_packing{}, std::vector<d
 
 }  // namespace
 
+TEST_CASE("levels take the steps of any scheduler") {
+  packed_data const data(60);
+  std::size_t calls = 0;
+  auto const counted = [&](std::span<omnibal::resources<1> const> loads, std::size_t ranks,
+                           omnibal::schedule_steps_options const& options) {
+    ++calls;
+    return omnibal::schedule_steps(loads, ranks, options);
+  };
+  level_sampler_options const options{.schedule = {.seed = 5, .rounds = 3}};
+  level_sampler mine(data.packed, data.loads, {.ranks = 4}, options, counted);
+  level_sampler expected(data.packed, data.loads, {.ranks = 4}, options);
+  CHECK(calls == data.packed.levels.size());
+  for (int step = 0; step != 30; ++step) {
+    CHECK(test::to_vector(mine.next().groups) == test::to_vector(expected.next().groups));
+  }
+  level_sampler resumed(data.packed, data.loads, {.ranks = 4}, options, mine.state(), counted);
+  CHECK(test::to_vector(resumed.next().groups) == test::to_vector(expected.next().groups));
+}
+
 TEST_CASE("an epoch runs every pack once, one level in each step") {
   for (std::size_t const samples : {1u, 7u, 60u, 500u}) {
     packed_data const data(samples);
     for (std::size_t const ranks : {4u, 8u, 12u}) {
       for (auto const policy : {remainder_policy::short_step, remainder_policy::repeat}) {
-        fleet all(data, ranks, {.seed = samples, .remainder = policy});
+        fleet all(data, ranks, {.schedule = {.seed = samples, .remainder = policy}});
         std::vector<int> runs(data.loads.size(), 0);
         for (int epoch = 1; epoch != 4; ++epoch) {
           do {
@@ -170,7 +191,7 @@ TEST_CASE("with carry every rank is busy, and what is left over runs in the next
   for (std::size_t const samples : {1u, 60u, 500u, 2000u}) {
     packed_data const data(samples);
     for (std::size_t const ranks : {4u, 8u, 12u}) {
-      fleet all(data, ranks, {.seed = samples, .remainder = remainder_policy::carry});
+      fleet all(data, ranks, {.schedule = {.seed = samples, .remainder = remainder_policy::carry}});
       std::vector<int> runs(data.loads.size(), 0);
       for (int epoch = 1; epoch != 9; ++epoch) {
         do {
@@ -196,7 +217,8 @@ TEST_CASE("with carry every rank is busy, and what is left over runs in the next
 
 TEST_CASE("with carry and other ranks no pack falls behind by more than one run") {
   packed_data const data(300);
-  level_sampler_options const options{.seed = 6, .remainder = remainder_policy::carry};
+  level_sampler_options const options{
+      .schedule = {.seed = 6, .remainder = remainder_policy::carry}};
   for (int change = 0; change != 12; ++change) {
     fleet all(data, 8, options);
     std::vector<int> runs(data.loads.size(), 0);
@@ -257,7 +279,7 @@ TEST_CASE("the first steps of a training take short packs") {
     CHECK(has_longer);
     CHECK(all_are(runs, 1));
     // Later epochs do not begin again: their turns are those without short first steps.
-    fleet later(data, 4, {.epoch = 1});
+    fleet later(data, 4, {.schedule = {.epoch = 1}});
     do {
       REQUIRE(all.next()[0].level == later.next()[0].level);
     } while (!later.done());
@@ -284,7 +306,8 @@ TEST_CASE("a level sampler resumes exactly at every step") {
   for (auto const policy :
        {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
     for (std::size_t const ranks : {4u, 8u}) {
-      level_sampler_options const options{.seed = 3, .remainder = policy, .short_first_steps = 5};
+      level_sampler_options const options{.schedule = {.seed = 3, .remainder = policy},
+                                          .short_first_steps = 5};
       fleet all(data, ranks, options);
       std::uint64_t const steps = 2 * all.first().step_count() + 5;
       for (std::uint64_t step = 0; step != steps; ++step) {
@@ -301,7 +324,8 @@ TEST_CASE("a level sampler resumes exactly at every step") {
 TEST_CASE("with other ranks every pack still runs once") {
   packed_data const data(200);
   for (auto const policy : {remainder_policy::short_step, remainder_policy::repeat}) {
-    level_sampler_options const options{.seed = 1, .remainder = policy, .short_first_steps = 4};
+    level_sampler_options const options{.schedule = {.seed = 1, .remainder = policy},
+                                        .short_first_steps = 4};
     fleet all(data, 8, options);
     std::vector<int> before(data.loads.size(), 0);
     for (;;) {
@@ -323,7 +347,7 @@ TEST_CASE("with other ranks every pack still runs once") {
 
 TEST_CASE("ranks that change again and again lose no pack") {
   packed_data const data(400);
-  level_sampler_options const options{.seed = 4};
+  level_sampler_options const options{.schedule = {.seed = 4}};
   fleet all(data, 4, options);
   std::vector<int> runs(data.loads.size(), 0);
   for (std::size_t change = 0; change != omnibal::most_rank_changes; ++change) {
@@ -371,7 +395,8 @@ TEST_CASE("packs of a step have even loads, and mostly meet others in other epoc
 
 TEST_CASE("any step of the present ranks can be had") {
   packed_data const data(300);
-  level_sampler_options const options{.seed = 2, .remainder = remainder_policy::repeat};
+  level_sampler_options const options{
+      .schedule = {.seed = 2, .remainder = remainder_policy::repeat}};
   level_sampler sampler(data.packed, data.loads, {.ranks = 8, .rank = 5}, options);
   static_cast<void>(sampler.next());
   level_sampler resumed(data.packed, data.loads, {.ranks = 4, .rank = 3}, options, sampler.state());
@@ -421,7 +446,7 @@ TEST_CASE("bad arguments of a level sampler are errors") {
 
 TEST_CASE("states of other data, options or samplers are errors") {
   packed_data const data(200);
-  level_sampler_options const options{.seed = 7};
+  level_sampler_options const options{.schedule = {.seed = 7}};
   fleet all(data, 4, options);
   for (int step = 0; step != 3; ++step) all.next();
   auto const error_with = [&](packed_data const& given, level_sampler_options const& used,
@@ -430,7 +455,7 @@ TEST_CASE("states of other data, options or samplers are errors") {
         [&] { level_sampler(given.packed, given.loads, {.ranks = 4}, used, state); });
   };
   CHECK(error_with(data, options, all.state()) == "no error");
-  CHECK(error_with(data, {.seed = 8}, all.state()) == "no error");
+  CHECK(error_with(data, {.schedule = {.seed = 8}}, all.state()) == "no error");
   std::string const other = "omnibal::level_sampler: state.digest is ";
   packed_data changed = data;
   changed.loads[3] = {changed.loads[3][0] + 1};
@@ -438,14 +463,16 @@ TEST_CASE("states of other data, options or samplers are errors") {
   changed = data;
   changed.packed.levels[1].setting.checkpointed_layers = 9;
   CHECK(error_with(changed, options, all.state()).starts_with(other));
-  CHECK(error_with(data, {.max_dist_ratio = 0.1}, all.state()).starts_with(other));
+  CHECK(error_with(data, {.schedule = {.max_dist_ratio = 0.1}}, all.state()).starts_with(other));
   CHECK(error_with(data, {.short_first_steps = 1}, all.state()).starts_with(other));
-  CHECK(error_with(data, {.remainder = remainder_policy::repeat}, all.state()).starts_with(other));
+  CHECK(error_with(data, {.schedule = {.remainder = remainder_policy::repeat}}, all.state())
+            .starts_with(other));
 
   sampler_state bad = all.state();
   bad.carried = 2;
   CHECK(error_with(data, options, bad) == "omnibal::level_sampler: state.carried is 2, must be 0");
-  level_sampler_options const carrying{.seed = 7, .remainder = remainder_policy::carry};
+  level_sampler_options const carrying{
+      .schedule = {.seed = 7, .remainder = remainder_policy::carry}};
   fleet carry(data, 4, carrying);
   while (carry.state().epoch == 0) carry.next();
   REQUIRE(carry.state().carried != 0);
@@ -485,13 +512,14 @@ TEST_CASE("levels that could leave over more than a state can say are an error")
       groups += count;
     }
     packed.groups = omnibal::grouping(std::vector<std::uint32_t>(groups + 1, 0), {});
-    level_sampler_options const options{.remainder = remainder_policy::carry};
+    level_sampler_options const options{.schedule = {.remainder = remainder_policy::carry}};
     return test::error_text<std::invalid_argument>([&] {
       level_sampler(packed, std::vector<std::uint8_t>(groups, 1), shard{8, 1}, options);
     });
   };
   CHECK(error_with(15) == "no error");
-  CHECK(error_with(17) ==
-        "omnibal::level_sampler: options.remainder is carry, but what 4 levels with so many "
-        "groups leave over fits no state");
+  CHECK(
+      error_with(17) ==
+      "omnibal::level_sampler: options.schedule.remainder is carry, but what 4 levels with so many "
+      "groups leave over fits no state");
 }

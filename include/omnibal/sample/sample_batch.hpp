@@ -12,7 +12,9 @@
 
 namespace omnibal::inline v0 {
 
-class epoch_sampler;
+namespace detail {
+class epoch_plan;
+}
 
 /// The indices of the samples that a rank takes in a step: a random-access range that computes them
 /// when they are asked for and allocates nothing. It depends on no sampler. Its iterators are valid
@@ -43,7 +45,7 @@ class sample_batch {
   void end() const&& = delete;
 
  private:
-  friend class epoch_sampler;
+  friend class detail::epoch_plan;
 
   /// Every `stride`-th sample of the order from position `first` on, `size` of them; positions at
   /// and beyond the end of the order start again at its begin.

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which steps of an epoch have run, and with how many ranks.
+/// Which steps of an epoch have run, and with how many ranks; the walk from epoch to epoch.
 
 #include <omnibal/check.hpp>
 #include <omnibal/sample/sampler_state.hpp>
@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace omnibal::inline v0::detail {
 
@@ -153,5 +154,122 @@ class epoch_progress {
   std::size_t ended_count_;
   sampler_segment present_;
 };
+
+/// Walks the steps that a plan makes of each epoch: the part that all samplers have in common.
+///
+/// A `Plan` has `name`, `things`, which it calls what it samples, and `lends`, true where its steps
+/// are spans that it holds, of which some may be repetitions; `present()`, a segment of its ranks
+/// without steps; `digest()` of its data; `check(state)`; `plan(progress)`, which makes the steps of
+/// an epoch for the present ranks; of these `step_count()`, `at(step)` and `is_repeat(step)`;
+/// `left_over()`, and as one number `carried()`.
+template <class Plan>
+class epoch_walker {
+ public:
+  using step_type = typename Plan::step_type;
+
+  /// What this rank runs in the next step; nothing where it is idle. After the last step of an epoch
+  /// it is the first of the next epoch. Spans are valid until the next epoch begins, and as long as
+  /// the sampler; a temporary has none. Errors: `std::invalid_argument` where there is nothing to
+  /// run at all; those of the scheduler.
+  [[nodiscard]] step_type next() & {
+    if (plan_.empty()) throw_invalid(member("::next"), "there are no " + std::string(Plan::things));
+    if (done()) {
+      epoch_progress next_epoch = progress_;
+      next_epoch.start_next_epoch(plan_.carried());
+      go_to(next_epoch);
+    }
+    std::uint64_t const run = progress_.present().step_count;
+    progress_.set_present_steps(run + 1);
+    return plan_.at(run);
+  }
+  [[nodiscard]] step_type next() && requires(!Plan::lends) { return next(); }
+
+  /// What this rank runs in a step of the epoch. Errors: `std::invalid_argument` for a step that the
+  /// epoch does not have or that ran with other ranks.
+  [[nodiscard]] step_type operator()(std::uint64_t step) const& {
+    return plan_.at(present_step("", step, step_count()));
+  }
+  void operator()(std::uint64_t step) const&& requires(Plan::lends) = delete;
+
+  /// True where the groups that `next` gave last are repetitions that fill a step, so that a loss
+  /// can leave them out. Before the first step with the present ranks false.
+  [[nodiscard]] bool is_repeat() const requires(Plan::lends) {
+    std::uint64_t const run = progress_.present().step_count;
+    return run != 0 && plan_.is_repeat(run - 1);
+  }
+
+  /// The same of a step of the epoch: of `step()` that which comes. At the end of the epoch, where
+  /// none comes, false: `next` makes the steps of the next epoch. Errors: as above, but for
+  /// `step_count()`.
+  [[nodiscard]] bool is_repeat(std::uint64_t step) const requires(Plan::lends) {
+    if (step == step_count()) return false;
+    return plan_.is_repeat(present_step("::is_repeat", step, step_count()));
+  }
+
+  /// True where all steps of the epoch have run.
+  [[nodiscard]] bool done() const { return progress_.present().step_count == plan_.step_count(); }
+
+  [[nodiscard]] std::uint64_t epoch() const { return progress_.epoch(); }
+  /// The number of steps of the epoch that have run; the index of the next one.
+  [[nodiscard]] std::uint64_t step() const { return progress_.step(); }
+  /// The number of steps of the epoch, those that ran with other ranks included.
+  [[nodiscard]] std::uint64_t step_count() const {
+    return progress_.first_step() + plan_.step_count();
+  }
+  /// How much this epoch leaves for the next one.
+  [[nodiscard]] std::uint64_t left_over() const { return plan_.left_over(); }
+
+  /// What a checkpoint must hold; the same on all ranks.
+  [[nodiscard]] sampler_state state() const { return progress_.state(); }
+
+ protected:
+  /// At the begin of an epoch.
+  epoch_walker(Plan&& plan, std::uint64_t seed, std::uint64_t epoch)
+      : epoch_walker(std::move(plan),
+                     sampler_state{.seed = seed, .epoch = epoch, .digest = plan.digest()}) {}
+
+  /// Where `state` was taken.
+  epoch_walker(Plan&& plan, sampler_state const& state)
+      : plan_(std::move(plan)), progress_(Plan::name, {}, plan_.present()) {
+    plan_.check(state);
+    go_to(epoch_progress(Plan::name, state, plan_.present()));
+    if (!done()) progress_.check_room(Plan::name);
+  }
+
+  /// The next call of `next` gives this step.
+  void seek_step(std::uint64_t step) {
+    progress_.set_present_steps(present_step("::seek", step, step_count() + 1));
+  }
+
+ private:
+  [[nodiscard]] static std::string member(std::string_view of) {
+    return std::string(Plan::name).append(of);
+  }
+
+  void go_to(epoch_progress const& progress) {
+    plan_.plan(progress);
+    progress_ = progress;
+  }
+
+  /// The place of a step among those of the present ranks.
+  [[nodiscard]] std::uint64_t present_step(std::string_view function, std::uint64_t step,
+                                           std::uint64_t end) const {
+    std::uint64_t const first = progress_.first_step();
+    if (step >= first && step < end) return step - first;
+    throw_invalid(member(function), "step is " + to_text(step) + ", must be in [" + to_text(first) +
+                                        ", " + to_text(end) + ")");
+  }
+
+  Plan plan_;
+  epoch_progress progress_;
+};
+
+/// Throws where the epoch has fewer steps than the segment; `what` follows its steps in the text.
+inline void check_steps(std::string_view function, sampler_segment const& segment,
+                        std::uint64_t most, std::string const& what) {
+  if (segment.step_count <= most) return;
+  throw_invalid(function, "state.segments has " + to_text(segment.step_count) + " steps of " +
+                              what + " where the epoch has " + to_text(most));
+}
 
 }  // namespace omnibal::inline v0::detail

@@ -1,0 +1,276 @@
+#pragma once
+
+/// \file
+/// The steps that a scheduler makes of what has not run in an epoch.
+
+#include <omnibal/balance/schedule_steps_options.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/detail/data_digest.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/sample/detail/epoch_walker.hpp>
+#include <omnibal/sample/detail/group_pool.hpp>
+#include <omnibal/sample/detail/share_tree.hpp>
+#include <omnibal/sample/sampler_state.hpp>
+#include <omnibal/sample/shard.hpp>
+#include <omnibal/steps.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A part of the groups with schedules of its own.
+struct scheduled_part {
+  std::uint32_t first_group;
+  std::uint32_t group_count;
+  std::uint64_t seed;
+  /// The groups that the epoch before has left over.
+  std::uint64_t carried;
+};
+
+/// Calls `body(part, ordinal)` for every step: first for up to `short_first` steps of the first
+/// part, then for the others with the parts in turn, each as evenly spread as its number of steps
+/// allows. The steps of a part come in their order.
+template <class Body>
+void for_each_turn(std::vector<std::uint64_t> step_counts, std::uint64_t short_first,
+                   Body const& body) {
+  if (step_counts.empty()) return;
+  std::uint64_t const begin = std::min(step_counts[0], short_first);
+  for (std::uint64_t step = 0; step != begin; ++step) body(std::size_t{0}, step);
+  step_counts[0] -= begin;
+  std::uint64_t const rest =
+      std::accumulate(step_counts.begin(), step_counts.end(), std::uint64_t{0});
+  if (rest == 0) return;
+  share_tree const turns(std::move(step_counts));
+  for (std::uint64_t position = 0; position != rest; ++position) {
+    source_draw const draw = turns.draw(position);
+    body(std::size_t{draw.source}, draw.ordinal + (draw.source == 0 ? begin : 0));
+  }
+}
+
+/// What waits of each part in an epoch, and the schedules of it for some number of ranks.
+template <class Load, class Scheduler>
+class scheduled_epoch {
+ public:
+  /// All groups of the parts, and those that are carried. `options` are those of the sampler, but
+  /// for the seed.
+  scheduled_epoch(std::string_view function, std::span<scheduled_part const> parts,
+                  std::span<Load const> loads, schedule_steps_options const& options,
+                  Scheduler const& scheduler)
+      : function_(function),
+        parts_(parts),
+        loads_(loads),
+        options_(options),
+        scheduler_(&scheduler) {
+    pools_.reserve(parts.size());
+    for (scheduled_part const& part : parts) {
+      check_index_count(function, "loads and the carried groups", part.group_count + part.carried);
+      pools_.emplace_back(part.group_count, part.seed, options.epoch, part.carried);
+    }
+  }
+
+  /// Makes the schedules of all that waits, those of part k with `cells(k)` cells in a step.
+  template <class Cells>
+  void schedule(Cells const& cells) {
+    offered_.clear();
+    schedules_.clear();
+    schedule_steps_options options = options_;
+    if (options_.remainder == remainder_policy::carry) {
+      options.remainder = remainder_policy::short_step;
+    }
+    std::vector<Load> loads;
+    for (std::size_t part = 0; part != parts_.size(); ++part) {
+      std::size_t const count = cells(part);
+      offered_.push_back(pools_[part].offer(count, options_.remainder));
+      loads.clear();
+      for (std::uint32_t const entry : offered_.back()) loads.push_back(loads_[group(part, entry)]);
+      options.seed = parts_[part].seed;
+      schedules_.push_back(
+          std::invoke(*scheduler_, std::span<Load const>(loads), count, std::as_const(options)));
+      check_schedule(function_, schedules_.back(), count, loads.size());
+    }
+  }
+
+  /// The steps of all schedules.
+  [[nodiscard]] std::uint64_t step_count() const {
+    std::uint64_t result = 0;
+    for (steps const& schedule : schedules_) result += schedule.size();
+    return result;
+  }
+
+  /// Calls `body(part, step of the part)` for all steps in their order, up to `short_first` of the
+  /// first part before all others.
+  template <class Body>
+  void for_each_turn(std::uint64_t short_first, Body const& body) const {
+    std::vector<std::uint64_t> counts;
+    for (steps const& schedule : schedules_) counts.push_back(schedule.size());
+    detail::for_each_turn(
+        std::move(counts), short_first,
+        [&](std::size_t part, std::uint64_t step) { body(part, static_cast<std::size_t>(step)); });
+  }
+
+  /// Appends a cell of a step to `cells`.
+  void append_cell(std::size_t part, std::size_t step, std::size_t cell, steps& cells) const {
+    steps const& schedule = schedules_[part];
+    for (std::uint32_t const place : schedule(step, cell)) {
+      cells.push(group(part, offered_[part][place]));
+    }
+    if (schedule.is_repeat(step, cell)) {
+      cells.close_repeat();
+    } else {
+      cells.close();
+    }
+  }
+
+  /// Removes what runs in so many steps.
+  void run(std::uint64_t step_count, std::uint64_t short_first) {
+    std::vector<std::size_t> counts(parts_.size(), 0);
+    std::uint64_t left = step_count;
+    for_each_turn(short_first, [&](std::size_t part, std::size_t) {
+      if (left == 0) return;
+      --left;
+      ++counts[part];
+    });
+    for (std::size_t part = 0; part != parts_.size(); ++part) {
+      pools_[part].take(offered_[part], schedules_[part], counts[part]);
+    }
+  }
+
+  /// How many groups of each part the present schedules leave to the next epoch.
+  [[nodiscard]] std::vector<std::uint64_t> left_over() const {
+    std::vector<std::uint64_t> result;
+    result.reserve(pools_.size());
+    for (group_pool const& pool : pools_) result.push_back(pool.left_over());
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t group(std::size_t part, std::uint32_t entry) const {
+    return parts_[part].first_group + pools_[part].group_of(entry);
+  }
+
+  std::string_view function_;
+  std::span<scheduled_part const> parts_;
+  std::span<Load const> loads_;
+  schedule_steps_options options_;
+  Scheduler const* scheduler_;
+  std::vector<group_pool> pools_;
+  /// Of each part the entries of its pool that are scheduled, and their steps.
+  std::vector<std::vector<std::uint32_t>> offered_;
+  std::vector<steps> schedules_;
+};
+
+/// The steps of this rank in an epoch whose groups a scheduler puts into steps, part by part: what
+/// the plans of `epoch_walker` with groups have in common.
+template <class Load, class Scheduler>
+class scheduled_plan {
+ public:
+  static constexpr std::string_view things = "groups";
+  static constexpr bool lends = true;
+
+  [[nodiscard]] bool empty() const { return loads_.empty(); }
+  [[nodiscard]] sampler_segment const& present() const { return present_; }
+  [[nodiscard]] std::uint64_t step_count() const { return mine_.size(); }
+  [[nodiscard]] bool is_repeat(std::uint64_t step) const {
+    return mine_.is_repeat(static_cast<std::size_t>(step), 0);
+  }
+  [[nodiscard]] std::uint64_t left_over() const {
+    return std::accumulate(left_over_.begin(), left_over_.end(), std::uint64_t{0});
+  }
+
+ protected:
+  scheduled_plan(std::string_view function, std::vector<Load> loads, shard const& place,
+                 schedule_steps_options const& options, Scheduler scheduler)
+      : loads_(std::move(loads)),
+        place_(place),
+        present_(segment_of(function, place, 1)),
+        options_(options),
+        scheduler_(std::move(scheduler)) {
+    if (options.carried.empty()) return;
+    throw_invalid(function, "options.carried has " + to_text(options.carried.size()) +
+                                " groups, a sampler finds them itself");
+  }
+
+  /// Goes to an epoch: makes its schedules, one for each change of the ranks, and keeps what this
+  /// rank has of the last. A step of part k has `cells(k, ranks)` cells; `short_first(s)` steps from
+  /// step s on are of the first part.
+  template <class Cells, class Short>
+  void plan_parts(std::string_view function, epoch_progress const& progress,
+                  std::span<scheduled_part const> parts, Cells const& cells,
+                  Short const& short_first) {
+    schedule_steps_options options = options_;
+    options.epoch = progress.epoch();
+    scheduled_epoch<Load, Scheduler> epoch(function, parts, loads_, options, scheduler_);
+    auto const schedule = [&](sampler_segment const& segment) {
+      epoch.schedule([&](std::size_t part) { return cells(part, segment.ranks); });
+      check_steps(function, segment, epoch.step_count(), to_text(segment.ranks) + " ranks");
+    };
+    std::uint64_t first_step = 0;
+    for (sampler_segment const& segment : progress.ended()) {
+      schedule(segment);
+      epoch.run(segment.step_count, short_first(first_step));
+      first_step += segment.step_count;
+    }
+    schedule(progress.present());
+    mine_.clear();
+    turns_.clear();
+    epoch.for_each_turn(short_first(first_step), [&](std::size_t part, std::size_t step) {
+      turns_.push_back(static_cast<std::uint32_t>(part));
+      std::size_t const ranks_of_cell = place_.ranks / cells(part, place_.ranks);
+      epoch.append_cell(part, step, place_.rank / ranks_of_cell, mine_);
+    });
+    left_over_ = epoch.left_over();
+  }
+
+  /// Throws where a state counts batches, as those of `epoch_sampler` do.
+  static void check_batches(std::string_view function, sampler_state const& state) {
+    for (sampler_segment const& segment : state.segments) {
+      if (segment.batch <= 1) continue;
+      throw_invalid(function, "state.segments has a batch of " + to_text(segment.batch) +
+                                  " groups, must be 1");
+    }
+  }
+
+  /// The part of a step of the present ranks, and the groups of this rank.
+  [[nodiscard]] std::size_t part_at(std::uint64_t step) const {
+    return turns_[static_cast<std::size_t>(step)];
+  }
+  [[nodiscard]] std::span<std::uint32_t const> groups_at(std::uint64_t step) const {
+    return mine_(static_cast<std::size_t>(step), 0);
+  }
+
+  [[nodiscard]] std::vector<Load> const& loads() const { return loads_; }
+  [[nodiscard]] schedule_steps_options const& options() const { return options_; }
+  /// Of each part.
+  [[nodiscard]] std::vector<std::uint64_t> const& left_over_parts() const { return left_over_; }
+
+  /// Adds the loads and what schedules depend on.
+  void add_to(data_digest& result) const {
+    result.add(options_.max_dist_ratio);
+    result.add(static_cast<std::uint64_t>(options_.remainder));
+    result.add(std::uint64_t{options_.rounds});
+    result.add(std::uint64_t{loads_.size()});
+    result.add(std::uint64_t{kinds_of<Load>});
+    for (Load const& load : loads_) result.add_amounts(load);
+  }
+
+ private:
+  std::vector<Load> loads_;
+  shard place_;
+  sampler_segment present_;
+  schedule_steps_options options_;
+  Scheduler scheduler_;
+  /// The groups of this rank in each step of the present ranks, and the part of each.
+  steps mine_{1};
+  std::vector<std::uint32_t> turns_;
+  std::vector<std::uint64_t> left_over_;
+};
+
+}  // namespace omnibal::inline v0::detail
