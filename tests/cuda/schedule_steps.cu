@@ -11,9 +11,12 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/schedule_steps.cuh>
 #include <omnibal/resources.hpp>
+#include <omnibal/sample/step_sampler.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -98,6 +101,29 @@ void check_epochs(test::comparison& results, gpu::execution<> const& exec) {
   }
 }
 
+void check_sampler(test::comparison& results, gpu::execution<> const& exec) {
+  using load_type = omnibal::resources<2>;
+  auto const on_device = [&exec](std::span<load_type const> loads, std::size_t ranks,
+                                 schedule_steps_options const& options) {
+    auto const given = gpu::upload(exec, std::vector<load_type>(loads.begin(), loads.end()));
+    gpu::device_array<std::uint32_t> const groups(
+        exec, gpu::schedule_steps.cells(loads.size(), 0, ranks, options));
+    gpu::schedule_steps(exec, given, ranks, options, {}, {groups});
+    return gpu::schedule_steps.to_steps(gpu::download(exec, groups), loads.size(), 0, ranks,
+                                        options);
+  };
+  auto const loads = packed_loads(205, 3);
+  schedule_steps_options const options{.remainder = remainder_policy::carry, .rounds = 6};
+  omnibal::step_sampler expected(loads, {.ranks = 8, .rank = 3}, options);
+  omnibal::step_sampler sampler(loads, {.ranks = 8, .rank = 3}, options, on_device);
+  for (int step = 0; step != 60; ++step) {
+    auto const mine = sampler.next();
+    auto const host = expected.next();
+    results.expect(std::equal(mine.begin(), mine.end(), host.begin(), host.end()),
+                   "a sampler with schedules of the device, step " + std::to_string(step));
+  }
+}
+
 void check_many(test::comparison& results, gpu::execution<> const& exec) {
   if (test::is_small()) return;
   check<2>(results, exec, packed_loads(10'000'000, 7), {}, 1024, {}, "ten million groups");
@@ -151,6 +177,7 @@ int main() {
     check_shapes<1>(results, exec);
     check_shapes<2>(results, exec);
     check_epochs(results, exec);
+    check_sampler(results, exec);
     check_many(results, exec);
     check_graph(results);
   });
