@@ -225,8 +225,11 @@ class epoch_walker {
  protected:
   /// At the begin of an epoch.
   epoch_walker(Plan&& plan, std::uint64_t seed, std::uint64_t epoch)
-      : epoch_walker(std::move(plan),
-                     sampler_state{.seed = seed, .epoch = epoch, .digest = plan.digest()}) {}
+      : plan_(std::move(plan)),
+        progress_(Plan::name, {.seed = seed, .epoch = epoch, .digest = plan_.digest()},
+                  plan_.present()) {
+    plan_.plan(progress_);
+  }
 
   /// Where `state` was taken.
   epoch_walker(Plan&& plan, sampler_state const& state)

@@ -42,7 +42,8 @@ template <class Body>
 void for_each_turn(std::vector<std::uint64_t> step_counts, std::uint64_t short_first,
                    Body const& body) {
   if (step_counts.empty()) return;
-  std::uint64_t const begin = std::min(step_counts[0], short_first);
+  std::uint64_t const begin =
+      step_counts.size() == 1 ? step_counts[0] : std::min(step_counts[0], short_first);
   for (std::uint64_t step = 0; step != begin; ++step) body(std::size_t{0}, step);
   step_counts[0] -= begin;
   std::uint64_t const rest =
