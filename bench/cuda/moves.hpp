@@ -16,8 +16,8 @@
 
 namespace bench {
 
-/// `rows` samples on each rank, dealt in turn to all parts but one. A plan keeps at home what it can,
-/// so that about one in `ranks - 1` does not move.
+/// `rows` samples on each rank, dealt in turn to all parts but one. A plan keeps at home what it
+/// can, so that about one in `ranks - 1` does not move.
 inline omnibal::exchange_plan plan_of_moves(std::size_t ranks, std::uint32_t rows) {
   std::vector<std::uint32_t> offsets;
   for (std::size_t rank = 0; rank <= ranks; ++rank) {

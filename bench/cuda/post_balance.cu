@@ -1,5 +1,5 @@
-// Times of post-balancing on one GPU: the lengths of 64 ranks and the plan, apart from the collective,
-// and what an exchange copies, apart from the network.
+// Times of post-balancing on one GPU: the lengths of 64 ranks and the plan, apart from the
+// collective, and what an exchange copies, apart from the network.
 
 #include "device_program.hpp"
 #include "limits.cuh"

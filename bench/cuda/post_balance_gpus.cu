@@ -1,5 +1,5 @@
-// Times of exchanges between two or more GPUs, each a rank, beside a bare group of sends and receives
-// of the same bytes.
+// Times of exchanges between two or more GPUs, each a rank, beside a bare group of sends and
+// receives of the same bytes.
 
 #include "device_program.hpp"
 #include "moves.hpp"

@@ -41,8 +41,8 @@ class stopwatch {
 
   [[nodiscard]] cudaStream_t stream() const { return stream_; }
 
-  /// The median time of `work()`, which submits to the stream, in microseconds: of 31 runs, or of as
-  /// many as take a second.
+  /// The median time of `work()`, which submits to the stream, in microseconds: of 31 runs, or of
+  /// as many as take a second.
   template <class Work>
   [[nodiscard]] double median(Work const& work) {
     std::size_t const most_runs = test::is_small() ? 1 : 31;
@@ -102,8 +102,8 @@ struct limit {
   double microseconds;
 };
 
-/// What is asked of a time: a number of microseconds, or a multiple of the limit; zero where nothing
-/// is.
+/// What is asked of a time: a number of microseconds, or a multiple of the limit; zero where
+/// nothing is.
 struct promise {
   double most_microseconds = 0;
   double most_ratio = 0;

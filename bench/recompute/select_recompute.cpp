@@ -113,8 +113,8 @@ double slowest_milliseconds(std::vector<problem> const& problems) {
   return 1000 * slowest;
 }
 
-/// Counters: the milliseconds of the slowest problem, the mean and the largest gap between time and lower
-/// bound, and the share without proof.
+/// Counters: the milliseconds of the slowest problem, the mean and the largest gap between time and
+/// lower bound, and the share without proof.
 void compare_with_slots(benchmark::State& state, std::size_t kinds, std::int64_t per_mille) {
   auto const problems = make_problems(bench::size_of(state), kinds, per_mille);
   std::size_t turn = 0;

@@ -20,11 +20,11 @@ struct length_octave {
 };
 
 /// Conversations and documents from two sources with a gap in between, by the published statistics
-/// of public sets. Conversations are log-normal with sigma 1, below 4096 tokens, 714 in the mean, as
-/// those of the Tulu 3 mixture (670,426,314 tokens in 939,343 samples, trained with at most 4096).
-/// 48 of 10,000 are documents from 2K to 128K tokens, as many in each octave, 32K in the mean, as in
-/// LongCite-45k (44,600 documents up to 128,000 words, 5.73 GB); so many that about the share of the
-/// tokens is long that HBP reports (CR .173).
+/// of public sets. Conversations are log-normal with sigma 1, below 4096 tokens, 714 in the mean,
+/// as those of the Tulu 3 mixture (670,426,314 tokens in 939,343 samples, trained with at most
+/// 4096). 48 of 10,000 are documents from 2K to 128K tokens, as many in each octave, 32K in the
+/// mean, as in LongCite-45k (44,600 documents up to 128,000 words, 5.73 GB); so many that about the
+/// share of the tokens is long that HBP reports (CR .173).
 inline constexpr std::array two_source_octaves{
     length_octave{16, 37},     length_octave{32, 218},   length_octave{64, 797},
     length_octave{128, 1840},  length_octave{256, 2676}, length_octave{512, 2453},

@@ -45,7 +45,8 @@ struct long_context_plan {
   /// One schedule for each level.
   std::vector<omnibal::steps> schedules;
   omnibal::level_figures figures;
-  /// ABR with every step weighed by its time of attention: the waiting of all steps over their time.
+  /// ABR with every step weighed by its time of attention: the waiting of all steps over their
+  /// time.
   double weighed_attention_balance = 0;
   /// ABR of each level.
   std::vector<double> level_attention_balance;
@@ -58,8 +59,8 @@ struct long_context_plan {
   std::vector<double> waiting;
 };
 
-/// Packs the samples by a rule, schedules them for the ranks of the profile, and measures what comes
-/// out.
+/// Packs the samples by a rule, schedules them for the ranks of the profile, and measures what
+/// comes out.
 [[nodiscard]] long_context_plan make_plan(plan_rule const& rule, dataset const& data,
                                           omnibal::language_profile const& profile,
                                           std::uint64_t seed);

@@ -36,7 +36,8 @@ void check_sums(dataset const& data, pack_options const& options);
 /// to one more, and ranks wait the least.
 [[nodiscard]] omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& options);
 
-/// A random order in which the groups are dealt: group `order[step * ranks + rank]` goes to that rank.
+/// A random order in which the groups are dealt: group `order[step * ranks + rank]` goes to that
+/// rank.
 [[nodiscard]] std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed,
                                                        std::uint64_t epoch = 0);
 

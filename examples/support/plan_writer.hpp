@@ -22,8 +22,8 @@ namespace examples {
 /// for `options.output`, where they appear when the files are committed. An older plan is replaced.
 /// docs/plan_format.md describes them.
 ///
-/// `loads` has the images and tokens of every group. Equal input gives equal bytes. Returns the names of the files. Errors:
-/// `std::runtime_error` where a file cannot be written.
+/// `loads` has the images and tokens of every group. Equal input gives equal bytes. Returns the
+/// names of the files. Errors: `std::runtime_error` where a file cannot be written.
 std::vector<std::string> write_plan(staged_files& files, dataset const& data,
                                     pack_options const& options, omnibal::packing const& result,
                                     std::span<omnibal::resources<2> const> loads,

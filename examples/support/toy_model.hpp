@@ -46,8 +46,8 @@ class toy_model {
 
   [[nodiscard]] std::uint64_t encode(modality kind, std::span<std::uint64_t const> content) const;
 
-  /// Adds the gradients of a sample's loss; `outputs` are those of its pieces by kind, in order, and
-  /// `output_gradients` receives as many.
+  /// Adds the gradients of a sample's loss; `outputs` are those of its pieces by kind, in order,
+  /// and `output_gradients` receives as many.
   void train(std::span<std::uint64_t const> script,
              std::array<std::span<std::uint64_t const>, modality_count> const& outputs,
              std::array<std::span<std::uint64_t>, modality_count> const& output_gradients,

@@ -18,8 +18,9 @@ namespace omnibal::inline v0 {
 
 /// Groups that live elsewhere: `offsets` has one element more than there are groups and `items`
 /// holds the indices of group g at [offsets[g], offsets[g + 1]). Trivially copyable, so that it can
-/// be passed to a kernel; what does not name `std::span` is callable from device code. A random-access
-/// range of groups, each the span of its indices; its iterators need the arrays, not the view.
+/// be passed to a kernel; what does not name `std::span` is callable from device code. A
+/// random-access range of groups, each the span of its indices; its iterators need the arrays, not
+/// the view.
 class grouping_view {
  public:
   using iterator = detail::place_iterator<grouping_view>;
@@ -73,9 +74,9 @@ class grouping_view {
 };
 
 /// Owner of groups of sample indices. Indices are appended to one open group, which `close` adds to
-/// the groups; until then it is not part of them. Empty groups are legal (a rank without samples). A
-/// random-access range of groups, each the span of its indices. An object that has been moved from may
-/// only be assigned to or destroyed.
+/// the groups; until then it is not part of them. Empty groups are legal (a rank without samples).
+/// A random-access range of groups, each the span of its indices. An object that has been moved
+/// from may only be assigned to or destroyed.
 class grouping {
  public:
   using iterator = grouping_view::iterator;
@@ -176,8 +177,8 @@ class grouping {
   std::vector<std::uint32_t> items_;
 };
 
-/// Groups as the argument of a function: a view, or a grouping, which may be a temporary since it lives
-/// until the call is over. Not to be kept.
+/// Groups as the argument of a function: a view, or a grouping, which may be a temporary since it
+/// lives until the call is over. Not to be kept.
 class groups_argument : public grouping_view {
  public:
   constexpr groups_argument(grouping_view groups) : grouping_view(groups) {}

@@ -102,8 +102,8 @@ struct attention_balance_fn {
 inline constexpr attention_balance_fn attention_balance{};
 
 struct communication_ratio_fn {
-  /// The share of the tokens in groups that take part in sequence-parallel communication (CR): those
-  /// of groups that more than one rank shares. 0 without tokens.
+  /// The share of the tokens in groups that take part in sequence-parallel communication (CR):
+  /// those of groups that more than one rank shares. 0 without tokens.
   ///
   /// `degree(group)` is the number of ranks that share a group, such as
   /// `[&](std::uint32_t g) { return packed.levels[packed.level_of(g)].setting.sequence; }`.

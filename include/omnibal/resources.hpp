@@ -62,8 +62,8 @@ template <class T, class Given>
 /// `double`. Integers of any type may be given; one that the type of the amounts cannot hold is a
 /// `std::invalid_argument`, on a device it does not compile. Without arguments the amounts are zero
 /// in `resources<2>{}` and not set in `resources<2> amounts;`. Trivially copyable. Arithmetic is
-/// plain: callers that cannot bound their sums use the checked ones of the algorithms. Callable from
-/// host and device. Structured bindings work.
+/// plain: callers that cannot bound their sums use the checked ones of the algorithms. Callable
+/// from host and device. Structured bindings work.
 template <std::size_t R, weight T = std::int64_t>
   requires(R > 0)
 struct resources {

@@ -17,17 +17,17 @@
 namespace omnibal::inline v0 {
 
 struct step_overlap_fn {
-  /// The pairs of groups that share a step in both schedules, over the number expected of dealing at
-  /// random: 1 where the two are as good as independent, 0 where no pair meets twice, and far above
-  /// 1 where the same groups meet again and again.
+  /// The pairs of groups that share a step in both schedules, over the number expected of dealing
+  /// at random: 1 where the two are as good as independent, 0 where no pair meets twice, and far
+  /// above 1 where the same groups meet again and again.
   ///
   /// With `pairs(n) = n (n - 1) / 2`, a schedule that has n groups and puts `pairs(n_s)` pairs into
   /// step s has the share `sum(pairs(n_s)) / pairs(n)` of them in a step. What is expected is the
   /// number of pairs of the groups that both schedules have, times both shares: the mean where each
   /// schedule is dealt uniformly and by itself, with the step sizes that it has. 1 where that is
-  /// zero, as for one rank. Cells that repeat groups do not count; a group that comes more than once
-  /// for another reason counts in its first step. Ranks and micro-batches do not matter, and the
-  /// schedules may have other ranks and groups.
+  /// zero, as for one rank. Cells that repeat groups do not count; a group that comes more than
+  /// once for another reason counts in its first step. Ranks and micro-batches do not matter, and
+  /// the schedules may have other ranks and groups.
   ///
   /// Complexity: linear in the cells and in the largest group index. Memory: 12 bytes per group up
   /// to that index, 16 per step. Determinism: portable. Errors: `std::length_error` above 2^32 - 1

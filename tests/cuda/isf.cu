@@ -1,5 +1,5 @@
-// isf on a device gives what it gives on the host: for every size, captured in a graph and replayed,
-// and on two streams at once.
+// isf on a device gives what it gives on the host: for every size, captured in a graph and
+// replayed, and on two streams at once.
 
 #include "device_program.hpp"
 #include "samples.hpp"

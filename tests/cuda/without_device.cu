@@ -1,5 +1,5 @@
-// A program with CUDA that runs where there is no driver, or where the driver shows no device, is told
-// so. The test hides the devices of a machine that has some.
+// A program with CUDA that runs where there is no driver, or where the driver shows no device, is
+// told so. The test hides the devices of a machine that has some.
 
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/error.hpp>

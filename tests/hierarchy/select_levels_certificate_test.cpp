@@ -1,5 +1,5 @@
-// The levels, the missing bytes and the time of an epoch, compared with all settings and all sets of
-// levels of small searches.
+// The levels, the missing bytes and the time of an epoch, compared with all settings and all sets
+// of levels of small searches.
 
 #include "certificate.hpp"
 

@@ -1,5 +1,5 @@
-// Functors that give another answer at every call, throw, or return nonsense: an error or some result,
-// never a crash. Meant for the sanitizers.
+// Functors that give another answer at every call, throw, or return nonsense: an error or some
+// result, never a crash. Meant for the sanitizers.
 
 #include <omnibal/balance/balance_exactly.hpp>
 #include <omnibal/balance/balance_set.hpp>

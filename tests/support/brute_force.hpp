@@ -14,8 +14,8 @@
 
 namespace test {
 
-/// The fewest sets that together have all elements, of those that are allowed: bit i of the index of
-/// a set says whether it has element i. Every set of one element counts as allowed.
+/// The fewest sets that together have all elements, of those that are allowed: bit i of the index
+/// of a set says whether it has element i. Every set of one element counts as allowed.
 inline std::size_t fewest_sets(std::vector<std::uint8_t> const& is_allowed) {
   std::vector<std::size_t> fewest(is_allowed.size(), 0);
   for (std::size_t set = 1; set != is_allowed.size(); ++set) {

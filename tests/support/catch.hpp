@@ -1,7 +1,7 @@
 #pragma once
 
-// Catch2 3.x where it is installed, else the single header of Catch2 2.x. Tests write what both have, and
-// `Approx` and `Catch::Contains` for a part of a text as Catch2 2 spells them.
+// Catch2 3.x where it is installed, else the single header of Catch2 2.x. Tests write what both
+// have, and `Approx` and `Catch::Contains` for a part of a text as Catch2 2 spells them.
 
 #include <string>
 

@@ -69,9 +69,9 @@ struct keep_home_fn {
   /// samples of a few. Memory: about 70 + 16R bytes per sample and 100 + 8R per rank, result
   /// included; where `lpt` is asked 20 bytes per sample more. Determinism: portable for integers.
   /// Errors: `std::invalid_argument` for a cost or bytes that are negative, not finite or above
-  /// 2^63 - 1, a `max_overload` that is negative or not finite, a range with another number of elements
-  /// and a `home` that names an index twice or leaves one out; `std::overflow_error` where the sum
-  /// of all costs or bytes leaves its type.
+  /// 2^63 - 1, a `max_overload` that is negative or not finite, a range with another number of
+  /// elements and a `home` that names an index twice or leaves one out; `std::overflow_error` where
+  /// the sum of all costs or bytes leaves its type.
   template <index_measure Cost, detail::index_weight Bytes>
   [[nodiscard]] grouping operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
                                     keep_home_options const& options = {}) const {

@@ -19,8 +19,8 @@ struct left_out_fn {
   /// The groups that a schedule of `groups` groups and the `carried` ones has not run, ascending; a
   /// group that should have run twice and did not run at all is listed twice. Repetitions do not
   /// count as runs. With `remainder_policy::carry` these are fewer than there are ranks, and the
-  /// next epoch takes them as `schedule_steps_options::carried`, so that over all epochs every group has
-  /// run as often as any other, those left out by the last epoch once less.
+  /// next epoch takes them as `schedule_steps_options::carried`, so that over all epochs every
+  /// group has run as often as any other, those left out by the last epoch once less.
   ///
   /// Complexity: linear. Memory: 4 bytes per group and the result. Determinism: portable. Errors:
   /// `std::invalid_argument` for a group that does not exist or runs more often than it should.

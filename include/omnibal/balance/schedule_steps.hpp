@@ -28,23 +28,23 @@ struct schedule_steps_fn {
   ///
   /// All groups are one cell at first. In each round those cells are cut in whose steps ranks wait
   /// for more than half as long as in the worst, until the dist ratio is within
-  /// `options.max_dist_ratio` in every resource; steps are dealt at random out of a cell. Cuts are at
-  /// other places in every epoch: the `step_overlap` of two epochs is at most about the number of
-  /// cells. The steps are in random order. `gpu::schedule_steps` gives the same on a device.
+  /// `options.max_dist_ratio` in every resource; steps are dealt at random out of a cell. Cuts are
+  /// at other places in every epoch: the `step_overlap` of two epochs is at most about the number
+  /// of cells. The steps are in random order. `gpu::schedule_steps` gives the same on a device.
   ///
   /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
   /// says of the last ones, fewer than `ranks`. A short last step has the smallest groups, one that
-  /// repeats groups has some that are alike. Where `max_dist_ratio` cannot be reached in a resource (a
-  /// giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
+  /// repeats groups has some that are alike. Where `max_dist_ratio` cannot be reached in a resource
+  /// (a giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
   /// resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss even
   /// that, and then cells are cut until the rounds are used up or all are single steps.
   ///
   /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
   /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
-  /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio` that is
-  /// negative or not finite and a carried group that does not exist; `std::length_error` where groups, carried groups and ranks exceed
-  /// 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist ratio); the cells are those of a k-d tree,
-  /// Bentley 1975.
+  /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio` that
+  /// is negative or not finite and a carried group that does not exist; `std::length_error` where
+  /// groups, carried groups and ranks exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist
+  /// ratio); the cells are those of a k-d tree, Bentley 1975.
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,

@@ -31,8 +31,8 @@ struct schedule_steps_options {
   /// is, the more other groups a group meets in the course of the epochs.
   double max_dist_ratio = 0.005;
   remainder_policy remainder = remainder_policy::short_step;
-  /// The most rounds of cuts. With the usual `max_dist_ratio` about ten are run, with 0 about fifty;
-  /// on a device each takes a few launches, also where no more cuts are needed.
+  /// The most rounds of cuts. With the usual `max_dist_ratio` about ten are run, with 0 about
+  /// fifty; on a device each takes a few launches, also where no more cuts are needed.
   std::uint32_t rounds = 64;
   /// Groups that earlier epochs left out, one that epochs without a full step left out twice also
   /// twice. They run once more than the others, in the first steps.

@@ -59,8 +59,8 @@ concept piecewise_communicator = exchanging_communicator<Comm> &&
 
 /// A value that travels as its bytes. Not `bool`, of which a vector has no array, and nothing that
 /// refers to memory of its rank: pointers, views, and arrays and aggregates with one among their
-/// first 16 members. A compiler does not see into classes with constructors, nor that a number is an
-/// index or a handle of this rank: not to send these is up to the caller.
+/// first 16 members. A compiler does not see into classes with constructors, nor that a number is
+/// an index or a handle of this rank: not to send these is up to the caller.
 template <class T>
 concept wire_value =
     std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::same_as<T, bool> &&

@@ -30,9 +30,8 @@ struct layer_time {
   }
 };
 
-/// A functor from a layer to its ways of running in nanoseconds, by `recompute_choice`, with all that
-/// a way takes:
-/// `select_recompute(costs, timed_choices{device}, budget)`.
+/// A functor from a layer to its ways of running in nanoseconds, by `recompute_choice`, with all
+/// that a way takes: `select_recompute(costs, timed_choices{device}, budget)`.
 ///
 /// Determinism: portable. Errors: those of `accelerator`.
 struct timed_choices {

@@ -22,7 +22,8 @@
 namespace omnibal::inline v0 {
 
 /// A functor from a size to a measured value, linear between the measured sizes and beyond them
-/// along the nearest two; a single point is a constant. Never below zero. `measured_table` makes it.
+/// along the nearest two; a single point is a constant. Never below zero. `measured_table` makes
+/// it.
 template <class Value>
 class measured_cost {
  public:

@@ -39,9 +39,9 @@ struct stage_sum_fn {
   /// trainer's own.
   ///
   /// Complexity: linear; constant for a call of the result. Memory: 8 bytes for each layer.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` for a cost that is negative
-  /// or not finite, `std::overflow_error` where the sum of all leaves its type, `std::length_error`
-  /// above 2^32 - 1 layers.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` for a cost that is
+  /// negative or not finite, `std::overflow_error` where the sum of all leaves its type,
+  /// `std::length_error` above 2^32 - 1 layers.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, Cost const& cost = {}) const {

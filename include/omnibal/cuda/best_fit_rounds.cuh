@@ -29,18 +29,17 @@ struct best_fit_rounds_fn {
   ///
   /// `demands` are integers, or resources of one, in device memory. The groups are in the order in
   /// which they are opened, the samples of a group from the largest to the smallest, equal ones by
-  /// ascending index; samples above the capacity are oversized. The lower bound of the report counts
-  /// the volume and the samples above half of the capacity only. The tests compare with a reference
-  /// for the host (tests/support/reference).
+  /// ascending index; samples above the capacity are oversized. The lower bound of the report
+  /// counts the volume and the samples above half of the capacity only. The tests compare with a
+  /// reference for the host (tests/support/reference).
   ///
   /// Complexity: two radix sorts, and one launch for all rounds, whose blocks all run at once (a
   /// cooperative launch): how many rounds there are, 2 to 40, the device finds out; a sample takes
-  /// part in 1 to 4 of them in the mean. Memory: 80 bytes of
-  /// scratch per sample. Determinism: portable. Errors on the host: `std::invalid_argument` for a
-  /// capacity that is not positive and an output that is too small for every packing,
-  /// `std::length_error` above 2^32 - 2 samples; `error`. Faults on the device: `invalid_amount` for
-  /// a demand that is negative or above 2^63 - 1; `no_room` for more groups or oversized samples
-  /// than the outputs have room for.
+  /// part in 1 to 4 of them in the mean. Memory: 80 bytes of scratch per sample. Determinism:
+  /// portable. Errors on the host: `std::invalid_argument` for a capacity that is not positive and
+  /// an output that is too small for every packing, `std::length_error` above 2^32 - 2 samples;
+  /// `error`. Faults on the device: `invalid_amount` for a demand that is negative or above 2^63 -
+  /// 1; `no_room` for more groups or oversized samples than the outputs have room for.
   template <device_resource Resource, device_demands Demands, integral_amount Capacity>
     requires(omnibal::detail::kinds_of<device_element_of<Demands>> == 1 &&
              omnibal::detail::kinds_of<Capacity> == 1)
@@ -55,8 +54,8 @@ struct best_fit_rounds_fn {
     });
   }
 
-  /// The scratch that a call takes for so many samples and this capacity, in bytes. Ask on the device
-  /// of the call. Errors: `error` without a device.
+  /// The scratch that a call takes for so many samples and this capacity, in bytes. Ask on the
+  /// device of the call. Errors: `error` without a device.
   template <integral_amount Capacity>
     requires(omnibal::detail::kinds_of<Capacity> == 1)
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const& capacity) {

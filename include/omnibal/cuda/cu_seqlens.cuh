@@ -22,11 +22,11 @@ namespace omnibal::inline v0::gpu {
 struct cu_seqlens_fn {
   /// Writes the cumulative sequence lengths of each group, its samples in their order.
   ///
-  /// `lengths` has the tokens of each sample. Complexity: linear,
-  /// one launch. Takes no scratch. Determinism: portable, equal to `omnibal::cu_seqlens`. Errors on
-  /// the host: `std::invalid_argument` for `begins` or `longest` without room for all groups;
-  /// `error`. Faults on the device: `unknown_index`, `invalid_amount`, `overflow` for a group of more
-  /// than 2^31 - 1 tokens, `no_room` for too few `offsets`.
+  /// `lengths` has the tokens of each sample. Complexity: linear, one launch. Takes no scratch.
+  /// Determinism: portable, equal to `omnibal::cu_seqlens`. Errors on the host:
+  /// `std::invalid_argument` for `begins` or `longest` without room for all groups; `error`. Faults
+  /// on the device: `unknown_index`, `invalid_amount`, `overflow` for a group of more than 2^31 - 1
+  /// tokens, `no_room` for too few `offsets`.
   template <device_resource Resource, device_integers Lengths>
   void operator()(execution<Resource> const& exec, device_groups groups, Lengths const& lengths,
                   sequence_offsets_span out) const {

@@ -30,8 +30,8 @@ concept device_element = std::is_trivially_copyable_v<T> && !std::is_const_v<T>;
 /// Owner of an array in device memory, taken from and given back to the resource of an execution in
 /// the order of its stream: whoever uses the array on another stream orders the two by an event.
 /// The stream and the resource must outlive it; arrays in a `given_scratch` must die in the reverse
-/// order. Assigning exchanges the arrays. The elements are not initialised. Movable, not copyable. Errors: `error`, and `std::length_error`
-/// for more bytes than there are addresses.
+/// order. Assigning exchanges the arrays. The elements are not initialised. Movable, not copyable.
+/// Errors: `error`, and `std::length_error` for more bytes than there are addresses.
 template <device_element T, device_resource Resource = stream_pool>
 class device_array {
  public:
@@ -79,9 +79,9 @@ concept host_array =
     std::ranges::contiguous_range<Range const> && std::ranges::sized_range<Range const> &&
     device_element<std::remove_cv_t<std::ranges::range_value_t<Range const>>>;
 
-/// Copies an array to the device, in the order of the stream. `values` may be changed after the call
-/// where it lies in ordinary memory; in pinned memory it must stay until the stream has run so far.
-/// Errors: `error`.
+/// Copies an array to the device, in the order of the stream. `values` may be changed after the
+/// call where it lies in ordinary memory; in pinned memory it must stay until the stream has run so
+/// far. Errors: `error`.
 template <device_resource Resource, host_array Range>
 [[nodiscard]] auto upload(execution<Resource> const& exec, Range const& values,
                           location where = location::here()) {

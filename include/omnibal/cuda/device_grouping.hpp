@@ -90,8 +90,8 @@ class device_grouping {
   device_array<std::uint32_t, Resource> group_count_;
 };
 
-/// A view of groups whose arrays are in device memory: a parameter that takes what has them there and
-/// refuses a `grouping` of the host, whose pointers a kernel could not follow.
+/// A view of groups whose arrays are in device memory: a parameter that takes what has them there
+/// and refuses a `grouping` of the host, whose pointers a kernel could not follow.
 struct device_groups {
   /// `groups` has pointers to device memory.
   device_groups(grouping_view groups) : view(groups) {}

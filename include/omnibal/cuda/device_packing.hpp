@@ -21,8 +21,8 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// Owner of a packing in device memory, with room for whatever the packers of cuda/ make of a number
-/// of samples. Movable. Errors: `error`, and `std::length_error` above 2^32 - 1 samples.
+/// Owner of a packing in device memory, with room for whatever the packers of cuda/ make of a
+/// number of samples. Movable. Errors: `error`, and `std::length_error` above 2^32 - 1 samples.
 template <device_resource Resource = stream_pool>
 class device_packing {
  public:
@@ -47,8 +47,8 @@ class device_packing {
   void out() const&& = delete;
   void groups() const&& = delete;
 
-  /// The packing on the host. *Synchronises* the stream, seven times. `function` names the packer in
-  /// the texts of errors. Errors: those of the packer, for faults that it found on the device.
+  /// The packing on the host. *Synchronises* the stream, seven times. `function` names the packer
+  /// in the texts of errors. Errors: those of the packer, for faults that it found on the device.
   [[nodiscard]] packing download(execution<Resource> const& exec,
                                  std::string_view function = "pack") const {
     synchronise_and_check(exec, device_span<fault const>(faults_.span()), function);

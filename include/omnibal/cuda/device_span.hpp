@@ -11,8 +11,8 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// A contiguous array in device memory that lives elsewhere. Trivially copyable. Host code passes it
-/// on and asks for its size; only device code may look at the elements.
+/// A contiguous array in device memory that lives elsewhere. Trivially copyable. Host code passes
+/// it on and asks for its size; only device code may look at the elements.
 template <class T>
 class device_span {
  public:

@@ -13,8 +13,8 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// A set of faults, one word on the device. An algorithm sets bits and never clears one, so that one
-/// word serves a sequence of calls; the caller zeroes it first. Where a bit is set the other
+/// A set of faults, one word on the device. An algorithm sets bits and never clears one, so that
+/// one word serves a sequence of calls; the caller zeroes it first. Where a bit is set the other
 /// results are unspecified, but nothing outside the outputs was written.
 enum class fault : std::uint32_t {
   none = 0,

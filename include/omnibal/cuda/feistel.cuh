@@ -36,8 +36,9 @@ struct feistel_fn {
     });
   }
 
-  /// Shuffles the elements of `in` into `out`, which must not overlap: equal to `shuffle(in, round)`
-  /// on the host. Cost and errors as above, and `std::invalid_argument` for different sizes.
+  /// Shuffles the elements of `in` into `out`, which must not overlap: equal to `shuffle(in,
+  /// round)` on the host. Cost and errors as above, and `std::invalid_argument` for different
+  /// sizes.
   template <device_resource Resource, device_element T>
   void operator()(execution<Resource> const& exec, device_span<std::type_identity_t<T> const> in,
                   rng::feistel const& shuffle, std::uint64_t round, device_span<T> out) const {

@@ -23,12 +23,12 @@ namespace omnibal::inline v0::gpu {
 struct group_loads_fn {
   /// Writes the load of each group to `loads`, which has an element for each group of the view.
   ///
-  /// `demands` has the demand of each sample, resources or a weight. The loads are resources of `std::int64_t`, or
-  /// of `double` where the demands float. Complexity: linear, one launch; a group of integral demands
-  /// is shared among as many threads as its size asks for, one of floating-point demands is summed by
-  /// one thread. Takes no scratch. Determinism: portable, equal to `omnibal::group_loads`. Errors on
-  /// the host: `std::invalid_argument` for too few loads; `error`. Faults on the device:
-  /// `unknown_index`, `invalid_amount`, `overflow`.
+  /// `demands` has the demand of each sample, resources or a weight. The loads are resources of
+  /// `std::int64_t`, or of `double` where the demands float. Complexity: linear, one launch; a
+  /// group of integral demands is shared among as many threads as its size asks for, one of
+  /// floating-point demands is summed by one thread. Takes no scratch. Determinism: portable, equal
+  /// to `omnibal::group_loads`. Errors on the host: `std::invalid_argument` for too few loads;
+  /// `error`. Faults on the device: `unknown_index`, `invalid_amount`, `overflow`.
   template <device_resource Resource, device_amounts Demands>
   void operator()(execution<Resource> const& exec, device_groups groups, Demands const& demands,
                   device_span<detail::load_of<device_element_of<Demands>>> loads,

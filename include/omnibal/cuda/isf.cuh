@@ -29,8 +29,8 @@ struct isf_fn {
   /// what was submitted beyond that does nothing.
   ///
   /// `demands` are resources of integers, or integers, in device memory; `keep(load)` is called in
-  /// device code with `resources<R, std::int64_t>`. The report is that of the host but for the lower
-  /// bound, which counts volumes and samples above half of the capacity only.
+  /// device code with `resources<R, std::int64_t>`. The report is that of the host but for the
+  /// lower bound, which counts volumes and samples above half of the capacity only.
   ///
   /// Complexity: linear in `report.item_rounds`; 7 launches for each round of the options and 4
   /// more. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable. Errors on the host:
@@ -71,8 +71,8 @@ struct isf_fn {
     (*this)(exec, demands, capacity, options, keep, rng::feistel{}, out);
   }
 
-  /// The scratch that a call takes for so many samples, in bytes. Of the capacity only the number of
-  /// its resources matters.
+  /// The scratch that a call takes for so many samples, in bytes. Of the capacity only the number
+  /// of its resources matters.
   template <amount Capacity>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const&) {
     return detail::isf_scratch_bytes<omnibal::detail::kinds_of<Capacity>>(samples);

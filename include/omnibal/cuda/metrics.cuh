@@ -88,9 +88,9 @@ struct pad_ratio_fn {
                             faults);
   }
 
-  /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults as above,
-  /// and the fault `unknown_index`. Complexity: linear; one thread adds the ratios, in the order of
-  /// the groups, since a mean of floating-point numbers depends on it.
+  /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults as
+  /// above, and the fault `unknown_index`. Complexity: linear; one thread adds the ratios, in the
+  /// order of the groups, since a mean of floating-point numbers depends on it.
   template <device_resource Resource, device_integers Lengths>
   void operator()(execution<Resource> const& exec, device_groups groups, Lengths const& lengths,
                   device_span<double> out, device_span<fault> faults = {}) const {
@@ -102,8 +102,8 @@ struct pad_ratio_fn {
     });
   }
 
-  /// The bytes of scratch that a call on `size` lengths takes. Ask on the device of the call. Errors:
-  /// `error` without a device.
+  /// The bytes of scratch that a call on `size` lengths takes. Ask on the device of the call.
+  /// Errors: `error` without a device.
   template <integral_amount Length>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
     return detail::ratio_scratch_bytes<Length>(size);
@@ -122,8 +122,8 @@ struct pad_ratio_fn {
 inline constexpr pad_ratio_fn pad_ratio{};
 
 struct dist_ratio_fn {
-  /// Writes the share of a step in which ranks wait for the slowest, for each resource by itself, to
-  /// `out`, which has an element for each resource. `totals` has those of the ranks.
+  /// Writes the share of a step in which ranks wait for the slowest, for each resource by itself,
+  /// to `out`, which has an element for each resource. `totals` has those of the ranks.
   ///
   /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
   /// `omnibal::dist_ratio`.
@@ -153,8 +153,8 @@ struct dist_ratio_fn {
     });
   }
 
-  /// The bytes of scratch that a call on `size` totals takes. Ask on the device of the call. Errors:
-  /// `error` without a device.
+  /// The bytes of scratch that a call on `size` totals takes. Ask on the device of the call.
+  /// Errors: `error` without a device.
   template <integral_amount Total>
   [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
     return detail::ratio_scratch_bytes<Total>(size);
@@ -201,8 +201,8 @@ struct utilisation_fn {
   /// Writes the share of the capacity that is used, for each resource by itself, to `out`.
   ///
   /// Count, complexity, determinism and faults as for `gpu::pad_ratio`; equal to
-  /// `omnibal::utilisation`. Errors on the host: also `std::invalid_argument` for a capacity that is
-  /// not positive or not finite.
+  /// `omnibal::utilisation`. Errors on the host: also `std::invalid_argument` for a capacity that
+  /// is not positive or not finite.
   template <device_resource Resource, device_demands Loads, amount Capacity>
     requires omnibal::detail::same_kinds<device_element_of<Loads>, Capacity>
   void operator()(execution<Resource> const& exec, Loads const& loads, Capacity const& capacity,

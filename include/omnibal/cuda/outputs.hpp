@@ -48,8 +48,8 @@ struct part_span {
   device_span<fault> faults{};
 };
 
-/// Arrays of the caller for a packing. A span of one element may be empty where nobody asks for what
-/// it holds.
+/// Arrays of the caller for a packing. A span of one element may be empty where nobody asks for
+/// what it holds.
 struct packing_span {
   /// `items` has an element for each sample; so many groups and one more offset always suffice.
   grouping_span groups;

@@ -33,15 +33,15 @@ struct refine_options {
 
 struct refine_fn {
   /// Evens the loads of given parts in rounds, for the costs of each step: the most loaded part
-  /// exchanges with the least loaded one, the second most loaded with the second least loaded, and so
-  /// on as far as loads are above the limit, all at once; each pair makes the one move or swap after
-  /// which the larger load of the two is least. Where that does not help the most loaded part, it
-  /// alone exchanges with the part that helps it most. The largest load never rises. A step ends
-  /// within `options.max_overload` of a lower bound (the mean load, the largest cost, two of the
-  /// `parts + 1` largest), after `options.rounds`, or where no exchange with any part lowers the
-  /// largest load. A few rounds bring dealt parts within a percent. `omnibal::refine` on the host
-  /// makes other exchanges, one after the other; the tests compare with a reference for the host
-  /// (tests/support/reference).
+  /// exchanges with the least loaded one, the second most loaded with the second least loaded, and
+  /// so on as far as loads are above the limit, all at once; each pair makes the one move or swap
+  /// after which the larger load of the two is least. Where that does not help the most loaded
+  /// part, it alone exchanges with the part that helps it most. The largest load never rises. A
+  /// step ends within `options.max_overload` of a lower bound (the mean load, the largest cost, two
+  /// of the `parts + 1` largest), after `options.rounds`, or where no exchange with any part lowers
+  /// the largest load. A few rounds bring dealt parts within a percent. `omnibal::refine` on the
+  /// host makes other exchanges, one after the other; the tests compare with a reference for the
+  /// host (tests/support/reference).
   ///
   /// `parts` are groups on the device, as many for each step, as `gpu::deal` writes them: part p of
   /// step s is group s * parts + p, and has indices into all costs. They may be the arrays of

@@ -220,8 +220,9 @@ struct limited_fronts {
   std::int64_t most_gain = 0;
 };
 
-/// Fills `result` with the fronts of the choices whose transient bytes are at most `most_transient`.
-/// Preconditions: each layer has one, and the fewest bytes add up to 2^63 - 1 at most.
+/// Fills `result` with the fronts of the choices whose transient bytes are at most
+/// `most_transient`. Preconditions: each layer has one, and the fewest bytes add up to 2^63 - 1 at
+/// most.
 template <class Time>
 void limit_fronts(choice_table<Time> const& table, std::span<std::uint32_t const> order,
                   std::int64_t most_transient, limited_fronts& result) {

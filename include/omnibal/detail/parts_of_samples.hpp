@@ -17,20 +17,20 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Counting sort by part. `offsets` has the number of samples of each part and one element more, and
-/// becomes where each part begins in `items`, which gets `item(i)` of each sample i, in order.
+/// Counting sort by part. `offsets` has the number of samples of each part and one element more,
+/// and becomes where each part begins in `items`, which gets `item(i)` of each sample i, in order.
 template <class Item>
 void sort_by_part(std::span<std::uint32_t const> part_of, std::span<std::uint32_t> offsets,
                   std::span<std::uint32_t> items, Item const& item) {
-  // The sizes become the ends of the parts, and run to their beginnings as the parts are filled from
-  // the back.
+  // The sizes become the ends of the parts, and run to their beginnings as the parts are filled
+  // from the back.
   std::uint32_t end = 0;
   for (std::uint32_t& offset : offsets) offset = end += offset;
   for (std::size_t i = part_of.size(); i-- != 0;) items[--offsets[part_of[i]]] = item(i);
 }
 
-/// The samples of each part by ascending index, into memory that is kept; `part_of[i]` is the part of
-/// sample i.
+/// The samples of each part by ascending index, into memory that is kept; `part_of[i]` is the part
+/// of sample i.
 inline void collect_parts(std::span<std::uint32_t const> part_of, std::size_t parts,
                           std::vector<std::uint32_t>& offsets, std::vector<std::uint32_t>& items) {
   offsets.assign(parts + 1, 0);

@@ -22,8 +22,8 @@ class sequence_ref {
   Sequence const* sequence_ = nullptr;
 };
 
-/// A random-access iterator at a place of what gives `elements[place]` by value. An input iterator to
-/// algorithms older than C++20, since it refers to no object.
+/// A random-access iterator at a place of what gives `elements[place]` by value. An input iterator
+/// to algorithms older than C++20, since it refers to no object.
 template <class Elements>
 class place_iterator {
  public:

@@ -58,8 +58,8 @@ inline void check_loads(std::string_view function, level_packing const& packed, 
                               " groups one after the other");
 }
 
-/// The loads of the groups of `packed`; throws as `check_loads`, and for one that is negative or not
-/// finite.
+/// The loads of the groups of `packed`; throws as `check_loads`, and for one that is negative or
+/// not finite.
 template <class Load, loads_as<Load> Loads>
 [[nodiscard]] std::vector<Load> checked_loads(std::string_view function,
                                               level_packing const& packed, Loads const& loads) {

@@ -90,8 +90,9 @@ struct schedule_shape {
 };
 
 /// Errors: `std::invalid_argument` for no ranks, a `max_dist_ratio` that is negative or not finite,
-/// and a carried group that does not exist; `std::length_error` where groups, carried groups and ranks
-/// exceed 2^32 - 1. Epochs without a full step leave out a group twice, so it may be carried twice.
+/// and a carried group that does not exist; `std::length_error` where groups, carried groups and
+/// ranks exceed 2^32 - 1. Epochs without a full step leave out a group twice, so it may be carried
+/// twice.
 inline void check_schedule(std::string_view function, std::size_t groups, std::size_t ranks,
                            schedule_steps_options const& options) {
   check_positive(function, "ranks", ranks);

@@ -64,7 +64,8 @@ concept result_of_samples =
 }  // namespace detail
 
 /// Samples that can be sent: values for a wire, or arrays of such values, of any length, that are
-/// elements of a range or views, not made on the way. See `wire_value` for what a compiler cannot see.
+/// elements of a range or views, not made on the way. See `wire_value` for what a compiler cannot
+/// see.
 template <class Samples>
 concept sendable_samples = sample_range<Samples> &&
     (detail::fixed_payload<detail::sample_value<Samples>> ||

@@ -45,15 +45,16 @@ class lasting_span : public std::span<T const> {
 
 }  // namespace detail
 
-/// What the language model takes, an element for each sample of all ranks. Views of arrays that must
-/// outlive this object; temporary ones are refused.
+/// What the language model takes, an element for each sample of all ranks. Views of arrays that
+/// must outlive this object; temporary ones are refused.
 struct language_measures {
   detail::lasting_span<std::int64_t> costs;
   detail::lasting_span<std::int64_t> bytes;
 };
 
 /// What an encoder takes. A sample has any number of pieces, such as its images, one after the
-/// other in the order in which the sample has them; a sample of text alone has none. Views, as above.
+/// other in the order in which the sample has them; a sample of text alone has none. Views, as
+/// above.
 struct encoder_measures {
   /// The number of pieces of each sample.
   detail::lasting_span<std::uint32_t> piece_counts;

@@ -86,9 +86,9 @@ struct make_plan_fn {
   /// resources, one for each phase. No communicator is needed, and any number of ranks can be
   /// simulated.
   ///
-  /// `balance` makes the parts: `keep_home` with `options.max_overload`, which moves few bytes, or any
-  /// balancer such as `lpt`. Then each part is given to a rank as by `placement`. A rank gets its
-  /// samples in the order of its part.
+  /// `balance` makes the parts: `keep_home` with `options.max_overload`, which moves few bytes, or
+  /// any balancer such as `lpt`. Then each part is given to a rank as by `placement`. A rank gets
+  /// its samples in the order of its part.
   ///
   /// Complexity: that of the balancer and of `placement`, and linear. Memory: that of both, and 28
   /// bytes per sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` for

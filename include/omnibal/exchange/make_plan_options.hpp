@@ -13,8 +13,8 @@ namespace omnibal::inline v0 {
 
 struct make_plan_options {
   /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
-  /// Samples stay on their node where they fit, and parts are given to ranks so that few bytes leave
-  /// a node.
+  /// Samples stay on their node where they fit, and parts are given to ranks so that few bytes
+  /// leave a node.
   std::size_t ranks_per_node = 1;
   /// By which share of a lower bound the largest load may exceed it; see `keep_home`. Other
   /// balancers do not see it.

@@ -39,14 +39,14 @@ struct placement_fn {
   /// The result is the best, and proven, where finding it takes at most 2^25 steps, some 0.1
   /// seconds, and all bytes are less than 2^61: always up to 128 ranks, and for thousands of ranks
   /// where each part has bytes on tens of them. Beyond, each further part is given the best place
-  /// that a search among 64 parts finds, and `least_across_nodes` stays a bound; on random parts the
-  /// result was within 0.7 % of it. A `home` that is as good as the best keeps its places.
+  /// that a search among 64 parts finds, and `least_across_nodes` stays a bound; on random parts
+  /// the result was within 0.7 % of it. A `home` that is as good as the best keeps its places.
   ///
   /// Complexity: linear in the pairs of a part and a rank where it has bytes, where most parts find
   /// room where they have most; at most 64 such rows per rank beyond the steps above. Memory: 56
   /// bytes per sample and 200 per rank. Determinism: portable. Errors: `std::invalid_argument` for
-  /// bytes that are negative or above 2^63 - 1, another number of parts than of ranks, no ranks in a
-  /// node, and a `home` or `parts` that name an index twice or leave one out;
+  /// bytes that are negative or above 2^63 - 1, another number of parts than of ranks, no ranks in
+  /// a node, and a `home` or `parts` that name an index twice or leave one out;
   /// `std::overflow_error` where the sum of the bytes leaves its type. Source: the assignment of
   /// batches to nodes is that of OrchMLLM (arXiv 2503.23830, 2025); shortest augmenting paths are
   /// those of Jonker and Volgenant (Computing 38, 1987).

@@ -34,8 +34,8 @@ namespace omnibal::inline v0 {
 ///   Ulysses; and `pack_overhead_nanoseconds`.
 ///
 /// Complexity: constant. Allocates nothing. Determinism: portable. Errors: those of the layers and
-/// of `accelerator`; `std::invalid_argument` for a number that is not positive where it must be, more
-/// checkpointed layers than there are, and a number of ranks that the degree does not divide.
+/// of `accelerator`; `std::invalid_argument` for a number that is not positive where it must be,
+/// more checkpointed layers than there are, and a number of ranks that the degree does not divide.
 /// Source: Jacobs et al., "DeepSpeed Ulysses", 2023 (arXiv 2309.14509); Yao et al., "Hierarchical
 /// balance packing", NeurIPS 2025.
 struct language_profile {

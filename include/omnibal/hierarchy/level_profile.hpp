@@ -59,8 +59,8 @@ struct timed_level {
 };
 
 struct level_selection {
-  /// Infeasible where the longest length that is needed does not fit with any degree, even if all is
-  /// checkpointed.
+  /// Infeasible where the longest length that is needed does not fit with any degree, even if all
+  /// is checkpointed.
   solve_status status = solve_status::solved;
   /// The levels, shortest first; none where infeasible.
   std::vector<packing_level> levels{};

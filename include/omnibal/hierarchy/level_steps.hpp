@@ -20,13 +20,13 @@
 namespace omnibal::inline v0 {
 
 struct level_steps_fn {
-  /// For each level the steps of its groups: in a step of a level that `sequence` ranks share a pack
-  /// of, `ranks / sequence` packs run at a time, so that its `steps` have so many cells, one pack in
-  /// each. Rank r runs cell r / sequence. The cells name groups of `packed`.
+  /// For each level the steps of its groups: in a step of a level that `sequence` ranks share a
+  /// pack of, `ranks / sequence` packs run at a time, so that its `steps` have so many cells, one
+  /// pack in each. Rank r runs cell r / sequence. The cells name groups of `packed`.
   ///
   /// `loads` has the load of every group, a weight or resources: the sums of squares make the
-  /// attention even, and `options.max_dist_ratio` says how even, as in `schedule_steps`. With 0 the steps
-  /// are slices of the packs sorted by load.
+  /// attention even, and `options.max_dist_ratio` says how even, as in `schedule_steps`. With 0 the
+  /// steps are slices of the packs sorted by load.
   ///
   /// Complexity, memory and determinism: those of `schedule_steps`. Errors: those of
   /// `schedule_steps`; `std::invalid_argument` for a degree that does not divide the ranks, another

@@ -62,13 +62,13 @@ struct pack_levels_fn {
   /// `demand` gives the tokens of a sample, in integers. `levels` are `packing_level`s or lengths,
   /// ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be any packer.
   ///
-  /// Complexity: the packer, at most twice for each sample, and a binary search for each sample that
-  /// moves. Memory: 48 bytes per sample and the packer's, result included. Determinism: portable
-  /// where the packer is. Errors: `std::invalid_argument` for no levels, lengths that are not
-  /// positive, not increasing or above `longest_level`, a negative demand, one above the last level
-  /// that is to be rejected, and a packer that loses or doubles samples or exceeds a length;
-  /// `std::length_error` above 2^32 - 1 samples; those of the packer. Source: Yao et
-  /// al., "Hierarchical balance packing", NeurIPS 2025.
+  /// Complexity: the packer, at most twice for each sample, and a binary search for each sample
+  /// that moves. Memory: 48 bytes per sample and the packer's, result included. Determinism:
+  /// portable where the packer is. Errors: `std::invalid_argument` for no levels, lengths that are
+  /// not positive, not increasing or above `longest_level`, a negative demand, one above the last
+  /// level that is to be rejected, and a packer that loses or doubles samples or exceeds a length;
+  /// `std::length_error` above 2^32 - 1 samples; those of the packer. Source: Yao et al.,
+  /// "Hierarchical balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
     requires detail::token_samples<Samples, Demand>

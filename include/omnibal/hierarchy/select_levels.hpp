@@ -31,17 +31,17 @@ struct select_levels_fn {
   /// it for a token and l_max the longest, the levels are l_best / sp_best, l_best, l_max / sp_max
   /// and l_max, as far as they increase, each with the fastest setting of its length.
   ///
-  /// `profile` maps a `packing_level` to a `level_reading`. Where it does not know how much memory a
-  /// failed run lacks it says `unknown_shortage`, and more layers are tried by halving. What the
-  /// line through two readings says is read as well and corrected upwards where it does not fit.
-  /// Of equal times the lowest degree and the shortest length win.
+  /// `profile` maps a `packing_level` to a `level_reading`. Where it does not know how much memory
+  /// a failed run lacks it says `unknown_shortage`, and more layers are tried by halving. What the
+  /// line through two readings says is read as well and corrected upwards where it does not fit. Of
+  /// equal times the lowest degree and the shortest length win.
   ///
   /// Complexity: three readings for each length and degree, one more for each layer by which memory
   /// is not linear. Memory: one element per length. Determinism: portable for a profile that is.
-  /// Errors: `std::invalid_argument` for lengths or degrees that are not positive and ascending, for
-  /// no layers, and for a profile with a time that is not positive or with less memory where more is
-  /// checkpointed and none fits; whatever `profile` throws. Source: Yao et al., "Hierarchical
-  /// balance packing", NeurIPS 2025.
+  /// Errors: `std::invalid_argument` for lengths or degrees that are not positive and ascending,
+  /// for no layers, and for a profile with a time that is not positive or with less memory where
+  /// more is checkpointed and none fits; whatever `profile` throws. Source: Yao et al.,
+  /// "Hierarchical balance packing", NeurIPS 2025.
   template <level_profile Profile>
   [[nodiscard]] level_selection operator()(Profile const& profile,
                                            level_search const& search) const {
@@ -65,10 +65,10 @@ struct select_levels_fn {
   }
 
   /// The levels with the least estimated time of an epoch of these samples, of all subsets of
-  /// `search.lengths`. A level takes the samples that are longer than the level before it; its packs
-  /// are counted by their tokens and by the samples above half of its length, its steps by
-  /// `search.ranks`, each with the time of a full pack. Samples that exceed all lengths only
-  /// count in `oversized`. Of equal times the fewest levels win.
+  /// `search.lengths`. A level takes the samples that are longer than the level before it; its
+  /// packs are counted by their tokens and by the samples above half of its length, its steps by
+  /// `search.ranks`, each with the time of a full pack. Samples that exceed all lengths only count
+  /// in `oversized`. Of equal times the fewest levels win.
   ///
   /// The times are those of the profile's packs, whatever documents it packs: one that knows the
   /// data packs documents of the lengths that the level will see.

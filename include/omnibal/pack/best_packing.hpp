@@ -35,17 +35,18 @@ struct best_packing_fn {
   /// orders, and random groups that come out full with best fit of the rest, the better way where
   /// sizes are alike and only a mixture of them fills a group.
   ///
-  /// The first order is that of `best_fit_decreasing`, the second that of the other measure, and the
-  /// further ones vary the two at random, always in the same way. They are tried until the lower
-  /// bound is reached, and as long as orders times samples are at most the samples of the effort.
-  /// Where that is one order, a part of the samples decides whether it or the random groups are
-  /// taken. One integer resource needs no second order: there it is `best_fit_decreasing`. More
+  /// The first order is that of `best_fit_decreasing`, the second that of the other measure, and
+  /// the further ones vary the two at random, always in the same way. They are tried until the
+  /// lower bound is reached, and as long as orders times samples are at most the samples of the
+  /// effort. Where that is one order, a part of the samples decides whether it or the random groups
+  /// are taken. One integer resource needs no second order: there it is `best_fit_decreasing`. More
   /// effort never gives more groups. `improve` finds fewer groups from here in more time.
   ///
   /// `demand`, `capacity`, the order of the groups, memory, determinism and errors are those of
-  /// `best_fit_decreasing`; `std::invalid_argument` also for no orders, and `thorough` takes at most
-  /// 16 + 8R bytes per sample more. The report counts the attempts as rounds. Complexity: that of `best_fit_decreasing` for each attempt; one attempt and
-  /// a test of 1024 to 8192 samples where there are more samples than the effort may look at.
+  /// `best_fit_decreasing`; `std::invalid_argument` also for no orders, and `thorough` takes at
+  /// most 16 + 8R bytes per sample more. The report counts the attempts as rounds. Complexity: that
+  /// of `best_fit_decreasing` for each attempt; one attempt and a test of 1024 to 8192 samples
+  /// where there are more samples than the effort may look at.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,

@@ -72,7 +72,8 @@ inline void check_ranks(std::string_view function, std::size_t ranks) {
   check_positive(function, "objective.ranks", ranks);
 }
 
-/// The used share of the capacity, as `utilisation`, also where the sum of the loads leaves 64 bits.
+/// The used share of the capacity, as `utilisation`, also where the sum of the loads leaves 64
+/// bits.
 template <std::size_t R, class T>
 [[nodiscard]] resources<R, double> fill_of(std::span<resources<R, T> const> loads,
                                            resources<R, T> const& capacity) {

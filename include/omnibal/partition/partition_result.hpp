@@ -14,8 +14,9 @@ namespace omnibal::inline v0 {
 /// Stages of a chain: stage s runs the layers [boundaries[s], boundaries[s + 1]).
 template <weight C>
 struct partition_result {
-  /// Infeasible where no stages satisfy the memory and the predicate, and not found where the labels
-  /// of a search with `devices` were used up before any stages were; then there are no boundaries.
+  /// Infeasible where no stages satisfy the memory and the predicate, and not found where the
+  /// labels of a search with `devices` were used up before any stages were; then there are no
+  /// boundaries.
   solve_status status = solve_status::solved;
   /// One more than there are stages; from zero to the number of layers.
   std::vector<std::uint32_t> boundaries{};

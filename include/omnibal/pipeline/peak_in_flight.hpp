@@ -14,8 +14,8 @@ namespace omnibal::inline v0 {
 
 struct peak_in_flight_fn {
   /// For each stage the most units, each a micro-batch in one chunk of the model, whose activations
-  /// it keeps at once: from the forward pass to the end of the backward pass, or of the gradients of
-  /// the weights where the schedule splits the backward pass. With one chunk that is
+  /// it keeps at once: from the forward pass to the end of the backward pass, or of the gradients
+  /// of the weights where the schedule splits the backward pass. With one chunk that is
   /// `plan_pipeline_options::in_flight`.
   ///
   /// Complexity: a call of `next` for each operation. Memory: the result. Determinism: portable.

@@ -78,12 +78,12 @@ struct simulate_fn {
   /// Complexity: a few nanoseconds for each operation, and the calls of the functors. Memory: 16
   /// bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. With a
   /// workspace that has been used for as large a step nothing is allocated. Determinism: portable
-  /// for integers. Errors: `std::invalid_argument` for what the schedule refuses, for a schedule that
-  /// runs a unit twice or one that there is not, in an order that cannot be, or that waits for ever,
-  /// which says which stage for what, for ranges of
-  /// another size than there are virtual stages, cuts or micro-batches, and for times and bytes
-  /// that are negative or not finite; `std::overflow_error` where a time or the bytes of a stage
-  /// leave their type; `std::length_error` above 2^32 - 1 micro-batches times chunks.
+  /// for integers. Errors: `std::invalid_argument` for what the schedule refuses, for a schedule
+  /// that runs a unit twice or one that there is not, in an order that cannot be, or that waits for
+  /// ever, which says which stage for what, for ranges of another size than there are virtual
+  /// stages, cuts or micro-batches, and for times and bytes that are negative or not finite;
+  /// `std::overflow_error` where a time or the bytes of a stage leave their type;
+  /// `std::length_error` above 2^32 - 1 micro-batches times chunks.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes>
   simulation<simulated_time<Times, Transfers>> const& operator()(

@@ -43,7 +43,8 @@ struct plan_pipeline_options {
   partition_constraints constraints{};
   /// What the search may take; a number below that is set takes precedence.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most partial solutions that are kept when a stage is solved; see `select_recompute_options`.
+  /// The most partial solutions that are kept when a stage is solved; see
+  /// `select_recompute_options`.
   std::optional<std::size_t> states = {};
   /// How often the lower bounds of stages are replaced by solutions of these stages: 4, 16 or 64.
   std::optional<std::size_t> rounds = {};

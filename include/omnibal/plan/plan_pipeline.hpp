@@ -47,21 +47,22 @@ struct plan_pipeline_fn {
   /// percent then, and zero for most models.
   ///
   /// Of equal plans the first one found is kept. Floating-point times are compared as whole numbers
-  /// of 2^-59 of their sum times the micro-batches: bound and proof hold up to one of these for each
-  /// layer and micro-batch and to the rounding of sums. Integers are exact: the largest times may add
-  /// up to 2^63 - 2, and a step may take 2^63 - 1.
+  /// of 2^-59 of their sum times the micro-batches: bound and proof hold up to one of these for
+  /// each layer and micro-batch and to the rounding of sums. Integers are exact: the largest times
+  /// may add up to 2^63 - 2, and a step may take 2^63 - 1.
   ///
   /// Complexity: about 100 steps for each run of layers that can be a stage of a good plan and each
   /// stage that it can be; `partition_throughput` and `select_recompute` for each round. Memory: 8
-  /// bytes for each of these runs and stage, 1600 for each layer. Determinism: portable for integers.
-  /// Errors: `std::invalid_argument` for no stages or micro-batches, lists of the wrong length, layers
-  /// without choices, times that are negative or not finite, bytes that are negative, micro-batches
-  /// in flight or states below 1, constraints that contradict each other or have bytes, capacity or
-  /// devices; `std::overflow_error` where the largest times, reserve and state bytes, the time of a
-  /// step or the missing bytes exceed that; `std::length_error` above 2^32 - 1 layers or stages. Too little memory is no
-  /// error: the status says so. Source: the objective after Tarnawski, Narayanan, Phanishayee,
-  /// "Piper: multidimensional planner for DNN parallelization", NeurIPS 2021; the bounds after Fisher,
-  /// "The Lagrangian relaxation method for solving integer programming problems", 1981.
+  /// bytes for each of these runs and stage, 1600 for each layer. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` for no stages or micro-batches, lists of the wrong
+  /// length, layers without choices, times that are negative or not finite, bytes that are
+  /// negative, micro-batches in flight or states below 1, constraints that contradict each other or
+  /// have bytes, capacity or devices; `std::overflow_error` where the largest times, reserve and
+  /// state bytes, the time of a step or the missing bytes exceed that; `std::length_error` above
+  /// 2^32 - 1 layers or stages. Too little memory is no error: the status says so. Source: the
+  /// objective after Tarnawski, Narayanan, Phanishayee, "Piper: multidimensional planner for DNN
+  /// parallelization", NeurIPS 2021; the bounds after Fisher, "The Lagrangian relaxation method for
+  /// solving integer programming problems", 1981.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 plan_pipeline_options const& options) const {

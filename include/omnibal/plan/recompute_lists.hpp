@@ -19,9 +19,9 @@ struct recompute_lists_fn {
   /// have the numbers that they have in the model; less `plan.boundaries[stage]` they are those in
   /// the stage. No stages where the plan is infeasible.
   ///
-  /// Complexity: linear. Memory: the result. Determinism: portable. Errors:
-  /// `std::invalid_argument` for boundaries that do not begin with zero, that descend, or that do not
-  /// end with the number of choices.
+  /// Complexity: linear. Memory: the result. Determinism: portable. Errors: `std::invalid_argument`
+  /// for boundaries that do not begin with zero, that descend, or that do not end with the number
+  /// of choices.
   template <weight Time>
   [[nodiscard]] grouping operator()(pipeline_plan<Time> const& plan, std::uint32_t choice) const {
     grouping result;

@@ -60,14 +60,14 @@ struct simulate_training_fn {
   /// of the plan, by 1F1B or any schedule with one chunk, of which the stages and micro-batches are
   /// set for each rank. A stage takes the time of `machine.device` for its layers forward, then
   /// backward with what is recomputed; where a schedule splits the backward pass, the gradients of
-  /// the weights take no time of their own. Between two stages the bytes at the cut take the time of
-  /// `machine.link_bytes_per_second` in both directions, beside the work of stages.
+  /// the weights take no time of their own. Between two stages the bytes at the cut take the time
+  /// of `machine.link_bytes_per_second` in both directions, beside the work of stages.
   ///
   /// Complexity: a call of `cost` for each micro-batch and `simulate` for each rank and step.
   /// Memory: 48 bytes for each micro-batch and stage. Determinism: portable but for the share.
-  /// Errors: `std::invalid_argument` for an infeasible plan, a schedule with several chunks, costs of another number of layers than
-  /// the plan has, choices that they do not have and micro-batches that do not exist; those of
-  /// `accelerator` and `simulate`.
+  /// Errors: `std::invalid_argument` for an infeasible plan, a schedule with several chunks, costs
+  /// of another number of layers than the plan has, choices that they do not have and micro-batches
+  /// that do not exist; those of `accelerator` and `simulate`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
             pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,

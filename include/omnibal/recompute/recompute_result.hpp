@@ -22,9 +22,9 @@ struct select_recompute_options {
   std::int64_t reserve_bytes = 0;
   /// What the search may take; `states` takes precedence where it is set.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most partial solutions that the search keeps for each number of layers, and up to four times
-  /// as many where few choices are left to decide: 32, 96 or 1024. More of them give a smaller gap
-  /// between time and lower bound, in proportionally more time.
+  /// The most partial solutions that the search keeps for each number of layers, and up to four
+  /// times as many where few choices are left to decide: 32, 96 or 1024. More of them give a
+  /// smaller gap between time and lower bound, in proportionally more time.
   std::optional<std::size_t> states = {};
   /// Where a proof would need more than that, the search ends as soon as the lower bound is below
   /// the time by no more than this share of it.

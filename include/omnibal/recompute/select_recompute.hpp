@@ -47,7 +47,8 @@ struct select_recompute_fn {
   /// many remain. The solution may miss the best, by how much at most the lower bound says. Up to
   /// four different kinds of layers with three choices were always solved with a proof, and most of
   /// the layers that have little in common. For 93 layers off by 1 percent the gap was at most 0.2
-  /// percent of the time that recomputation adds, and at most 0.4 percent for layers off by up to 10.
+  /// percent of the time that recomputation adds, and at most 0.4 percent for layers off by up to
+  /// 10.
   ///
   /// Of choices of a layer that are equal the first is taken; of equal layers the first ones take
   /// the first choices. The order of the layers has no influence on the time. Floating-point times
@@ -55,18 +56,18 @@ struct select_recompute_fn {
   /// hold up to one of these for each layer and to the rounding of sums, and exactly for whole
   /// numbers that add up to less than 2^53. All integers are exact, up to the largest sums.
   ///
-  /// Complexity: states * choices for each layer and layers^2 * choices, for each number of transient
-  /// bytes, or range of such numbers, that may lead to the best solution. Memory: 8 bytes for each
-  /// layer and state, 400 for each choice. Determinism: portable for integers. Errors:
+  /// Complexity: states * choices for each layer and layers^2 * choices, for each number of
+  /// transient bytes, or range of such numbers, that may lead to the best solution. Memory: 8 bytes
+  /// for each layer and state, 400 for each choice. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a layer without choices, times that are negative or not finite,
-  /// bytes that are negative, in_flight or states below 1, a negative reserve and a `max_gap` that is
-  /// not from 0 to below 1; `std::overflow_error` where the largest times or the fewest bytes of all
-  /// layers add up to more than 2^63 - 1, or where infeasible the bytes of the result exceed it;
-  /// `std::length_error` above 2^32 - 1 layers. A budget that is
-  /// too small, or negative, is no error: the status says so. Sources: Pisinger, "A minimal algorithm
-  /// for the multiple-choice knapsack problem", 1995; Fisher, "The Lagrangian relaxation method for
-  /// solving integer programming problems", 1981; Bergman et al., "Decision diagrams for
-  /// optimization", 2016, for the merging of states.
+  /// bytes that are negative, in_flight or states below 1, a negative reserve and a `max_gap` that
+  /// is not from 0 to below 1; `std::overflow_error` where the largest times or the fewest bytes of
+  /// all layers add up to more than 2^63 - 1, or where infeasible the bytes of the result exceed
+  /// it; `std::length_error` above 2^32 - 1 layers. A budget that is too small, or negative, is no
+  /// error: the status says so. Sources: Pisinger, "A minimal algorithm for the multiple-choice
+  /// knapsack problem", 1995; Fisher, "The Lagrangian relaxation method for solving integer
+  /// programming problems", 1981; Bergman et al., "Decision diagrams for optimization", 2016, for
+  /// the merging of states.
   template <std::ranges::input_range Layers, class Choices>
     requires choice_function<Choices, std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,

@@ -190,23 +190,25 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
 /// epoch. The packs must be the same in every epoch then.
 ///
 /// Resumes from its state after any step, also with another number of ranks: what has run stays
-/// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those of
-/// the epoch so far are made again. All ranks must be given the same arguments but for their rank.
+/// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those
+/// of the epoch so far are made again. All ranks must be given the same arguments but for their
+/// rank.
 ///
 /// Complexity: the constructor and the first step of an epoch make a schedule, the constructor one
 /// more for each change of the ranks since the epoch began; all else is constant time. Memory: the
-/// loads and 12 bytes for each step; while a schedule is made that of `schedule_steps`, and 13 bytes
-/// and a load per group. Only the constructor and the first step of an epoch allocate. Determinism:
-/// portable for integers. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+/// loads and 12 bytes for each step; while a schedule is made that of `schedule_steps`, and 13
+/// bytes and a load per group. Only the constructor and the first step of an epoch allocate.
+/// Determinism: portable for integers. Source: Yao et al., "Hierarchical balance packing", NeurIPS
+/// 2025.
 template <amount Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Scheduler>> {
  public:
-  /// At the begin of epoch `options.epoch`. `loads` has a weight or resources for each group
-  /// of `packed`, such as its sum of squares; both are copied. Errors: `std::invalid_argument` for
-  /// no ranks, more than `most_ranks`, a rank that is not below their number, a degree that does
-  /// not divide it, another number of loads than groups, a load that is negative or not finite, and
-  /// levels with so many groups that no state can say how many each carries (more than three of 2^20
-  /// and more); those of `schedule_steps`.
+  /// At the begin of epoch `options.epoch`. `loads` has a weight or resources for each group of
+  /// `packed`, such as its sum of squares; both are copied. Errors: `std::invalid_argument` for no
+  /// ranks, more than `most_ranks`, a rank that is not below their number, a degree that does not
+  /// divide it, another number of loads than groups, a load that is negative or not finite, and
+  /// levels with so many groups that no state can say how many each carries (more than three of
+  /// 2^20 and more); those of `schedule_steps`.
   template <detail::loads_as<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options = {}, Scheduler schedule = {})

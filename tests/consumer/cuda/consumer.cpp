@@ -1,5 +1,5 @@
-// A user's program with the component cuda: a C++ file that owns device memory, and a CUDA file with
-// what runs on the device.
+// A user's program with the component cuda: a C++ file that owns device memory, and a CUDA file
+// with what runs on the device.
 
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_span.hpp>

@@ -1,5 +1,5 @@
-// The balancers on small blocks of the device: with the thread sanitizer tests/cuda/balance.cu does not
-// come to an end.
+// The balancers on small blocks of the device: with the thread sanitizer tests/cuda/balance.cu does
+// not come to an end.
 
 #include "../cost_shapes.hpp"
 #include "../serial_balance.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-// What nvcc gives to device code, for a compiler of the host. Programs for a device are compiled with
-// this file before all others (-include): then their kernels are functions that `launch` of
+// What nvcc gives to device code, for a compiler of the host. Programs for a device are compiled
+// with this file before all others (-include): then their kernels are functions that `launch` of
 // launch.hpp runs on threads of a block as a device does.
 
 // Headers that must not see __CUDA_ARCH__.

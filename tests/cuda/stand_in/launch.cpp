@@ -39,9 +39,9 @@
 namespace stand_in {
 namespace {
 
-// What the thread sanitizer is told: each stack is a thread of its own, and only barriers, begin and
-// end of a block put what two of them do in order, not the turns that they take on the one thread of
-// the host. Threads of a block that wait for each other have a stack each.
+// What the thread sanitizer is told: each stack is a thread of its own, and only barriers, begin
+// and end of a block put what two of them do in order, not the turns that they take on the one
+// thread of the host. Threads of a block that wait for each other have a stack each.
 #if defined(STAND_IN_TSAN)
 #if defined(__clang__)
 // The other attribute leaves what clang adds to begin and end of a function.
@@ -183,7 +183,8 @@ class scheduler {
     if (at.waiting.size() == all) {
       // The last one waits like the others, so that any of them may go on first.
       arrange(at.waiting);
-      // No iterators: they would lie on the stack of a thread that the sanitizer takes for another one.
+      // No iterators: they would lie on the stack of a thread that the sanitizer takes for another
+      // one.
       for (std::size_t k = 0; k != at.waiting.size(); ++k) ready_.push_back(at.waiting[k]);
       at.waiting.clear();
     }

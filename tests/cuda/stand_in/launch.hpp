@@ -1,10 +1,10 @@
 #pragma once
 
-// Runs kernels on the host: each thread of a block is a fiber, and all of them take turns on the one
-// thread of the host that runs the stream. A thread runs until it waits at a barrier or ends; which
-// one is next is chosen at random from a seed, or in ascending or descending order. So a kernel that
-// needs an order shows it, the same way each time. A barrier that not all threads reach, or
-// reach together with another one, ends the program with a message.
+// Runs kernels on the host: each thread of a block is a fiber, and all of them take turns on the
+// one thread of the host that runs the stream. A thread runs until it waits at a barrier or ends;
+// which one is next is chosen at random from a seed, or in ascending or descending order. So a
+// kernel that needs an order shows it, the same way each time. A barrier that not all threads
+// reach, or reach together with another one, ends the program with a message.
 
 #include <array>
 #include <cstddef>

@@ -1,6 +1,7 @@
 #pragma once
 
-// Runs a functor on one block of the device, or on blocks that make one grid, and waits for its end.
+// Runs a functor on one block of the device, or on blocks that make one grid, and waits for its
+// end.
 
 #include "launch.hpp"
 

@@ -20,8 +20,9 @@
 
 namespace test {
 
-/// The members of `device_backend`. The indices of a step are visited in a chosen order: an algorithm
-/// without races gives the same for each. Scratch is filled with the byte 0xCD, each array in an allocation of its own.
+/// The members of `device_backend`. The indices of a step are visited in a chosen order: an
+/// algorithm without races gives the same for each. Scratch is filled with the byte 0xCD, each
+/// array in an allocation of its own.
 class serial_backend {
  public:
   explicit serial_backend(visit_order order = visit_order::forward, std::uint64_t seed = 0)

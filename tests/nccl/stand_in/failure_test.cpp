@@ -1,5 +1,5 @@
-// Over the stand-in for NCCL and CUDA: ranks that die, hang, throw or do not come, on ranks that are
-// threads.
+// Over the stand-in for NCCL and CUDA: ranks that die, hang, throw or do not come, on ranks that
+// are threads.
 
 #include "boot_bodies.hpp"
 #include "catch.hpp"

@@ -1,5 +1,5 @@
-// Over the stand-in for NCCL and CUDA: collectives of host memory, parts of communicators, devices and
-// nodes, on ranks that are threads.
+// Over the stand-in for NCCL and CUDA: collectives of host memory, parts of communicators, devices
+// and nodes, on ranks that are threads.
 
 #include "catch.hpp"
 #include "comm_bodies.hpp"

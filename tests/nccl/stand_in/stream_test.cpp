@@ -1,4 +1,5 @@
-// Over the stand-in for NCCL and CUDA: the calls on a stream, on 1, 2, 3 and 4 ranks that are threads.
+// Over the stand-in for NCCL and CUDA: the calls on a stream, on 1, 2, 3 and 4 ranks that are
+// threads.
 
 #include "catch.hpp"
 #include "device_bodies.hpp"

@@ -1,7 +1,7 @@
 #pragma once
 
-// What gpu::best_fit_rounds does, on one thread of the host: the same groups, the same report but for
-// the lower bound, which is a better one.
+// What gpu::best_fit_rounds does, on one thread of the host: the same groups, the same report but
+// for the lower bound, which is a better one.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

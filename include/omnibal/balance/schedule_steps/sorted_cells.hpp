@@ -183,8 +183,8 @@ class sorted_cells {
     if (pool.shape.steps != 0) add({0, pool.shape.steps, {}});
   }
 
-  /// The waiting to reach in each kind, a sum over all full steps: what `max_dist_ratio` allows. Where
-  /// that cannot be reached, or nearly so, a quarter of it more than the sorted groups wait.
+  /// The waiting to reach in each kind, a sum over all full steps: what `max_dist_ratio` allows.
+  /// Where that cannot be reached, or nearly so, a quarter of it more than the sorted groups wait.
   [[nodiscard]] std::array<std::int64_t, R> goals(double max_dist_ratio) const {
     double const share = std::min(max_dist_ratio, 1.0) * static_cast<double>(whole_step);
     schedule_shape const& shape = pool_->shape;

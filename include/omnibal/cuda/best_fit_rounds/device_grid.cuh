@@ -25,9 +25,9 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Every call ends with a barrier for all blocks. What is not inside a call every thread computes for
-/// itself: it may read what a phase wrote, and no phase may change that before the next barrier but
-/// one. Host code may name the members, only device code may call them.
+/// Every call ends with a barrier for all blocks. What is not inside a call every thread computes
+/// for itself: it may read what a phase wrote, and no phase may change that before the next barrier
+/// but one. Host code may name the members, only device code may call them.
 template <int Threads>
 class device_grid {
  public:
@@ -46,8 +46,8 @@ class device_grid {
 #endif
   }
 
-  /// `f(block, i)` for all `i < n`, in any order, at once; a block as a whole runs each, with shared
-  /// memory of its own.
+  /// `f(block, i)` for all `i < n`, in any order, at once; a block as a whole runs each, with
+  /// shared memory of its own.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each_block([[maybe_unused]] std::size_t n,
                                           [[maybe_unused]] F const& f) {
@@ -112,8 +112,8 @@ class device_grid {
 #endif
   }
 
-  /// The number of indices below `n` before the first one for which `holds` is false; all after that
-  /// are false too. No barrier for the other blocks.
+  /// The number of indices below `n` before the first one for which `holds` is false; all after
+  /// that are false too. No barrier for the other blocks.
   template <class Predicate>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t partition_point(
       [[maybe_unused]] std::size_t n, [[maybe_unused]] Predicate const& holds) {

@@ -12,8 +12,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds: no device has measured
-/// them.
+/// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds: no device has
+/// measured them.
 struct best_fit_tuning {
   static constexpr int threads = 256;
   /// A thread with fewer indices than this costs more in barriers than it saves.
@@ -32,9 +32,9 @@ struct best_fit_tuning {
 
 /// The numbers of a round that samples and groups look at.
 ///
-/// A round deals with a window: the largest samples that wait and those above 3/4 of the largest, or
-/// all where the largest is below 1/64 of the capacity. A group that holds one sample of the window
-/// and not two takes the best one; one with room for q of the largest takes up to q.
+/// A round deals with a window: the largest samples that wait and those above 3/4 of the largest,
+/// or all where the largest is below 1/64 of the capacity. A group that holds one sample of the
+/// window and not two takes the best one; one with room for q of the largest takes up to q.
 struct round_window {
   std::uint64_t largest;
   /// The least size in the window.
@@ -47,9 +47,9 @@ struct round_window {
   }
 
   /// How many groups to open. `too_large` samples of the window, `large` of them above half of the
-  /// capacity, exceed the room of every group, and sum to `too_large_sum`; the window sums to `sum`,
-  /// the rooms that hold the least sample to `rooms`. No packing of the window into the groups that
-  /// are there needs fewer.
+  /// capacity, exceed the room of every group, and sum to `too_large_sum`; the window sums to
+  /// `sum`, the rooms that hold the least sample to `rooms`. No packing of the window into the
+  /// groups that are there needs fewer.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(
       std::uint64_t capacity, std::uint64_t large, omnibal::detail::uint128 too_large_sum,
       omnibal::detail::uint128 sum, omnibal::detail::uint128 rooms) const {
@@ -91,7 +91,8 @@ struct fit_arrays {
   std::uint32_t* left;
   /// The room of each group.
   std::uint64_t* rooms;
-  /// The groups with room by descending room, the keys by which they are sorted, and both once more.
+  /// The groups with room by descending room, the keys by which they are sorted, and both once
+  /// more.
   std::uint32_t* order;
   std::uint32_t* spare_order;
   std::uint64_t* keys;
@@ -215,8 +216,8 @@ struct sorted_pairs {
     values = other_values;
   }
 
-  /// Sorts the first `n` pairs, ascending by key and then by value: blocks sort tiles, and then each
-  /// pair finds its place in the other one of two sorted runs.
+  /// Sorts the first `n` pairs, ascending by key and then by value: blocks sort tiles, and then
+  /// each pair finds its place in the other one of two sorted runs.
   template <class Grid>
   OMNIBAL_HOST_DEVICE void sort(Grid& grid, std::size_t n) {
     grid.for_each_block(parts_of(n, best_fit_tuning::sort_tile), [&](auto& block,

@@ -33,8 +33,8 @@ struct fit_measure {
   }
 };
 
-/// From sorted keys to sizes, in place, and where the samples that fit and those that take something
-/// end.
+/// From sorted keys to sizes, in place, and where the samples that fit and those that take
+/// something end.
 struct fit_sizes {
   std::uint64_t* keys;
   std::uint32_t* group_of;

@@ -15,7 +15,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Several groups a block: a thread sums the lengths of a small one, the block those of a large one.
+/// Several groups a block: a thread sums the lengths of a small one, the block those of a large
+/// one.
 template <class Length>
 struct accumulate_lengths {
   static constexpr std::uint64_t most_tokens = 0x7fffffff;

@@ -44,7 +44,8 @@ struct add_loads {
 /// The largest value of the type in which integers are summed.
 inline constexpr std::uint64_t largest_sum = 0x7fffffffffffffffu;
 
-/// One weight as a sum is made of it; zero and a fault where it is negative, not finite or too large.
+/// One weight as a sum is made of it; zero and a fault where it is negative, not finite or too
+/// large.
 template <class Working, weight T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline Working checked_weight(T value, fault* faults) {
   bool valid = true;

@@ -77,9 +77,9 @@ struct generated {
   }
 };
 
-// Hidden, as is all that is instantiated with a backend for a device, so that of two shared libraries
-// each runs its own: they may be compiled for other devices or by another CUDA. (As an attribute of a
-// kernel this would be refused for functors in unnamed namespaces.)
+// Hidden, as is all that is instantiated with a backend for a device, so that of two shared
+// libraries each runs its own: they may be compiled for other devices or by another CUDA. (As an
+// attribute of a kernel this would be refused for functors in unnamed namespaces.)
 #pragma GCC visibility push(hidden)
 
 /// The threads of a block of `for_each_kernel`.
@@ -115,8 +115,9 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
 // Devices of compute capability 8.6, 8.9 and 12.0 have no more for a block.
 static_assert(most_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024);
 
-/// Lets a kernel take more shared memory than every kernel may: as much as the device has, so that of
-/// two threads that launch it with different amounts none takes away what the other has asked for.
+/// Lets a kernel take more shared memory than every kernel may: as much as the device has, so that
+/// of two threads that launch it with different amounts none takes away what the other has asked
+/// for.
 inline void allow_shared_bytes(void const* kernel, std::size_t bytes) {
   constexpr std::size_t usual_bytes = 48 * 1024;
   if (bytes <= usual_bytes) return;
@@ -141,8 +142,8 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
                          bytes, stream));
 }
 
-// Defined in the headers of these names: an algorithm includes those whose steps it uses, since each
-// takes seconds to compile.
+// Defined in the headers of these names: an algorithm includes those whose steps it uses, since
+// each takes seconds to compile.
 template <class F, class T>
 struct device_scan;
 template <class T>
@@ -225,12 +226,12 @@ class device_meter : public scratch_meter {
   std::size_t temporary_bytes_ = 0;
 };
 
-/// A backend runs parallel steps one after the other. Every count is known on the host; one that only
-/// the device knows lives in memory, and the functors look at it. So an algorithm is a fixed sequence
-/// of launches and can be captured in a graph.
+/// A backend runs parallel steps one after the other. Every count is known on the host; one that
+/// only the device knows lives in memory, and the functors look at it. So an algorithm is a fixed
+/// sequence of launches and can be captured in a graph.
 ///
-/// This one submits the steps to a stream. The memory given holds the temporary memory of a step first and
-/// the scratch behind it, as `device_meter` counts them. Nothing synchronises.
+/// This one submits the steps to a stream. The memory given holds the temporary memory of a step
+/// first and the scratch behind it, as `device_meter` counts them. Nothing synchronises.
 class device_backend {
  public:
   device_backend(cudaStream_t stream, std::byte* memory, std::size_t temporary_bytes)
@@ -253,14 +254,15 @@ class device_backend {
   void for_each(std::size_t n, F const& f) {
     launch_for_each(stream_, n, f);
   }
-  /// `f(block, index)` for `blocks` blocks of `Threads` threads with `shared_bytes` of shared memory
-  /// each, in any order, at once. An array in the shared memory takes a multiple of 16 bytes.
+  /// `f(block, index)` for `blocks` blocks of `Threads` threads with `shared_bytes` of shared
+  /// memory each, in any order, at once. An array in the shared memory takes a multiple of 16
+  /// bytes.
   template <int Threads, class F>
   void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const& f) {
     launch_for_each_block<Threads>(stream_, blocks, shared_bytes, f);
   }
-  /// `f(grid)` once, with a grid of blocks of `Threads` threads that all run at once, as many as have
-  /// `threads` threads in all; each block has `shared_bytes` of shared memory.
+  /// `f(grid)` once, with a grid of blocks of `Threads` threads that all run at once, as many as
+  /// have `threads` threads in all; each block has `shared_bytes` of shared memory.
   template <int Threads, class F>
   void for_grid(std::size_t threads, std::size_t shared_bytes, F const& f) {
     grid_launch<Threads, F>::run(stream_, threads, shared_bytes, f,

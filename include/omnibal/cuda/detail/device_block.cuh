@@ -169,8 +169,8 @@ struct digit_sort {
   std::uint16_t* counters;
 
 #if defined(__CUDA_ARCH__)
-  /// Sorts the numbers of keys by one digit of these, stably. Beside its number a word gets its digit
-  /// and how many of its warp come before.
+  /// Sorts the numbers of keys by one digit of these, stably. Beside its number a word gets its
+  /// digit and how many of its warp come before.
   template <class Key>
   __device__ void sort_digit(Key const* keys, std::uint32_t* words, unsigned n, unsigned bit,
                              unsigned mask) const {
@@ -398,8 +398,8 @@ class device_block {
     return sum;
   }
 
-  /// Replaces each element by `op` over `carry` and the elements up to it; returns the last. `op` is
-  /// associative, `neutral` its neutral element.
+  /// Replaces each element by `op` over `carry` and the elements up to it; returns the last. `op`
+  /// is associative, `neutral` its neutral element.
   template <class T, class Op>
   OMNIBAL_HOST_DEVICE T inclusive_scan([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n,
                                        [[maybe_unused]] Op const& op,
@@ -437,8 +437,8 @@ class device_block {
 
   /// Sorts distinct pairs, ascending by key and then by value, in place.
   ///
-  /// A bitonic network in which every comparison puts the smaller pair first, so that the pairs that
-  /// are missing at the end of a power of two need no place. Source: Batcher, 1968.
+  /// A bitonic network in which every comparison puts the smaller pair first, so that the pairs
+  /// that are missing at the end of a power of two need no place. Source: Batcher, 1968.
   template <class Key, class Value>
   OMNIBAL_HOST_DEVICE void sort_pairs([[maybe_unused]] Key* keys, [[maybe_unused]] Value* values,
                                       [[maybe_unused]] std::size_t n) {

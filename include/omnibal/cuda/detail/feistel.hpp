@@ -13,8 +13,8 @@
 namespace omnibal::inline v0::gpu::detail {
 
 /// The same function as `rng::permutation{n, seed}`, for `n < 2^32`. Both halves of a pair have at
-/// most 16 bits and only the upper half of a product of 64 bits is looked at, so that a Feistel round
-/// takes two multiplications of 32 bits instead of two of 64.
+/// most 16 bits and only the upper half of a product of 64 bits is looked at, so that a Feistel
+/// round takes two multiplications of 32 bits instead of two of 64.
 class narrow_permutation {
  public:
   narrow_permutation() = default;

@@ -16,7 +16,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Numbers that decide how fast sums over groups are, not what they are: no device has measured them.
+/// Numbers that decide how fast sums over groups are, not what they are: no device has measured
+/// them.
 struct group_tuning {
   static constexpr int threads = 256;
   /// Above these sizes a warp, and the block, share a group.
@@ -72,8 +73,8 @@ struct sum_in_order {
   }
 };
 
-/// Groups of integral demands: a block takes several groups, and a thread, a warp or the whole block
-/// one of them, by its size.
+/// Groups of integral demands: a block takes several groups, and a thread, a warp or the whole
+/// block one of them, by its size.
 template <class Demand>
 struct sum_by_blocks {
   using sum = typename demands_of_items<Demand>::sum;

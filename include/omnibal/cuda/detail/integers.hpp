@@ -27,7 +27,8 @@ template <class T>
   return (count + size - 1) / size;
 }
 
-/// The first index of [first, last) for which `holds` is false, or `last`; all behind it are false too.
+/// The first index of [first, last) for which `holds` is false, or `last`; all behind it are false
+/// too.
 template <class Index, class Predicate>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(Index first, Index last,
                                                               Predicate const& holds) {

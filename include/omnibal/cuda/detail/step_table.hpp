@@ -92,8 +92,8 @@ class step_table {
 /// Lets a block write the costs of one step to `costs`, from the largest to the smallest, and the
 /// number of the sample within the step beside each, equal costs by this number. Where the sum of
 /// the costs is above the largest integer, which is a fault, all costs are zero. Returns the number
-/// of costs that are not. Precondition: the step has no more samples than fit the shared memory with
-/// these arrays.
+/// of costs that are not. Precondition: the step has no more samples than fit the shared memory
+/// with these arrays.
 template <class Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t write_in_order(Block& block,
                                                                step_table const& table,

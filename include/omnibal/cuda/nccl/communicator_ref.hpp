@@ -62,8 +62,9 @@ class communicator_ref {
 
   /// Waits until the work on `stream` is done, and looks after NCCL while it waits: what a rank
   /// that has died leaves behind is an asynchronous error or a stream that never ends, and this is
-  /// the only way of waiting that notices. Not for a stream that is captured. Errors: `nccl::error`,
-  /// `gpu::error`, `nccl::timeout`; `std::invalid_argument` for a time that is not positive.
+  /// the only way of waiting that notices. Not for a stream that is captured. Errors:
+  /// `nccl::error`, `gpu::error`, `nccl::timeout`; `std::invalid_argument` for a time that is not
+  /// positive.
   void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) {
     wait(stream, timeout_, where);
   }

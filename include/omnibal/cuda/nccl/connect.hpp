@@ -124,17 +124,17 @@ inline constexpr connect_by_file_fn connect_by_file{};
 
 /// Which device a process takes.
 enum class device_choice {
-  /// The device whose number is the local rank, modulo the visible devices: launchers that show each
-  /// process one device are served too.
+  /// The device whose number is the local rank, modulo the visible devices: launchers that show
+  /// each process one device are served too.
   of_local_rank,
   current
 };
 
 struct connect_by_environment_fn {
   /// A communicator of the processes that torchrun, mpirun or srun has started, one for each rank;
-  /// see `read_environment`. They meet as NCCL itself does it, at the `host:port` of rank 0 that the
-  /// variable `NCCL_COMM_ID` names on all of them; a world of one needs none. Makes the chosen device
-  /// the current one. Errors: those of `read_environment` and of `communicator`;
+  /// see `read_environment`. They meet as NCCL itself does it, at the `host:port` of rank 0 that
+  /// the variable `NCCL_COMM_ID` names on all of them; a world of one needs none. Makes the chosen
+  /// device the current one. Errors: those of `read_environment` and of `communicator`;
   /// `std::invalid_argument` where `NCCL_COMM_ID` is missing; `gpu::error` where there is no driver
   /// or no device.
   [[nodiscard]] communicator operator()(communicator_options const& options = {},

@@ -10,8 +10,8 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// Written to device memory by an exchange on a stream, on each rank; what was there before does not
-/// matter.
+/// Written to device memory by an exchange on a stream, on each rank; what was there before does
+/// not matter.
 struct exchange_report {
   /// Those of all ranks in the bounded form. `no_room` where a message did not fit into its slot or
   /// the arrivals did not fit into the output; what came is unspecified then, and what was there

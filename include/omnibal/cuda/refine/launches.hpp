@@ -30,8 +30,8 @@ struct given_parts {
   std::uint32_t parts;
   fault* faults;
 
-  /// False, and a fault, where the parts of a step are not groups of its samples. Where the next step
-  /// begins is not looked at, since its block may write there already.
+  /// False, and a fault, where the parts of a step are not groups of its samples. Where the next
+  /// step begins is not looked at, since its block may write there already.
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool match(Block& block, std::size_t step,
                                                step_range const& range, bool is_last) const {

@@ -128,8 +128,8 @@ struct measure_steps {
   }
 };
 
-/// The waiting to reach: what `max_dist_ratio` allows, or nearly the least, that of the sorted lists.
-/// As one block.
+/// The waiting to reach: what `max_dist_ratio` allows, or nearly the least, that of the sorted
+/// lists. As one block.
 template <std::size_t R>
 struct set_goals {
   schedule_cells<R> cells;

@@ -87,8 +87,8 @@ struct member_packing {
   std::size_t lower_bound = 0;
 };
 
-/// The groups of some samples under a capacity that holds each of them; throws unless `pack` has each
-/// of them in one group. Empty groups are dropped.
+/// The groups of some samples under a capacity that holds each of them; throws unless `pack` has
+/// each of them in one group. Empty groups are dropped.
 template <length_packer Pack>
 [[nodiscard]] member_packing packed_members(std::string_view function, Pack const& pack,
                                             std::span<std::uint32_t const> members,

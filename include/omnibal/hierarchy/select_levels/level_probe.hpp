@@ -108,8 +108,8 @@ class level_probe {
     return {setting, reading};
   }
 
-  /// The setting with the fewest checkpointed layers that leaves the reserve free, by a line through
-  /// two readings and a reading of what it says.
+  /// The setting with the fewest checkpointed layers that leaves the reserve free, by a line
+  /// through two readings and a reading of what it says.
   [[nodiscard]] std::optional<timed_level> fewest_checkpointed(std::int64_t length,
                                                                std::int64_t degree) {
     packing_level setting{length, degree, search_.fewest_checkpointed};

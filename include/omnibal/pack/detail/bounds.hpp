@@ -241,8 +241,8 @@ template <class Value>
   return sorted_bound(std::move(values), capacity);
 }
 
-/// The bound from one resource: L2 and patterns for integers; for floating-point values the volume, less an
-/// allowance for rounding, and the number of values above half of the capacity.
+/// The bound from one resource: L2 and patterns for integers; for floating-point values the volume,
+/// less an allowance for rounding, and the number of values above half of the capacity.
 template <class Value, class T>
 [[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
   if constexpr (std::integral<T>) {

@@ -46,8 +46,8 @@ class isf_rounds {
 
   [[nodiscard]] std::vector<record_type> const& pool() const { return pool_; }
 
-  /// Shuffles the pool, packs it by next-fit, and leaves the samples of the groups that are not kept in
-  /// the pool; the last round keeps all.
+  /// Shuffles the pool, packs it by next-fit, and leaves the samples of the groups that are not
+  /// kept in the pool; the last round keeps all.
   template <class Shuffle>
   void run(Shuffle const& shuffle, std::size_t round, bool last, packing_report& report) {
     report.item_rounds += pool_.size();

@@ -70,10 +70,10 @@ class transient_levels {
   std::vector<std::int64_t> most_;
 };
 
-/// At a price of a byte each layer costs its least sum of time and priced bytes, and a run of layers
-/// takes no less time than its layers cost less the price of what it may keep. With sums over the
-/// layers known for a few prices and each level of transient bytes, that takes no more time for a
-/// long run than for a short one.
+/// At a price of a byte each layer costs its least sum of time and priced bytes, and a run of
+/// layers takes no less time than its layers cost less the price of what it may keep. With sums
+/// over the layers known for a few prices and each level of transient bytes, that takes no more
+/// time for a long run than for a short one.
 class priced_runs {
  public:
   explicit priced_runs(whole_layers const& layers) : size_(layers.size()), levels_(layers) {
@@ -81,8 +81,8 @@ class priced_runs {
     for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
   }
 
-  /// True only if some choices of the layers [first, last) need no more than `room` for the kept bytes
-  /// of `in_flight` micro-batches and the transient bytes.
+  /// True only if some choices of the layers [first, last) need no more than `room` for the kept
+  /// bytes of `in_flight` micro-batches and the transient bytes.
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, std::int64_t room,
                           std::int64_t in_flight) const {
     for (std::size_t k = 0; k != levels_.size() && levels_.most(k) <= room; ++k) {
@@ -242,8 +242,8 @@ struct stage_range {
   std::size_t last;
 };
 
-/// The least time of each stage, which is `no_time` where it does not fit the memory or takes longer
-/// than a limit. Each time may be raised.
+/// The least time of each stage, which is `no_time` where it does not fit the memory or takes
+/// longer than a limit. Each time may be raised.
 class floor_table {
  public:
   floor_table(whole_layers const& layers, stage_rooms const& rooms)

@@ -23,8 +23,8 @@ namespace omnibal::inline v0::detail {
 
 /// The largest transient bytes count once, whichever layer has them. For each number that they may
 /// be there is a problem without them: fewer choices and a smaller budget. Many such numbers are
-/// nearly equal, so that ranges of them are bounded at once, with the choices of the largest one and
-/// the budget of the smallest one.
+/// nearly equal, so that ranges of them are bounded at once, with the choices of the largest one
+/// and the budget of the smallest one.
 template <class Time>
 class budget_search {
  public:

@@ -148,8 +148,8 @@ class label_search {
     return true;
   }
 
-  /// The steps of the layers from place `first` on, as far as they fit into the whole budget. The last
-  /// one is either the first that does not fit or a step that gains nothing.
+  /// The steps of the layers from place `first` on, as far as they fit into the whole budget. The
+  /// last one is either the first that does not fit or a step that gains nothing.
   void find_rest(std::uint32_t first) {
     rest_.clear();
     std::int64_t bytes = 0;
@@ -328,8 +328,8 @@ class label_search {
 };
 
 /// A few layers whose best choices are nearly as good as their second best ones have more
-/// combinations than are needed to fill a budget nearly exactly. The other layers take the points of
-/// the linear relaxation.
+/// combinations than are needed to fill a budget nearly exactly. The other layers take the points
+/// of the linear relaxation.
 class core_problem {
  public:
   /// There are no points where the linear relaxation does as well.

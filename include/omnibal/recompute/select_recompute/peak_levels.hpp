@@ -26,11 +26,12 @@ struct limited_problem {
 };
 
 /// Goes through all limits in ascending order. A larger one admits a few more choices and leaves
-/// less of the budget for what is kept, so that sums over the layers change little from one limit to
-/// the next.
+/// less of the budget for what is kept, so that sums over the layers change little from one limit
+/// to the next.
 class peak_levels {
  public:
-  /// Errors: `std::overflow_error` where the fewest bytes of all layers add up to more than 2^63 - 1.
+  /// Errors: `std::overflow_error` where the fewest bytes of all layers add up to more than 2^63 -
+  /// 1.
   template <class Time>
   peak_levels(std::string_view function, choice_table<Time> const& table, std::int64_t budget,
               select_recompute_options const& options)

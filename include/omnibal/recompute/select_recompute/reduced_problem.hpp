@@ -16,9 +16,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Variable fixing by reduced costs: at the price of the linear relaxation a solution that is better
-/// than a known one loses, against the best point of every layer, no more than the relaxation gains
-/// beyond it. Points that lose more alone are out.
+/// Variable fixing by reduced costs: at the price of the linear relaxation a solution that is
+/// better than a known one loses, against the best point of every layer, no more than the
+/// relaxation gains beyond it. Points that lose more alone are out.
 ///
 /// Equal layers become one. Its points say how many of them take each point, so that no two differ
 /// in the order of the layers alone.
@@ -54,7 +54,8 @@ class reduced_problem {
   }
 
   [[nodiscard]] layer_fronts const& fronts() const { return fronts_; }
-  /// What remains of the budget, and what is already gained, where each front gives its first point.
+  /// What remains of the budget, and what is already gained, where each front gives its first
+  /// point.
   [[nodiscard]] std::int64_t budget() const { return budget_; }
   [[nodiscard]] std::int64_t base_gain() const { return base_gain_; }
 

@@ -159,18 +159,18 @@ class epoch_progress {
 ///
 /// A `Plan` has `name`, `things`, which it calls what it samples, and `lends`, true where its steps
 /// are spans that it holds, of which some may be repetitions; `present()`, a segment of its ranks
-/// without steps; `digest()` of its data; `check(state)`; `plan(progress)`, which makes the steps of
-/// an epoch for the present ranks; of these `step_count()`, `at(step)` and `is_repeat(step)`;
+/// without steps; `digest()` of its data; `check(state)`; `plan(progress)`, which makes the steps
+/// of an epoch for the present ranks; of these `step_count()`, `at(step)` and `is_repeat(step)`;
 /// `left_over()`, and as one number `carried()`.
 template <class Plan>
 class epoch_walker {
  public:
   using step_type = typename Plan::step_type;
 
-  /// What this rank runs in the next step; nothing where it is idle. After the last step of an epoch
-  /// it is the first of the next epoch. Spans are valid until the next epoch begins, and as long as
-  /// the sampler; a temporary has none. Errors: `std::invalid_argument` where there is nothing to
-  /// run at all; those of the scheduler.
+  /// What this rank runs in the next step; nothing where it is idle. After the last step of an
+  /// epoch it is the first of the next epoch. Spans are valid until the next epoch begins, and as
+  /// long as the sampler; a temporary has none. Errors: `std::invalid_argument` where there is
+  /// nothing to run at all; those of the scheduler.
   [[nodiscard]] step_type next() & {
     if (plan_.empty()) throw_invalid(member("::next"), "there are no " + std::string(Plan::things));
     if (done()) {
@@ -184,8 +184,8 @@ class epoch_walker {
   }
   [[nodiscard]] step_type next() && requires(!Plan::lends) { return next(); }
 
-  /// What this rank runs in a step of the epoch. Errors: `std::invalid_argument` for a step that the
-  /// epoch does not have or that ran with other ranks.
+  /// What this rank runs in a step of the epoch. Errors: `std::invalid_argument` for a step that
+  /// the epoch does not have or that ran with other ranks.
   [[nodiscard]] step_type operator()(std::uint64_t step) const& {
     return plan_.at(present_step("", step, step_count()));
   }

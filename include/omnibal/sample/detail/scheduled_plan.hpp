@@ -200,8 +200,8 @@ class scheduled_plan {
   }
 
   /// Goes to an epoch: makes its schedules, one for each change of the ranks, and keeps what this
-  /// rank has of the last. A step of part k has `cells(k, ranks)` cells; `short_first(s)` steps from
-  /// step s on are of the first part.
+  /// rank has of the last. A step of part k has `cells(k, ranks)` cells; `short_first(s)` steps
+  /// from step s on are of the first part.
   template <class Cells, class Short>
   void plan_parts(std::string_view function, epoch_progress const& progress,
                   std::span<scheduled_part const> parts, Cells const& cells,
