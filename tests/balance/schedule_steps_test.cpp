@@ -305,14 +305,14 @@ TEST_CASE("a group is repeated as likely as any other") {
   load_vectors<1> loads(203, {1000});
   for (std::size_t i = 0; i != 20; ++i) loads[i][0] = 10;
   std::size_t small_ones = 0;
-  constexpr std::uint64_t epochs = 400;
-  for (std::uint64_t epoch = 0; epoch != epochs; ++epoch) {
+  constexpr std::uint64_t tries = 400;
+  for (std::uint64_t epoch = 0; epoch != tries; ++epoch) {
     auto const schedule =
         schedule_steps(loads, 8, {.epoch = epoch, .remainder = remainder_policy::repeat});
     small_ones += schedule(schedule.size() - 1, 7)[0] < 20 ? 1u : 0u;
   }
-  CHECK(small_ones > epochs / 20);
-  CHECK(small_ones < epochs / 5);
+  CHECK(small_ones > tries / 20);
+  CHECK(small_ones < tries / 5);
 }
 
 TEST_CASE("what an epoch leaves out runs first in the next one") {
