@@ -31,7 +31,7 @@ struct schedule_steps_fn {
   /// The schedule of `omnibal::schedule_steps`, bit for bit: one group for each rank in each step,
   /// even inside a step in every resource, random between steps. `loads` has the load of each
   /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
-  /// on the device and are given by `carried`, each once.
+  /// on the device and are given by `carried`, each as often as epochs left it out.
   ///
   /// The sequence of launches does not depend on the loads: about eight for each of
   /// `options.rounds`, which do nothing once no cell is to be cut.

@@ -175,9 +175,6 @@ class choice_table {
     return order;
   }
 
-  /// The sum of the largest times of the layers.
-  [[nodiscard]] Time total_time() const { return total_time_; }
-
   /// A time as a whole number; the largest times of all layers add up to 2^63 - 1 at most.
   [[nodiscard]] std::int64_t to_whole(Time time) const {
     if constexpr (std::floating_point<Time>) {
@@ -207,6 +204,7 @@ class choice_table {
   std::string_view function_;
   std::vector<std::size_t> offsets_{0};
   std::vector<numbered_choice<Time>> choices_;
+  /// The sum of the largest times of the layers.
   Time total_time_{};
 };
 

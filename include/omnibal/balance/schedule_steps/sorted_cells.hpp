@@ -216,7 +216,6 @@ class sorted_cells {
 
   /// Numbers of groups in the pool: those of step s are [s * ranks, (s + 1) * ranks).
   [[nodiscard]] std::span<std::uint32_t const> steps() const { return lists_[0]; }
-  [[nodiscard]] std::size_t cell_count() const { return cells_.size(); }
 
  private:
   /// The steps [first, last), and their waiting.
