@@ -70,7 +70,7 @@ std::vector<named_home> homes(std::size_t samples, std::size_t ranks) {
 /// The largest load in the whole numbers on which `keep_home` and `lpt` decide.
 template <std::size_t R>
 std::int64_t whole_load(omnibal::groups_argument parts,
-                        omnibal::detail::whole_costs<R> const& costs) {
+                        omnibal::detail::integer_costs<R> const& costs) {
   std::int64_t largest = 0;
   for (std::size_t p = 0; p != parts.size(); ++p) {
     omnibal::resources<R> load{};

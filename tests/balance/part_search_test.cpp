@@ -23,7 +23,7 @@ TEST_CASE("the search for parts finds what there is and proves what there is not
       std::size_t const fewest = test::fewest_groups(amounts, set.capacity);
       for (std::size_t parts = 1; parts != 7; ++parts) {
         INFO(set.name << ", seed " << seed << ", " << parts << " parts, " << fewest << " needed");
-        search_type search(amounts, set.capacity, omnibal::detail::part_room(parts));
+        search_type search(amounts, set.capacity, omnibal::detail::count_limits(parts));
         std::uint64_t nodes = 1'000'000;
         auto const right = fewest <= parts ? solve_status::solved : solve_status::infeasible;
         bool const is_right = search.run(nodes) == right;

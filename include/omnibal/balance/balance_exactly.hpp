@@ -82,10 +82,10 @@ struct balance_exactly_fn {
 
   /// Branch and bound for the least possible largest load, from first solutions on.
   template <std::size_t R, class Load>
-  [[nodiscard]] static whole_loads search(detail::whole_costs<R> const& costs, std::size_t parts,
+  [[nodiscard]] static whole_loads search(detail::integer_costs<R> const& costs, std::size_t parts,
                                           balance_exactly_options const& options,
                                           balance_result<Load>& result) {
-    detail::part_room const room(name, options.count, costs.size(), parts);
+    detail::count_limits const room(name, options.count, costs.size(), parts);
     auto const order = detail::largest_first(costs);
     auto best = detail::place_longest_first(costs, room);
     whole_loads loads{detail::largest_load(costs, best, parts),
@@ -98,7 +98,7 @@ struct balance_exactly_fn {
         loads.largest = std::min(loads.largest, largest);
       }
     }
-    detail::whole_costs<R> ordered;
+    detail::integer_costs<R> ordered;
     for (std::uint32_t const sample : order) ordered.push_back(costs[sample]);
     detail::part_search<resources<R>> tried(std::move(ordered), {}, room);
     std::uint64_t nodes = options.nodes;

@@ -36,7 +36,7 @@ class keep_home_workspace {
  private:
   friend struct keep_home_fn;
 
-  detail::home_keeper<R> keeper_;
+  detail::migration<R> keeper_;
   grouping result_;
 };
 

@@ -45,7 +45,7 @@ struct lpt_fn {
                                     Cost const& cost = {}, lpt_options const& options = {}) const {
     detail::check_parts(name, parts);
     auto const costs = detail::measure_costs(name, samples, cost);
-    detail::part_room room(name, options.count, costs.size(), parts);
+    detail::count_limits room(name, options.count, costs.size(), parts);
     return detail::collect_parts(detail::place_longest_first(costs, std::move(room)), parts);
   }
 

@@ -38,7 +38,7 @@ template <class Layout>
 class micro_batch_cells {
  public:
   /// The arguments must outlive this object.
-  micro_batch_cells(capped_balancer<Layout> const& balancer, whole_costs<1> const& costs,
+  micro_batch_cells(capped_balancer<Layout> const& balancer, integer_costs<1> const& costs,
                     std::size_t ranks)
       : balancer_(balancer), costs_(costs), ranks_(ranks) {}
 
@@ -125,7 +125,7 @@ class micro_batch_cells {
   }
 
   capped_balancer<Layout> const& balancer_;
-  whole_costs<1> const& costs_;
+  integer_costs<1> const& costs_;
   std::size_t ranks_;
 };
 

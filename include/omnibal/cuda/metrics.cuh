@@ -32,7 +32,7 @@ struct device_reduce {
   template <class Op>
   static cudaError_t reduce(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
                             T* out, Op const& op, T const& init, cudaStream_t stream) {
-    return cub::DeviceReduce::Reduce(temporary, bytes, generated<F, T>{f}, out, n, op, init,
+    return cub::DeviceReduce::Reduce(temporary, bytes, index_iterator<F, T>{f}, out, n, op, init,
                                      stream);
   }
 };

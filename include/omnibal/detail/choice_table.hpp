@@ -34,7 +34,7 @@ struct front_point {
 
 /// A front for each layer. Its points ascend strictly in bytes and in gain; the first is zero in
 /// both.
-class layer_fronts {
+class pareto_fronts {
  public:
   [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }
   [[nodiscard]] std::span<front_point const> operator[](std::size_t layer) const {
@@ -88,7 +88,7 @@ struct hull_step {
 }
 
 /// The steps of the hulls of all fronts, the steepest first, equal ones by layer and point.
-inline void find_hull_steps(layer_fronts const& fronts, std::vector<hull_step>& steps) {
+inline void find_hull_steps(pareto_fronts const& fronts, std::vector<hull_step>& steps) {
   steps.clear();
   for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
     auto const front = fronts[layer];
@@ -210,7 +210,7 @@ class choice_table {
 
 /// The fronts of layers under a limit.
 struct limited_fronts {
-  layer_fronts fronts;
+  pareto_fronts fronts;
   /// Of the first points together.
   std::int64_t bytes = 0;
   std::int64_t time = 0;

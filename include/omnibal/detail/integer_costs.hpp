@@ -26,7 +26,7 @@ namespace omnibal::inline v0::detail {
 /// Costs that can be added in any order and number: no sum over some of them, for any kind, exceeds
 /// 2^63 - 1. Several kinds are in proportion to their sum over all samples, so that they compare.
 template <std::size_t R>
-using whole_costs = std::vector<resources<R>>;
+using integer_costs = std::vector<resources<R>>;
 
 /// The kinds of what `Cost` gives for these samples.
 template <class Samples, class Cost>
@@ -60,7 +60,7 @@ template <class Working, weight T>
 /// `std::overflow_error` where the sum of all leaves its type, `std::length_error` above 2^32 - 1.
 template <class AmountAt, std::size_t R>
 void measure_costs_into(std::string_view function, measure_names const& names, std::size_t count,
-                        AmountAt const& amount_at, whole_costs<R>& result) {
+                        AmountAt const& amount_at, integer_costs<R>& result) {
   using result_type = std::remove_cvref_t<std::invoke_result_t<AmountAt const&, std::size_t>>;
   using working = working_weight<typename weight_of<result_type>::type>;
   constexpr bool is_exact = std::integral<working> && R == 1;
@@ -96,10 +96,10 @@ void measure_costs_into(std::string_view function, measure_names const& names, s
 /// The whole costs of samples; `cost` is called once for each of them, in order. Errors: those of
 /// `measure_costs_into`.
 template <sample_range Samples, class Cost>
-[[nodiscard]] whole_costs<cost_kinds<Samples, Cost>> measure_costs(std::string_view function,
-                                                                   Samples const& samples,
-                                                                   Cost const& cost) {
-  whole_costs<cost_kinds<Samples, Cost>> result;
+[[nodiscard]] integer_costs<cost_kinds<Samples, Cost>> measure_costs(std::string_view function,
+                                                                     Samples const& samples,
+                                                                     Cost const& cost) {
+  integer_costs<cost_kinds<Samples, Cost>> result;
   auto const first = std::ranges::begin(samples);
   auto const cost_at = [&](std::size_t index) -> demand_result<Cost, sample_reference<Samples>> {
     return std::invoke(cost,
@@ -127,7 +127,7 @@ template <std::size_t R>
 
 /// The sum of all costs.
 template <std::size_t R>
-[[nodiscard]] constexpr resources<R> total_of(whole_costs<R> const& costs) {
+[[nodiscard]] constexpr resources<R> total_of(integer_costs<R> const& costs) {
   resources<R> total{};
   for (resources<R> const& cost : costs) total += cost;
   return total;

@@ -27,7 +27,7 @@ class compose_workspace {
  private:
   friend struct compose_fn;
 
-  detail::whole_costs<1> bytes_;
+  detail::integer_costs<1> bytes_;
   exchange_plan result_;
 };
 
@@ -63,7 +63,7 @@ struct compose_fn {
                     second.home_offsets().end())) {
       detail::throw_invalid(name, "the second plan does not start where the first one ends");
     }
-    detail::whole_costs<1>& whole = workspace.bytes_;
+    detail::integer_costs<1>& whole = workspace.bytes_;
     detail::measure_bytes_into(name, bytes, first.sample_count(), whole);
     auto const from = first.arrivals().items();
     detail::plan_writer const writer{workspace.result_};

@@ -64,7 +64,7 @@ class make_plan_workspace {
  private:
   friend struct make_plan_fn;
 
-  detail::whole_costs<1> bytes_;
+  detail::integer_costs<1> bytes_;
   std::vector<std::uint32_t> offsets_;
   std::vector<std::uint32_t> indices_;
   std::vector<std::uint32_t> home_of_;
@@ -203,7 +203,7 @@ struct make_plan_fn {
   [[nodiscard]] static grouping make_parts(std::string_view function, grouping_view home,
                                            Cost const& costs, make_plan_options const& options,
                                            Balance const& balance,
-                                           detail::whole_costs<1> const& bytes) {
+                                           detail::integer_costs<1> const& bytes) {
     std::size_t const count = home.item_count();
     auto const cost_at = detail::amounts_by_index(function, "costs", costs, count);
     detail::amounts_of<Cost> amounts;

@@ -60,7 +60,7 @@ struct placement_fn {
                                       detail::to_text(home.size()) + " ranks");
     }
     std::size_t const count = home.item_count();
-    detail::whole_costs<1> whole;
+    detail::integer_costs<1> whole;
     detail::measure_bytes_into(name, bytes, count, whole);
     std::vector<std::uint32_t> home_of;
     std::vector<std::uint32_t> part_of;

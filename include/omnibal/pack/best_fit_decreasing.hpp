@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/detail/best_fit_line.hpp>
+#include <omnibal/pack/detail/scalar_best_fit.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
@@ -100,7 +100,7 @@ struct best_fit_decreasing_fn {
     result.report.rounds = 1;
     result.report.item_rounds = input.size();
     detail::sample_size const size(input.capacity, options.measure);
-    result.groups = detail::pack_cells(input, detail::demands_after::freed, size, score);
+    result.groups = detail::vector_best_fit(input, detail::demands_after::freed, size, score);
     result.oversized = std::move(input.oversized);
     return result;
   }

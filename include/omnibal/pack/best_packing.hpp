@@ -7,8 +7,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/effort.hpp>
-#include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/detail/portfolio.hpp>
+#include <omnibal/pack/detail/scalar_best_fit.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
 

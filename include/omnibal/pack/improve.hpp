@@ -7,9 +7,9 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/improve/even_groups.hpp>
-#include <omnibal/pack/improve/fewer_groups.hpp>
-#include <omnibal/pack/improve/given_groups.hpp>
+#include <omnibal/pack/improve/bin_elimination.hpp>
+#include <omnibal/pack/improve/even_loads.hpp>
+#include <omnibal/pack/improve/import_packing.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 

@@ -185,7 +185,7 @@ class online_packer {
 
   online_header<R, T> header_;
   waiting_type waiting_;
-  detail::group_search<R, T> search_;
+  detail::bin_completion<R, T> search_;
   std::vector<std::uint64_t> ids_;
 };
 

@@ -7,7 +7,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
-#include <omnibal/partition/detail/best_stages.hpp>
+#include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
@@ -287,8 +287,8 @@ struct minimax_fn {
     }
     general.base = base;
     check_quotients(static_cast<double>(sums.back()), factors);
-    return detail::best_stages(name, std::ranges::size(layers), factors.size(), seconds,
-                               fits_always{}, general, detail::step_time<double>{});
+    return detail::solve_stages(name, std::ranges::size(layers), factors.size(), seconds,
+                                fits_always{}, general, detail::step_time<double>{});
   }
 
  private:

@@ -4,7 +4,7 @@
 /// The most even stages of a chain under any cost of a stage.
 
 #include <omnibal/concepts.hpp>
-#include <omnibal/partition/detail/best_stages.hpp>
+#include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
@@ -47,8 +47,8 @@ struct partition_layers_fn {
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},
       partition_layers_options<detail::stage_weight_of<Cost>> const& options = {}) const {
-    return detail::best_stages(name, detail::count_layers(name, layers), stages, cost, fits,
-                               options, detail::step_time<detail::stage_weight_of<Cost>>{});
+    return detail::solve_stages(name, detail::count_layers(name, layers), stages, cost, fits,
+                                options, detail::step_time<detail::stage_weight_of<Cost>>{});
   }
 
  private:

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/function_ref.hpp>
-#include <omnibal/partition/detail/best_stages.hpp>
+#include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
@@ -72,8 +72,8 @@ struct partition_throughput_fn {
                                       ", must be positive and below 2^32");
     }
     detail::step_time<detail::stage_weight_of<Cost>> const time{count - 1, 1};
-    return detail::best_stages(name, detail::count_layers(name, layers), stages, cost, fits,
-                               options, time);
+    return detail::solve_stages(name, detail::count_layers(name, layers), stages, cost, fits,
+                                options, time);
   }
 
  private:

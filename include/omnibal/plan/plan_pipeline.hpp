@@ -13,8 +13,8 @@
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
 #include <omnibal/plan/plan_pipeline/joint_search.hpp>
 #include <omnibal/plan/plan_pipeline/least_memory.hpp>
+#include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
-#include <omnibal/plan/plan_pipeline/stage_memory.hpp>
 #include <omnibal/plan/timed_layers.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
@@ -72,7 +72,7 @@ struct plan_pipeline_fn {
     detail::check_index_count(name, "layers", std::ranges::size(layers));
     detail::check_stages(name, std::ranges::size(layers), machine.stages,
                          options.constraints.empty);
-    detail::stage_rooms const rooms(name, machine, options);
+    detail::stage_budgets const rooms(name, machine, options);
     detail::choice_table<time_type> table(name);
     std::vector<std::int64_t> state_bytes;
     for (auto const& layer : layers) {
@@ -81,7 +81,7 @@ struct plan_pipeline_fn {
           {name, "state_bytes", state_bytes.size()}, layer.state_bytes));
       detail::check_weight(name, "state_bytes", state_bytes.size() - 1, state_bytes.back());
     }
-    detail::whole_layers const whole(name, table, state_bytes, options.micro_batches);
+    detail::integer_layers const whole(name, table, state_bytes, options.micro_batches);
     if (whole.most_time() == detail::no_time) {
       detail::throw_overflow(name, "the sum of the largest times");
     }
@@ -131,8 +131,8 @@ struct plan_pipeline_fn {
   template <class Time>
   [[nodiscard]] static pipeline_plan<Time> planned(detail::joint_search& joint,
                                                    detail::choice_table<Time> const& table,
-                                                   detail::whole_layers const& whole,
-                                                   detail::stage_rooms const& rooms,
+                                                   detail::integer_layers const& whole,
+                                                   detail::stage_budgets const& rooms,
                                                    plan_pipeline_options const& options) {
     pipeline_plan<Time> result;
     result.boundaries = joint.boundaries();
@@ -164,8 +164,8 @@ struct plan_pipeline_fn {
   }
 
   template <class Time>
-  [[nodiscard]] static pipeline_plan<Time> infeasible(detail::whole_layers const& whole,
-                                                      detail::stage_rooms const& rooms,
+  [[nodiscard]] static pipeline_plan<Time> infeasible(detail::integer_layers const& whole,
+                                                      detail::stage_budgets const& rooms,
                                                       plan_pipeline_options const& options) {
     auto const missing = detail::find_missing_memory(name, whole, rooms, options.constraints);
     pipeline_plan<Time> result;

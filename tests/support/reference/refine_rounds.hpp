@@ -24,8 +24,9 @@ namespace test {
 class round_refiner {
  public:
   /// `part_of` has the part of each sample, `order` is that of `largest_first`.
-  round_refiner(omnibal::detail::whole_costs<1> const& costs, std::span<std::uint32_t const> order,
-                std::span<std::uint32_t const> part_of, std::size_t parts)
+  round_refiner(omnibal::detail::integer_costs<1> const& costs,
+                std::span<std::uint32_t const> order, std::span<std::uint32_t const> part_of,
+                std::size_t parts)
       : lists_(costs, order, part_of, parts), ranked_(parts) {
     std::iota(ranked_.begin(), ranked_.end(), std::uint32_t{0});
   }

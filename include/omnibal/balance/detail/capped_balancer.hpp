@@ -54,14 +54,14 @@ template <std::size_t R>
 /// the most room, so that a search leaves out what has no room for a sample or is not the least. It
 /// finds what a look at every part would find.
 template <class Layout, class Load>
-class roomy_parts {
+class capacity_tree {
  public:
   using amounts_type = typename Layout::amounts_type;
   using demand_type = typename Layout::demand_type;
   using rooms_type = std::vector<typename Layout::room_type>;
 
   /// Knows no loads before `fill`. `layout` and `rooms` must outlive this object.
-  roomy_parts(Layout const& layout, rooms_type const& rooms)
+  capacity_tree(Layout const& layout, rooms_type const& rooms)
       : layout_(&layout), rooms_(&rooms), leaves_(std::bit_ceil(rooms.size())) {}
 
   [[nodiscard]] bool is_filled() const { return !nodes_.empty(); }
@@ -165,7 +165,7 @@ class roomy_parts {
 /// room. `order` is that of `largest_first`.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
-    measured<Layout> const& input, whole_costs<1> const& costs,
+    measured<Layout> const& input, integer_costs<1> const& costs,
     std::span<std::uint32_t const> order, std::size_t parts) {
   std::vector<typename Layout::room_type> rooms(parts, input.layout.empty_room());
   std::vector<std::uint32_t> part_of(order.size());
@@ -179,7 +179,7 @@ template <class Layout>
   std::vector<std::uint32_t> counts(parts, 0);
   least.fill(parts, [&](std::size_t part) { return word(0, 0, part); });
   // Kept up to date from the first sample on that the least part has no room for.
-  roomy_parts<Layout, uint128> others(input.layout, rooms);
+  capacity_tree<Layout, uint128> others(input.layout, rooms);
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];
     auto part = static_cast<std::uint32_t>(least.least());
@@ -202,7 +202,7 @@ template <class Layout>
 /// shares goes first, into the part with room whose largest share is least then.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
-    measured<Layout> const& input, whole_costs<1> const& costs, std::int64_t most_cost,
+    measured<Layout> const& input, integer_costs<1> const& costs, std::int64_t most_cost,
     std::size_t parts) {
   using amounts_type = typename Layout::amounts_type;
   constexpr std::size_t kinds = amounts_type::size();
@@ -220,7 +220,7 @@ template <class Layout>
       order_descending(shares.size(), [&shares](std::size_t k) { return sum_of(shares[k]); });
 
   std::vector<typename Layout::room_type> rooms(parts, input.layout.empty_room());
-  roomy_parts<Layout, shares_type> shared(input.layout, rooms);
+  capacity_tree<Layout, shares_type> shared(input.layout, rooms);
   shared.fill([](std::size_t) { return shares_type{}; });
   std::vector<std::uint32_t> part_of(input.size());
   for (std::uint32_t const sample : order) {
@@ -245,7 +245,7 @@ class capped_exchanges {
       : input_(&input), order_(order) {}
 
   [[nodiscard]] part_exchange operator()(open_part<1> const& heavy, open_part<1> const& light,
-                                         whole_costs<1> const& costs, bool may_move) const {
+                                         integer_costs<1> const& costs, bool may_move) const {
     constexpr std::size_t most_on_a_side = 8;
     part_exchange best{.largest = heavy.load[0]};
     amounts_type const heavy_demand = demand_of_part(heavy);
@@ -338,7 +338,7 @@ template <class Layout>
 class capped_balancer {
  public:
   /// The arguments must outlive this object.
-  capped_balancer(measured<Layout> const& input, whole_costs<1> const& costs,
+  capped_balancer(measured<Layout> const& input, integer_costs<1> const& costs,
                   capped_effort const& effort)
       : input_(input), costs_(costs), effort_(effort), order_(largest_first(costs)) {}
 
@@ -389,7 +389,7 @@ class capped_balancer {
       // With this much more room a search that fails proves something, for all rounding.
       for (auto& amount : limit.amounts) amount *= 1 + 1e-12;
     }
-    part_search<amounts_type> tried(std::move(amounts), limit, part_room(parts));
+    part_search<amounts_type> tried(std::move(amounts), limit, count_limits(parts));
     std::uint64_t nodes = effort_.nodes;
     solve_status const status = tried.run(nodes);
     if (status != solve_status::solved) return status;
@@ -461,7 +461,7 @@ class capped_balancer {
   }
 
   measured<Layout> const& input_;
-  whole_costs<1> const& costs_;
+  integer_costs<1> const& costs_;
   capped_effort effort_;
   std::vector<std::uint32_t> order_;
   std::optional<grouping> groups_;

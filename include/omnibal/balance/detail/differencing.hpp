@@ -34,7 +34,8 @@ class load_tuples {
   };
 
   /// Precondition: there are several parts.
-  load_tuples(whole_costs<1> const& costs, std::span<std::uint32_t const> order, std::size_t parts)
+  load_tuples(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
+              std::size_t parts)
       : parts_(parts), rank_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
     samples_.reserve(order.size());
     for (std::uint32_t const sample : order) {
@@ -202,7 +203,7 @@ class load_tuples {
   }
 
   std::size_t parts_;
-  ranked_load<Word> rank_;
+  load_key<Word> rank_;
   std::size_t tree_size_;
   std::vector<linked_sample> samples_;
   /// By number: the tournaments, and the samples of the load in each slot.
@@ -218,7 +219,7 @@ template <class Word>
 class differencing {
  public:
   /// `samples` have costs above zero and are in the order of `largest_first`.
-  differencing(whole_costs<1> const& costs, std::span<std::uint32_t const> samples,
+  differencing(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
                std::size_t parts)
       : samples_(samples), tuples_(costs, samples, parts) {}
 
@@ -297,18 +298,18 @@ inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, std::siz
 
 /// The part of each sample by the largest differencing method; samples without cost go where the
 /// fewest samples are.
-[[nodiscard]] inline std::vector<std::uint32_t> difference_largest(whole_costs<1> const& costs,
+[[nodiscard]] inline std::vector<std::uint32_t> difference_largest(integer_costs<1> const& costs,
                                                                    std::size_t parts) {
   std::vector<std::uint32_t> part_of(costs.size(), 0);
   if (parts == 1) return part_of;
   std::vector<std::uint32_t> const order = largest_first(costs);
   std::size_t const costly = count_costly(costs, std::span(order));
-  part_room room(parts);
+  count_limits room(parts);
   auto const assign = [&](std::uint32_t sample, std::uint32_t part) {
     part_of[sample] = part;
     room.add(part);
   };
-  if (ranked_load<std::uint64_t>::can_hold(total_of(costs)[0], parts)) {
+  if (load_key<std::uint64_t>::can_hold(total_of(costs)[0], parts)) {
     differencing<std::uint64_t>(costs, std::span(order).first(costly), parts).run(assign);
   } else {
     differencing<uint128>(costs, std::span(order).first(costly), parts).run(assign);

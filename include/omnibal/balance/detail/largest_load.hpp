@@ -26,7 +26,7 @@ namespace omnibal::inline v0::detail {
 /// one kind the two least of the `parts + 1` largest costs, as two of these share a part. `order`
 /// is that of `largest_first`.
 template <std::size_t R>
-[[nodiscard]] std::int64_t least_load(whole_costs<R> const& costs,
+[[nodiscard]] std::int64_t least_load(integer_costs<R> const& costs,
                                       std::span<std::uint32_t const> order, std::size_t parts) {
   std::int64_t result = 0;
   for (std::int64_t const sum : total_of(costs).amounts) {
@@ -42,9 +42,9 @@ template <std::size_t R>
 
 /// The largest amount in any of some parts; `part_of` has the part of each sample.
 template <std::size_t R>
-[[nodiscard]] std::int64_t largest_load(whole_costs<R> const& costs,
+[[nodiscard]] std::int64_t largest_load(integer_costs<R> const& costs,
                                         std::span<std::uint32_t const> part_of, std::size_t parts) {
-  whole_costs<R> loads(parts, resources<R>{});
+  integer_costs<R> loads(parts, resources<R>{});
   std::int64_t result = 0;
   for (std::size_t i = 0; i != part_of.size(); ++i) {
     loads[part_of[i]] += costs[i];
@@ -78,7 +78,7 @@ template <class Samples, class Cost>
 
 /// A bound in whole numbers as the cost functor would give it, less what rounding may add.
 template <class Load>
-[[nodiscard]] Load given_bound(std::int64_t bound, whole_costs<1> const& costs,
+[[nodiscard]] Load given_bound(std::int64_t bound, integer_costs<1> const& costs,
                                std::vector<Load> const& given) {
   if constexpr (std::integral<Load>) {
     return bound;

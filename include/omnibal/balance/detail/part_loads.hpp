@@ -22,7 +22,7 @@ namespace omnibal::inline v0::detail {
 /// Words with the load above the number of the part, so that the least word names the least load,
 /// and of equal ones the lowest part.
 template <class Word>
-class ranked_load {
+class load_key {
  public:
   /// True where loads up to `total` fit, and no word has all bits set.
   [[nodiscard]] static constexpr bool can_hold(std::int64_t total, std::size_t parts) {
@@ -31,7 +31,7 @@ class ranked_load {
     return load_bits + static_cast<std::size_t>(std::bit_width(parts)) < 8 * sizeof(Word);
   }
 
-  explicit constexpr ranked_load(std::size_t parts)
+  explicit constexpr load_key(std::size_t parts)
       : part_bits_(static_cast<int>(std::bit_width(parts))) {}
 
   [[nodiscard]] constexpr Word operator()(std::int64_t load, std::size_t part) const {
@@ -56,7 +56,7 @@ class ranked_loads {
 
   /// So many parts without loads, in the same memory.
   void reset(std::size_t parts) {
-    rank_ = ranked_load<Word>(parts);
+    rank_ = load_key<Word>(parts);
     nodes_.resize(winner_tree<Word>::nodes_for(parts));
     tree().fill(parts, [this](std::size_t part) { return rank_(0, part); });
   }
@@ -72,7 +72,7 @@ class ranked_loads {
  private:
   [[nodiscard]] winner_tree<Word> tree() { return winner_tree<Word>(nodes_); }
 
-  ranked_load<Word> rank_;
+  load_key<Word> rank_;
   std::vector<Word> nodes_;
 };
 
@@ -120,15 +120,16 @@ class compared_loads {
 
 /// Counts the samples of each part under a policy. As long as each sample is put into a part with
 /// room there is room for all.
-class part_room {
+class count_limits {
  public:
   /// Without limits.
-  explicit part_room(std::size_t parts)
+  explicit count_limits(std::size_t parts)
       : counts_(parts, 0), floor_(std::numeric_limits<std::size_t>::max()) {}
 
   /// Throws `std::invalid_argument` where the policy asks for equal counts that cannot be.
-  part_room(std::string_view function, count_policy policy, std::size_t samples, std::size_t parts)
-      : part_room(parts) {
+  count_limits(std::string_view function, count_policy policy, std::size_t samples,
+               std::size_t parts)
+      : count_limits(parts) {
     if (policy == count_policy::any) return;
     floor_ = samples / parts;
     extra_ = samples % parts;

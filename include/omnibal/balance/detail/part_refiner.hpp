@@ -106,7 +106,7 @@ struct part_exchange {
 /// the costs by place.
 [[nodiscard]] inline part_exchange best_exchange(open_part<1> const& heavy,
                                                  open_part<1> const& light,
-                                                 whole_costs<1> const& costs, bool may_move) {
+                                                 integer_costs<1> const& costs, bool may_move) {
   part_exchange best{.largest = heavy.load[0]};
   // What comes should cost half of the excess less than what leaves.
   std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
@@ -128,7 +128,7 @@ struct part_exchange {
 /// The same for several kinds, among evenly spaced samples of each part.
 template <std::size_t R>
 [[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
-                                          whole_costs<R> const& costs, bool may_move) {
+                                          integer_costs<R> const& costs, bool may_move) {
   part_exchange best{.largest = std::max(largest_amount(heavy.load), largest_amount(light.load))};
   for_each_spaced(heavy.places.size(), [&](std::size_t i) {
     resources<R> const& leaves = costs[heavy.places[i]];
@@ -149,7 +149,7 @@ template <std::size_t R>
 class costed_parts {
  public:
   /// `part_of` has the part of each sample, `order` is that of `largest_first`.
-  costed_parts(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
+  costed_parts(integer_costs<R> const& costs, std::span<std::uint32_t const> order,
                std::span<std::uint32_t const> part_of, std::size_t parts)
       : loads_(parts, resources<R>{}) {
     costs_.reserve(order.size());
@@ -166,7 +166,7 @@ class costed_parts {
   [[nodiscard]] std::size_t size() const { return loads_.size(); }
   [[nodiscard]] std::int64_t load(std::size_t part) const { return largest_amount(loads_[part]); }
   /// By place.
-  [[nodiscard]] whole_costs<R> const& costs() const { return costs_; }
+  [[nodiscard]] integer_costs<R> const& costs() const { return costs_; }
 
   /// Copies the samples of a part, so that they can be exchanged.
   void open(std::uint32_t part, open_part<R>& result) const {
@@ -211,7 +211,7 @@ class costed_parts {
   }
 
   part_lists lists_;
-  whole_costs<R> costs_;
+  integer_costs<R> costs_;
   std::vector<resources<R>> loads_;
 };
 
@@ -219,7 +219,7 @@ class costed_parts {
 struct free_exchanges {
   template <std::size_t R>
   [[nodiscard]] part_exchange operator()(open_part<R> const& heavy, open_part<R> const& light,
-                                         whole_costs<R> const& costs, bool may_move) const {
+                                         integer_costs<R> const& costs, bool may_move) const {
     return best_exchange(heavy, light, costs, may_move);
   }
 };
@@ -230,7 +230,7 @@ template <std::size_t R, class Exchanges = free_exchanges>
 class part_refiner {
  public:
   /// `part_of` has the part of each sample, `order` is that of `largest_first`.
-  part_refiner(whole_costs<R> const& costs, std::span<std::uint32_t const> order,
+  part_refiner(integer_costs<R> const& costs, std::span<std::uint32_t const> order,
                std::span<std::uint32_t const> part_of, std::size_t parts, Exchanges exchanges = {})
       : exchanges_(std::move(exchanges)),
         parts_(costs, order, part_of, parts),
@@ -308,7 +308,7 @@ class part_refiner {
 
   Exchanges exchanges_;
   costed_parts<R> parts_;
-  ranked_load<uint128> rank_;
+  load_key<uint128> rank_;
   std::vector<uint128> heaviest_nodes_;
   std::vector<uint128> lightest_nodes_;
   std::size_t left_ = 0;

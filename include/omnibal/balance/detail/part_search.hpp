@@ -25,7 +25,7 @@ class part_search {
  public:
   /// `amounts` has what each sample takes, in the order in which they are placed: the largest
   /// first.
-  part_search(std::vector<Amounts> amounts, Amounts const& limit, part_room room)
+  part_search(std::vector<Amounts> amounts, Amounts const& limit, count_limits room)
       : amounts_(std::move(amounts)),
         limit_(limit),
         room_(std::move(room)),
@@ -131,7 +131,7 @@ class part_search {
 
   std::vector<Amounts> amounts_;
   Amounts limit_;
-  part_room room_;
+  count_limits room_;
   Amounts smallest_{};
   /// By depth: what the samples that are not placed take.
   std::vector<demand_sums> rest_;

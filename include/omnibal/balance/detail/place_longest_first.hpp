@@ -18,20 +18,20 @@ namespace omnibal::inline v0::detail {
 
 /// The samples from the largest to the smallest cost, equal ones by index.
 template <std::size_t R>
-[[nodiscard]] std::vector<std::uint32_t> largest_first(whole_costs<R> const& costs) {
+[[nodiscard]] std::vector<std::uint32_t> largest_first(integer_costs<R> const& costs) {
   return order_descending(costs.size(), [&costs](std::size_t i) { return sum_of(costs[i]); });
 }
 
 /// How many samples of that order have any cost.
 template <std::size_t R>
-[[nodiscard]] std::size_t count_costly(whole_costs<R> const& costs,
+[[nodiscard]] std::size_t count_costly(integer_costs<R> const& costs,
                                        std::span<std::uint32_t const> order) {
   std::size_t result = order.size();
   while (result != 0 && sum_of(costs[order[result - 1]]) == 0) --result;
   return result;
 }
 
-/// Is called like `part_room`, for parts with room for any number of samples.
+/// Is called like `count_limits`, for parts with room for any number of samples.
 struct any_room {
   std::size_t count;
 
@@ -41,7 +41,7 @@ struct any_room {
 };
 
 /// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads. `Room`
-/// is called like `part_room`.
+/// is called like `count_limits`.
 template <class Loads, class Weight, class Room>
 void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads, Room& room,
            std::vector<std::uint32_t>& part_of) {
@@ -60,7 +60,7 @@ void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& 
 }
 
 /// Puts samples without cost where the fewest samples are.
-inline void place_costless(std::span<std::uint32_t const> samples, part_room& room,
+inline void place_costless(std::span<std::uint32_t const> samples, count_limits& room,
                            std::vector<std::uint32_t>& part_of) {
   if (samples.empty()) return;
   ranked_loads<uint128> counts(room.parts());
@@ -74,8 +74,8 @@ inline void place_costless(std::span<std::uint32_t const> samples, part_room& ro
 
 /// The part of each sample. Those without cost are placed last.
 template <std::size_t R>
-[[nodiscard]] std::vector<std::uint32_t> place_longest_first(whole_costs<R> const& costs,
-                                                             part_room room) {
+[[nodiscard]] std::vector<std::uint32_t> place_longest_first(integer_costs<R> const& costs,
+                                                             count_limits room) {
   std::vector<std::uint32_t> const order = largest_first(costs);
   std::vector<std::uint32_t> part_of(order.size());
   std::size_t const costly = count_costly(costs, std::span(order));
@@ -88,7 +88,7 @@ template <std::size_t R>
   if constexpr (R > 1) {
     place_costly(compared_loads<R>(room.parts()));
   } else if (std::int64_t const total = sum_of(total_of(costs));
-             ranked_load<std::uint64_t>::can_hold(total, room.parts())) {
+             load_key<std::uint64_t>::can_hold(total, room.parts())) {
     place_costly(ranked_loads<std::uint64_t>(room.parts()));
   } else {
     place_costly(ranked_loads<uint128>(room.parts()));

@@ -15,14 +15,14 @@ namespace omnibal::inline v0::detail {
 
 /// Keeps its memory.
 template <std::size_t R>
-struct home_loads {
-  whole_costs<R> costs;
-  whole_costs<1> bytes;
+struct assignment_state {
+  integer_costs<R> costs;
+  integer_costs<1> bytes;
   /// Where each sample was before, and where it is now.
   std::vector<std::uint32_t> home_of;
   std::vector<std::uint32_t> rank_of;
   /// Of each rank.
-  whole_costs<R> loads;
+  integer_costs<R> loads;
 
   [[nodiscard]] std::size_t ranks() const { return loads.size(); }
   [[nodiscard]] bool is_home(std::uint32_t sample) const {

@@ -36,7 +36,7 @@ class part_relabeller {
  public:
   /// Replaces the part of each sample by the rank that takes it. `home_of` is the rank where each
   /// sample is; there are as many ranks as parts.
-  void run(whole_costs<1> const& bytes, std::span<std::uint32_t const> home_of, std::size_t ranks,
+  void run(integer_costs<1> const& bytes, std::span<std::uint32_t const> home_of, std::size_t ranks,
            std::vector<std::uint32_t>& part_of) {
     collect_pairs(bytes, home_of, ranks, part_of);
     rank_of_.assign(ranks, none);
@@ -67,7 +67,7 @@ class part_relabeller {
   };
 
   /// The pairs with any samples, by descending bytes.
-  void collect_pairs(whole_costs<1> const& bytes, std::span<std::uint32_t const> home_of,
+  void collect_pairs(integer_costs<1> const& bytes, std::span<std::uint32_t const> home_of,
                      std::size_t ranks, std::vector<std::uint32_t> const& part_of) {
     pairs_.clear();
     for (std::size_t i = 0; i != part_of.size(); ++i) {
@@ -97,10 +97,10 @@ class part_relabeller {
 /// Starts from where samples are and moves some of them until no load is above a target. Keeps its
 /// memory.
 template <std::size_t R>
-class home_keeper {
+class migration {
  public:
   /// Costs and bytes are to be filled by the caller before `run`.
-  home_loads<R> state;
+  assignment_state<R> state;
 
   /// Finds the rank of each sample.
   void run(std::string_view function, grouping_view home, double max_overload,
@@ -126,7 +126,7 @@ class home_keeper {
   }
 
  private:
-  using sender = sample_sender<R>;
+  using sender = offload<R>;
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
 
   /// `least_load`, for which only the largest samples have to be in order.
@@ -149,7 +149,7 @@ class home_keeper {
       sender_.send_inside_nodes(state, layout_, target);
     }
     sender_.send_anywhere(state, target);
-    exchanger_.run(state, layout_, target);
+    swaps_.run(state, layout_, target);
     bring_back(target);
     return state.largest_load() <= target;
   }
@@ -219,7 +219,7 @@ class home_keeper {
 
   node_layout layout_;
   sender sender_;
-  rank_exchanger<R> exchanger_;
+  swap_search<R> swaps_;
   light_loads light_{0};
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> offsets_;

@@ -23,7 +23,7 @@ namespace omnibal::inline v0::detail {
 
 /// Larger for a sample that goes first: one with more cost for its bytes, in steps of about a
 /// fifth, and of alike ones a larger one. Precondition: a positive cost.
-[[nodiscard]] constexpr std::uint32_t relief_rank(std::int64_t cost, std::int64_t bytes) {
+[[nodiscard]] constexpr std::uint32_t offload_priority(std::int64_t cost, std::int64_t bytes) {
   // Four steps for each doubling, from the bits after the leading one.
   auto const steps = [](std::int64_t value) {
     auto const number = static_cast<std::uint64_t>(value);
@@ -42,10 +42,10 @@ namespace omnibal::inline v0::detail {
 /// first that save the most bytes, as long as that neither takes more from a place than its excess
 /// nor gives it to another. Keeps its memory.
 template <std::size_t R>
-class sample_sender {
+class offload {
  public:
   /// To any rank.
-  void send_anywhere(home_loads<R>& state, std::int64_t target) {
+  void send_anywhere(assignment_state<R>& state, std::int64_t target) {
     start(state, target);
     for (std::uint64_t const word : words_) {
       auto const sample = static_cast<std::uint32_t>(word);
@@ -59,7 +59,8 @@ class sample_sender {
   }
 
   /// To ranks of the same node.
-  void send_inside_nodes(home_loads<R>& state, node_layout const& layout, std::int64_t target) {
+  void send_inside_nodes(assignment_state<R>& state, node_layout const& layout,
+                         std::int64_t target) {
     start(state, target);
     for (std::uint64_t const word : words_) {
       auto const sample = static_cast<std::uint32_t>(word);
@@ -73,7 +74,8 @@ class sample_sender {
   }
 
   /// From nodes above the sum of the targets of their ranks to others.
-  void send_between_nodes(home_loads<R>& state, node_layout const& layout, std::int64_t target) {
+  void send_between_nodes(assignment_state<R>& state, node_layout const& layout,
+                          std::int64_t target) {
     auto const most = static_cast<std::int64_t>(layout.ranks_per_node);
     if (target > std::numeric_limits<std::int64_t>::max() / (2 * most)) return;
     sum_nodes(state, layout);
@@ -111,7 +113,7 @@ class sample_sender {
 
   /// The rank of a node whose largest load would be least with the sample, which is not the rank
   /// where it is if there is another.
-  [[nodiscard]] static std::uint32_t lightest_on_node(home_loads<R> const& state,
+  [[nodiscard]] static std::uint32_t lightest_on_node(assignment_state<R> const& state,
                                                       node_layout const& layout, std::size_t node,
                                                       std::uint32_t sample) {
     std::size_t const first = layout.first_rank(node);
@@ -146,7 +148,7 @@ class sample_sender {
   }
 
   /// With the ranks as places.
-  void start(home_loads<R> const& state, std::int64_t target) {
+  void start(assignment_state<R> const& state, std::int64_t target) {
     excess_.clear();
     light_.reset(state.ranks());
     for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
@@ -157,7 +159,7 @@ class sample_sender {
     collect(state, [](std::uint32_t rank) { return std::size_t{rank}; });
   }
 
-  void sum_nodes(home_loads<R> const& state, node_layout const& layout) {
+  void sum_nodes(assignment_state<R> const& state, node_layout const& layout) {
     node_loads_.assign(layout.nodes(), resources<R>{});
     for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
       node_loads_[layout.node_of(rank)] += state.loads[rank];
@@ -166,7 +168,7 @@ class sample_sender {
 
   /// The samples of places with an excess, in the order in which they are to leave.
   template <class PlaceOf>
-  void collect(home_loads<R> const& state, PlaceOf const& place_of) {
+  void collect(assignment_state<R> const& state, PlaceOf const& place_of) {
     words_.clear();
     for (std::uint32_t i = 0; i != state.costs.size(); ++i) {
       resources<R> const& excess = excess_[place_of(state.rank_of[i])];
@@ -175,13 +177,13 @@ class sample_sender {
         if (excess[r] > 0) relief += state.costs[i][r];
       }
       if (relief == 0) continue;
-      std::uint64_t const key = ~relief_rank(relief, state.bytes[i][0]);
+      std::uint64_t const key = ~offload_priority(relief, state.bytes[i][0]);
       words_.push_back(key << 32 | i);
     }
     radix_sort(words_, spare_, 32, 32);
   }
 
-  [[nodiscard]] bool can_leave(home_loads<R> const& state, std::uint32_t sample,
+  [[nodiscard]] bool can_leave(assignment_state<R> const& state, std::uint32_t sample,
                                std::size_t place) const {
     bool is_relief = false;
     for (std::size_t r = 0; r != R; ++r) {
@@ -199,8 +201,8 @@ class sample_sender {
   }
 
   light_loads light_{0};
-  whole_costs<R> excess_;
-  whole_costs<R> node_loads_;
+  integer_costs<R> excess_;
+  integer_costs<R> node_loads_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t> spare_;
 };

@@ -205,11 +205,11 @@ template <std::size_t R>
 
 /// Lets the rank with the largest load exchange samples, one after the other. Keeps its memory.
 template <std::size_t R>
-class rank_exchanger {
+class swap_search {
  public:
   /// Goes on until no load is above the target, nothing helps or there were 16 exchanges for each
   /// rank.
-  void run(home_loads<R>& state, node_layout const& layout, std::int64_t target) {
+  void run(assignment_state<R>& state, node_layout const& layout, std::int64_t target) {
     if (state.largest_load() <= target) return;
     auto const size = [&](std::uint32_t sample) { return sum_of(state.costs[sample]); };
     order_by_leading_bits(state.costs.size(), size, words_, spare_, order_);
@@ -231,8 +231,8 @@ class rank_exchanger {
   /// The exchange with one of the lightest ranks of the same node, or else with one of the lightest
   /// of all, or else with any, that takes most away from the excess for its bytes; of a sample
   /// against several where one alone leaves some of it.
-  [[nodiscard]] bool relieve(home_loads<R>& state, node_layout const& layout, std::uint32_t heavy,
-                             std::int64_t target) {
+  [[nodiscard]] bool relieve(assignment_state<R>& state, node_layout const& layout,
+                             std::uint32_t heavy, std::int64_t target) {
     open(state, heavy, heavy_);
     home_exchange best;
     std::uint32_t partner = none;
@@ -279,7 +279,7 @@ class rank_exchanger {
     std::size_t last;
   };
   /// The lightest of some ranks, at most so many, with which one that has too much may exchange.
-  void list_lightest(home_loads<R> const& state, index_range ranks, std::uint32_t heavy,
+  void list_lightest(assignment_state<R> const& state, index_range ranks, std::uint32_t heavy,
                      std::int64_t target, std::size_t most) {
     auto const load = [&](std::size_t rank) { return largest_amount(state.loads[rank]); };
     partners_.clear();
@@ -297,7 +297,7 @@ class rank_exchanger {
     partners_.resize(kept);
   }
 
-  void open(home_loads<R> const& state, std::uint32_t rank, open_rank<R>& result) const {
+  void open(assignment_state<R> const& state, std::uint32_t rank, open_rank<R>& result) const {
     result.load = state.loads[rank];
     result.samples.clear();
     lists_.for_each(rank, [&](std::uint32_t i) {
@@ -307,7 +307,7 @@ class rank_exchanger {
     });
   }
 
-  void carry_out(home_loads<R>& state, home_exchange const& chosen, std::uint32_t heavy,
+  void carry_out(assignment_state<R>& state, home_exchange const& chosen, std::uint32_t heavy,
                  std::uint32_t light, std::int64_t target) {
     open(state, light, light_);
     std::uint32_t const leaves = heavy_.samples[chosen.leaves].index;
@@ -326,7 +326,7 @@ class rank_exchanger {
   }
 
   /// Puts a sample before the first one that does not precede it.
-  static void relink(home_loads<R>& state, std::uint32_t sample, open_rank<R>& from,
+  static void relink(assignment_state<R>& state, std::uint32_t sample, open_rank<R>& from,
                      open_rank<R>& to, std::uint32_t rank) {
     auto const moved =
         std::find_if(from.samples.begin(), from.samples.end(),

@@ -25,7 +25,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 /// The iterator at `index` over `f(0), f(1), ...`, each converted to T.
 template <class F, class T>
-struct generated {
+struct index_iterator {
   using iterator_category = std::random_access_iterator_tag;
   using value_type = T;
   using difference_type = std::ptrdiff_t;
@@ -40,39 +40,44 @@ struct generated {
   }
   OMNIBAL_HOST_DEVICE T operator[](std::ptrdiff_t distance) const { return *(*this + distance); }
 
-  OMNIBAL_HOST_DEVICE generated& operator+=(std::ptrdiff_t distance) {
+  OMNIBAL_HOST_DEVICE index_iterator& operator+=(std::ptrdiff_t distance) {
     index += distance;
     return *this;
   }
-  OMNIBAL_HOST_DEVICE generated& operator-=(std::ptrdiff_t distance) {
+  OMNIBAL_HOST_DEVICE index_iterator& operator-=(std::ptrdiff_t distance) {
     index -= distance;
     return *this;
   }
-  OMNIBAL_HOST_DEVICE generated& operator++() { return *this += 1; }
-  OMNIBAL_HOST_DEVICE generated& operator--() { return *this -= 1; }
-  OMNIBAL_HOST_DEVICE generated operator++(int) {
-    generated const before = *this;
+  OMNIBAL_HOST_DEVICE index_iterator& operator++() { return *this += 1; }
+  OMNIBAL_HOST_DEVICE index_iterator& operator--() { return *this -= 1; }
+  OMNIBAL_HOST_DEVICE index_iterator operator++(int) {
+    index_iterator const before = *this;
     ++index;
     return before;
   }
 
-  OMNIBAL_HOST_DEVICE friend generated operator+(generated iterator, std::ptrdiff_t distance) {
+  OMNIBAL_HOST_DEVICE friend index_iterator operator+(index_iterator iterator,
+                                                      std::ptrdiff_t distance) {
     return iterator += distance;
   }
-  OMNIBAL_HOST_DEVICE friend generated operator+(std::ptrdiff_t distance, generated iterator) {
+  OMNIBAL_HOST_DEVICE friend index_iterator operator+(std::ptrdiff_t distance,
+                                                      index_iterator iterator) {
     return iterator += distance;
   }
-  OMNIBAL_HOST_DEVICE friend generated operator-(generated iterator, std::ptrdiff_t distance) {
+  OMNIBAL_HOST_DEVICE friend index_iterator operator-(index_iterator iterator,
+                                                      std::ptrdiff_t distance) {
     return iterator -= distance;
   }
-  OMNIBAL_HOST_DEVICE friend std::ptrdiff_t operator-(generated const& left,
-                                                      generated const& right) {
+  OMNIBAL_HOST_DEVICE friend std::ptrdiff_t operator-(index_iterator const& left,
+                                                      index_iterator const& right) {
     return left.index - right.index;
   }
-  OMNIBAL_HOST_DEVICE friend bool operator==(generated const& left, generated const& right) {
+  OMNIBAL_HOST_DEVICE friend bool operator==(index_iterator const& left,
+                                             index_iterator const& right) {
     return left.index == right.index;
   }
-  OMNIBAL_HOST_DEVICE friend bool operator<(generated const& left, generated const& right) {
+  OMNIBAL_HOST_DEVICE friend bool operator<(index_iterator const& left,
+                                            index_iterator const& right) {
     return left.index < right.index;
   }
 };

@@ -25,7 +25,7 @@ template <class F, class T>
 struct device_scan {
   static cudaError_t exclusive_sum(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
                                    T* out, cudaStream_t stream) {
-    return cub::DeviceScan::ExclusiveScan(temporary, bytes, generated<F, T>{f}, out,
+    return cub::DeviceScan::ExclusiveScan(temporary, bytes, index_iterator<F, T>{f}, out,
                                           device_plus<T>{}, T{}, n, stream);
   }
 };

@@ -29,7 +29,7 @@ struct lpt_tuning {
 
 /// How many samples parts may have: those with `floor` or more are full, but `extra` of them may
 /// have one more. Any number by default.
-struct part_room {
+struct count_limits {
   std::uint32_t floor = ~std::uint32_t{0};
   std::uint32_t extra = 0;
 
@@ -72,7 +72,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place(Block& block, Samples const& samples, std::uint32_t count,
                                  std::uint32_t costly, std::uint32_t parts,
-                                 part_room limits) const {
+                                 count_limits limits) const {
     block.for_each(parts, [&](std::size_t part) {
       loads[part] = 0;
       counts[part] = 0;
@@ -91,7 +91,7 @@ struct longest_first {
 
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place_costly(Block& block, Samples const& samples, std::uint32_t costly,
-                                        std::uint32_t parts, part_room& limits) const {
+                                        std::uint32_t parts, count_limits& limits) const {
     std::uint32_t turn = 0;
     for (std::uint32_t next = 0; next != costly; turn ^= 1) {
       std::uint32_t const open = rank_open_parts(block, parts, limits);
@@ -115,7 +115,7 @@ struct longest_first {
   /// Ranks the parts, those with room before the others; returns how many have room.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t rank_open_parts(Block& block, std::uint32_t parts,
-                                                    part_room const& limits) const {
+                                                    count_limits const& limits) const {
     if (limits.are_any()) {
       ranking.rank(block, parts, [&](std::uint32_t part) { return loads[part]; });
       return parts;
@@ -136,7 +136,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_round(Block& block, Samples const& samples,
                                                 std::uint32_t next, std::uint32_t run,
-                                                part_room& limits) const {
+                                                count_limits& limits) const {
     if (limits.extra != 0) run = up_to_last_extra(block, run, limits);
     block.for_each(run, [&](std::size_t i) {
       auto const place = next + static_cast<std::uint32_t>(i);
@@ -151,7 +151,7 @@ struct longest_first {
   /// The parts that get one sample above the floor, up to the last that may.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t run,
-                                                     part_room& limits) const {
+                                                     count_limits& limits) const {
     auto const is_extra = [&](std::size_t rank) {
       return counts[ranking.parts[rank]] == limits.floor;
     };
@@ -177,7 +177,7 @@ struct longest_first {
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_in_turn(Block& block, Samples const& samples,
                                                   std::uint32_t next, std::uint32_t last,
-                                                  std::uint32_t open, part_room& limits) const {
+                                                  std::uint32_t open, count_limits& limits) const {
     block.once([&] {
       std::uint32_t place = next;
       std::uint32_t extra = limits.extra;
@@ -246,9 +246,9 @@ struct longest_first {
 };
 
 /// What a policy allows for so many samples. Equal counts that cannot be are a fault.
-[[nodiscard]] OMNIBAL_HOST_DEVICE inline part_room room_of(count_policy policy,
-                                                           std::uint32_t samples,
-                                                           std::uint32_t parts, fault* faults) {
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline count_limits room_of(count_policy policy,
+                                                              std::uint32_t samples,
+                                                              std::uint32_t parts, fault* faults) {
   if (policy == count_policy::any) return {};
   std::uint32_t const extra = samples % parts;
   if (policy == count_policy::equal && extra != 0) raise(faults, fault::uneven_counts);

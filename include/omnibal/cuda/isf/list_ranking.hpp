@@ -50,7 +50,7 @@ struct alignas(16) position_quad {
 
 /// What is known of the links of a chain. Block `index` of a launch has chunk `index`. Positions in
 /// a chunk are relative to its beginning; `chain_chunk` is one behind it.
-struct chain_links {
+struct list_links {
   std::size_t chunk_count;
   std::uint16_t* next;           ///< where the link of a position leads
   std::uint16_t* after_segment;  ///< where a walk from it leaves its segment
@@ -65,7 +65,7 @@ struct chain_links {
 
 /// Links of a chain of at most `bound` positions.
 template <class Backend>
-[[nodiscard]] chain_links make_links(Backend& backend, std::size_t bound) {
+[[nodiscard]] list_links make_links(Backend& backend, std::size_t bound) {
   std::size_t const chunk_count = parts_of(bound, chain_chunk);
   std::size_t const positions = chunk_count * chain_chunk;
   return {chunk_count,
@@ -90,7 +90,7 @@ struct chain_part {
 template <class Chain>
 struct resolve_chunk {
   Chain chain;
-  chain_links links;
+  list_links links;
 
   static constexpr std::size_t shared_bytes = banked<1>(chain_chunk) * sizeof(std::uint32_t);
 
@@ -160,7 +160,7 @@ struct resolve_chunk {
 template <class Chain>
 struct walk_chunks {
   Chain chain;
-  chain_links links;
+  list_links links;
 
   static constexpr std::uint32_t window_quads = isf_tuning::window_quads;
   static constexpr std::uint32_t batch = isf_tuning::batch;
@@ -223,7 +223,7 @@ struct walk_chunks {
 /// bound of the links, and `chain.next(i)` in (i, size] the end of link i; then `entries` is right.
 /// Two launches.
 template <class Backend, class Chain>
-void walk_chain(Backend& backend, chain_links const& links, Chain const& chain) {
+void walk_chain(Backend& backend, list_links const& links, Chain const& chain) {
   if (links.chunk_count == 0) return;
   using resolve = resolve_chunk<Chain>;
   backend.template for_each_block<isf_tuning::chunk_threads>(
@@ -255,7 +255,7 @@ struct visited_chunk {
 template <class Chain, class Visitor>
 struct visit_chunk {
   Chain chain;
-  chain_links links;
+  list_links links;
   Visitor visitor;
 
   static constexpr std::size_t shared_bytes =
@@ -324,7 +324,7 @@ struct visit_chunk {
 /// Calls `visitor(block, visited_chunk)` for each chunk of the chain that the walk enters, with
 /// `Visitor::shared_bytes` of further shared memory. One launch.
 template <class Backend, class Chain, class Visitor>
-void visit_chain(Backend& backend, chain_links const& links, Chain const& chain,
+void visit_chain(Backend& backend, list_links const& links, Chain const& chain,
                  Visitor const& visitor) {
   if (links.chunk_count == 0) return;
   using visit = visit_chunk<Chain, Visitor>;

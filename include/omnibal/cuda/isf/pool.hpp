@@ -78,7 +78,7 @@ struct isf_arrays {
   std::uint32_t* pool;
   std::uint32_t* shuffled;
   isf_sums sums;
-  chain_links links;
+  list_links links;
   /// For each segment of a chain: bits of items in kept groups, above them bits of their heads.
   std::uint32_t* marks;
 
@@ -93,7 +93,7 @@ template <std::size_t R, class Backend>
 [[nodiscard]] isf_arrays make_isf_arrays(Backend& backend, std::size_t samples) {
   std::size_t const sum_stride = samples + 1;
   std::size_t const tile_stride = parts_of(samples, isf_tuning::tile) + 1;
-  chain_links const links = make_links(backend, samples);
+  list_links const links = make_links(backend, samples);
   std::size_t const chunks = links.chunk_count;
   return {.states = backend.template scratch<isf_state>(2),
           .pool = backend.template scratch<std::uint32_t>(samples),

@@ -7,7 +7,7 @@
 #include <omnibal/comm/communication_error.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
-#include <omnibal/cuda/nccl/communicator_ref/staging.hpp>
+#include <omnibal/cuda/nccl/communicator_ref/host_staging.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 #include <omnibal/detail/agreement.hpp>
 
@@ -105,7 +105,7 @@ class communicator_ref {
         gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), where);
         wait_for(stream, timeout_, where);
       } catch (...) {
-        staging_.set_hanging(detail::staging::hang::possible);
+        staging_.set_hanging(detail::host_staging::hang::possible);
         throw;
       }
     });
@@ -153,13 +153,13 @@ class communicator_ref {
   ncclComm_t forget() noexcept { return std::exchange(comm_, nullptr); }
 
   /// Gives back what collectives of host memory took.
-  void release_staging() noexcept { staging_ = detail::staging(); }
+  void release_staging() noexcept { staging_ = detail::host_staging(); }
 
   /// Ends everything that runs, and gives the communicator up.
   void abort_alive() noexcept {
     // What hangs is ended first, so that its memory can be given back.
     static_cast<void>(ncclCommAbort(forget()));
-    staging_.set_hanging(detail::staging::hang::no);
+    staging_.set_hanging(detail::host_staging::hang::no);
     release_staging();
   }
 
@@ -240,7 +240,7 @@ class communicator_ref {
         submit_group([&] { collective(stream); }, gpu::location::here());
         staging_.receive(out, [&] { wait_for(stream, timeout_, gpu::location::here()); });
       } catch (...) {
-        staging_.set_hanging(detail::staging::hang::possible);
+        staging_.set_hanging(detail::host_staging::hang::possible);
         throw;
       }
     });
@@ -289,7 +289,7 @@ class communicator_ref {
   int rank_ = 0;
   int size_ = 0;
   int device_ = 0;
-  detail::staging staging_;
+  detail::host_staging staging_;
 };
 
 }  // namespace omnibal::inline v0::nccl

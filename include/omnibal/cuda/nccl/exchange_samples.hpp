@@ -26,7 +26,7 @@ namespace omnibal::inline v0::nccl::detail {
 
 /// What a rank sends, gets and keeps, in runs of samples that are neighbours before and after. Both
 /// sides find the same runs, in the order of their slots.
-class message_runs {
+class coalesced_messages {
  public:
   /// Samples to or from a rank, by their place on this one.
   struct run {
@@ -41,7 +41,7 @@ class message_runs {
     std::uint32_t count;
   };
 
-  message_runs(exchange_plan const& plan, std::size_t rank) {
+  coalesced_messages(exchange_plan const& plan, std::size_t rank) {
     std::uint32_t const first_slot = plan.arrivals().offset(rank);
     grouping const sends = plan.sends(rank);
     auto const slots = plan.departures()[rank];
@@ -134,7 +134,7 @@ struct exchange_samples_fn {
     check_room("the rows to send", load.in_room, plan.home_count(rank));
     check_room("the rows to receive", load.out_room, plan.arrivals(rank).size());
     auto const place = [&](std::uint32_t row) { return std::uint64_t{row} * load.element_bytes; };
-    move(exec, comm, detail::message_runs(plan, rank), load, place, place);
+    move(exec, comm, detail::coalesced_messages(plan, rank), load, place, place);
   }
 
   /// The same for samples of different sizes: `sizes` has the elements of each sample of the global
@@ -161,7 +161,7 @@ struct exchange_samples_fn {
     load.in = reinterpret_cast<std::byte const*>(in.data());
     load.out = reinterpret_cast<std::byte*>(out.data());
     move(
-        exec, comm, detail::message_runs(plan, rank), load,
+        exec, comm, detail::coalesced_messages(plan, rank), load,
         [&](std::uint32_t i) { return before[i] * sizeof(T); },
         [&](std::uint32_t i) { return after[i] * sizeof(T); });
     return after;
@@ -203,8 +203,8 @@ struct exchange_samples_fn {
   /// `in_at` and `out_at` give the first byte of a sample, and the end after the last.
   template <class Resource, class Comm, class InAt, class OutAt>
   static void move(gpu::execution<Resource> const& exec, Comm& comm,
-                   detail::message_runs const& runs, detail::payload const& load, InAt const& in_at,
-                   OutAt const& out_at) {
+                   detail::coalesced_messages const& runs, detail::payload const& load,
+                   InAt const& in_at, OutAt const& out_at) {
     for (auto const& run : runs.kept()) {
       std::size_t const bytes = in_at(run.from + run.count) - in_at(run.from);
       if (bytes == 0) continue;

@@ -8,8 +8,8 @@
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/execution.hpp>
+#include <omnibal/cuda/nccl/detail/exchange_calls.cuh>
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
-#include <omnibal/cuda/nccl/detail/stream_calls.cuh>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/detail/agreement.hpp>

@@ -28,7 +28,7 @@ concept bytes_function =
 /// `std::overflow_error` where their sum leaves its type.
 template <index_bytes Bytes>
 void measure_bytes_into(std::string_view function, Bytes const& bytes, std::size_t count,
-                        whole_costs<1>& result) {
+                        integer_costs<1>& result) {
   measure_costs_into(function, {"bytes", "the sum of the bytes"}, count,
                      amounts_by_index(function, "bytes", bytes, count), result);
 }

@@ -95,9 +95,9 @@ template <class Layout>
   measured<Layout> rest{input.layout, input.capacity, input.units, {}, {}};
   rest.demands.reserve(pool.size());
   for (auto const& sample : pool) rest.demands.push_back(sample.demand);
-  return std::move(rounds).take_with(pack_cells(rest, demands_after::freed,
-                                                varied_size(input.capacity, measure, 0),
-                                                least_slack(input.capacity)));
+  return std::move(rounds).take_with(vector_best_fit(rest, demands_after::freed,
+                                                     varied_size(input.capacity, measure, 0),
+                                                     least_slack(input.capacity)));
 }
 
 /// True where random groups take no more groups than best-fit decreasing, judged by some of the
@@ -116,7 +116,7 @@ template <class Layout>
   if (!sampled) return false;
   varied_size const size(some.capacity, measure, 0);
   least_slack const score(some.capacity);
-  return sampled->size() <= pack_cells(some, demands_after::freed, size, score).size();
+  return sampled->size() <= vector_best_fit(some, demands_after::freed, size, score).size();
 }
 
 /// What a portfolio may cost.
@@ -156,7 +156,8 @@ template <class Layout>
   auto const try_order = [&](std::size_t attempt, demands_after after) {
     ++report.rounds;
     report.item_rounds += count;
-    keep_better(pack_cells(input, after, varied_size(input.capacity, measure, attempt), score));
+    keep_better(
+        vector_best_fit(input, after, varied_size(input.capacity, measure, attempt), score));
   };
 
   std::size_t const cheap_attempts = limits.samples / std::max<std::size_t>(count, 1);

@@ -28,10 +28,10 @@ namespace omnibal::inline v0::detail {
 
 /// Maps the room in one resource to levels 0 .. count() - 1, which rise with it.
 template <class T>
-class room_levels {
+class quantised_axis {
  public:
-  room_levels() = default;
-  room_levels(T capacity, std::size_t most) {
+  quantised_axis() = default;
+  quantised_axis(T capacity, std::size_t most) {
     if constexpr (std::floating_point<T>) {
       count_ = most;
       capacity_ = capacity;
@@ -134,7 +134,7 @@ struct group_rooms {
 /// Where every room has a level of its own, the search is exact; else at most `probes` groups of a
 /// cell are tried, and one that fits may be missed.
 template <std::size_t R, class T>
-class cell_rooms {
+class open_bin_index {
  public:
   using amounts_type = resources<R, T>;
 
@@ -148,8 +148,8 @@ class cell_rooms {
     std::uint32_t level = 0;
   };
 
-  cell_rooms(amounts_type const& capacity, demand_traits<R, T> const& traits,
-             std::size_t sample_count)
+  open_bin_index(amounts_type const& capacity, demand_traits<R, T> const& traits,
+                 std::size_t sample_count)
       : fine_(traits.finest), next_(sample_count) {
     // Enough levels to be exact for common capacities, and no more than the samples are worth.
     std::size_t const most_levels =
@@ -158,7 +158,7 @@ class cell_rooms {
     std::size_t kinds_left = 0;
     for (std::size_t r = 0; r != R; ++r) kinds_left += r != fine_ && traits.binds[r] ? 1 : 0;
     auto const divide = [&](std::size_t r, std::size_t most) {
-      coarse_[r] = room_levels<T>(capacity[r], most);
+      coarse_[r] = quantised_axis<T>(capacity[r], most);
       strides_[r] = cells;
       cells *= coarse_[r].count();
     };
@@ -167,13 +167,13 @@ class cell_rooms {
     }
     // A resource that does not bind gets what the fine one can spare.
     std::size_t const fine_levels =
-        room_levels<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
+        quantised_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells)).count();
     for (std::size_t r = 0; r != R; ++r) {
       if (r == fine_ || traits.binds[r]) continue;
       std::size_t const spare = most_levels / fine_levels / cells;
       divide(r, std::clamp<std::size_t>(spare, 1, most_cells / cells));
     }
-    levels_ = room_levels<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
+    levels_ = quantised_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
     words_ = (levels_.count() + 63) / 64;
     summary_words_ = (words_ + 63) / 64;
     heads_.assign(cells * levels_.count(), none);
@@ -361,9 +361,9 @@ class cell_rooms {
   }
 
   std::size_t fine_;
-  room_levels<T> coarse_[R] = {};
+  quantised_axis<T> coarse_[R] = {};
   std::size_t strides_[R] = {};
-  room_levels<T> levels_;
+  quantised_axis<T> levels_;
   std::size_t words_ = 0;
   std::size_t summary_words_ = 0;
   std::uint64_t occupied_ = 0;
@@ -379,16 +379,16 @@ class cell_rooms {
 /// The room of group g replaces demand g: a group is opened by a sample of its own, so sample g has
 /// been packed by then.
 template <class Layout, std::size_t R, class T, class Score>
-[[nodiscard]] group_assignment best_fit_cells(Layout const& layout,
-                                              std::vector<typename Layout::demand_type> demands,
-                                              resources<R, T> const& capacity, Score const& score) {
+[[nodiscard]] group_assignment fit_by_index(Layout const& layout,
+                                            std::vector<typename Layout::demand_type> demands,
+                                            resources<R, T> const& capacity, Score const& score) {
   group_assignment result(demands.size());
   if (demands.empty()) return result;
   auto const traits = traits_of(layout, demands, capacity);
   auto const least_demand = layout.encode(traits.smallest);
   auto* const rooms = demands.data();
   group_rooms<Layout> const groups{layout, rooms};
-  cell_rooms<R, T> open(capacity, traits, demands.size());
+  open_bin_index<R, T> open(capacity, traits, demands.size());
   for (std::size_t k = 0; k != demands.size(); ++k) {
     auto const demand = demands[k];
     std::uint32_t group = open.take(groups, demand, score);
@@ -434,8 +434,8 @@ class sample_size {
 
 /// Best-fit decreasing by `score`, the largest samples by `size` first.
 template <class Layout, class Size, class Score>
-[[nodiscard]] grouping pack_cells(measured<Layout>& input, demands_after after, Size const& size,
-                                  Score const& score) {
+[[nodiscard]] grouping vector_best_fit(measured<Layout>& input, demands_after after,
+                                       Size const& size, Score const& score) {
   std::vector<std::uint32_t> order = order_descending(
       input.size(), [&size, layout = input.layout, first = input.demands.data()](std::size_t k) {
         return size(layout.amounts(first[k]), k);
@@ -445,7 +445,7 @@ template <class Layout, class Size, class Score>
     demands[position] = input.demands[order[position]];
   }
   if (after == demands_after::freed) release(input.demands);
-  auto assigned = best_fit_cells(input.layout, std::move(demands), input.capacity, score);
+  auto assigned = fit_by_index(input.layout, std::move(demands), input.capacity, score);
   number_to_index(order, input.oversized);
   return std::move(assigned).collect(order);
 }

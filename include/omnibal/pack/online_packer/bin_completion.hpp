@@ -20,14 +20,14 @@ namespace omnibal::inline v0::detail {
 /// compared, and the one that leaves the least weighted share wins: one by the most valuable sample
 /// again and again, and one for each of the next samples that fit, which goes first.
 template <std::size_t R, class T>
-class group_search {
+class bin_completion {
  public:
   using waiting_type = waiting_samples<R, T>;
   using amounts_type = resources<R, T>;
   using slot = typename waiting_type::slot;
 
   /// `most` is the most samples that wait.
-  group_search(waiting_type const& waiting, amounts_type const& capacity, std::size_t most)
+  bin_completion(waiting_type const& waiting, amounts_type const& capacity, std::size_t most)
       : low_(waiting.order().ordered(capacity)) {
     for (T& amount : low_.amounts) amount = amount / 2 + amount / 8;
     for (auto* const slots : {&base_, &trial_, &best_, &hidden_, &candidates_}) {

@@ -55,14 +55,14 @@ class resource_order {
 };
 
 /// Sets of depths below 4096. A depth of a cell is named by a bucket, `bucket_of(cell, depth)`.
-class depth_sets {
+class hierarchical_bitset {
  public:
   /// A bucket is less than two to this power.
   static constexpr unsigned bucket_bits = 18;
   static constexpr std::size_t none = ~std::size_t{0};
 
-  depth_sets() = default;
-  depth_sets(std::size_t cells, std::size_t depths)
+  hierarchical_bitset() = default;
+  hierarchical_bitset(std::size_t cells, std::size_t depths)
       : depth_bits_(static_cast<unsigned>(std::bit_width(std::max<std::size_t>(64, depths) - 1))),
         words_(cells << (depth_bits_ - 6)),
         summaries_(cells) {}
@@ -107,7 +107,7 @@ class depth_sets {
   /// Finds the least depth of a cell that is not below `first`, or `none`.
   class search {
    public:
-    search(depth_sets const& sets, std::size_t first)
+    search(hierarchical_bitset const& sets, std::size_t first)
         : words_(sets.words_.data()),
           summaries_(sets.summaries_.data()),
           word_bits_(sets.depth_bits_ - 6),
@@ -151,13 +151,13 @@ class depth_sets {
 /// within a cell into depths by the first. Small numbers mean large amounts: depth zero holds the
 /// capacity, and what takes less of a resource than a cell has a higher number.
 template <std::size_t R, class T>
-class demand_cells {
+class size_classes {
  public:
   using amounts_type = resources<R, T>;
 
   static constexpr std::size_t most_cells = 64;
 
-  demand_cells(amounts_type const& capacity, std::size_t most_depths)
+  size_classes(amounts_type const& capacity, std::size_t most_depths)
       : levels_(capacity[0], most_depths), last_level_(levels_.count() - 1) {
     for (std::size_t r = 0; r != R; ++r) {
       scales_[r] = share_scale<T>(capacity[r]);
@@ -208,7 +208,7 @@ class demand_cells {
 
  private:
   struct kind_cells {
-    room_levels<T> classes;
+    quantised_axis<T> classes;
     std::size_t last_class = 0;
     std::size_t stride = 0;
     /// For each class, counted from the largest amounts.
@@ -233,7 +233,7 @@ class demand_cells {
   /// Divides each of the cells into classes of this resource and returns their number.
   std::size_t divide(std::size_t kind, T capacity) {
     kind_cells& made = kinds_[kind];
-    made.classes = room_levels<T>(capacity, most_classes());
+    made.classes = quantised_axis<T>(capacity, most_classes());
     made.stride = count_;
     std::size_t const classes = made.classes.count();
     made.last_class = classes - 1;
@@ -247,7 +247,7 @@ class demand_cells {
     return classes;
   }
 
-  room_levels<T> levels_;
+  quantised_axis<T> levels_;
   std::size_t last_level_;
   std::size_t count_ = 1;
   std::array<share_scale<T>, R> scales_{};
@@ -395,7 +395,7 @@ class waiting_samples {
     for (std::size_t r = 0; r != R; ++r) weights_[r] = 1 + ((totals_[r] >> excess) * scale >> 47);
     std::uint64_t const depth_worth =
         (share_scale<T>::whole / cells_.depth_count() + 1) * weights_[0];
-    depth_key_ = (depth_worth << depth_sets::bucket_bits) - 1;
+    depth_key_ = (depth_worth << hierarchical_bitset::bucket_bits) - 1;
     least_worth_ = 1 + (cells_.depth_count() - 1) * depth_worth;
     return result;
   }
@@ -422,7 +422,7 @@ class waiting_samples {
                                    std::uint64_t& work) const {
     work += work_of_lookup;
     // A key is the worth of a cell and a depth above the bucket, so that one comparison does.
-    depth_sets::search const depth_in(depths_, at.depth);
+    hierarchical_bitset::search const depth_in(depths_, at.depth);
     std::uint64_t const depth_key = depth_key_;
     std::uint64_t const least_depth_key = at.depth * depth_key;
     std::uint64_t best = 0;
@@ -434,17 +434,17 @@ class waiting_samples {
       if (R == 2 && key - least_depth_key <= best) break;
       if (R > 2 && key - least_depth_key <= best) continue;
       std::size_t depth = depth_in(cell);
-      if (depth == depth_sets::none) [[unlikely]]
+      if (depth == hierarchical_bitset::none) [[unlikely]]
         continue;
       if (depth == at.depth || (at.mixed >> cell & 1) != 0) [[unlikely]] {
         if (R > 2 && key - depth * depth_key <= best) continue;
         depth = depth_with_fit(cell, depth, room, work);
-        if (depth == depth_sets::none) continue;
+        if (depth == hierarchical_bitset::none) continue;
       }
       best = std::max(best, key - depth * depth_key);
     }
     if (best == 0) return none;
-    slot result = heads_[best & ~(~std::uint64_t{0} << depth_sets::bucket_bits)];
+    slot result = heads_[best & ~(~std::uint64_t{0} << hierarchical_bitset::bucket_bits)];
     while (!layout_.fits(room, nodes_[result].demand)) result = nodes_[result].after;
     return result;
   }
@@ -461,7 +461,7 @@ class waiting_samples {
     std::uint64_t push;
   };
 
-  static constexpr std::size_t most_cells = demand_cells<R, T>::most_cells;
+  static constexpr std::size_t most_cells = size_classes<R, T>::most_cells;
   static constexpr std::size_t probes = 4;
   static constexpr std::uint64_t work_of_lookup = 8;
   static constexpr std::uint64_t work_of_cell = 2;
@@ -475,7 +475,7 @@ class waiting_samples {
   [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
     std::uint64_t worth = least_worth_;
     for (std::size_t r = 1; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
-    return worth << depth_sets::bucket_bits | depths_.bucket_of(cell, 0);
+    return worth << hierarchical_bitset::bucket_bits | depths_.bucket_of(cell, 0);
   }
 
   void raise_reaches(std::size_t cell, std::uint32_t height) {
@@ -503,17 +503,17 @@ class waiting_samples {
         tried = nodes_[tried].after;
         if (tried == head) break;
       }
-      if (depth + 1 == cells_.depth_count()) return depth_sets::none;
-      depth = depth_sets::search(depths_, depth + 1)(cell);
-      if (depth == depth_sets::none) return depth;
+      if (depth + 1 == cells_.depth_count()) return hierarchical_bitset::none;
+      depth = hierarchical_bitset::search(depths_, depth + 1)(cell);
+      if (depth == hierarchical_bitset::none) return depth;
     }
-    return depth_sets::none;
+    return hierarchical_bitset::none;
   }
 
   resource_order<R, T> order_;
   layout_type layout_;
-  demand_cells<R, T> cells_;
-  depth_sets depths_;
+  size_classes<R, T> cells_;
+  hierarchical_bitset depths_;
   /// The oldest sample of each bucket.
   std::vector<slot> heads_;
   std::vector<node> nodes_;

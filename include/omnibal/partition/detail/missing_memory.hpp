@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/partition/detail/bottleneck_search.hpp>
-#include <omnibal/partition/detail/device_search.hpp>
+#include <omnibal/partition/detail/device_label_dp.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_result.hpp>
@@ -166,7 +166,7 @@ template <class C, class Stages>
     };
     stage_costs const chain(stages.function(), stages.rules(), bound, memory, bytes_of, fits);
     // All bottlenecks are equal here.
-    device_search finder(chain, time, most, some_of(labels));
+    device_label_dp finder(chain, time, most, some_of(labels));
     if (!run_with_limits(finder, bound.least_bottleneck())) {
       is_least = is_least && finder.is_complete();
       return false;

@@ -20,9 +20,9 @@ namespace omnibal::inline v0::detail {
 /// Dynamic programming over the boundaries, from the last stage to the first. Sums are added in
 /// that order.
 template <class C, class Cost, class Fits>
-class sum_search {
+class min_sum_dp {
  public:
-  explicit sum_search(stage_costs<C, Cost, Fits> const& stages) : stages_(stages) {}
+  explicit min_sum_dp(stage_costs<C, Cost, Fits> const& stages) : stages_(stages) {}
 
   /// The smallest sum of stages that each cost at most `limit`, or `never`.
   [[nodiscard]] C run(C limit) {
@@ -134,10 +134,10 @@ template <class C>
 ///
 /// `result` has the stages with the smallest bottleneck.
 template <class C, class Cost, class Fits>
-void shorten_step(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& time,
-                  partition_result<C>& result) {
+void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& time,
+                       partition_result<C>& result) {
   C const least = result.bottleneck;
-  sum_search sums(stages);
+  min_sum_dp sums(stages);
   C const first_sum = sums.run(least);
   if (first_sum == never<C>) stages.throw_changed(0, 0, 1, stages.rules().last_cut[1]);
   wide_weight<C> best = time(least, first_sum);

@@ -28,12 +28,12 @@ struct whole_choice {
 
 /// The choices of a layer that no other choice of it beats in time and in both kinds of bytes, from
 /// the fewest bytes to the most.
-class whole_layers {
+class integer_layers {
  public:
   /// Floating-point times become whole numbers so small that a step of `micro_batches` remains one.
   template <class Time>
-  whole_layers(std::string_view function, choice_table<Time> const& table,
-               std::span<std::int64_t const> state_bytes, std::size_t micro_batches)
+  integer_layers(std::string_view function, choice_table<Time> const& table,
+                 std::span<std::int64_t const> state_bytes, std::size_t micro_batches)
       : shift_(std::floating_point<Time> ? static_cast<int>(std::bit_width(micro_batches)) + 1
                                          : 0) {
     for (std::size_t l = 0; l != table.size(); ++l) {

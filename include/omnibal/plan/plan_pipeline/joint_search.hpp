@@ -9,8 +9,8 @@
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
+#include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
-#include <omnibal/plan/plan_pipeline/stage_memory.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ namespace omnibal::inline v0::detail {
 /// proved, and the cuts looked for again, as long as they may lead to a shorter step.
 class joint_search {
  public:
-  joint_search(std::string_view function, whole_layers const& layers, stage_rooms const& rooms,
+  joint_search(std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
                plan_pipeline_options const& options)
       : function_(function),
         layers_(layers),
@@ -174,10 +174,10 @@ class joint_search {
   [[nodiscard]] std::size_t stages() const { return rooms_.memory.size(); }
 
   std::string_view function_;
-  whole_layers const& layers_;
-  stage_rooms const& rooms_;
+  integer_layers const& layers_;
+  stage_budgets const& rooms_;
   plan_pipeline_options const& options_;
-  floor_table table_;
+  stage_lower_bounds table_;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, recompute_result<std::int64_t>>
       solved_;
   std::vector<std::uint32_t> boundaries_;

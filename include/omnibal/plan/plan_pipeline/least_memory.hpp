@@ -10,7 +10,7 @@
 #include <omnibal/partition/partition_result.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
-#include <omnibal/plan/plan_pipeline/stage_memory.hpp>
+#include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace omnibal::inline v0::detail {
 /// layers keep without more transient bytes.
 class least_memory {
  public:
-  least_memory(whole_layers const& layers, stage_rooms const& rooms)
+  least_memory(integer_layers const& layers, stage_budgets const& rooms)
       : layers_(layers), rooms_(rooms) {
     for (auto const& way : layers.all()) limits_.push_back(way.transient_bytes);
     std::sort(limits_.begin(), limits_.end());
@@ -112,8 +112,8 @@ class least_memory {
     ++sums.impossible;
   }
 
-  whole_layers const& layers_;
-  stage_rooms const& rooms_;
+  integer_layers const& layers_;
+  stage_budgets const& rooms_;
   std::vector<std::int64_t> limits_;
   std::vector<sum> before_;
 };
@@ -121,7 +121,7 @@ class least_memory {
 /// The cuts with the smallest shortfall of any stage; its `bottleneck` is that. Errors:
 /// `std::overflow_error` where it is 2^63 - 2 or more.
 [[nodiscard]] inline partition_result<std::int64_t> find_missing_memory(
-    std::string_view function, whole_layers const& layers, stage_rooms const& rooms,
+    std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
     partition_constraints const& constraints) {
   least_memory const memory(layers, rooms);
   auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {

@@ -7,7 +7,7 @@
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
-#include <omnibal/plan/plan_pipeline/stage_memory.hpp>
+#include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -26,7 +26,7 @@ inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max()
 /// layers are close together: a new level begins after each of the widest gaps between them.
 class transient_levels {
  public:
-  explicit transient_levels(whole_layers const& layers) {
+  explicit transient_levels(integer_layers const& layers) {
     std::vector<std::int64_t> all;
     for (auto const& way : layers.all()) all.push_back(way.transient_bytes);
     std::sort(all.begin(), all.end());
@@ -74,9 +74,9 @@ class transient_levels {
 /// layers takes no less time than its layers cost less the price of what it may keep. With sums
 /// over the layers known for a few prices and each level of transient bytes, that takes no more
 /// time for a long run than for a short one.
-class priced_runs {
+class run_lower_bounds {
  public:
-  explicit priced_runs(whole_layers const& layers) : size_(layers.size()), levels_(layers) {
+  explicit run_lower_bounds(integer_layers const& layers) : size_(layers.size()), levels_(layers) {
     choose_prices(layers);
     for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
   }
@@ -116,9 +116,9 @@ class priced_runs {
   static constexpr std::size_t most_prices = 16;
 
   /// Those of which a linear relaxation may be: what the steps of the layers gain for a byte.
-  void choose_prices(whole_layers const& layers) {
+  void choose_prices(integer_layers const& layers) {
     prices_.assign(1, 0);
-    layer_fronts fronts;
+    pareto_fronts fronts;
     for (std::size_t l = 0; l != layers.size(); ++l) push_front(layers, l, fronts);
     std::vector<hull_step> steps;
     find_hull_steps(fronts, steps);
@@ -141,7 +141,7 @@ class priced_runs {
     }
   }
 
-  static void push_front(whole_layers const& layers, std::size_t layer, layer_fronts& fronts) {
+  static void push_front(integer_layers const& layers, std::size_t layer, pareto_fronts& fronts) {
     auto const& first = layers[layer].front();
     std::int64_t least = first.time + 1;
     for (auto const& way : layers[layer]) {
@@ -152,7 +152,7 @@ class priced_runs {
     fronts.close();
   }
 
-  void add_level(whole_layers const& layers, std::size_t level) {
+  void add_level(integer_layers const& layers, std::size_t level) {
     missing_.push_back(0);
     fewest_bytes_.push_back(0);
     for (std::size_t l = 0; l != size_; ++l) {
@@ -244,9 +244,9 @@ struct stage_range {
 
 /// The least time of each stage, which is `no_time` where it does not fit the memory or takes
 /// longer than a limit. Each time may be raised.
-class floor_table {
+class stage_lower_bounds {
  public:
-  floor_table(whole_layers const& layers, stage_rooms const& rooms)
+  stage_lower_bounds(integer_layers const& layers, stage_budgets const& rooms)
       : layers_(layers), rooms_(rooms), runs_(layers) {}
 
   /// Computes all times. False where no plan is within the limit.
@@ -320,9 +320,9 @@ class floor_table {
            range.last - first_[range.stage + 1];
   }
 
-  whole_layers const& layers_;
-  stage_rooms const& rooms_;
-  priced_runs runs_;
+  integer_layers const& layers_;
+  stage_budgets const& rooms_;
+  run_lower_bounds runs_;
   std::vector<std::size_t> first_;
   std::vector<std::size_t> last_;
   std::vector<std::size_t> rows_;

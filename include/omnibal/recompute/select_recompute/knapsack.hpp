@@ -31,7 +31,7 @@ class knapsack {
  public:
   /// Looks for a solution that gains more than `known`; without one `gain` is no more than that and
   /// there are no points. `time` is that of a solution without gain. Precondition: `budget >= 0`.
-  void run(layer_fronts const& fronts, std::int64_t time, std::int64_t budget,
+  void run(pareto_fronts const& fronts, std::int64_t time, std::int64_t budget,
            gain_limits const& limits, std::int64_t known) {
     relax(fronts, budget, known);
     if (gain_ < bound_) search_core(limits.states);
@@ -40,7 +40,7 @@ class knapsack {
 
   /// The same in less time, where the bound matters most: without the core problem, and no further
   /// than the bound is close enough.
-  void bound(layer_fronts const& fronts, std::int64_t time, std::int64_t budget,
+  void bound(pareto_fronts const& fronts, std::int64_t time, std::int64_t budget,
              gain_limits const& limits, std::int64_t known) {
     relax(fronts, budget, known);
     if (gain_ < bound_ && !points_.empty()) {
@@ -50,7 +50,7 @@ class knapsack {
   }
 
   /// The linear relaxation alone.
-  [[nodiscard]] lp_relaxation const& relax(layer_fronts const& fronts, std::int64_t budget) {
+  [[nodiscard]] lp_relaxation const& relax(pareto_fronts const& fronts, std::int64_t budget) {
     relaxed_.solve(fronts, budget);
     return relaxed_;
   }
@@ -67,7 +67,7 @@ class knapsack {
   static constexpr std::size_t points_for_state = 64;
   static constexpr std::size_t most_share = 4;
 
-  void relax(layer_fronts const& fronts, std::int64_t budget, std::int64_t known) {
+  void relax(pareto_fronts const& fronts, std::int64_t budget, std::int64_t known) {
     fronts_ = &fronts;
     budget_ = budget;
     gain_ = known;
@@ -140,7 +140,7 @@ class knapsack {
     return room;
   }
 
-  layer_fronts const* fronts_ = nullptr;
+  pareto_fronts const* fronts_ = nullptr;
   std::int64_t budget_ = 0;
   std::int64_t gain_ = 0;
   std::int64_t bound_ = 0;

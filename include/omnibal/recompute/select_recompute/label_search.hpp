@@ -21,7 +21,7 @@ namespace omnibal::inline v0::detail {
 /// be part of a good solution. Equal layers stay together.
 class layer_order {
  public:
-  void sort(layer_fronts const& fronts, hull_step const& step) {
+  void sort(pareto_fronts const& fronts, hull_step const& step) {
     clear_.clear();
     for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
       clear_.push_back({clearness(fronts, layer, step), layer});
@@ -45,7 +45,7 @@ class layer_order {
   };
 
   /// What the second best point loses against the best one.
-  [[nodiscard]] static int128 clearness(layer_fronts const& fronts, std::uint32_t layer,
+  [[nodiscard]] static int128 clearness(pareto_fronts const& fronts, std::uint32_t layer,
                                         hull_step const& step) {
     auto const front = fronts[layer];
     constexpr int128 lowest = -(static_cast<int128>(1) << 126);
@@ -76,7 +76,7 @@ class label_search {
   /// Looks for a solution that gains more than `known`; without one there are no points. Gives up
   /// where states would have to merge and `is_enough(gain)`: no better bound is wanted then.
   /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
-  void run(layer_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
+  void run(pareto_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
            std::size_t max_states, std::int64_t known, function_ref<bool(std::int64_t)> is_enough) {
     fronts_ = &fronts;
     steps_ = relaxed.steps();
@@ -308,7 +308,7 @@ class label_search {
     return result;
   }
 
-  layer_fronts const* fronts_ = nullptr;
+  pareto_fronts const* fronts_ = nullptr;
   std::span<hull_step const> steps_;
   std::int64_t budget_ = 0;
   std::int64_t tolerance_ = 0;
@@ -334,7 +334,7 @@ class core_problem {
  public:
   /// There are no points where the linear relaxation does as well.
   /// Precondition: `relaxed` is solved for the same budget and takes a part of a step.
-  void run(layer_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
+  void run(pareto_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
            std::size_t states) {
     relaxed.write_points(fronts.size(), points_);
     order_.sort(fronts, relaxed.broken());
@@ -378,7 +378,7 @@ class core_problem {
   std::int64_t gain_ = 0;
   std::vector<std::uint32_t> points_;
   layer_order order_;
-  layer_fronts core_;
+  pareto_fronts core_;
   lp_relaxation relaxed_;
   label_search lists_;
 };

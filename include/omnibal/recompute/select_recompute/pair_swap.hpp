@@ -21,7 +21,7 @@ class pair_swap {
  public:
   /// Exchanges points, each time with the largest gain, while the solution gains by it. `room` is
   /// what it leaves of the budget; the result is the gain.
-  [[nodiscard]] std::int64_t run(layer_fronts const& fronts, std::int64_t room,
+  [[nodiscard]] std::int64_t run(pareto_fronts const& fronts, std::int64_t room,
                                  std::span<std::uint32_t> points) {
     std::int64_t gain = 0;
     while (find_pair(fronts, room, points)) {
@@ -51,7 +51,7 @@ class pair_swap {
     std::uint32_t second;
   };
 
-  bool find_pair(layer_fronts const& fronts, std::int64_t room,
+  bool find_pair(pareto_fronts const& fronts, std::int64_t room,
                  std::span<std::uint32_t const> points) {
     list_exchanges(fronts, points);
     std::int64_t most = 0;
@@ -74,7 +74,7 @@ class pair_swap {
   }
 
   /// All exchanges by their bytes, among them two that change nothing.
-  void list_exchanges(layer_fronts const& fronts, std::span<std::uint32_t const> points) {
+  void list_exchanges(pareto_fronts const& fronts, std::span<std::uint32_t const> points) {
     exchanges_.clear();
     exchanges_.push_back({0, 0, nowhere, 0});
     for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {

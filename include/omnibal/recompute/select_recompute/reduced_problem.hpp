@@ -27,7 +27,7 @@ class reduced_problem {
   /// False where no solution gains more than `known`. Layers stay apart where more than
   /// `most_points` counts of their points are left.
   /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
-  [[nodiscard]] bool reduce(layer_fronts const& fronts, std::int64_t budget,
+  [[nodiscard]] bool reduce(pareto_fronts const& fronts, std::int64_t budget,
                             lp_relaxation const& relaxed, std::int64_t known,
                             std::size_t most_points) {
     source_ = &fronts;
@@ -53,7 +53,7 @@ class reduced_problem {
     return true;
   }
 
-  [[nodiscard]] layer_fronts const& fronts() const { return fronts_; }
+  [[nodiscard]] pareto_fronts const& fronts() const { return fronts_; }
   /// What remains of the budget, and what is already gained, where each front gives its first
   /// point.
   [[nodiscard]] std::int64_t budget() const { return budget_; }
@@ -189,12 +189,12 @@ class reduced_problem {
     }
   }
 
-  layer_fronts const* source_ = nullptr;
+  pareto_fronts const* source_ = nullptr;
   hull_step step_{};
   int128 slack_ = 0;
   std::int64_t budget_ = 0;
   std::int64_t base_gain_ = 0;
-  layer_fronts fronts_;
+  pareto_fronts fronts_;
   /// The first layer of each front.
   std::vector<std::uint32_t> starts_;
   std::vector<node> nodes_;

@@ -18,7 +18,7 @@ namespace omnibal::inline v0::detail {
 class lp_relaxation {
  public:
   /// Precondition: each point alone fits the budget.
-  void solve(layer_fronts const& fronts, std::int64_t budget) {
+  void solve(pareto_fronts const& fronts, std::int64_t budget) {
     find_hull_steps(fronts, steps_);
     whole_ = 0;
     gain_ = 0;

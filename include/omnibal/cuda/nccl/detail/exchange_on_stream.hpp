@@ -5,7 +5,7 @@
 
 #include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
 #include <omnibal/cuda/nccl/detail/plan_tables.hpp>
-#include <omnibal/cuda/nccl/detail/row_steps.hpp>
+#include <omnibal/cuda/nccl/detail/row_kernels.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 

@@ -78,21 +78,21 @@ class pinned_buffer {
 
 /// What a collective of host memory goes through: a stream of its own, and pinned and device memory
 /// for what is sent and received. Made at the first use; a copy of the owner starts without.
-class staging {
+class host_staging {
  public:
   enum class hang { no, possible };
 
   /// Up to so many bytes go through pinned memory, more straight from and to the caller's.
   static constexpr std::size_t most_pinned = std::size_t{8} << 20;
 
-  staging() = default;
-  staging(staging const&) noexcept {}
-  staging(staging&& other) noexcept { swap(other); }
-  staging& operator=(staging other) noexcept {
+  host_staging() = default;
+  host_staging(host_staging const&) noexcept {}
+  host_staging(host_staging&& other) noexcept { swap(other); }
+  host_staging& operator=(host_staging other) noexcept {
     swap(other);
     return *this;
   }
-  ~staging() { release(); }
+  ~host_staging() { release(); }
 
   [[nodiscard]] cudaStream_t stream() {
     if (stream_ == nullptr) {
@@ -172,7 +172,7 @@ class staging {
     stream_ = nullptr;
   }
 
-  void swap(staging& other) noexcept {
+  void swap(host_staging& other) noexcept {
     std::swap(state_, other.state_);
     std::swap(stream_, other.stream_);
     std::swap(sent_, other.sent_);

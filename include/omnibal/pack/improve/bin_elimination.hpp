@@ -7,8 +7,8 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/best_fit_line.hpp>
 #include <omnibal/pack/detail/portfolio.hpp>
+#include <omnibal/pack/detail/scalar_best_fit.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
@@ -32,10 +32,10 @@ namespace omnibal::inline v0::detail {
 /// Source of the weights: Panigrahy, Talwar, Uyeda, Wieder, "Heuristics for vector bin packing",
 /// 2011.
 template <std::size_t R, class T>
-class scarce_size {
+class scarcity_weighted_size {
  public:
   template <class Layout>
-  explicit scarce_size(measured<Layout> const& input) : share_(input.capacity) {
+  explicit scarcity_weighted_size(measured<Layout> const& input) : share_(input.capacity) {
     std::uint64_t totals[R] = {};
     std::uint64_t most = 1;
     for (std::size_t r = 0; r != R; ++r) {
@@ -72,7 +72,7 @@ class exchange_pool {
   using amounts_type = typename Layout::amounts_type;
   using weight_type = typename amounts_type::value_type;
   static constexpr std::size_t kinds = amounts_type::size();
-  using size_type = scarce_size<kinds, weight_type>;
+  using size_type = scarcity_weighted_size<kinds, weight_type>;
 
   /// A pool for the samples of `input`, to be cleared before use. Both arguments must outlive it.
   exchange_pool(measured<Layout> const& input, size_type const& size)
@@ -106,7 +106,7 @@ class exchange_pool {
   }
 
  private:
-  using cells_type = cell_rooms<kinds, weight_type>;
+  using cells_type = open_bin_index<kinds, weight_type>;
   using place = typename cells_type::place;
   static constexpr std::uint32_t none = cells_type::none;
   static constexpr std::size_t no_position = static_cast<std::size_t>(-1);
@@ -350,7 +350,7 @@ class group_reducer {
   }
 
   measured<Layout> const& input_;
-  scarce_size<amounts_type::size(), typename amounts_type::value_type> size_;
+  scarcity_weighted_size<amounts_type::size(), typename amounts_type::value_type> size_;
   exchange_pool<Layout> pool_;
   rng::engine words_;
   std::vector<std::uint32_t> group_;

@@ -17,13 +17,13 @@
 namespace omnibal::inline v0::detail {
 
 /// One value for each stage.
-struct stage_rooms {
+struct stage_budgets {
   std::vector<std::int64_t> memory;
   std::vector<std::int64_t> reserve;
   std::vector<std::int64_t> in_flight;
 
-  stage_rooms(std::string_view function, pipeline_machine const& machine,
-              plan_pipeline_options const& options)
+  stage_budgets(std::string_view function, pipeline_machine const& machine,
+                plan_pipeline_options const& options)
       : memory(spread(function, "machine.memory_bytes", machine.memory_bytes, machine.stages)),
         reserve(spread(function, "machine.reserve_bytes", machine.reserve_bytes, machine.stages)) {
     if (options.in_flight.empty()) {

@@ -82,11 +82,11 @@ class overlaid_rooms {
 /// Of groups with equal room, the one that has had it for the shortest time is the best fit. Groups
 /// that follow each other in this order and in their indices are one entry, a run.
 template <class Rooms>
-class falling_size_rooms {
+class sorted_open_bins {
  public:
   using room_type = typename Rooms::room_type;
 
-  falling_size_rooms(Rooms rooms, room_type capacity, std::size_t sample_count)
+  sorted_open_bins(Rooms rooms, room_type capacity, std::size_t sample_count)
       : rooms_(std::move(rooms)) {
     std::uint64_t const most_buckets = std::max<std::uint64_t>(4096, sample_count);
     while ((std::uint64_t{capacity} >> shift_) >= most_buckets) ++shift_;
@@ -202,12 +202,12 @@ class falling_size_rooms {
 ///
 /// Linear but for heaps of groups whose rooms agree in their leading bits.
 template <class Rooms, class NextRun>
-[[nodiscard]] group_assignment best_fit_line(std::size_t sample_count, Rooms rooms,
-                                             typename Rooms::room_type capacity,
-                                             typename Rooms::room_type smallest,
-                                             NextRun const& next_run) {
+[[nodiscard]] group_assignment scalar_best_fit(std::size_t sample_count, Rooms rooms,
+                                               typename Rooms::room_type capacity,
+                                               typename Rooms::room_type smallest,
+                                               NextRun const& next_run) {
   group_assignment result(sample_count);
-  falling_size_rooms<Rooms> groups(std::move(rooms), capacity, sample_count);
+  sorted_open_bins<Rooms> groups(std::move(rooms), capacity, sample_count);
   for (std::size_t assigned = 0; assigned != sample_count;) {
     auto const [size, run] = next_run();
     assigned += run;
@@ -247,7 +247,7 @@ template <class Layout>
     return std::pair(value, counts[value]);
   };
   run_rooms<std::uint32_t> rooms(input.size());
-  auto assigned = best_fit_line(input.size(), std::move(rooms), capacity, smallest, next_run);
+  auto assigned = scalar_best_fit(input.size(), std::move(rooms), capacity, smallest, next_run);
   // Where the samples of each size begin in the order of packing.
   std::uint32_t position = 0;
   for (std::size_t v = counts.size(); v-- != 0;) position += std::exchange(counts[v], position);
@@ -286,7 +286,7 @@ template <class Layout>
   };
   auto const capacity = static_cast<std::uint64_t>(input.capacity[0]);
   std::uint64_t const smallest = count == 0 ? 0 : sizes.back();
-  auto assigned = best_fit_line(count, overlaid_rooms(sizes), capacity, smallest, next_run);
+  auto assigned = scalar_best_fit(count, overlaid_rooms(sizes), capacity, smallest, next_run);
   release(sizes);
   number_to_index(order, input.oversized);
   return std::move(assigned).collect(order);

@@ -5,7 +5,7 @@
 
 #include <omnibal/partition/detail/bottleneck_search.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
-#include <omnibal/partition/detail/device_search.hpp>
+#include <omnibal/partition/detail/device_label_dp.hpp>
 #include <omnibal/partition/detail/missing_memory.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/detail/throughput_search.hpp>
@@ -43,14 +43,14 @@ void share_devices(Stages const& stages, step_time<C> const& time, std::size_t l
     result.proven = proven;
     result.lower_bound = proven ? result.objective : alone;
   };
-  device_search some(stages, time, least_bottleneck, some_of(labels));
+  device_label_dp some(stages, time, least_bottleneck, some_of(labels));
   bool const is_known = run_with_limits(some, least_bottleneck);
   if (!is_known && some.is_complete()) return report_infeasible(stages, labels, result);
   C const limit =
       is_known ? time.highest_bottleneck(some.best_time(), stages.bound().least_sum()) : never<C>;
   if (is_known && some.is_complete() && limit <= some.limit()) return take(some, true);
 
-  device_search all(stages, time, least_bottleneck, labels);
+  device_label_dp all(stages, time, least_bottleneck, labels);
   bool const is_found = all.run(limit);
   if (is_found && (all.is_complete() || !is_known || all.best_time() <= some.best_time())) {
     take(all, all.is_complete());
@@ -77,7 +77,7 @@ template <class C, class Stages>
     bottlenecks.cut_leftmost(least, result.boundaries);
     result.objective = least;
   } else {
-    shorten_step(chain, time, result);
+    search_throughput(chain, time, result);
   }
   result.lower_bound = result.objective;
   result.proven = true;
@@ -87,10 +87,10 @@ template <class C, class Stages>
 /// The best stages as `find_stages` says, in the memory that is given. `Options` has `base`,
 /// `speeds`, `constraints` and `labels`.
 template <class C, class Cost, class Fits, class Options>
-[[nodiscard]] partition_result<C> best_stages(std::string_view function, std::size_t layers,
-                                              std::size_t stages, Cost const& cost,
-                                              Fits const& fits, Options const& options,
-                                              step_time<C> const& time) {
+[[nodiscard]] partition_result<C> solve_stages(std::string_view function, std::size_t layers,
+                                               std::size_t stages, Cost const& cost,
+                                               Fits const& fits, Options const& options,
+                                               step_time<C> const& time) {
   check_stages(function, layers, stages, options.constraints.empty);
   chain_rules const rules = rule_book(function, layers, stages, options.constraints).rules();
   stage_bound<C> const bound(function, layers, stages, options.base.values(),

@@ -112,11 +112,11 @@ class device_labels {
 /// leaves the layers before too little room. Of too many labels some with the least time are kept,
 /// and some that leave the most room.
 template <class C, class Cost, class Fits>
-class device_search {
+class device_label_dp {
  public:
   /// `least` is a lower bound of the bottleneck, `labels` the most that are kept.
-  device_search(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& time, C least,
-                std::size_t labels)
+  device_label_dp(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& time, C least,
+                  std::size_t labels)
       : stages_(stages),
         memory_(stages.memory()),
         time_(time),

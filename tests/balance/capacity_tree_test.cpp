@@ -16,8 +16,8 @@
 namespace {
 
 using omnibal::resources;
+using omnibal::detail::capacity_tree;
 using omnibal::detail::largest_amount;
-using omnibal::detail::roomy_parts;
 using omnibal::detail::uint128;
 
 /// The part that a look at every part finds.
@@ -49,7 +49,7 @@ void fill_parts(std::size_t parts, resources<R, T> const& capacity, std::uint64_
     test::random_amounts random(seed);
     std::vector<typename layout_type::room_type> rooms(parts, layout.empty_room());
     std::vector<resources<2>> loads(parts);
-    roomy_parts<layout_type, resources<2>> tree(layout, rooms);
+    capacity_tree<layout_type, resources<2>> tree(layout, rooms);
     CHECK_FALSE(tree.is_filled());
     tree.fill([&](std::size_t part) { return loads[part]; });
     CHECK(tree.is_filled());
@@ -79,7 +79,7 @@ void fill_parts(std::size_t parts, resources<R, T> const& capacity, std::uint64_
 
 }  // namespace
 
-TEST_CASE("roomy_parts finds the first least part with room") {
+TEST_CASE("capacity_tree finds the first least part with room") {
   std::uint64_t seed = 0;
   for (std::size_t const parts : {1u, 2u, 3u, 7u, 64u, 100u}) {
     fill_parts(parts, resources<1>{100}, ++seed);
@@ -89,7 +89,7 @@ TEST_CASE("roomy_parts finds the first least part with room") {
   }
 }
 
-TEST_CASE("roomy_parts may be filled when parts already have samples") {
+TEST_CASE("capacity_tree may be filled when parts already have samples") {
   omnibal::detail::with_layout(resources<1>{10}, [&](auto const& layout) {
     using layout_type = std::remove_cvref_t<decltype(layout)>;
     std::vector<typename layout_type::room_type> rooms(5, layout.empty_room());
@@ -97,7 +97,7 @@ TEST_CASE("roomy_parts may be filled when parts already have samples") {
     for (std::size_t const part : {1u, 3u}) {
       layout.take(rooms[part], layout.encode(resources<1>{8}));
     }
-    roomy_parts<layout_type, uint128> tree(layout, rooms);
+    capacity_tree<layout_type, uint128> tree(layout, rooms);
     tree.fill([&](std::size_t part) { return words[part]; });
     CHECK(tree.find(layout.encode(resources<1>{2}), std::identity{}) == 3);
     CHECK(tree.find(layout.encode(resources<1>{3}), std::identity{}) == 2);
