@@ -8,7 +8,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/hierarchy_metrics.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/step_overlap.hpp>
 #include <omnibal/steps.hpp>
@@ -19,9 +18,8 @@
 #include <cstdint>
 #include <functional>
 #include <ranges>
-#include <string>
+#include <string_view>
 #include <type_traits>
-#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -109,6 +107,53 @@ template <class Range, class Ratio>
   return to_ratio<amount_of<Range>>(result);
 }
 
+/// The mean over all steps of the share for which ranks wait; `load_of(group)` gives resources, and
+/// there are so many groups.
+template <class Working, std::size_t R, class LoadOf>
+[[nodiscard]] constexpr resources<R, double> mean_idle_share(std::string_view function,
+                                                             steps const& schedule,
+                                                             std::size_t groups,
+                                                             LoadOf const& load_of) {
+  resources<R, double> sum{};
+  for (std::size_t step = 0; step != schedule.size(); ++step) {
+    spread<Working> ranks[R];
+    for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
+      resources<R, Working> total{};
+      for (std::uint32_t const group : schedule(step, rank)) {
+        if (group >= groups) {
+          throw_invalid(function, "step " + to_text(step) + " names group " + to_text(group) +
+                                      " of " + to_text(groups));
+        }
+        resources<R, Working> const load = load_of(group);
+        for (std::size_t r = 0; r != R; ++r) {
+          checked_add(function, "the total of a rank", total[r], load[r]);
+        }
+      }
+      for (std::size_t r = 0; r != R; ++r) ranks[r].add(function, "total", total[r]);
+    }
+    for (std::size_t r = 0; r != R; ++r) sum[r] += ranks[r].idle_share();
+  }
+  if (schedule.empty()) return sum;
+  for (double& value : sum.amounts) value /= static_cast<double>(schedule.size());
+  return sum;
+}
+
+/// The number of tokens of a sample, which is not negative.
+template <class Samples, class Length>
+[[nodiscard]] std::int64_t tokens_at(std::string_view function, Samples const& samples,
+                                     Length const& length, std::size_t group, std::uint32_t item) {
+  auto const tokens = to_working<std::int64_t>(
+      {function, "length", item}, std::invoke(length, sample_at(function, samples, group, item)));
+  check_weight(function, "length", item, tokens);
+  return tokens;
+}
+
+/// The samples of a range have a length in whole tokens.
+template <class Samples, class Length>
+concept samples_with_length =
+    sample_range<Samples> && cost_function<Length, sample_reference<Samples>> &&
+    integral_amount<demand_result<Length, sample_reference<Samples>>>;
+
 }  // namespace detail
 
 /// A range of weights or of resources.
@@ -194,33 +239,17 @@ struct dist_ratio_fn {
     using working = detail::working_of<load_type>;
     constexpr std::size_t kinds = detail::kinds_of<load_type>;
     auto const first = std::ranges::begin(loads);
-    resources<kinds, double> sum{};
-    for (std::size_t step = 0; step != schedule.size(); ++step) {
-      detail::spread<working> ranks[kinds];
-      for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
-        resources<kinds, working> total{};
-        for (std::uint32_t const group : schedule(step, rank)) {
-          if (group >= std::ranges::size(loads)) {
-            detail::throw_invalid("dist_ratio", "loads has none for group " +
-                                                    detail::to_text(group) + " of step " +
-                                                    detail::to_text(step));
-          }
-          auto const load = detail::to_resources<working>(
-              {"dist_ratio", "loads", group},
-              first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)]);
-          for (std::size_t r = 0; r != kinds; ++r) {
-            detail::check_weight("dist_ratio", "loads", group, load[r]);
-            detail::checked_add("dist_ratio", "the total of a rank", total[r], load[r]);
-          }
-        }
-        for (std::size_t r = 0; r != kinds; ++r) ranks[r].add("dist_ratio", "total", total[r]);
+    auto const load_of = [&](std::uint32_t group) {
+      auto const load = detail::to_resources<working>(
+          {"dist_ratio", "loads", group},
+          first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)]);
+      for (working const amount : load.amounts) {
+        detail::check_weight("dist_ratio", "loads", group, amount);
       }
-      for (std::size_t r = 0; r != kinds; ++r) sum[r] += ranks[r].idle_share();
-    }
-    if (!schedule.empty()) {
-      for (double& value : sum.amounts) value /= static_cast<double>(schedule.size());
-    }
-    return detail::to_ratio<load_type>(sum);
+      return load;
+    };
+    return detail::to_ratio<load_type>(detail::mean_idle_share<working, kinds>(
+        "dist_ratio", schedule, std::ranges::size(loads), load_of));
   }
 };
 
@@ -270,5 +299,84 @@ struct utilisation_fn {
 
 /// The used share of the capacity; see `utilisation_fn`.
 inline constexpr utilisation_fn utilisation{};
+
+struct attention_balance_fn {
+  /// The share of the attention time of a step for which ranks wait for the slowest (the attention
+  /// balance ratio ABR): the mean over all steps of 1 - mean / largest over the ranks, where a rank
+  /// has the sum of the squares of its samples' lengths. 0 where all are even. A rank without
+  /// groups waits the whole step, so that a short last step counts as what it is.
+  ///
+  /// `schedule` names groups of `groups`, `length` gives the tokens of a sample. A step in which
+  /// several ranks share a pack has one cell for each pack; see `level_steps`.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
+  /// for an index of a group or sample that does not exist and for a negative length;
+  /// `std::overflow_error` where the squares of a step exceed 2^63 - 1. Source: Yao et al.,
+  /// "Hierarchical balance packing", NeurIPS 2025.
+  template <class Samples, class Length = std::identity>
+    requires detail::samples_with_length<Samples, Length>
+  [[nodiscard]] double operator()(steps const& schedule, groups_argument groups,
+                                  Samples const& samples, Length const& length = {}) const {
+    auto const squares_of = [&](std::uint32_t group) {
+      resources<1> sum{};
+      for (std::uint32_t const item : groups[group]) {
+        std::int64_t const tokens = detail::tokens_at(name, samples, length, group, item);
+        std::int64_t square = 0;
+        if (__builtin_mul_overflow(tokens, tokens, &square)) {
+          detail::throw_overflow(name, "the square of length[" + detail::to_text(item) + "]");
+        }
+        detail::checked_add(name, "the squares of a step", sum[0], square);
+      }
+      return sum;
+    };
+    return detail::mean_idle_share<std::int64_t, 1>(name, schedule, groups.size(), squares_of)[0];
+  }
+
+ private:
+  static constexpr std::string_view name = "attention_balance";
+};
+
+/// The attention balance ratio; see `attention_balance_fn`.
+inline constexpr attention_balance_fn attention_balance{};
+
+struct communication_ratio_fn {
+  /// The share of the tokens in groups that take part in sequence-parallel communication (CR):
+  /// those of groups that more than one rank shares. 0 without tokens.
+  ///
+  /// `degree(group)` is the number of ranks that share a group, such as
+  /// `[&](std::uint32_t g) { return packed.levels[packed.level_of(g)].setting.sequence; }`.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
+  /// for an index that is not in `samples`, a negative length and a degree below one;
+  /// `std::overflow_error` where the sum of the lengths exceeds 2^63 - 1. Source: as
+  /// `attention_balance`.
+  template <class Samples, class Degree, class Length = std::identity>
+    requires detail::samples_with_length<Samples, Length> && cost_function<Degree, std::uint32_t>
+  [[nodiscard]] double operator()(groups_argument groups, Samples const& samples,
+                                  Degree const& degree, Length const& length = {}) const {
+    std::int64_t shared = 0;
+    std::int64_t all = 0;
+    for (std::size_t g = 0; g != groups.size(); ++g) {
+      auto const ranks = std::invoke(degree, static_cast<std::uint32_t>(g));
+      if (!(ranks >= 1)) {
+        detail::throw_invalid(name, "the degree of group " + detail::to_text(g) + " is " +
+                                        detail::to_text(ranks) + ", must be at least 1");
+      }
+      std::int64_t const before = all;
+      for (std::uint32_t const item : groups[g]) {
+        detail::checked_add(name, "the sum of the lengths", all,
+                            detail::tokens_at(name, samples, length, g, item));
+      }
+      if (ranks > 1) shared += all - before;
+    }
+    return all == 0 ? 0.0 : static_cast<double>(shared) / static_cast<double>(all);
+  }
+
+ private:
+  static constexpr std::string_view name = "communication_ratio";
+};
+
+/// The share of tokens in sequence-parallel groups; see `communication_ratio_fn`.
+inline constexpr communication_ratio_fn communication_ratio{};
 
 }  // namespace omnibal::inline v0

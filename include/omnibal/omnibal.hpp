@@ -80,7 +80,6 @@
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
-#include <omnibal/hierarchy_metrics.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>

@@ -328,11 +328,11 @@ TEST_CASE("a workspace forgets the sizes of the call before") {
     for (std::uint32_t i = 0; i != 100; ++i) items[i] = i;
     return items;
   }());
-  (void)keep_home(all_on_one, many, many, workspace);
+  (void)keep_home(all_on_one, many, many, {}, workspace);
   std::vector<int> const few{5, 5};
   grouping const home({0, 2, 2}, {0, 1});
-  CHECK(keep_home(home, few, few, workspace) == keep_home(home, few, few));
-  CHECK(keep_home(grouping{}, std::vector<int>{}, std::vector<int>{}, workspace) == grouping{});
+  CHECK(keep_home(home, few, few, {}, workspace) == keep_home(home, few, few));
+  CHECK(keep_home(grouping{}, std::vector<int>{}, std::vector<int>{}, {}, workspace) == grouping{});
 }
 
 TEST_CASE("keep_home takes no ranks, no samples, zeros and fewer samples than ranks") {

@@ -62,12 +62,11 @@ TEST_CASE("a training loop allocates nothing once it has seen the largest step")
   std::vector<std::int64_t> again;
   omnibal::ragged<float> my_payloads;
   auto const step = [&] {
-    omnibal::gather_lengths(comm, samples, lengths);
-    omnibal::gather_lengths(comm, samples, std::identity{}, lengths);
+    omnibal::gather_lengths(comm, samples, std::identity{}, {}, lengths);
     omnibal::gather_lengths(comm, samples, std::identity{}, {.most_samples = 200}, lengths);
-    omnibal::plan_exchange(comm, samples, floating, bytes, planner);
-    auto const& plan =
-        omnibal::plan_exchange(comm, samples, bytes, bytes, {.max_overload = 0.001}, planner);
+    omnibal::plan_exchange(comm, samples, floating, bytes, {}, omnibal::keep_home, planner);
+    auto const& plan = omnibal::plan_exchange(comm, samples, bytes, bytes, {.max_overload = 0.001},
+                                              omnibal::keep_home, planner);
     plan.inverse_into(inverse);
     omnibal::exchange_samples(comm, plan, samples, mine, mover);
     omnibal::exchange_samples(comm, inverse, mine, again, mover);
@@ -99,9 +98,9 @@ TEST_CASE("the phases of a training loop allocate nothing once they have seen th
   omnibal::orchestrate_workspace<2> workspace;
   std::uint64_t digest = 0;
   auto const step = [&] {
-    digest =
-        omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2}, workspace)
-            .digest();
+    digest = omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2},
+                                  omnibal::keep_home, workspace)
+                 .digest();
   };
   step();
   CHECK(test::allocations_of(step) == 0);
@@ -122,7 +121,7 @@ TEST_CASE("a simulation allocates nothing once it has seen the largest batch") {
   std::int64_t moved = 0;
   auto const step = [&] {
     moved += omnibal::make_plan(offsets, cost, cost, {.ranks_per_node = 8, .max_overload = 0.02},
-                                workspace)
+                                omnibal::keep_home, workspace)
                  .moved_bytes();
   };
   for (; turn != 5; ++turn) step();

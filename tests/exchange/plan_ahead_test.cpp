@@ -40,8 +40,8 @@ TEST_CASE("the next plan is made while the present one is executed") {
       auto const length = [](std::int64_t value) { return value; };
       omnibal::plan_exchange_workspace<1> workspace;
       for (std::size_t step = 0; step != steps; ++step) {
-        plans[comm.rank()][step].set_value(
-            omnibal::plan_exchange(comm, drawn(step, comm.rank()), length, length, workspace));
+        plans[comm.rank()][step].set_value(omnibal::plan_exchange(
+            comm, drawn(step, comm.rank()), length, length, {}, omnibal::keep_home, workspace));
       }
     });
   });

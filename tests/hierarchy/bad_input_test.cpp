@@ -10,7 +10,7 @@
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
-#include <omnibal/hierarchy_metrics.hpp>
+#include <omnibal/metrics.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/loss_scale.hpp>
 #include <omnibal/sample/shard.hpp>
@@ -149,7 +149,7 @@ std::vector<bad_call> const bad_calls{
      [] { static_cast<void>(omnibal::loss_scale(lengths_type{})); }},
     {"loss_scale: loss_tokens[0] is -9",
      [] { static_cast<void>(omnibal::loss_scale(lengths_type{-9})); }},
-    {"attention_balance: schedule names group 4 of 2",
+    {"attention_balance: step 0 names group 4 of 2",
      [] {
        omnibal::steps schedule(1);
        schedule.push(4);

@@ -7,7 +7,7 @@
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/hierarchy_metrics.hpp>
+#include <omnibal/metrics.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>

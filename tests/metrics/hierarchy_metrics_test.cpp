@@ -2,7 +2,7 @@
 #include "make_steps.hpp"
 
 #include <omnibal/grouping.hpp>
-#include <omnibal/hierarchy_metrics.hpp>
+#include <omnibal/metrics.hpp>
 #include <omnibal/steps.hpp>
 
 #include <concepts>
@@ -76,7 +76,7 @@ TEST_CASE("bad groups, lengths and degrees are errors of these metrics") {
   steps const schedule = test::make_steps(2, {{0}, {4}});
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(attention_balance(schedule, groups, lengths));
-        }) == "omnibal::attention_balance: schedule names group 4 of 4");
+        }) == "omnibal::attention_balance: step 0 names group 4 of 4");
   steps const one = test::make_steps(1, {{0}});
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(attention_balance(one, groups, std::vector<int>{1}));
@@ -101,7 +101,7 @@ TEST_CASE("squares and sums that leave their type are errors") {
         "omnibal::attention_balance: the square of length[1] exceeds the largest value of its "
         "type");
   CHECK(of({large - 1, large - 1}) ==
-        "omnibal::attention_balance: the squares of a step exceeds the largest value of its type");
+        "omnibal::attention_balance: the sum over all of them exceeds the largest value of its type");
   CHECK(test::error_text<std::overflow_error>([&] {
           std::vector<std::int64_t> const huge(2, std::numeric_limits<std::int64_t>::max());
           static_cast<void>(communication_ratio(pair, huge, [](std::uint32_t) { return 1; }));

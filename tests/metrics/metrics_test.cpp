@@ -282,7 +282,7 @@ TEST_CASE("groups and steps must name what exists") {
         }) == "omnibal::pad_ratio: group 1 has item 2, but there are 2 samples");
   CHECK(error_text<std::invalid_argument>([] {
           (void)dist_ratio(make_steps(1, {{0}, {2}}), numbers{4, 5});
-        }) == "omnibal::dist_ratio: loads has none for group 2 of step 1");
+        }) == "omnibal::dist_ratio: step 1 names group 2 of 2");
 }
 
 TEST_CASE("a sum above its type is an overflow") {

@@ -91,14 +91,6 @@ struct keep_home_fn {
     return keep({"keep_home", "cost"}, home, cost, bytes, options, workspace);
   }
 
-  /// The same with the options as they are.
-  template <index_measure Cost, detail::index_weight Bytes>
-  grouping const& operator()(
-      groups_argument home, Cost const& cost, Bytes const& bytes,
-      keep_home_workspace<detail::kinds_of<detail::index_amount<Cost>>>& workspace) const {
-    return (*this)(home, cost, bytes, {}, workspace);
-  }
-
  private:
   friend struct make_plan_fn;
 

@@ -102,24 +102,6 @@ struct gather_lengths_fn {
     return workspace.result_;
   }
 
-  /// The same with the options as they are.
-  template <communicator Comm, sample_range Samples, class Length>
-    requires demand_function<Length, sample_reference<Samples>> &&
-        integral_amount<demand_result<Length, sample_reference<Samples>>>
-  auto const& operator()(Comm&& comm, Samples const& local, Length const& length,
-                         gather_lengths_workspace<kinds<Samples, Length>>& workspace) const {
-    return (*this)(comm, local, length, {}, workspace);
-  }
-
-  /// The same where the samples are lengths.
-  template <communicator Comm, sample_range Samples>
-    requires demand_function<std::identity, sample_reference<Samples>> &&
-        integral_amount<demand_result<std::identity, sample_reference<Samples>>>
-  auto const& operator()(Comm&& comm, Samples const& local,
-                         gather_lengths_workspace<kinds<Samples, std::identity>>& workspace) const {
-    return (*this)(comm, local, std::identity{}, {}, workspace);
-  }
-
  private:
   static constexpr std::string_view name = "gather_lengths";
 

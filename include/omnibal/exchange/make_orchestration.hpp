@@ -162,23 +162,6 @@ struct make_orchestration_fn {
     return arrange(name, home_offsets, language, encoders, options, balance, workspace);
   }
 
-  /// The same with `keep_home`.
-  template <offset_range Offsets>
-  orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
-                                  std::span<encoder_measures const> encoders,
-                                  make_plan_options const& options,
-                                  make_orchestration_workspace& workspace) const {
-    return (*this)(home_offsets, language, encoders, options, keep_home, workspace);
-  }
-
-  /// The same with the options as they are.
-  template <offset_range Offsets>
-  orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
-                                  std::span<encoder_measures const> encoders,
-                                  make_orchestration_workspace& workspace) const {
-    return (*this)(home_offsets, language, encoders, {}, keep_home, workspace);
-  }
-
  private:
   friend struct orchestrate_fn;
 

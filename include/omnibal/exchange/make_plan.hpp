@@ -118,22 +118,6 @@ struct make_plan_fn {
     return plan(name, home_offsets, costs, bytes, options, balance, workspace);
   }
 
-  /// The same with `keep_home`.
-  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes>
-  exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
-                                  Bytes const& bytes, make_plan_options const& options,
-                                  make_plan_workspace<kinds<Cost>>& workspace) const {
-    return (*this)(home_offsets, costs, bytes, options, keep_home, workspace);
-  }
-
-  /// The same with the options as they are.
-  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes>
-  exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
-                                  Bytes const& bytes,
-                                  make_plan_workspace<kinds<Cost>>& workspace) const {
-    return (*this)(home_offsets, costs, bytes, {}, keep_home, workspace);
-  }
-
  private:
   friend struct plan_exchange_fn;
   friend struct make_orchestration_fn;

@@ -145,27 +145,6 @@ struct orchestrate_fn {
     return workspace.result();
   }
 
-  /// The same with `keep_home`.
-  template <communicator Comm, sample_range Samples,
-            detail::language_of<sample_reference<Samples>> Language,
-            detail::encoder_of<sample_reference<Samples>>... Encoders>
-  orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
-                                  std::tuple<Encoders...> const& encoders,
-                                  make_plan_options const& options,
-                                  orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
-    return (*this)(comm, local, language, encoders, options, keep_home, workspace);
-  }
-
-  /// The same with the options as they are.
-  template <communicator Comm, sample_range Samples,
-            detail::language_of<sample_reference<Samples>> Language,
-            detail::encoder_of<sample_reference<Samples>>... Encoders>
-  orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
-                                  std::tuple<Encoders...> const& encoders,
-                                  orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
-    return (*this)(comm, local, language, encoders, {}, keep_home, workspace);
-  }
-
  private:
   static constexpr std::string_view name = "orchestrate";
 

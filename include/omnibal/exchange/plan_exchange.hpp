@@ -111,23 +111,6 @@ struct plan_exchange_fn {
     return workspace.result();
   }
 
-  /// The same with `keep_home`.
-  template <communicator Comm, sample_range Samples, class Cost, class Bytes>
-  requires detail::sample_planner<keep_home_fn, Samples, Cost, Bytes> exchange_plan const&
-  operator()(Comm&& comm, Samples const& local, Cost const& cost, Bytes const& bytes,
-             make_plan_options const& options,
-             plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
-    return (*this)(comm, local, cost, bytes, options, keep_home, workspace);
-  }
-
-  /// The same with the options as they are.
-  template <communicator Comm, sample_range Samples, class Cost, class Bytes>
-  requires detail::sample_planner<keep_home_fn, Samples, Cost, Bytes> exchange_plan const&
-  operator()(Comm&& comm, Samples const& local, Cost const& cost, Bytes const& bytes,
-             plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
-    return (*this)(comm, local, cost, bytes, {}, keep_home, workspace);
-  }
-
  private:
   static constexpr std::string_view name = "plan_exchange";
 

@@ -8,7 +8,6 @@
 #include <omnibal/detail/schedule_level.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy_metrics.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/steps.hpp>
 
