@@ -4,7 +4,7 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/exchange/detail/rank_placer.hpp>
+#include <omnibal/detail/rank_placer.hpp>
 #include <omnibal/exchange/placement.hpp>
 #include <omnibal/grouping.hpp>
 

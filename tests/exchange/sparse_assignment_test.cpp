@@ -1,7 +1,7 @@
 #include "../balance/best_relabelling.hpp"
 #include "samples.hpp"
 
-#include <omnibal/exchange/detail/sparse_assignment.hpp>
+#include <omnibal/detail/sparse_assignment.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -53,7 +53,7 @@ struct keep_home_fn {
   /// cost for their bytes; then ranks that are still above it exchange single samples, or one
   /// against several, of which those go first that lower the load most for their bytes; then what
   /// fits at home returns. Only where the limit is not reached so and `lpt` is evener its parts are
-  /// taken, each by the rank that has most of its bytes.
+  /// taken, and given to ranks so that few bytes leave a node, and of those few a rank.
   ///
   /// With nodes of several ranks, first what a node has too much leaves it, then ranks of one node
   /// even their loads, and only then ranks of different nodes do. With 8 of 2560 ranks on a node a

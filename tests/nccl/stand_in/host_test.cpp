@@ -15,11 +15,14 @@
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
+#include <omnibal/cuda/nccl/error.hpp>
 #include <omnibal/cuda/nccl/find_nodes.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -71,6 +74,28 @@ TEST_CASE("a communicator that blocks works too", "[nccl]") {
     test::gather_values(comm);
     test::exchange_on_stream(comm, 10);
   });
+}
+
+TEST_CASE("a communicator takes over one that is ready, and destroys it", "[nccl]") {
+  test::watchdog const limit;
+  ncclUniqueId id{};
+  ncclGetUniqueId(&id);
+  stand_in::run_ranks(3, [&](std::size_t rank) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 1;
+    ncclComm_t ready = nullptr;
+    nccl::check(ncclCommInitRankConfig(&ready, 3, id, static_cast<int>(rank), &config));
+    auto comm = nccl::communicator::adopt(ready, {.timeout = std::chrono::seconds(20)});
+    test::require(comm.get() == ready && comm.rank() == rank && comm.size() == 3, "the same ranks");
+    test::require(comm.timeout() == std::chrono::seconds(20), "the timeout of the options");
+    test::gather_values(comm);
+    test::exchange_on_stream(comm, 10);
+    nccl::communicator const moved = std::move(comm);
+    test::require(comm.is_aborted() && !moved.is_aborted(), "one owner");
+  });
+  CHECK(stand_in::live_communicators() == 0);
+  CHECK(stand_in::live_allocations() == 0);
+  CHECK_THROWS_AS(nccl::communicator::adopt(nullptr), std::invalid_argument);
 }
 
 TEST_CASE("communicators are split", "[nccl]") {

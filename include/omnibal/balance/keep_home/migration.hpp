@@ -14,13 +14,13 @@
 #include <omnibal/detail/node_layout.hpp>
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/rank_placer.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <string_view>
@@ -29,70 +29,6 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// Gives parts to ranks, greedily: the pair of a part and a rank that saves the most bytes first,
-/// then the other parts to the other ranks in order. Keeps its memory.
-class part_relabeller {
- public:
-  /// Replaces the part of each sample by the rank that takes it. `home_of` is the rank where each
-  /// sample is; there are as many ranks as parts.
-  void run(integer_costs<1> const& bytes, std::span<std::uint32_t const> home_of, std::size_t ranks,
-           std::vector<std::uint32_t>& part_of) {
-    collect_pairs(bytes, home_of, ranks, part_of);
-    rank_of_.assign(ranks, none);
-    is_taken_.assign(ranks, 0);
-    for (pair const& saved : pairs_) {
-      auto const part = static_cast<std::size_t>(saved.key / ranks);
-      auto const rank = static_cast<std::size_t>(saved.key % ranks);
-      if (rank_of_[part] != none || is_taken_[rank] != 0) continue;
-      rank_of_[part] = static_cast<std::uint32_t>(rank);
-      is_taken_[rank] = 1;
-    }
-    std::uint32_t free = 0;
-    for (std::uint32_t& rank : rank_of_) {
-      if (rank != none) continue;
-      while (is_taken_[free] != 0) ++free;
-      rank = free++;
-    }
-    for (std::uint32_t& part : part_of) part = rank_of_[part];
-  }
-
- private:
-  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
-  /// The bytes of a part that are on a rank; the key names both.
-  struct pair {
-    std::uint64_t key;
-    std::int64_t bytes;
-  };
-
-  /// The pairs with any samples, by descending bytes.
-  void collect_pairs(integer_costs<1> const& bytes, std::span<std::uint32_t const> home_of,
-                     std::size_t ranks, std::vector<std::uint32_t> const& part_of) {
-    pairs_.clear();
-    for (std::size_t i = 0; i != part_of.size(); ++i) {
-      pairs_.push_back({part_of[i] * std::uint64_t{ranks} + home_of[i], bytes[i][0]});
-    }
-    std::sort(pairs_.begin(), pairs_.end(),
-              [](pair const& a, pair const& b) { return a.key < b.key; });
-    std::size_t last = 0;
-    for (std::size_t i = 1; i < pairs_.size(); ++i) {
-      if (pairs_[i].key == pairs_[last].key) {
-        pairs_[last].bytes += pairs_[i].bytes;
-      } else {
-        pairs_[++last] = pairs_[i];
-      }
-    }
-    if (!pairs_.empty()) pairs_.resize(last + 1);
-    std::sort(pairs_.begin(), pairs_.end(), [](pair const& a, pair const& b) {
-      return a.bytes > b.bytes || (a.bytes == b.bytes && a.key < b.key);
-    });
-  }
-
-  std::vector<pair> pairs_;
-  std::vector<std::uint32_t> rank_of_;
-  std::vector<std::uint8_t> is_taken_;
-};
 
 /// Starts from where samples are and moves some of them until no load is above a target. Keeps its
 /// memory.
@@ -127,6 +63,9 @@ class migration {
 
  private:
   using sender = offload<R>;
+  /// Some milliseconds.
+  static constexpr std::uint64_t placer_steps = rank_placer::most_steps >> 5;
+
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
 
   /// `least_load`, for which only the largest samples have to be in order.
@@ -192,8 +131,7 @@ class migration {
       return;
     }
     std::int64_t const limit = std::max(target, fresh);
-    relabeller_.run(state.bytes, state.home_of, state.ranks(), state.rank_of);
-    state.sum_loads();
+    relabel();
     bring_back(limit);
     if (limit == target) return;
     std::int64_t const moved = state.moved_bytes();
@@ -217,6 +155,16 @@ class migration {
     state.sum_loads();
   }
 
+  /// Gives each part to a rank so that few bytes move.
+  void relabel() {
+    collect_parts(state.rank_of, state.ranks(), offsets_, order_);
+    grouping_view const parts(offsets_.data(), order_.data(), state.ranks());
+    auto const bytes_of = [this](std::uint32_t sample) { return state.bytes[sample][0]; };
+    placer_.run(state.home_of, parts, bytes_of, layout_.ranks_per_node, placer_steps);
+    for (std::uint32_t& rank : state.rank_of) rank = placer_.rank_of()[rank];
+    state.sum_loads();
+  }
+
   node_layout layout_;
   sender sender_;
   swap_search<R> swaps_;
@@ -224,7 +172,7 @@ class migration {
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> offsets_;
   std::vector<std::uint32_t> kept_;
-  part_relabeller relabeller_;
+  rank_placer placer_;
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -10,9 +10,9 @@
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/detail/agreement.hpp>
+#include <omnibal/detail/sample_routes.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -42,25 +42,25 @@ class coalesced_messages {
   };
 
   coalesced_messages(exchange_plan const& plan, std::size_t rank) {
-    std::uint32_t const first_slot = plan.arrivals().offset(rank);
-    grouping const sends = plan.sends(rank);
-    auto const slots = plan.departures()[rank];
-    for (std::uint32_t peer = 0; peer != sends.size(); ++peer) {
-      std::uint32_t last_slot = 0;
-      for (std::uint32_t const sample : sends[peer]) {
-        std::uint32_t const slot = slots[sample];
-        bool const is_next = slot == last_slot + 1;
-        last_slot = slot;
-        if (peer != rank) {
-          add(sent_, peer, sample, is_next);
-        } else if (is_next && !kept_.empty() && sample == kept_.back().from + kept_.back().count) {
-          ++kept_.back().count;
-        } else {
-          kept_.push_back({sample, slot - first_slot, 1});
-        }
+    omnibal::detail::sample_routes routes;
+    routes.prepare(plan, rank);
+    auto const departures = plan.departures()[rank];
+    auto const arrivals = plan.arrivals(rank);
+    sent_ = runs_of(
+        routes.send_counts(), [&](std::size_t k) { return routes.leaving(k); },
+        [&](std::uint32_t place) { return departures[place]; });
+    received_ = runs_of(
+        routes.receive_counts(), [&](std::size_t k) { return routes.coming(k); },
+        [&](std::uint32_t place) { return arrivals[place]; });
+    for (auto const& [from, to] : routes.staying()) {
+      bool const is_next = !kept_.empty() && from == kept_.back().from + kept_.back().count &&
+                           to == kept_.back().to + kept_.back().count;
+      if (is_next) {
+        ++kept_.back().count;
+      } else {
+        kept_.push_back({from, to, 1});
       }
     }
-    receive(plan, rank);
   }
 
   [[nodiscard]] std::span<run const> sent() const { return sent_; }
@@ -68,36 +68,25 @@ class coalesced_messages {
   [[nodiscard]] std::span<kept_run const> kept() const { return kept_; }
 
  private:
-  /// Appends a sample whose other place is next to that of the last one, or not.
-  static void add(std::vector<run>& runs, std::uint32_t peer, std::uint32_t place, bool is_next) {
-    if (is_next && !runs.empty() && runs.back().peer == peer &&
-        place == runs.back().first + runs.back().count) {
-      ++runs.back().count;
-    } else {
-      runs.push_back({peer, place, 1});
+  /// `place(k)` is that of the k-th sample here, `other(place)` tells its place on the other side.
+  template <class Place, class Other>
+  [[nodiscard]] static std::vector<run> runs_of(std::span<std::uint64_t const> counts,
+                                                Place const& place, Other const& other) {
+    std::vector<run> runs;
+    std::size_t k = 0;
+    for (std::uint32_t peer = 0; peer != counts.size(); ++peer) {
+      for (std::uint64_t left = counts[peer]; left != 0; --left, ++k) {
+        std::uint32_t const here = place(k);
+        bool const is_next =
+            left != counts[peer] && here == place(k - 1) + 1 && other(here) == other(here - 1) + 1;
+        if (is_next) {
+          ++runs.back().count;
+        } else {
+          runs.push_back({peer, here, 1});
+        }
+      }
     }
-  }
-
-  void receive(exchange_plan const& plan, std::size_t rank) {
-    struct arrival {
-      std::uint32_t source;
-      std::uint32_t place;
-      std::uint32_t sample;
-    };
-    std::vector<arrival> arrivals;
-    for (std::uint32_t const sample : plan.arrivals(rank)) {
-      arrivals.push_back({static_cast<std::uint32_t>(plan.home_of(sample)),
-                          static_cast<std::uint32_t>(arrivals.size()), sample});
-    }
-    std::stable_sort(
-        arrivals.begin(), arrivals.end(),
-        [](arrival const& left, arrival const& right) { return left.source < right.source; });
-    std::uint32_t last_sample = 0;
-    for (arrival const& one : arrivals) {
-      bool const is_next = one.sample == last_sample + 1;
-      last_sample = one.sample;
-      if (one.source != rank) add(received_, one.source, one.place, is_next);
-    }
+    return runs;
   }
 
   std::vector<run> sent_;

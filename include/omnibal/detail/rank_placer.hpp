@@ -5,7 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/node_layout.hpp>
-#include <omnibal/exchange/detail/sparse_assignment.hpp>
+#include <omnibal/detail/sparse_assignment.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>
