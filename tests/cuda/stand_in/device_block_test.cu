@@ -4,16 +4,20 @@
 #include "catch.hpp"
 #include "run_block.hpp"
 
+#include <omnibal/cuda/detail/sorted_pairs.hpp>
 #include <omnibal/rng/engine.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace {
 
+using omnibal::gpu::detail::sorted_pairs;
 using stand_in::orders;
 using test::serial_block;
 using test::visit_order;
@@ -36,7 +40,6 @@ struct combine {
 /// Every phase of a block, and a digest of all that it gives.
 struct all_phases {
   std::uint32_t* data;
-  std::uint32_t* order;
   std::uint64_t* sums;
   std::uint64_t* digest;
   std::size_t n;
@@ -84,10 +87,10 @@ struct all_phases {
     std::uint64_t const total = block.exclusive_sum(sums, n);
     std::uint64_t const squares = block.exclusive_sum_of(
         n, [&](std::size_t i) { return sums[i] % 97 * copy[i]; }, sums);
-    block.sort_pairs(data, order, n);
+    std::uint64_t const last = block.inclusive_scan(sums, n, larger{}, 0, 40);
     block.once([&] {
       *after = largest + 3 * all.sum + 5 * all.least + 7 * all.count + 11 * total + 13 * warps +
-               17 * squares;
+               17 * squares + 19 * last;
     });
     block.for_each(n + 1, [&](std::size_t i) { digest[i] = *after; });
   }
@@ -95,7 +98,6 @@ struct all_phases {
 
 struct outcome {
   std::vector<std::uint32_t> data;
-  std::vector<std::uint32_t> order;
   std::vector<std::uint64_t> sums;
   std::vector<std::uint64_t> digest;
   friend bool operator==(outcome const&, outcome const&) = default;
@@ -106,7 +108,6 @@ outcome start(std::size_t n, std::uint64_t seed, std::uint64_t values) {
   outcome result;
   for (std::size_t i = 0; i != n; ++i) {
     result.data.push_back(static_cast<std::uint32_t>(words() % values));
-    result.order.push_back(static_cast<std::uint32_t>(i));
     result.sums.push_back(words() % 1000);
   }
   result.digest.assign(n + 1, 0);
@@ -114,7 +115,7 @@ outcome start(std::size_t n, std::uint64_t seed, std::uint64_t values) {
 }
 
 all_phases phases(outcome& memory, std::size_t n) {
-  return {memory.data.data(), memory.order.data(), memory.sums.data(), memory.digest.data(), n};
+  return {memory.data.data(), memory.sums.data(), memory.digest.data(), n};
 }
 
 template <int Threads>
@@ -173,6 +174,40 @@ TEST_CASE("a block numbers the keys that it sorts as the serial one does") {
     check_sort<96, std::uint32_t>(n, [](std::uint64_t word) { return word; });
   }
   check_sort<128, std::uint64_t>(2000, [](std::uint64_t word) { return word % 3000 << 20; });
+}
+
+TEST_CASE("a block merges sorted runs of pairs, and ends where it began") {
+  stand_in::set_thread_order(GENERATE(from_range(orders)));
+  omnibal::rng::engine words(5);
+  for (std::size_t const n : {0u, 1u, 2u, 3u, 4u, 63u, 64u, 65u, 200u}) {
+    CAPTURE(n);
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> expected;
+    std::vector<std::uint64_t> keys(n);
+    std::vector<std::uint32_t> values(n);
+    std::vector<std::uint64_t> spare_keys(n);
+    std::vector<std::uint32_t> spare_values(n);
+    for (std::size_t i = 0; i != n; ++i) {
+      expected.emplace_back(words() % 20, static_cast<std::uint32_t>(n - i));
+    }
+    std::size_t const width = n % 2 == 0 ? 1 : 3;
+    for (std::size_t first = 0; first < n; first += width) {
+      std::sort(expected.begin() + static_cast<std::ptrdiff_t>(first),
+                expected.begin() + static_cast<std::ptrdiff_t>(std::min(first + width, n)));
+    }
+    stand_in::run_block<64>(0, [&](auto& block) {
+      sorted_pairs pairs{keys.data(), values.data(), spare_keys.data(), spare_values.data()};
+      pairs.begin_merge(n, width);
+      block.for_each(n, [&](std::size_t i) {
+        pairs.keys[i] = expected[i].first;
+        pairs.values[i] = expected[i].second;
+      });
+      pairs.merge(block, n, width);
+    });
+    std::sort(expected.begin(), expected.end());
+    for (std::size_t i = 0; i != n; ++i) {
+      CHECK(expected[i] == std::pair(keys[i], values[i]));
+    }
+  }
 }
 
 TEST_CASE("every thread of a block gets the result of a reduction and of a sum") {

@@ -108,6 +108,22 @@ inline unsigned __ballot_sync(unsigned, int says) {
   for (unsigned lane = 0; lane != stand_in::lanes; ++lane) result |= values[lane] << lane;
   return result;
 }
+template <class Op>
+unsigned reduce_of_warp(unsigned value, Op const& op) {
+  auto const& values = stand_in::values_of_warp(value);
+  unsigned result = values[0];
+  for (unsigned lane = 1; lane != stand_in::lanes; ++lane) result = op(result, values[lane]);
+  return result;
+}
+inline unsigned __reduce_add_sync(unsigned, unsigned value) {
+  return reduce_of_warp(value, std::plus<unsigned>{});
+}
+inline unsigned __reduce_min_sync(unsigned, unsigned value) {
+  return reduce_of_warp(value, [](unsigned a, unsigned b) { return std::min(a, b); });
+}
+inline unsigned __reduce_max_sync(unsigned, unsigned value) {
+  return reduce_of_warp(value, [](unsigned a, unsigned b) { return std::max(a, b); });
+}
 inline void __syncwarp() { stand_in::wait_for_warp(); }
 inline void __syncthreads() { stand_in::wait_for_block(); }
 

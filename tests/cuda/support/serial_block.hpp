@@ -122,24 +122,18 @@ class serial_block {
     return result;
   }
 
-  template <class Key, class Value>
-  void sort_pairs(Key* keys, Value* values, std::size_t n) {
-    std::vector<std::pair<Key, Value>> pairs(n);
-    for (std::size_t i = 0; i != n; ++i) pairs[i] = {keys[i], values[i]};
-    std::sort(pairs.begin(), pairs.end());
-    for (std::size_t i = 0; i != n; ++i) {
-      keys[i] = pairs[i].first;
-      values[i] = pairs[i].second;
-    }
-  }
-
   template <class Key>
   void sort_numbered(Key* keys, std::uint32_t* numbers, std::size_t n) {
     if (n > std::size_t{16} * threads_) {
       throw std::length_error("serial_block: too many keys for a sort in the block");
     }
-    for (std::size_t i = 0; i != n; ++i) numbers[i] = static_cast<std::uint32_t>(i);
-    sort_pairs(keys, numbers, n);
+    std::vector<std::pair<Key, std::uint32_t>> pairs(n);
+    for (std::size_t i = 0; i != n; ++i) pairs[i] = {keys[i], static_cast<std::uint32_t>(i)};
+    std::sort(pairs.begin(), pairs.end());
+    for (std::size_t i = 0; i != n; ++i) {
+      keys[i] = pairs[i].first;
+      numbers[i] = pairs[i].second;
+    }
   }
 
   /// The alignment of each array in the shared memory, in bytes.

@@ -32,7 +32,7 @@ template <int Threads>
 class device_grid {
  public:
   OMNIBAL_HOST_DEVICE device_grid(unsigned char* shared, unsigned char* exchange)
-      : shared_(shared), exchange_(exchange) {}
+      : block_(shared), exchange_(exchange) {}
 
   /// `f(i)` for all `i < n`, in any order, at once.
   template <class F>
@@ -53,7 +53,7 @@ class device_grid {
                                           [[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
     for (std::size_t i = blockIdx.x; i < n; i += gridDim.x) {
-      device_block<Threads> block(shared_);
+      device_block<Threads> block = block_;
       f(block, i);
       __syncthreads();
     }
@@ -67,18 +67,17 @@ class device_grid {
                                              [[maybe_unused]] F const& f,
                                              [[maybe_unused]] Op const& op, T init) {
 #if defined(__CUDA_ARCH__)
-    device_block<Threads> block(shared_);
     part const mine = part_of(n);
     T* const of_blocks = next_exchange<T>();
     if (mine.first < mine.last) {
       T const first = f(mine.first);
-      T const value = block.reduce(
+      T const value = block_.reduce(
           mine.last - mine.first - 1, [&](std::size_t i) { return f(mine.first + 1 + i); }, op,
           first);
       if (threadIdx.x == 0) of_blocks[blockIdx.x] = value;
     }
     barrier();
-    return block.reduce(
+    return block_.reduce(
         mine.used, [&](std::size_t b) { return of_blocks[b]; }, op, init);
 #else
     return init;
@@ -92,19 +91,18 @@ class device_grid {
                                        [[maybe_unused]] Op const& op,
                                        std::type_identity_t<T> neutral) {
 #if defined(__CUDA_ARCH__)
-    device_block<Threads> block(shared_);
     part const mine = part_of(n);
     T* const of_blocks = next_exchange<T>();
     std::size_t const size = mine.first < mine.last ? mine.last - mine.first : 0;
-    T const sum = block.reduce(
+    T const sum = block_.reduce(
         size, [&](std::size_t i) { return data[mine.first + i]; }, op, neutral);
     if (threadIdx.x == 0) of_blocks[blockIdx.x] = sum;
     barrier();
     auto const of_block = [&](std::size_t b) { return of_blocks[b]; };
     T const before =
-        block.reduce(smaller_of<std::size_t>(blockIdx.x, mine.used), of_block, op, neutral);
-    T const all = block.reduce(mine.used, of_block, op, neutral);
-    if (size != 0) block.inclusive_scan(data + mine.first, size, op, neutral, before);
+        block_.reduce(smaller_of<std::size_t>(blockIdx.x, mine.used), of_block, op, neutral);
+    T const all = block_.reduce(mine.used, of_block, op, neutral);
+    if (size != 0) block_.inclusive_scan(data + mine.first, size, op, neutral, before);
     barrier();
     return all;
 #else
@@ -120,14 +118,12 @@ class device_grid {
     std::size_t first = 0;
 #if defined(__CUDA_ARCH__)
     // Each turn every thread looks at one index, and the answer is between two of them.
-    device_block<Threads> block(shared_);
     while (n != 0) {
       std::size_t const step = (n + Threads - 1) / Threads;
       std::size_t const probes = (n - 1) / step;
-      std::size_t const true_probes = block.reduce(
-          probes,
-          [&](std::size_t k) { return std::size_t{holds(first + (k + 1) * step - 1) ? 1u : 0u}; },
-          add{}, std::size_t{0});
+      std::uint32_t const true_probes = block_.reduce(
+          probes, [&](std::size_t k) { return holds(first + (k + 1) * step - 1) ? 1u : 0u; }, add{},
+          0u);
       first += true_probes * step;
       n = true_probes == probes ? n - probes * step : step - 1;
       if (step == 1) {
@@ -182,7 +178,7 @@ class device_grid {
   }
 #endif
 
-  unsigned char* shared_;
+  device_block<Threads> block_;
   unsigned char* exchange_;
   unsigned turn_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/sorted_pairs.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -200,67 +201,6 @@ class preceding_minimum {
   int levels_ = 0;
 };
 
-/// Distinct pairs of a key and a value, and memory for as many again.
-struct sorted_pairs {
-  std::uint64_t* keys;
-  std::uint32_t* values;
-  std::uint64_t* spare_keys;
-  std::uint32_t* spare_values;
-
-  OMNIBAL_HOST_DEVICE void swap() {
-    std::uint64_t* const other_keys = spare_keys;
-    std::uint32_t* const other_values = spare_values;
-    spare_keys = keys;
-    spare_values = values;
-    keys = other_keys;
-    values = other_values;
-  }
-
-  /// Sorts the first `n` pairs, ascending by key and then by value: blocks sort tiles, and then
-  /// each pair finds its place in the other one of two sorted runs.
-  template <class Grid>
-  OMNIBAL_HOST_DEVICE void sort(Grid& grid, std::size_t n) {
-    grid.for_each_block(parts_of(n, best_fit_tuning::sort_tile), [&](auto& block,
-                                                                     std::size_t tile) {
-      std::size_t const first = tile * best_fit_tuning::sort_tile;
-      std::size_t const size = smaller_of(best_fit_tuning::sort_tile, n - first);
-      auto* const tile_keys = block.template shared<std::uint64_t>(best_fit_tuning::sort_tile);
-      auto* const tile_values = block.template shared<std::uint32_t>(best_fit_tuning::sort_tile);
-      block.for_each(size, [&](std::size_t i) {
-        tile_keys[i] = keys[first + i];
-        tile_values[i] = values[first + i];
-      });
-      block.sort_pairs(tile_keys, tile_values, size);
-      block.for_each(size, [&](std::size_t i) {
-        keys[first + i] = tile_keys[i];
-        values[first + i] = tile_values[i];
-      });
-    });
-    for (std::size_t width = best_fit_tuning::sort_tile; width < n; width *= 2) {
-      grid.for_each(n, [&](std::size_t i) {
-        std::size_t const place = place_of(i, width, n);
-        spare_keys[place] = keys[i];
-        spare_values[place] = values[i];
-      });
-      swap();
-    }
-  }
-
- private:
-  /// Where pair i comes where its run of `width` pairs and the neighbouring one are merged.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t place_of(std::size_t i, std::size_t width,
-                                                         std::size_t n) const {
-    std::size_t const run = i / width;
-    std::size_t const other = smaller_of((run ^ 1) * width, n);
-    std::size_t const other_last = smaller_of(other + width, n);
-    std::size_t const first = first_false(other, other_last, [&](std::size_t k) {
-      return keys[k] < keys[i] || (keys[k] == keys[i] && values[k] < values[i]);
-    });
-    std::size_t const before_both = run / 2 * 2 * width;
-    return before_both + (i - run * width) + (first - other);
-  }
-};
-
 /// Every thread runs the same rounds, and its share of each phase. The samples of a window take,
 /// from the largest to the smallest, the single group with the least room that holds them. That is
 /// the matching of parentheses: the groups open, in descending room, and the samples close. What
@@ -269,9 +209,9 @@ struct fit_rounds {
   /// Sums of sizes.
   using wide = omnibal::detail::uint128;
 
-  /// A tile of pairs that a block sorts.
+  /// A tile of pairs that a block sorts, twice.
   static constexpr std::size_t shared_bytes =
-      best_fit_tuning::sort_tile * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+      2 * best_fit_tuning::sort_tile * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
 
   fit_arrays arrays;
   std::uint64_t capacity;
@@ -507,7 +447,31 @@ struct fit_rounds {
     });
     now.groups.swap();
     now.open_count = kept;
-    now.groups.sort(grid, kept);
+    sort_tiles(grid, now.groups, kept);
+    now.groups.merge(grid, kept, best_fit_tuning::sort_tile);
+  }
+
+  /// Lets blocks sort tiles of the first `n` pairs.
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE static void sort_tiles(Grid& grid, sorted_pairs const& pairs, std::size_t n) {
+    constexpr std::size_t tile = best_fit_tuning::sort_tile;
+    grid.for_each_block(parts_of(n, tile), [&](auto& block, std::size_t index) {
+      std::uint64_t* const keys = pairs.keys + index * tile;
+      std::uint32_t* const values = pairs.values + index * tile;
+      std::size_t const size = smaller_of(tile, n - index * tile);
+      sorted_pairs here{
+          block.template shared<std::uint64_t>(tile), block.template shared<std::uint32_t>(tile),
+          block.template shared<std::uint64_t>(tile), block.template shared<std::uint32_t>(tile)};
+      block.for_each(size, [&](std::size_t i) {
+        here.keys[i] = keys[i];
+        here.values[i] = values[i];
+      });
+      here.merge(block, size, 1);
+      block.for_each(size, [&](std::size_t i) {
+        keys[i] = here.keys[i];
+        values[i] = here.values[i];
+      });
+    });
   }
 };
 

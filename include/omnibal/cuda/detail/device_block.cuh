@@ -52,6 +52,17 @@ template <class T>
 template <class T, class Op>
 [[nodiscard]] __device__ T reduce_warp(T value, unsigned count, Op const& op) {
   unsigned const lane = threadIdx.x % 32;
+  // One instruction where the device has it.
+  if constexpr (__CUDA_ARCH__ >= 800 && std::is_same_v<T, std::uint32_t>) {
+    bool const counts = lane < count;
+    if constexpr (std::is_same_v<Op, add>) return __reduce_add_sync(~0u, counts ? value : T{0});
+    if constexpr (std::is_same_v<Op, take_larger>) {
+      return __reduce_max_sync(~0u, counts ? value : T{0});
+    }
+    if constexpr (std::is_same_v<Op, take_smaller>) {
+      return __reduce_min_sync(~0u, counts ? value : ~T{0});
+    }
+  }
   for (unsigned distance = 16; distance != 0; distance /= 2) {
     T const other = shuffle_down(value, distance);
     if (lane + distance < count) value = op(value, other);
@@ -119,32 +130,39 @@ class device_warp {
   }
 };
 
-/// `op` over the threads up to this one, and over all.
-template <class T>
-struct tile_scan {
-  T up_to;
-  T all;
-};
-
 #if defined(__CUDA_ARCH__)
 
-/// Scans, and ends with a barrier. `exchange` is shared memory of 32 bytes for each warp.
-template <int Threads, class T, class Op>
-[[nodiscard]] __device__ tile_scan<T> scan_tile(unsigned char* exchange, T const& value,
-                                                Op const& op, T const& neutral) {
-  static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32);
+/// Lets a block call `write(i, f(i), r)` for all `i < n`, with `op` over `carry` and `f` of the
+/// indices up to i; returns that of all. A warp takes neighbouring rows of 32 indices. `f` is called
+/// twice. `of_warps` is shared memory for a value of each warp.
+template <int Threads, class T, class F, class Op, class Write>
+__device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T const& neutral,
+                        T const& carry, Write const& write) {
   constexpr unsigned warps = Threads / 32;
   unsigned const warp = threadIdx.x / 32;
   unsigned const lane = threadIdx.x % 32;
-  T* const of_warps = reinterpret_cast<T*>(exchange);
-  T const up_to = scan_warp(value, op);
-  if (lane == 31) of_warps[warp] = up_to;
+  std::size_t const rows = (n + Threads - 1) / Threads;
+  std::size_t const begin = warp * rows * 32 + lane;
+  auto const value = [&](std::size_t i) { return i < n ? f(i) : neutral; };
+
+  T sum = neutral;
+  for (std::size_t row = 0; row != rows; ++row) sum = op(sum, value(begin + 32 * row));
+  sum = reduce_warp(sum, 32, op);
+  if (lane == 0) of_warps[warp] = sum;
   __syncthreads();
+  // Every warp does the same, which costs no further barrier.
   T const warps_up_to = scan_warp(lane < warps ? of_warps[lane] : neutral, op);
-  T const before = shuffle_from(warps_up_to, warp == 0 ? 0 : warp - 1);
-  T const all = shuffle_from(warps_up_to, warps - 1);
+  T const others = shuffle_from(warps_up_to, warp == 0 ? 0 : warp - 1);
+  T before = warp == 0 ? carry : op(carry, others);
+  for (std::size_t row = 0; row != rows; ++row) {
+    std::size_t const i = begin + 32 * row;
+    T const own = value(i);
+    T const up_to = op(before, scan_warp(own, op));
+    if (i < n) write(i, own, up_to);
+    before = shuffle_from(up_to, 31);
+  }
   __syncthreads();
-  return {warp == 0 ? up_to : op(before, up_to), all};
+  return op(carry, shuffle_from(warps_up_to, warps - 1));
 }
 
 #endif
@@ -164,8 +182,8 @@ struct digit_sort {
   static constexpr unsigned sorted_of_thread = 16;
   static constexpr unsigned sorted_keys = sorted_of_thread * Threads;
 
-  /// Shared memory: 32 bytes for each warp, and `counter_bytes`.
-  unsigned char* exchange;
+  /// Shared memory: a word for each warp, and `counter_bytes`.
+  unsigned* of_warps;
   std::uint16_t* counters;
 
 #if defined(__CUDA_ARCH__)
@@ -252,13 +270,15 @@ struct digit_sort {
       counts[k] = *counter_at(of_thread * threadIdx.x + k);
       sum += counts[k];
     }
-    tile_scan<unsigned> const digits_before = scan_tile<Threads>(exchange, sum, add{}, 0u);
-    unsigned before = digits_before.up_to - sum;
-    for (unsigned k = 0; k != of_thread; ++k) {
-      *counter_at(of_thread * threadIdx.x + k) = static_cast<std::uint16_t>(before);
-      before += counts[k];
-    }
-    __syncthreads();
+    scan_block<Threads>(
+        of_warps, Threads, [&](std::size_t) { return sum; }, add{}, 0u, 0u,
+        [&](std::size_t, unsigned, unsigned up_to) {
+          unsigned before = up_to - sum;
+          for (unsigned k = 0; k != of_thread; ++k) {
+            *counter_at(of_thread * threadIdx.x + k) = static_cast<std::uint16_t>(before);
+            before += counts[k];
+          }
+        });
   }
   /// All counters of a digit, then those of the next.
   [[nodiscard]] __device__ std::uint16_t* counter_at(unsigned k) const {
@@ -272,12 +292,14 @@ struct digit_sort {
 /// for itself. Host code may name the members, only device code may call them.
 template <int Threads>
 class device_block {
-  /// Values that pass from warp to warp, at most 32 bytes for each.
+  /// Values that pass from warp to warp while digits are counted beside them.
   static constexpr std::size_t exchange_bytes = std::size_t{Threads};
 
  public:
   static constexpr std::size_t alignment = 16;
   static constexpr std::size_t reserved_bytes = exchange_bytes + digit_sort<Threads>::counter_bytes;
+  /// Values that pass from warp to warp else: half of all, at least 48 bytes for each.
+  static constexpr std::size_t turn_bytes = reserved_bytes / 2 / alignment * alignment;
 
   OMNIBAL_HOST_DEVICE explicit device_block(unsigned char* shared)
       : exchange_(shared), free_(shared + reserved_bytes) {}
@@ -311,7 +333,6 @@ class device_block {
   [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
                                              [[maybe_unused]] F const& f,
                                              [[maybe_unused]] Op const& op, T init) {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32);
 #if defined(__CUDA_ARCH__)
     if (n == 0) {
       __syncthreads();
@@ -328,7 +349,7 @@ class device_block {
         value = op(value, f(i));
       }
     }
-    T* const of_warps = reinterpret_cast<T*>(exchange_);
+    T* const of_warps = next_exchange<T>();
     if (warp * 32 < active) {
       value = reduce_warp(value, active - warp * 32 < 32 ? active - warp * 32 : 32, op);
       if (lane == 0) of_warps[warp] = value;
@@ -338,7 +359,6 @@ class device_block {
     unsigned const active_warps = (active + 31) / 32;
     T total = of_warps[lane < active_warps ? lane : 0];
     total = shuffle_from(reduce_warp(total, active_warps, op), 0);
-    __syncthreads();
     return op(init, total);
 #else
     return init;
@@ -355,18 +375,20 @@ class device_block {
                                        [[maybe_unused]] Done const& done) {
 #if defined(__CUDA_ARCH__)
     // As many neighbouring lanes as there are share one i.
-    unsigned lanes = 32;
-    while (lanes != 1 && lanes * n > Threads) lanes /= 2;
-    for (std::size_t first = 0; first < n; first += Threads / lanes) {
-      std::size_t const i = first + threadIdx.x / lanes;
+    unsigned lane_bits = 5;
+    while (lane_bits != 0 && n << lane_bits > Threads) --lane_bits;
+    unsigned const lanes = 1u << lane_bits;
+    unsigned const lane = threadIdx.x & (lanes - 1);
+    for (std::size_t first = 0; first < n; first += Threads >> lane_bits) {
+      std::size_t const i = first + (threadIdx.x >> lane_bits);
       T value = neutral;
       if (i < n) {
-        for (std::size_t j = threadIdx.x % lanes; j < m; j += lanes) value = op(value, f(i, j));
+        for (std::size_t j = lane; j < m; j += lanes) value = op(value, f(i, j));
       }
       for (unsigned distance = lanes / 2; distance != 0; distance /= 2) {
         value = op(value, shuffle_down(value, distance));
       }
-      if (i < n && threadIdx.x % lanes == 0) done(i, value);
+      if (i < n && lane == 0) done(i, value);
     }
     __syncthreads();
 #endif
@@ -379,43 +401,34 @@ class device_block {
         n, [=](std::size_t i) { return data[i]; }, data);
   }
 
-  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i.
+  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i. `f` is called
+  /// twice.
   template <class F, class T>
   OMNIBAL_HOST_DEVICE T exclusive_sum_of([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f, [[maybe_unused]] T* out) {
-    T sum{};
 #if defined(__CUDA_ARCH__)
-    auto const plus = [](T const& left, T const& right) { return static_cast<T>(left + right); };
-    for (std::size_t first = 0; first < n; first += Threads) {
-      std::size_t const i = first + threadIdx.x;
-      T const value = i < n ? f(i) : T{};
-      tile_scan<T> const tile = scan_tile<Threads>(exchange_, value, plus, T{});
-      if (i < n) out[i] = plus(sum, static_cast<T>(tile.up_to - value));
-      sum = plus(sum, tile.all);
-    }
-    __syncthreads();
+    return scan_block<Threads>(
+        next_exchange<T>(), n, [&](std::size_t i) { return static_cast<T>(f(i)); }, add{}, T{}, T{},
+        [&](std::size_t i, T value, T up_to) { out[i] = static_cast<T>(up_to - value); });
+#else
+    return T{};
 #endif
-    return sum;
   }
 
   /// Replaces each element by `op` over `carry` and the elements up to it; returns the last. `op`
-  /// is associative, `neutral` its neutral element.
+  /// is associative and commutative, `neutral` its neutral element.
   template <class T, class Op>
   OMNIBAL_HOST_DEVICE T inclusive_scan([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n,
                                        [[maybe_unused]] Op const& op,
                                        [[maybe_unused]] std::type_identity_t<T> neutral,
                                        std::type_identity_t<T> carry) {
 #if defined(__CUDA_ARCH__)
-    for (std::size_t first = 0; first < n; first += Threads) {
-      std::size_t const i = first + threadIdx.x;
-      tile_scan<T> const tile =
-          scan_tile<Threads>(exchange_, i < n ? data[i] : neutral, op, neutral);
-      if (i < n) data[i] = op(carry, tile.up_to);
-      carry = op(carry, tile.all);
-    }
-    __syncthreads();
-#endif
+    return scan_block<Threads>(
+        next_exchange<T>(), n, [&](std::size_t i) { return data[i]; }, op, neutral, carry,
+        [&](std::size_t i, T const& /*value*/, T const& up_to) { data[i] = up_to; });
+#else
     return carry;
+#endif
   }
 
   /// One thread calls `f()`.
@@ -433,29 +446,6 @@ class device_block {
     T* const result = reinterpret_cast<T*>(free_);
     free_ += (count * sizeof(T) + alignment - 1) / alignment * alignment;
     return result;
-  }
-
-  /// Sorts distinct pairs, ascending by key and then by value, in place.
-  ///
-  /// A bitonic network in which every comparison puts the smaller pair first, so that the pairs
-  /// that are missing at the end of a power of two need no place. Source: Batcher, 1968.
-  template <class Key, class Value>
-  OMNIBAL_HOST_DEVICE void sort_pairs([[maybe_unused]] Key* keys, [[maybe_unused]] Value* values,
-                                      [[maybe_unused]] std::size_t n) {
-#if defined(__CUDA_ARCH__)
-    for (std::size_t width = 2; width / 2 < n; width *= 2) {
-      for_each(n, [&](std::size_t i) {
-        std::size_t const partner = i ^ (width - 1);
-        if (partner > i && partner < n) order_pair(keys, values, i, partner);
-      });
-      for (std::size_t distance = width / 4; distance != 0; distance /= 2) {
-        for_each(n, [&](std::size_t i) {
-          std::size_t const partner = i ^ distance;
-          if (partner > i && partner < n) order_pair(keys, values, i, partner);
-        });
-      }
-    }
-#endif
   }
 
   /// Sorts keys, ascending, and writes beside each the number that it had; equal keys by number. A
@@ -476,8 +466,10 @@ class device_block {
           return static_cast<Key>(keys[i] ^ first);
         },
         [](Key left, Key right) { return static_cast<Key>(left | right); }, Key{0});
+    // Counters lie where values were exchanged.
+    __syncthreads();
     if (differing == 0) return;
-    digit_sort<Threads> const sort{exchange_,
+    digit_sort<Threads> const sort{reinterpret_cast<unsigned*>(exchange_),
                                    reinterpret_cast<std::uint16_t*>(exchange_ + exchange_bytes)};
     auto const count = static_cast<unsigned>(n);
     unsigned const low = bit_length(differing & (Key{0} - differing)) - 1;
@@ -493,21 +485,19 @@ class device_block {
   }
 
  private:
-  template <class Key, class Value>
-  OMNIBAL_HOST_DEVICE static void order_pair(Key* keys, Value* values, std::size_t i,
-                                             std::size_t j) {
-    Key const left = keys[i];
-    Key const right = keys[j];
-    if (left < right || (left == right && !(values[j] < values[i]))) return;
-    keys[i] = right;
-    keys[j] = left;
-    Value const value = values[i];
-    values[i] = values[j];
-    values[j] = value;
+#if defined(__CUDA_ARCH__)
+  /// Memory for a value of each warp: not that of the last call, where a slow thread may still read.
+  template <class T>
+  [[nodiscard]] __device__ T* next_exchange() {
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) * (Threads / 32) <= turn_bytes);
+    turn_ ^= 1;
+    return reinterpret_cast<T*>(exchange_ + turn_ * turn_bytes);
   }
+#endif
 
   unsigned char* exchange_;
   unsigned char* free_;
+  unsigned turn_ = 0;
 };
 
 }  // namespace omnibal::inline v0::gpu::detail

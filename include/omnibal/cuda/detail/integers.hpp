@@ -50,9 +50,7 @@ template <class Index, class Predicate>
 
 /// The number of bits up to the highest one that is set.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t bit_length(std::uint64_t number) {
-  for (int shift = 1; shift != 64; shift *= 2) number |= number >> shift;
-  return count_bits(static_cast<std::uint32_t>(number)) +
-         count_bits(static_cast<std::uint32_t>(number >> 32));
+  return number == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(number));
 }
 
 /// The sum, or the largest value where that is above it: a sum that may be taken in any order.

@@ -5,6 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/sorted_pairs.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,24 +26,34 @@ inline constexpr std::uint64_t no_load = ~std::uint64_t{0};
 struct part_ranking {
   std::uint64_t* loads;
   std::uint32_t* parts;
+  /// Memory for as many again where they are sorted.
+  std::uint64_t* spare_loads;
+  std::uint32_t* spare_parts;
+
+  /// More parts are sorted.
+  static constexpr std::size_t most_counted = 128;
 
   template <class Arena>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts) {
+    std::size_t const spare = parts > most_counted ? parts : 0;
     auto* const loads = arena.template take<std::uint64_t>(parts);
-    return {loads, arena.template take<std::uint32_t>(parts)};
+    auto* const numbers = arena.template take<std::uint32_t>(parts);
+    auto* const spare_loads = arena.template take<std::uint64_t>(spare);
+    return {loads, numbers, spare_loads, arena.template take<std::uint32_t>(spare)};
   }
 
   /// Ranks so many parts by `load(part)`: each by the number of those before it, which several
-  /// threads count, or by a sort where there are more parts than threads.
+  /// threads count, or by a merge sort where that takes longer.
   template <class Block, class Load>
   OMNIBAL_HOST_DEVICE void rank(Block& block, std::uint32_t count, Load const& load) const {
-    if (count > block.threads()) {
+    if (count > most_counted) {
+      sorted_pairs pairs{loads, parts, spare_loads, spare_parts};
+      pairs.begin_merge(count, 1);
       block.for_each(count, [&](std::size_t part) {
-        loads[part] = load(static_cast<std::uint32_t>(part));
-        parts[part] = static_cast<std::uint32_t>(part);
+        pairs.keys[part] = load(static_cast<std::uint32_t>(part));
+        pairs.values[part] = static_cast<std::uint32_t>(part);
       });
-      block.sort_pairs(loads, parts, count);
-      return;
+      return pairs.merge(block, count, 1);
     }
     block.reduce_each(
         count, count,

@@ -291,19 +291,22 @@ struct round_refiner {
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint32_t best_rank(Block& block,
                                                                    part_exchange const* swaps,
                                                                    std::uint32_t count) {
-    return block.reduce(
+    struct candidate {
+      std::uint64_t largest;
+      std::uint32_t rank;
+    };
+    candidate const none{no_load, count};
+    candidate const best = block.reduce(
         count,
         [&](std::size_t rank) {
-          return swaps[rank].helps() ? static_cast<std::uint32_t>(rank) : count;
+          candidate const here{swaps[rank].largest, static_cast<std::uint32_t>(rank)};
+          return swaps[rank].helps() ? here : none;
         },
-        [&](std::uint32_t left, std::uint32_t right) {
-          if (left == count || right == count) return smaller_of(left, right);
-          if (swaps[left].largest != swaps[right].largest) {
-            return swaps[left].largest < swaps[right].largest ? left : right;
-          }
-          return smaller_of(left, right);
+        [](candidate const& left, candidate const& right) {
+          return is_before(right.largest, right.rank, left.largest, left.rank) ? right : left;
         },
-        count);
+        none);
+    return best.rank;
   }
 };
 
