@@ -126,8 +126,12 @@ class execution {
 
 namespace detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Has no state, so that it serves all threads.
 inline stream_pool default_pool;
+
+#pragma GCC visibility pop
 
 }  // namespace detail
 

@@ -13,6 +13,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Throws `std::invalid_argument` where an output has room for fewer elements than are written.
 inline void check_room(std::string_view function, std::string_view output, std::size_t size,
                        std::size_t needed) {
@@ -59,5 +61,7 @@ inline void check_out(std::string_view function, cost_steps const& steps, std::s
   if (out.part_of.empty()) return;
   check_room(function, "part_of", out.part_of.size(), steps.costs.size());
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -16,6 +16,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Throws unless there is one element or none.
 inline void check_word(std::string_view function, std::string_view output, std::size_t size) {
   if (size <= 1) return;
@@ -39,5 +41,7 @@ template <amount Capacity>
   check_word(function, "faults", out.faults.size());
   return limits;
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail
