@@ -24,6 +24,20 @@
 
 namespace omnibal::inline v0::detail {
 
+/// A number and where it comes from. It is sorted in place of that, so that sorting is compiled
+/// once.
+struct sort_key {
+  std::int64_t number;
+  std::uint64_t place;
+};
+
+/// Ascending numbers, equal ones by place.
+inline void sort_keys(std::vector<sort_key>& keys) {
+  std::sort(keys.begin(), keys.end(), [](sort_key const& left, sort_key const& right) {
+    return left.number != right.number ? left.number < right.number : left.place < right.place;
+  });
+}
+
 /// What a choice takes and gains beyond the choice of the layer with the fewest bytes.
 struct front_point {
   std::int64_t bytes;
@@ -134,7 +148,11 @@ class choice_table {
   [[nodiscard]] std::span<numbered_choice<Time> const> operator[](std::size_t layer) const {
     return std::span(choices_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
-  [[nodiscard]] std::span<numbered_choice<Time> const> all() const { return choices_; }
+  [[nodiscard]] bool are_equal(std::size_t left, std::size_t right) const {
+    auto const a = (*this)[left];
+    auto const b = (*this)[right];
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
   /// Appends a layer. Errors: `std::invalid_argument` for no choices and for a number that is
   /// negative or not finite, `std::overflow_error` where the largest times add up to more than
@@ -153,10 +171,7 @@ class choice_table {
       slowest = std::max(slowest, choices_.back().time);
       ++index;
     }
-    if (index == 0) throw_invalid(function_, "layer " + to_text(size()) + " has no choices");
-    checked_add(function_, "the sum of the largest times", total_time_, slowest);
-    std::sort(choices_.begin() + static_cast<std::ptrdiff_t>(offsets_.back()), choices_.end());
-    offsets_.push_back(choices_.size());
+    close_layer(slowest);
   }
 
   /// The layers by their choices, equal ones by index.
@@ -192,6 +207,16 @@ class choice_table {
   }
 
  private:
+  void close_layer(Time slowest) {
+    auto const first = choices_.begin() + static_cast<std::ptrdiff_t>(offsets_.back());
+    if (first == choices_.end()) {
+      throw_invalid(function_, "layer " + to_text(size()) + " has no choices");
+    }
+    checked_add(function_, "the sum of the largest times", total_time_, slowest);
+    std::sort(first, choices_.end());
+    offsets_.push_back(choices_.size());
+  }
+
   template <class Working, weight T>
   [[nodiscard]] Working checked(std::string_view member, std::uint32_t index, T value) const {
     auto const result = static_cast<Working>(value);

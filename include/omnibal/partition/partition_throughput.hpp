@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace omnibal::inline v0 {
@@ -30,13 +31,14 @@ struct stage_functions {
 /// are no stages is not said.
 [[nodiscard]] inline partition_result<std::int64_t> stages_for(
     std::string_view function, std::size_t layers, std::size_t stages,
-    stage_functions const& functions, partition_throughput_options<std::int64_t> const& options) {
-  chain_rules const rules = rule_book(function, layers, stages, options.constraints).rules();
-  stage_bound<std::int64_t> const bound(function, layers, stages, options.base.values(), {});
-  stage_memory const memory(function, layers, stages, options.constraints);
+    stage_functions const& functions, std::size_t micro_batches, std::span<std::int64_t const> base,
+    partition_constraints const& constraints) {
+  chain_rules const rules = rule_book(function, layers, stages, constraints).rules();
+  stage_bound<std::int64_t> const bound(function, layers, stages, base, {});
+  stage_memory const memory(function, layers, stages, constraints);
   stage_costs const chain(function, rules, bound, memory, functions.cost, functions.fits);
   step_time<std::int64_t> time;
-  if (options.micro_batches != 0) time = {options.micro_batches - 1, 1};
+  if (micro_batches != 0) time = {micro_batches - 1, 1};
   partition_result<std::int64_t> result;
   if (find_stages(chain, time, result) == never<std::int64_t>) {
     result.status = solve_status::infeasible;

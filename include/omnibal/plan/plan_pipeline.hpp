@@ -160,7 +160,9 @@ struct plan_pipeline_fn {
 
   template <class Time, class Choices>
   [[nodiscard]] static Time time_of_choice(Choices const& choices, std::uint32_t index) {
-    return std::ranges::find(choices, index, &detail::numbered_choice<Time>::index)->time;
+    std::size_t k = 0;
+    while (choices[k].index != index) ++k;
+    return choices[k].time;
   }
 
   template <class Time>

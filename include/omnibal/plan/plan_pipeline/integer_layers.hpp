@@ -52,7 +52,17 @@ class integer_layers {
   [[nodiscard]] std::span<whole_choice const> by_index(std::size_t layer) const {
     return std::span(by_index_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
-  [[nodiscard]] std::span<whole_choice const> all() const { return choices_; }
+  /// The transient bytes of all choices, ascending, each number once.
+  [[nodiscard]] std::vector<std::int64_t> transient_bytes() const {
+    std::vector<sort_key> keys;
+    for (auto const& way : choices_) keys.push_back({way.transient_bytes, 0});
+    sort_keys(keys);
+    std::vector<std::int64_t> result;
+    for (sort_key const& key : keys) {
+      if (result.empty() || result.back() != key.number) result.push_back(key.number);
+    }
+    return result;
+  }
 
   /// A difference of whole times in the unit of the layers.
   template <class Time>
@@ -87,13 +97,14 @@ class integer_layers {
   void close(std::string_view function, std::int64_t state_bytes) {
     std::int64_t least = choices_.back().time;
     std::int64_t most = least;
+    std::vector<sort_key> indices;
     for (std::size_t c = offsets_.back(); c != choices_.size(); ++c) {
       least = std::min(least, choices_[c].time);
       most = std::max(most, choices_[c].time);
+      indices.push_back({choices_[c].index, c});
     }
-    auto const first = static_cast<std::ptrdiff_t>(offsets_.back());
-    by_index_.insert(by_index_.end(), choices_.begin() + first, choices_.end());
-    std::ranges::sort(by_index_.begin() + first, by_index_.end(), {}, &whole_choice::index);
+    sort_keys(indices);
+    for (sort_key const& key : indices) by_index_.push_back(choices_[key.place]);
     offsets_.push_back(choices_.size());
     least_before_.push_back(least_before_.back() + least);
     most_time_ += most;

@@ -16,11 +16,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string_view>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -36,7 +33,8 @@ class joint_search {
         layers_(layers),
         rooms_(rooms),
         options_(options),
-        table_(layers, rooms) {}
+        table_(layers, rooms),
+        solved_(rooms.memory.size()) {}
 
   void run() {
     start_from_least_memory();
@@ -53,14 +51,22 @@ class joint_search {
   [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return boundaries_; }
   [[nodiscard]] std::int64_t value() const { return value_; }
   [[nodiscard]] std::int64_t bound() const { return std::min(bound_, value_); }
-  /// A stage of the best plan.
+  /// A stage of the best plan; lives until the next call.
   [[nodiscard]] recompute_result<std::int64_t> const& solved(stage_range const& range) {
-    auto const [entry, is_new] = solved_.try_emplace({range.stage, range.first, range.last});
-    if (is_new) entry->second = solve(range);
-    return entry->second;
+    auto& known = solved_[range.stage];
+    for (solved_stage const& one : known) {
+      if (one.range.first == range.first && one.range.last == range.last) return one.result;
+    }
+    ++solved_count_;
+    return known.emplace_back(solved_stage{range, solve(range)}).result;
   }
 
  private:
+  struct solved_stage {
+    stage_range range;
+    recompute_result<std::int64_t> result;
+  };
+
   /// No other plan is better by more than `max_gap`; without a plan there is none.
   [[nodiscard]] bool is_decided() const {
     auto const gap = static_cast<double>(value_ - std::min(bound_, value_));
@@ -96,8 +102,8 @@ class joint_search {
   }
 
   void refine() {
-    for (auto const& [key, result] : solved_) {
-      raise({std::get<0>(key), std::get<1>(key), std::get<2>(key)}, result);
+    for (auto const& stage : solved_) {
+      for (solved_stage const& one : stage) raise(one.range, one.result);
     }
     std::vector<std::int64_t> least;
     for (std::size_t l = 0; l != layers_.size(); ++l) least.push_back(layers_.least_time(l, l + 1));
@@ -113,10 +119,10 @@ class joint_search {
       bool const is_possible = cuts.status == solve_status::solved;
       bound_ = std::max(bound_, is_possible ? std::min(cuts.objective, value_) : value_);
       if (is_decided()) return;
-      std::size_t const known = solved_.size();
+      std::size_t const known = solved_count_;
       try_cuts(cuts.boundaries);
       // What is known of these stages does not let the bound rise.
-      if (solved_.size() == known) return;
+      if (solved_count_ == known) return;
     }
   }
 
@@ -128,11 +134,8 @@ class joint_search {
   /// The cuts with the shortest step for these times of stages; `least` is that of each layer.
   [[nodiscard]] partition_result<std::int64_t> cut(stage_functions const& functions,
                                                    std::vector<std::int64_t> const& least) const {
-    partition_throughput_options<std::int64_t> const options{
-        .micro_batches = options_.micro_batches,
-        .base = least,
-        .constraints = options_.constraints};
-    return stages_for(function_, layers_.size(), stages(), functions, options);
+    return stages_for(function_, layers_.size(), stages(), functions, options_.micro_batches, least,
+                      options_.constraints);
   }
 
   /// Solves the stages between these boundaries and keeps them if they are the best so far.
@@ -178,8 +181,9 @@ class joint_search {
   stage_budgets const& rooms_;
   plan_pipeline_options const& options_;
   stage_lower_bounds table_;
-  std::map<std::tuple<std::size_t, std::size_t, std::size_t>, recompute_result<std::int64_t>>
-      solved_;
+  /// Of each stage those that were solved.
+  std::vector<std::vector<solved_stage>> solved_;
+  std::size_t solved_count_ = 0;
   std::vector<std::uint32_t> boundaries_;
   std::int64_t value_ = no_time;
   std::int64_t bound_ = 0;

@@ -16,41 +16,33 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// For each number that the transient bytes of a choice can be, the fewest bytes that the first
-/// layers keep without more transient bytes.
-class least_memory {
+/// For each limit on transient bytes, the fewest bytes that layers keep within it.
+class fewest_bytes {
  public:
-  least_memory(integer_layers const& layers, stage_budgets const& rooms)
-      : layers_(layers), rooms_(rooms) {
-    for (auto const& way : layers.all()) limits_.push_back(way.transient_bytes);
-    std::sort(limits_.begin(), limits_.end());
-    limits_.erase(std::unique(limits_.begin(), limits_.end()), limits_.end());
-    for (std::int64_t const limit : limits_) {
+  fewest_bytes(integer_layers const& layers, std::vector<std::int64_t> const& limits)
+      : stride_(layers.size() + 1) {
+    for (std::int64_t const limit : limits) {
       sum sums{};
       before_.push_back(sums);
       for (std::size_t l = 0; l != layers.size(); ++l) {
-        add(l, limit, sums);
+        add(layers[l], limit, sums);
         before_.push_back(sums);
       }
     }
   }
 
-  /// No shortfall is larger; one that would be has this value.
-  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - 1;
-
-  /// What must be added to the memory of a stage for the layers [first, last).
-  [[nodiscard]] std::int64_t shortfall(std::size_t stage, std::size_t first,
-                                       std::size_t last) const {
-    int128 least = fewest_bytes(first, last, rooms_.in_flight[stage]);
-    least += layers_.state_bytes(first, last);
-    least += rooms_.reserve[stage];
-    least -= rooms_.memory[stage];
-    return saturate_cast<std::int64_t>(std::clamp<int128>(least, 0, most));
+  /// False where one of the layers has no choice within the limit.
+  [[nodiscard]] bool exist(std::size_t limit, std::size_t first, std::size_t last) const {
+    return at(limit, first).impossible == at(limit, last).impossible;
+  }
+  [[nodiscard]] int128 operator()(std::size_t limit, std::size_t first, std::size_t last) const {
+    return at(limit, last).bytes - at(limit, first).bytes;
   }
 
  private:
@@ -60,18 +52,55 @@ class least_memory {
     std::uint32_t impossible;
   };
 
+  [[nodiscard]] sum const& at(std::size_t limit, std::size_t layer) const {
+    return before_[limit * stride_ + layer];
+  }
+
+  /// Choices come by ascending bytes.
+  static void add(std::span<whole_choice const> layer, std::int64_t limit, sum& sums) {
+    for (auto const& way : layer) {
+      if (way.transient_bytes > limit) continue;
+      sums.bytes += way.bytes;
+      return;
+    }
+    ++sums.impossible;
+  }
+
+  std::size_t stride_;
+  std::vector<sum> before_;
+};
+
+/// By how much stages lack memory, for all numbers that the transient bytes of a choice can be.
+class least_memory {
+ public:
+  least_memory(integer_layers const& layers, stage_budgets const& rooms)
+      : layers_(layers),
+        rooms_(rooms),
+        limits_(layers.transient_bytes()),
+        fewest_(layers, limits_) {}
+
+  /// No shortfall is larger; one that would be has this value.
+  static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - 1;
+
+  /// What must be added to the memory of a stage for the layers [first, last).
+  [[nodiscard]] std::int64_t shortfall(std::size_t stage, std::size_t first,
+                                       std::size_t last) const {
+    int128 least = least_needed(first, last, rooms_.in_flight[stage]);
+    least += layers_.state_bytes(first, last);
+    least += rooms_.reserve[stage];
+    least -= rooms_.memory[stage];
+    return saturate_cast<std::int64_t>(std::clamp<int128>(least, 0, most));
+  }
+
+ private:
   /// Higher limits let the layers keep less, so that no lower limit is better than the lowest one
   /// with what a higher one keeps. Only where the kept bytes change is a limit looked at.
-  [[nodiscard]] int128 fewest_bytes(std::size_t first, std::size_t last,
+  [[nodiscard]] int128 least_needed(std::size_t first, std::size_t last,
                                     std::int64_t in_flight) const {
-    auto const is_impossible = [&](std::size_t k) {
-      return at(k, first).impossible != at(k, last).impossible;
-    };
+    auto const is_impossible = [&](std::size_t k) { return !fewest_.exist(k, first, last); };
     // Above 2^64 the shortfall is too large whatever the memory, and products would be too.
     constexpr int128 too_many = static_cast<int128>(1) << 64;
-    auto const kept = [&](std::size_t k) {
-      return std::min(at(k, last).bytes - at(k, first).bytes, too_many);
-    };
+    auto const kept = [&](std::size_t k) { return std::min(fewest_(k, first, last), too_many); };
     int128 least = static_cast<int128>(1) << 126;
     if (limits_.empty() || is_impossible(limits_.size() - 1)) return least;
     std::size_t const lowest = first_without(0, limits_.size() - 1, is_impossible);
@@ -99,23 +128,10 @@ class least_memory {
     return first;
   }
 
-  [[nodiscard]] sum const& at(std::size_t limit, std::size_t layer) const {
-    return before_[limit * (layers_.size() + 1) + layer];
-  }
-
-  void add(std::size_t layer, std::int64_t limit, sum& sums) const {
-    for (auto const& way : layers_[layer]) {
-      if (way.transient_bytes > limit) continue;
-      sums.bytes += way.bytes;
-      return;
-    }
-    ++sums.impossible;
-  }
-
   integer_layers const& layers_;
   stage_budgets const& rooms_;
   std::vector<std::int64_t> limits_;
-  std::vector<sum> before_;
+  fewest_bytes fewest_;
 };
 
 /// The cuts with the smallest shortfall of any stage; its `bottleneck` is that. Errors:
@@ -128,7 +144,7 @@ class least_memory {
     return memory.shortfall(stage, first, last);
   };
   auto result = stages_for(function, layers.size(), rooms.memory.size(), {shortfall, fits_always{}},
-                           {.constraints = constraints});
+                           0, {}, constraints);
   result.missing_bytes = result.bottleneck;
   if (result.status != solve_status::solved) return result;
   if (result.bottleneck == least_memory::most) throw_overflow(function, "the missing memory");

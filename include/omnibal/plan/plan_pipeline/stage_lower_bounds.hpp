@@ -7,13 +7,13 @@
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
+#include <omnibal/plan/plan_pipeline/least_memory.hpp>
 #include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -24,50 +24,32 @@ inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max()
 
 /// Numbers of transient bytes to which those of all choices are rounded down. Those of similar
 /// layers are close together: a new level begins after each of the widest gaps between them.
-class transient_levels {
- public:
-  explicit transient_levels(integer_layers const& layers) {
-    std::vector<std::int64_t> all;
-    for (auto const& way : layers.all()) all.push_back(way.transient_bytes);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    if (all.empty()) return;
-    std::vector<gap> gaps;
-    for (std::size_t i = 1; i != all.size(); ++i) gaps.push_back({all[i] - all[i - 1], all[i]});
-    std::size_t const count = std::min(gaps.size(), most_levels - 1);
-    std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count), gaps.end(),
-                      [](gap const& left, gap const& right) {
-                        return left.width != right.width ? left.width > right.width
-                                                         : left.end < right.end;
-                      });
-    bytes_.push_back(all.front());
-    for (std::size_t i = 0; i != count; ++i) bytes_.push_back(gaps[i].end);
-    std::sort(bytes_.begin(), bytes_.end());
-    for (std::size_t k = 1; k != bytes_.size(); ++k) {
-      most_.push_back(*std::prev(std::lower_bound(all.begin(), all.end(), bytes_[k])));
-    }
-    most_.push_back(all.back());
-  }
-
-  [[nodiscard]] std::size_t size() const { return bytes_.size(); }
-  [[nodiscard]] std::int64_t operator[](std::size_t level) const { return bytes_[level]; }
+struct transient_levels {
+  std::vector<std::int64_t> least;
   /// The most transient bytes that are rounded down to a level.
-  [[nodiscard]] std::int64_t most(std::size_t level) const { return most_[level]; }
-  [[nodiscard]] std::size_t level_of(std::int64_t transient_bytes) const {
-    auto const above = std::upper_bound(bytes_.begin(), bytes_.end(), transient_bytes);
-    return static_cast<std::size_t>(above - bytes_.begin()) - 1;
+  std::vector<std::int64_t> most;
+
+  explicit transient_levels(std::vector<std::int64_t> const& all) {
+    constexpr std::size_t most_levels = 6;
+    if (all.empty()) return;
+    std::vector<sort_key> gaps;
+    for (std::size_t i = 1; i != all.size(); ++i) gaps.push_back({all[i - 1] - all[i], i});
+    sort_keys(gaps);
+    std::vector<sort_key> widest;
+    for (sort_key const& gap : gaps) {
+      if (widest.size() + 1 == most_levels) break;
+      widest.push_back({static_cast<std::int64_t>(gap.place), gap.place});
+    }
+    sort_keys(widest);
+    least.push_back(all.front());
+    for (sort_key const& gap : widest) {
+      most.push_back(all[gap.place - 1]);
+      least.push_back(all[gap.place]);
+    }
+    most.push_back(all.back());
   }
 
- private:
-  struct gap {
-    std::int64_t width;
-    std::int64_t end;
-  };
-
-  static constexpr std::size_t most_levels = 6;
-
-  std::vector<std::int64_t> bytes_;
-  std::vector<std::int64_t> most_;
+  [[nodiscard]] std::size_t size() const { return least.size(); }
 };
 
 /// At a price of a byte each layer costs its least sum of time and priced bytes, and a run of
@@ -76,7 +58,8 @@ class transient_levels {
 /// time for a long run than for a short one.
 class run_lower_bounds {
  public:
-  explicit run_lower_bounds(integer_layers const& layers) : size_(layers.size()), levels_(layers) {
+  explicit run_lower_bounds(integer_layers const& layers)
+      : size_(layers.size()), levels_(layers.transient_bytes()), fewest_(layers, levels_.most) {
     choose_prices(layers);
     for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
   }
@@ -85,10 +68,9 @@ class run_lower_bounds {
   /// bytes of `in_flight` micro-batches and the transient bytes.
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, std::int64_t room,
                           std::int64_t in_flight) const {
-    for (std::size_t k = 0; k != levels_.size() && levels_.most(k) <= room; ++k) {
-      if (missing_[at(k, last)] != missing_[at(k, first)]) continue;
-      std::int64_t const kept = (room - levels_.most(k)) / in_flight;
-      if (fewest_bytes_[at(k, last)] - fewest_bytes_[at(k, first)] <= kept) return true;
+    for (std::size_t k = 0; k != levels_.size() && levels_.most[k] <= room; ++k) {
+      if (!fewest_.exist(k, first, last)) continue;
+      if (fewest_(k, first, last) <= (room - levels_.most[k]) / in_flight) return true;
     }
     return false;
   }
@@ -98,10 +80,10 @@ class run_lower_bounds {
   [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last, std::int64_t room,
                                         std::int64_t in_flight) const {
     std::int64_t result = no_time;
-    for (std::size_t k = 0; k != levels_.size() && levels_[k] <= room; ++k) {
-      if (missing_[at(k, last)] != missing_[at(k, first)]) continue;
-      std::int64_t const kept = (room - levels_[k]) / in_flight;
-      if (fewest_bytes_[at(k, last)] - fewest_bytes_[at(k, first)] > kept) continue;
+    for (std::size_t k = 0; k != levels_.size() && levels_.least[k] <= room; ++k) {
+      if (!fewest_.exist(k, first, last)) continue;
+      std::int64_t const kept = (room - levels_.least[k]) / in_flight;
+      if (fewest_(k, first, last) > kept) continue;
       int128 time = 0;
       for (std::size_t m = 0; m != prices_.size(); ++m) {
         std::size_t const row = k * prices_.size() + m;
@@ -153,24 +135,12 @@ class run_lower_bounds {
   }
 
   void add_level(integer_layers const& layers, std::size_t level) {
-    missing_.push_back(0);
-    fewest_bytes_.push_back(0);
-    for (std::size_t l = 0; l != size_; ++l) {
-      auto const admitted = [&](whole_choice const& way) {
-        return levels_.level_of(way.transient_bytes) <= level;
-      };
-      // Choices come by ascending bytes.
-      auto const fewest = std::ranges::find_if(layers[l], admitted);
-      bool const is_missing = fewest == layers[l].end();
-      missing_.push_back(missing_.back() + (is_missing ? 1 : 0));
-      fewest_bytes_.push_back(fewest_bytes_.back() + (is_missing ? 0 : fewest->bytes));
-    }
     for (int128 const price : prices_) {
       costs_.push_back(0);
       for (std::size_t l = 0; l != size_; ++l) {
         int128 least = -1;
         for (auto const& way : layers[l]) {
-          if (levels_.level_of(way.transient_bytes) > level) continue;
+          if (way.transient_bytes > levels_.most[level]) continue;
           int128 const cost = (static_cast<int128>(way.time) << shift_) + price * way.bytes;
           if (least < 0 || cost < least) least = cost;
         }
@@ -193,10 +163,9 @@ class run_lower_bounds {
 
   std::size_t size_;
   transient_levels levels_;
+  fewest_bytes fewest_;
   int shift_ = 0;
   std::vector<int128> prices_;
-  std::vector<std::uint32_t> missing_;
-  std::vector<int128> fewest_bytes_;
   std::vector<int128> costs_;
 };
 

@@ -3,12 +3,12 @@
 /// \file
 /// The choices with the least time for a budget, over all limits on transient bytes.
 
+#include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/detail/choice_table.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/recompute/select_recompute/knapsack.hpp>
-#include <omnibal/recompute/select_recompute/peak_levels.hpp>
 #include <omnibal/recompute/select_recompute/relaxation.hpp>
 
 #include <algorithm>
@@ -20,6 +20,14 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// The layers with the choices whose transient bytes are at most these.
+struct limited_problem {
+  std::int64_t transient_bytes;
+  /// What one micro-batch may keep.
+  std::int64_t kept_bytes;
+  bool is_solved = false;
+};
 
 /// The largest transient bytes count once, whichever layer has them. For each number that they may
 /// be there is a problem without them: fewer choices and a smaller budget. Many such numbers are
@@ -35,8 +43,12 @@ class budget_search {
         budget_(budget),
         options_(options),
         limits_{options.states.value_or(states_of(options.effort)), options.max_gap},
-        order_(table.ordered_layers()),
-        kinds_(count_kinds()) {}
+        order_(table.ordered_layers()) {
+    for (std::size_t i = 0; i != order_.size(); ++i) {
+      if (i == 0 || !table.are_equal(order_[i - 1], order_[i])) ++kinds_;
+      kind_at_.push_back(kinds_);
+    }
+  }
 
   [[nodiscard]] recompute_result<Time> run() {
     find_problems();
@@ -67,29 +79,63 @@ class budget_search {
     return levels[static_cast<std::size_t>(effort)];
   }
 
-  /// The number of different layers.
-  [[nodiscard]] std::size_t count_kinds() const {
-    std::size_t result = 0;
-    for (std::size_t i = 0; i != order_.size(); ++i) {
-      if (i == 0 || !std::ranges::equal(table_[order_[i - 1]], table_[order_[i]])) ++result;
+  /// Finds the problems that can be solved.
+  void find_problems() {
+    find_limits();
+    if (problems_.empty()) return;
+    limited_problem const last = problems_.back();
+    std::int64_t const room = limit(last.transient_bytes, last.kept_bytes);
+    // Where every layer takes its least time no other problem is better.
+    if (search_.relax(limited_.fronts, room).gain() == limited_.most_gain) {
+      problems_.assign(1, last);
     }
+  }
+
+  /// All choices by their transient bytes, each as its layer and its number there.
+  [[nodiscard]] std::vector<sort_key> choices_by_transient() const {
+    std::vector<sort_key> result;
+    for (std::uint64_t layer = 0; layer != table_.size(); ++layer) {
+      auto const choices = table_[layer];
+      for (std::size_t k = 0; k != choices.size(); ++k) {
+        result.push_back({choices[k].transient_bytes, layer << 32 | k});
+      }
+    }
+    sort_keys(result);
     return result;
   }
 
-  /// Finds the problems that can be solved.
-  void find_problems() {
-    peak_levels limits(function_, table_, budget_, options_);
-    least_bytes_ = limits.least_bytes() + options_.reserve_bytes;
-    if (limits.problems().empty()) return;
-    limited_problem const last = limits.problems().back();
-    std::int64_t const room = limit(last.transient_bytes, last.kept_bytes);
-    lp_relaxation const& relaxed = search_.relax(limited_.fronts, room);
-    if (relaxed.gain() == limited_.most_gain) {
-      // Every layer takes its least time.
-      problems_.assign(1, last);
-      return;
-    }
-    problems_ = limits.problems();
+  /// Goes through all limits in ascending order. A larger one admits a few more choices and leaves
+  /// less of the budget for what is kept, so that sums over the layers change little from one limit
+  /// to the next. Errors: `std::overflow_error` where the fewest bytes of all layers add up to more
+  /// than 2^63 - 1.
+  void find_limits() {
+    constexpr int128 largest = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t none = -1;
+    auto const ways = choices_by_transient();
+    int128 const room = static_cast<int128>(budget_) - options_.reserve_bytes;
+    int128 least = static_cast<int128>(1) << 126;
+    std::vector<std::int64_t> fewest(table_.size(), none);
+    std::size_t missing = table_.size();
+    int128 sum = 0;
+    std::size_t next = 0;
+    do {
+      std::int64_t const limit = ways.empty() ? 0 : ways[next].number;
+      for (; next != ways.size() && ways[next].number == limit; ++next) {
+        std::size_t const layer = ways[next].place >> 32;
+        std::int64_t const bytes = table_[layer][ways[next].place & max_index_count].bytes;
+        if (fewest[layer] != none && fewest[layer] <= bytes) continue;
+        if (fewest[layer] == none) --missing;
+        sum += bytes - std::max<std::int64_t>(fewest[layer], 0);
+        fewest[layer] = bytes;
+      }
+      if (missing != 0 || sum > largest) continue;
+      int128 const needed = options_.in_flight * sum + limit;
+      least = std::min(least, needed);
+      if (needed > room) continue;
+      problems_.push_back({limit, static_cast<std::int64_t>((room - limit) / options_.in_flight)});
+    } while (next != ways.size());
+    if (sum > largest) throw_overflow(function_, "the sum of the fewest bytes");
+    least_bytes_ = least + options_.reserve_bytes;
   }
 
   /// Admits the choices up to a number of transient bytes. The result is the room for the bytes of
@@ -157,8 +203,9 @@ class budget_search {
     given.least_time = std::max(given.least_time, limited_.time - search_.bound());
     if (search_.gain() <= known) return;
     std::int64_t const transient_bytes = largest_transient(choices_of_solution());
-    auto const like =
-        std::ranges::lower_bound(problems_, transient_bytes, {}, &limited_problem::transient_bytes);
+    auto const like = std::lower_bound(
+        problems_.begin(), problems_.end(), transient_bytes,
+        [](limited_problem const& one, std::int64_t bytes) { return one.transient_bytes < bytes; });
     if (!like->is_solved) solve(static_cast<std::size_t>(like - problems_.begin()));
   }
 
@@ -202,7 +249,10 @@ class budget_search {
   }
 
   [[nodiscard]] numbered_choice<Time> const& way_of(std::size_t layer, std::uint32_t index) const {
-    return *std::ranges::find(table_[layer], index, &numbered_choice<Time>::index);
+    auto const choices = table_[layer];
+    std::size_t k = 0;
+    while (choices[k].index != index) ++k;
+    return choices[k];
   }
 
   [[nodiscard]] int128 taken(std::int64_t kept_bytes, std::int64_t transient_bytes) const {
@@ -217,20 +267,14 @@ class budget_search {
   /// Equal layers get their choices in ascending order.
   [[nodiscard]] std::vector<std::uint32_t> choices_of_solution() const {
     auto const points = search_.points();
-    std::vector<std::uint32_t> taken(order_.size());
-    for (std::size_t i = 0; i != taken.size(); ++i) {
-      taken[i] = limited_.fronts[i][points[i]].index;
+    std::vector<sort_key> taken;
+    for (std::size_t i = 0; i != order_.size(); ++i) {
+      taken.push_back({kind_at_[i], limited_.fronts[i][points[i]].index});
     }
+    sort_keys(taken);
     std::vector<std::uint32_t> result(order_.size());
-    for (std::size_t first = 0; first != order_.size();) {
-      std::size_t last = first + 1;
-      while (last != order_.size() &&
-             std::ranges::equal(table_[order_[first]], table_[order_[last]])) {
-        ++last;
-      }
-      std::sort(taken.begin() + static_cast<std::ptrdiff_t>(first),
-                taken.begin() + static_cast<std::ptrdiff_t>(last));
-      for (; first != last; ++first) result[order_[first]] = taken[first];
+    for (std::size_t i = 0; i != order_.size(); ++i) {
+      result[order_[i]] = static_cast<std::uint32_t>(taken[i].place);
     }
     return result;
   }
@@ -266,7 +310,9 @@ class budget_search {
   select_recompute_options const& options_;
   gain_limits limits_;
   std::vector<std::uint32_t> order_;
-  std::size_t kinds_;
+  /// The number of different layers, and for each place in the order how many there are up to it.
+  std::uint32_t kinds_ = 0;
+  std::vector<std::uint32_t> kind_at_;
   limited_fronts limited_;
   knapsack search_;
   /// By ascending transient bytes.

@@ -22,32 +22,36 @@ namespace omnibal::inline v0::detail {
 class layer_order {
  public:
   void sort(pareto_fronts const& fronts, hull_step const& step) {
-    clear_.clear();
-    for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
-      clear_.push_back({clearness(fronts, layer, step), layer});
+    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+    losses_.clear();
+    int128 most = 0;
+    for (std::size_t layer = 0; layer != fronts.size(); ++layer) {
+      losses_.push_back(clearness(fronts[layer], step));
+      if (fronts[layer].size() != 1) most = std::max(most, losses_.back());
     }
-    std::sort(clear_.begin(), clear_.end(), [](entry const& left, entry const& right) {
-      return left.loss != right.loss ? left.loss > right.loss : left.layer < right.layer;
-    });
+    // The leading bits of the largest loss tell layers apart that are not equal.
+    int shift = 0;
+    while (most >> shift >= largest) ++shift;
+    clear_.clear();
+    for (int128 const loss : losses_) {
+      int128 const leading = std::min<int128>(loss >> shift, largest);
+      clear_.push_back({-static_cast<std::int64_t>(leading), clear_.size()});
+    }
+    sort_keys(clear_);
     places_.resize(clear_.size());
     for (std::uint32_t place = 0; place != clear_.size(); ++place) {
-      places_[clear_[place].layer] = place;
+      places_[clear_[place].place] = place;
     }
   }
 
-  [[nodiscard]] std::uint32_t layer_at(std::size_t place) const { return clear_[place].layer; }
+  [[nodiscard]] std::uint32_t layer_at(std::size_t place) const {
+    return static_cast<std::uint32_t>(clear_[place].place);
+  }
   [[nodiscard]] std::uint32_t place_of(std::uint32_t layer) const { return places_[layer]; }
 
  private:
-  struct entry {
-    int128 loss;
-    std::uint32_t layer;
-  };
-
   /// What the second best point loses against the best one.
-  [[nodiscard]] static int128 clearness(pareto_fronts const& fronts, std::uint32_t layer,
-                                        hull_step const& step) {
-    auto const front = fronts[layer];
+  [[nodiscard]] static int128 clearness(std::span<front_point const> front, hull_step const& step) {
     constexpr int128 lowest = -(static_cast<int128>(1) << 126);
     int128 best = lowest;
     int128 second = lowest;
@@ -60,7 +64,9 @@ class layer_order {
     return best - second;
   }
 
-  std::vector<entry> clear_;
+  std::vector<int128> losses_;
+  /// By falling loss.
+  std::vector<sort_key> clear_;
   std::vector<std::uint32_t> places_;
 };
 
@@ -211,6 +217,7 @@ class label_search {
   /// others are sorted.
   void extend_by_many(std::span<front_point const> front, std::uint32_t place) {
     reached_.clear();
+    by_bytes_.clear();
     for (std::size_t i = 0; i != states_.size(); ++i) {
       state const& from = states_[i];
       std::size_t step = rest_.size() - 1;
@@ -219,14 +226,14 @@ class label_search {
         state const next{from.bytes + front[p].bytes, from.gain + front[p].gain,
                          from.ceiling + front[p].gain, std::uint64_t{i} << 32 | p};
         while (rest_[step].bytes_before > budget_ - next.bytes) --step;
-        if (is_promising(next, place, step)) reached_.push_back(next);
+        if (!is_promising(next, place, step)) continue;
+        by_bytes_.push_back({next.bytes, reached_.size()});
+        reached_.push_back(next);
       }
     }
-    std::sort(reached_.begin(), reached_.end(), [](state const& left, state const& right) {
-      return left.bytes != right.bytes ? left.bytes < right.bytes : left.origin < right.origin;
-    });
+    sort_keys(by_bytes_);
     extended_.clear();
-    for (state const& next : reached_) keep(next);
+    for (sort_key const& key : by_bytes_) keep(reached_[key.place]);
   }
 
   void offer(state const& next, std::uint32_t place, std::size_t step) {
@@ -274,7 +281,8 @@ class label_search {
       for_runs(extended_, tolerance_, [&](state const&, bool begins) { count += begins ? 1 : 0; });
       return count;
     };
-    std::int64_t const highest = std::ranges::max_element(extended_, {}, &state::ceiling)->ceiling;
+    std::int64_t highest = 0;
+    for (state const& one : extended_) highest = std::max(highest, one.ceiling);
     std::int64_t const range = highest - extended_.front().gain;
     // The list changes little from layer to layer, and so does the tolerance it needs.
     if (tolerance_ == 0) tolerance_ = range / 64 / static_cast<std::int64_t>(extended_.size());
@@ -320,6 +328,7 @@ class label_search {
   std::vector<state> states_;
   std::vector<state> extended_;
   std::vector<state> reached_;
+  std::vector<sort_key> by_bytes_;
   std::vector<head> heads_;
   /// The origins of the states after each number of layers, and where those begin.
   std::vector<std::uint64_t> origins_;

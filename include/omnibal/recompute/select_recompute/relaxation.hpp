@@ -1,13 +1,15 @@
 #pragma once
 
 /// \file
-/// The linear relaxation.
+/// The linear relaxation, and what its reduced costs leave of the choices.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -57,6 +59,206 @@ class lp_relaxation {
   std::int64_t gain_ = 0;
   std::int64_t room_ = 0;
   std::int64_t bound_ = 0;
+};
+
+/// Variable fixing by reduced costs: at the price of the linear relaxation a solution that is
+/// better than a known one loses, against the best point of every layer, no more than the
+/// relaxation gains beyond it. Points that lose more alone are out.
+///
+/// Equal layers become one. Its points say how many of them take each point, so that no two differ
+/// in the order of the layers alone.
+class reduced_problem {
+ public:
+  /// False where no solution gains more than `known`. Layers stay apart where more than
+  /// `most_points` counts of their points are left.
+  /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
+  [[nodiscard]] bool reduce(pareto_fronts const& fronts, std::int64_t budget,
+                            lp_relaxation const& relaxed, std::int64_t known,
+                            std::size_t most_points) {
+    source_ = &fronts;
+    step_ = relaxed.broken();
+    slack_ = static_cast<int128>(step_.bytes) * (relaxed.gain() - known - 1) +
+             static_cast<int128>(step_.gain) * relaxed.room();
+    budget_ = budget;
+    base_gain_ = 0;
+    nodes_.assign(1, {0, 0, 0});
+    fronts_.clear();
+    starts_.clear();
+    points_.assign(fronts.size(), 0);
+    for (std::uint32_t first = 0; first != fronts.size();) {
+      std::uint32_t last = first + 1;
+      while (last != fronts.size() && is_equal(fronts[first], fronts[last])) ++last;
+      if (!push(first, last, last - first > 1 ? most_points : nothing)) {
+        for (; first != last; ++first) static_cast<void>(push(first, first + 1, nothing));
+      }
+      first = last;
+      if (budget_ < 0) return false;
+    }
+    fronts_.drop_above(budget_);
+    return true;
+  }
+
+  [[nodiscard]] pareto_fronts const& fronts() const { return fronts_; }
+  /// What remains of the budget, and what is already gained, where each front gives its first
+  /// point.
+  [[nodiscard]] std::int64_t budget() const { return budget_; }
+  [[nodiscard]] std::int64_t base_gain() const { return base_gain_; }
+
+  /// The points of all layers where each front gives this point.
+  [[nodiscard]] std::span<std::uint32_t> expand(std::span<std::uint32_t const> taken) {
+    for (std::size_t k = 0; k != taken.size(); ++k) write(starts_[k], fronts_[k][taken[k]].index);
+    return points_;
+  }
+
+ private:
+  static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
+
+  /// So many layers take this point, and others what the parent says; the first node is the end.
+  struct node {
+    std::uint32_t parent;
+    std::uint32_t point;
+    std::uint32_t count;
+  };
+
+  /// What some layers of a run take, and how many are left.
+  struct partial {
+    std::int64_t bytes;
+    std::int64_t gain;
+    int128 slack;
+    std::uint32_t left;
+    std::uint32_t node;
+  };
+
+  struct reduced_cost {
+    int128 loss;
+    std::uint32_t point;
+  };
+
+  [[nodiscard]] static bool is_equal(std::span<front_point const> left,
+                                     std::span<front_point const> right) {
+    auto const equal = [](front_point const& a, front_point const& b) {
+      return a.bytes == b.bytes && a.gain == b.gain;
+    };
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(), equal);
+  }
+
+  /// Adds the layers [first, last), which are equal, as one. False where that has too many points.
+  [[nodiscard]] bool push(std::uint32_t first, std::uint32_t last, std::size_t most_points) {
+    auto const front = (*source_)[first];
+    price(front);
+    partials_.assign(1, {0, 0, slack_, last - first, 0});
+    for (std::size_t c = 1; c < costs_.size(); ++c) {
+      take(front, costs_[c]);
+      if (partials_.size() > most_points) return false;
+    }
+    close(first, front);
+    return true;
+  }
+
+  /// The points that lose no more than the slack, the best one first.
+  void price(std::span<front_point const> front) {
+    auto const surplus = [&](front_point const& point) {
+      return static_cast<int128>(point.gain) * step_.bytes -
+             static_cast<int128>(point.bytes) * step_.gain;
+    };
+    std::uint32_t best = 0;
+    for (std::uint32_t p = 1; p != front.size(); ++p) {
+      if (surplus(front[p]) > surplus(front[best])) best = p;
+    }
+    costs_.assign(1, {0, best});
+    for (std::uint32_t p = 0; p != front.size(); ++p) {
+      int128 const loss = surplus(front[best]) - surplus(front[p]);
+      if (p != best && loss <= slack_) costs_.push_back({loss, p});
+    }
+  }
+
+  /// Lets some of the layers that are left take a point.
+  void take(std::span<front_point const> front, reduced_cost const& cost) {
+    front_point const& point = front[cost.point];
+    for (std::size_t i = 0, known = partials_.size(); i != known; ++i) {
+      partial next = partials_[i];
+      std::uint32_t const parent = next.node;
+      for (std::uint32_t count = 1; next.left != 0; ++count) {
+        if (next.slack < cost.loss || next.bytes > budget_ - point.bytes) break;
+        next.slack -= cost.loss;
+        next.bytes += point.bytes;
+        next.gain += point.gain;
+        --next.left;
+        next.node = static_cast<std::uint32_t>(nodes_.size());
+        nodes_.push_back({parent, cost.point, count});
+        partials_.push_back(next);
+      }
+    }
+  }
+
+  /// Lets the layers that are left take the best point, and keeps what is worth its bytes.
+  void close(std::uint32_t first, std::span<front_point const> front) {
+    std::uint32_t const best = costs_.front().point;
+    made_.clear();
+    by_bytes_.clear();
+    for (partial const& one : partials_) {
+      int128 const bytes = one.bytes + static_cast<int128>(front[best].bytes) * one.left;
+      if (bytes > budget_) continue;
+      auto const made = static_cast<std::uint32_t>(nodes_.size());
+      nodes_.push_back({one.node, best, one.left});
+      by_bytes_.push_back({static_cast<std::int64_t>(bytes), made_.size()});
+      made_.push_back({by_bytes_.back().number, one.gain + front[best].gain * one.left, made});
+    }
+    if (made_.empty()) {
+      budget_ = -1;
+      return;
+    }
+    sort_keys(by_bytes_);
+    front_point const base = best_from(0);
+    budget_ -= base.bytes;
+    base_gain_ += base.gain;
+    if (made_.size() == 1) {
+      write(first, base.index);
+      return;
+    }
+    std::int64_t gain = -1;
+    for (std::size_t i = 0; i != by_bytes_.size(); ++i) {
+      front_point const one = best_from(i);
+      if (one.gain - base.gain <= gain) continue;
+      gain = one.gain - base.gain;
+      fronts_.push({one.bytes - base.bytes, gain, one.index});
+    }
+    fronts_.close();
+    starts_.push_back(first);
+  }
+
+  /// Of what takes as much as the one at that place by bytes, from there on, the one that gains
+  /// most.
+  [[nodiscard]] front_point best_from(std::size_t place) const {
+    front_point best = made_[by_bytes_[place].place];
+    while (++place != by_bytes_.size() && by_bytes_[place].number == best.bytes) {
+      front_point const& other = made_[by_bytes_[place].place];
+      if (other.gain > best.gain) best = other;
+    }
+    return best;
+  }
+
+  void write(std::uint32_t layer, std::uint32_t taken) {
+    for (; taken != 0; taken = nodes_[taken].parent) {
+      for (std::uint32_t i = 0; i != nodes_[taken].count; ++i)
+        points_[layer++] = nodes_[taken].point;
+    }
+  }
+
+  pareto_fronts const* source_ = nullptr;
+  hull_step step_{};
+  int128 slack_ = 0;
+  std::int64_t budget_ = 0;
+  std::int64_t base_gain_ = 0;
+  pareto_fronts fronts_;
+  /// The first layer of each front.
+  std::vector<std::uint32_t> starts_;
+  std::vector<node> nodes_;
+  std::vector<reduced_cost> costs_;
+  std::vector<partial> partials_;
+  std::vector<front_point> made_;
+  std::vector<sort_key> by_bytes_;
+  std::vector<std::uint32_t> points_;
 };
 
 }  // namespace omnibal::inline v0::detail
