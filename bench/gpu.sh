@@ -130,7 +130,7 @@ run() {
     two_libraries)
       command=(env "LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64:${LD_LIBRARY_PATH:-}" timeout -k 5
         "$seconds" "$root/tests/cuda/libraries/two_libraries.sh" "$out/libraries" "$nvcc" -std=c++20
-        "-arch=$target" "-I$root/include")
+        "-I$root/include")
       ;;
   esac
   "${command[@]}" >"$log" 2>&1 || status=$?
