@@ -53,21 +53,20 @@ template <class T, class Op>
 [[nodiscard]] __device__ T reduce_warp(T value, unsigned count, Op const& op) {
   unsigned const lane = threadIdx.x % 32;
   // One instruction where the device has it.
-  if constexpr (__CUDA_ARCH__ >= 800 && std::is_same_v<T, std::uint32_t>) {
-    bool const counts = lane < count;
-    if constexpr (std::is_same_v<Op, add>) return __reduce_add_sync(~0u, counts ? value : T{0});
-    if constexpr (std::is_same_v<Op, take_larger>) {
-      return __reduce_max_sync(~0u, counts ? value : T{0});
+  constexpr bool is_word = __CUDA_ARCH__ >= 800 && std::is_same_v<T, std::uint32_t>;
+  if constexpr (is_word && std::is_same_v<Op, add>) {
+    return __reduce_add_sync(~0u, lane < count ? value : T{0});
+  } else if constexpr (is_word && std::is_same_v<Op, take_larger>) {
+    return __reduce_max_sync(~0u, lane < count ? value : T{0});
+  } else if constexpr (is_word && std::is_same_v<Op, take_smaller>) {
+    return __reduce_min_sync(~0u, lane < count ? value : ~T{0});
+  } else {
+    for (unsigned distance = 16; distance != 0; distance /= 2) {
+      T const other = shuffle_down(value, distance);
+      if (lane + distance < count) value = op(value, other);
     }
-    if constexpr (std::is_same_v<Op, take_smaller>) {
-      return __reduce_min_sync(~0u, counts ? value : ~T{0});
-    }
+    return value;
   }
-  for (unsigned distance = 16; distance != 0; distance /= 2) {
-    T const other = shuffle_down(value, distance);
-    if (lane + distance < count) value = op(value, other);
-  }
-  return value;
 }
 
 /// In each lane: `op` over the lanes up to this one.
