@@ -29,6 +29,15 @@ if(MPI_CXX_FOUND)
   include("${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake")
 endif()
 
+# omnibal::torch, where libtorch is installed. A consumer of the package asks for the component `torch`.
+option(OMNIBAL_WITH_TORCH "Offer omnibal::torch where libtorch is installed" ON)
+if(OMNIBAL_WITH_TORCH)
+  find_package(Torch QUIET)
+endif()
+if(TORCH_FOUND)
+  include("${PROJECT_SOURCE_DIR}/cmake/omnibal-torch.cmake")
+endif()
+
 # omnibal_switch(name needed): OMNIBAL_WITH_<NAME> of the component, which needs what is named.
 function(omnibal_switch name needed)
   string(TOUPPER "OMNIBAL_WITH_${name}" switch)
@@ -109,6 +118,7 @@ write_basic_package_version_file(
 install(FILES "${PROJECT_BINARY_DIR}/omnibal-config.cmake"
               "${PROJECT_BINARY_DIR}/omnibal-config-version.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/omnibal-torch.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/omnibal-cuda.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/omnibal-nccl.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FindNCCL.cmake"

@@ -6,6 +6,7 @@
 #include <omnibal/exchange/exchange_samples.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -19,26 +20,32 @@ class trainer_communicator {
   int size() const { return group_->world_size(); }
 
   void all_gather(std::span<std::byte const> in, std::span<std::byte> out) const {
-    for (int to = 0; to != size(); ++to) group_->send(to, in.data(), in.size());
-    for (int from = 0; from != size(); ++from) {
-      group_->receive(from, out.data(), in.size());
-      out = out.subspan(in.size());
-    }
+    group_->gather(in.data(), in.size(), out.data());
   }
 
+  // Without such a collective: messages. Of two ranks the lower one sends first, so that nobody
+  // waits in a circle, also where `send` waits for the receiver.
   void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
                     std::span<std::byte> out, std::span<std::uint64_t const> receive_counts) const {
-    for (int to = 0; std::uint64_t const bytes : send_counts) {
-      group_->send(to++, in.data(), bytes);
-      in = in.subspan(bytes);
-    }
-    for (int from = 0; std::uint64_t const bytes : receive_counts) {
-      group_->receive(from++, out.data(), bytes);
-      out = out.subspan(bytes);
+    for (int other = 0; other != size(); ++other) {
+      auto const index = static_cast<std::size_t>(other);
+      auto const sent = take(in, send_counts[index]);
+      auto const received = take(out, receive_counts[index]);
+      if (other == rank()) std::ranges::copy(sent, received.begin());
+      if (rank() < other) group_->send(other, sent.data(), sent.size());
+      if (rank() != other) group_->receive(other, received.data(), received.size());
+      if (rank() > other) group_->send(other, sent.data(), sent.size());
     }
   }
 
  private:
+  template <class Byte>
+  static std::span<Byte> take(std::span<Byte>& bytes, std::uint64_t count) {
+    auto const first = bytes.first(count);
+    bytes = bytes.subspan(count);
+    return first;
+  }
+
   trainer::process_group const* group_;
 };
 

@@ -57,6 +57,7 @@ look() {
   needs libbenchmark-dev has_header benchmark/benchmark.h
   needs clang has_tool clang++
   wants doxygen has_tool doxygen
+  wants libtorch-dev has_header torch/csrc/distributed/c10d/ProcessGroup.hpp
   if [[ $purpose == nightly ]]; then
     needs clang-tidy has_tool clang-tidy
     needs libclang-rt-dev has_fuzzer

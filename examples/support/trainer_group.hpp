@@ -1,14 +1,14 @@
 #pragma once
 
 /// \file
-/// A stand-in for the process group that a trainer has already: it sends and receives bytes between
-/// its ranks. Its ranks are threads here, so that the example runs anywhere.
+/// A stand-in for the process group that a trainer has already: a collective, and messages whose
+/// sender waits until they are received. Its ranks are threads here, so that the example runs
+/// anywhere.
 
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstring>
-#include <deque>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
@@ -32,43 +32,71 @@ class process_group {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int world_size() const { return shared_->world_size; }
 
-  /// Returns when the bytes may be changed.
+  /// Returns when the bytes were received. Throws where nobody receives them for a minute.
   void send(int to, void const* data, std::size_t bytes) const {
-    auto const* const first = static_cast<std::byte const*>(data);
-    std::lock_guard const lock(shared_->mutex);
-    shared_->box(rank_, to).emplace_back(first, first + bytes);
-    shared_->arrived.notify_all();
+    message sent = {data, bytes, false};
+    std::unique_lock lock(shared_->mutex);
+    shared_->box(rank_, to) = &sent;
+    shared_->changed.notify_all();
+    wait(lock, [&] { return sent.is_received; });
   }
 
   /// Throws where nothing comes for a minute.
   void receive(int from, void* data, std::size_t bytes) const {
     std::unique_lock lock(shared_->mutex);
-    auto& box = shared_->box(from, rank_);
-    if (!shared_->arrived.wait_for(lock, std::chrono::minutes(1), [&] { return !box.empty(); })) {
-      throw std::runtime_error("process_group: timeout");
+    message*& box = shared_->box(from, rank_);
+    wait(lock, [&] { return box != nullptr; });
+    if (box->bytes != bytes) throw std::runtime_error("process_group: another size");
+    if (bytes != 0) std::memcpy(data, box->data, bytes);
+    box->is_received = true;
+    box = nullptr;
+    shared_->changed.notify_all();
+  }
+
+  /// Writes the bytes of all ranks to `all`, by rank.
+  void gather(void const* own, std::size_t bytes, void* all) const {
+    auto* const first = static_cast<std::byte*>(all);
+    for (int other = 0; other != world_size(); ++other) {
+      std::byte* const received = first + static_cast<std::size_t>(other) * bytes;
+      if (other == rank_) {
+        if (bytes != 0) std::memcpy(received, own, bytes);
+        continue;
+      }
+      // Of two ranks the lower one sends first.
+      if (rank_ < other) send(other, own, bytes);
+      receive(other, received, bytes);
+      if (rank_ > other) send(other, own, bytes);
     }
-    if (box.front().size() != bytes) throw std::runtime_error("process_group: another size");
-    if (bytes != 0) std::memcpy(data, box.front().data(), bytes);
-    box.pop_front();
   }
 
  private:
-  struct post_office {
-    using messages = std::deque<std::vector<std::byte>>;
+  struct message {
+    void const* data;
+    std::size_t bytes;
+    bool is_received;
+  };
 
+  struct post_office {
     explicit post_office(int size)
         : world_size(size),
           boxes(static_cast<std::size_t>(size) * static_cast<std::size_t>(size)) {}
-    messages& box(int from, int to) {
+    message*& box(int from, int to) {
       return boxes[static_cast<std::size_t>(from) * static_cast<std::size_t>(world_size) +
                    static_cast<std::size_t>(to)];
     }
 
     int world_size;
     std::mutex mutex;
-    std::condition_variable arrived;
-    std::vector<messages> boxes;
+    std::condition_variable changed;
+    std::vector<message*> boxes;
   };
+
+  template <class Condition>
+  void wait(std::unique_lock<std::mutex>& lock, Condition const& condition) const {
+    if (!shared_->changed.wait_for(lock, std::chrono::minutes(1), condition)) {
+      throw std::runtime_error("process_group: timeout");
+    }
+  }
 
   process_group(post_office& shared, int rank) : shared_(&shared), rank_(rank) {}
 

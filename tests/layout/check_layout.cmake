@@ -99,7 +99,7 @@ endforeach()
 
 # omnibal.hpp has every public header of the host.
 foreach(header IN LISTS public)
-  if(header MATCHES "^omnibal/(cuda/|omnibal[.]hpp|comm/mpi[.]hpp)")
+  if(header MATCHES "^omnibal/(cuda/|omnibal[.]hpp|comm/(c10d|mpi)[.]hpp)")
     continue()
   endif()
   if(NOT header IN_LIST includes_omnibal/omnibal.hpp)

@@ -1,0 +1,155 @@
+// The bodies that every communicator must satisfy, over Gloo: torch_test RANKS [leave], which starts
+// as many processes.
+
+#include "comm_bodies.hpp"
+#include "exchange_bodies.hpp"
+#include "rank_checks.hpp"
+#include "watchdog.hpp"
+
+#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/c10d.hpp>
+#include <omnibal/comm/communicator.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <unistd.h>
+
+namespace {
+
+using group_pointer = c10::intrusive_ptr<c10d::ProcessGroupGloo>;
+using communicator = omnibal::c10d::communicator_ref<c10d::ProcessGroupGloo>;
+
+static_assert(omnibal::exchanging_communicator<communicator>);
+static_assert(omnibal::exchanging_communicator<communicator const>);
+static_assert(
+    omnibal::exchanging_communicator<omnibal::c10d::communicator_ref<c10d::ProcessGroup>>);
+static_assert(omnibal::exchanging_communicator<omnibal::c10d::communicator_ref<c10d::Backend>>);
+
+group_pointer connect(std::string const& meeting, int rank, int ranks,
+                      std::chrono::seconds timeout) {
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  auto store = c10::make_intrusive<c10d::FileStore>(meeting, ranks);
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, ranks, options);
+}
+
+void report_errors(communicator& comm) {
+  std::vector<std::byte> const in(2);
+  std::vector<std::byte> out(2 * comm.size() + 1);
+  std::vector<std::uint64_t> const counts(comm.size(), 1);
+  auto const check = [](auto const& call) {
+    test::require(
+        test::error_of<std::invalid_argument, std::runtime_error>(call) == test::seen::own,
+        "sizes that do not match");
+  };
+  check([&] { comm.all_gather(in, out); });
+  check([&] { comm.all_to_all_v(out, counts, out, counts); });
+  check([] { communicator const none{group_pointer()}; });
+}
+
+/// The trainer holds a group by its base class.
+void borrow_from_base(communicator& comm) {
+  c10::intrusive_ptr<c10d::ProcessGroup> const group = comm.get();
+  omnibal::c10d::communicator_ref same(group);
+  test::gather_values(same);
+  test::exchange_values(same);
+}
+
+/// Only what a group needs at the least.
+struct least_group : c10::intrusive_ptr_target {
+  group_pointer group;
+
+  explicit least_group(group_pointer of) : group(std::move(of)) {}
+  int getRank() const { return group->getRank(); }
+  int getSize() const { return group->getSize(); }
+  auto _allgather_base(at::Tensor& out, at::Tensor& in) {
+    std::vector<std::vector<at::Tensor>> all = {at::chunk(out, getSize())};
+    std::vector<at::Tensor> own = {in};
+    return group->allgather(all, own);
+  }
+  auto alltoall_base(at::Tensor& out, at::Tensor& in, std::vector<std::int64_t>& received,
+                     std::vector<std::int64_t>& sent) {
+    return group->alltoall_base(out, in, received, sent);
+  }
+};
+
+void borrow_least(communicator& comm) {
+  omnibal::c10d::communicator_ref least(c10::make_intrusive<least_group>(comm.get()));
+  test::gather_values(least);
+  test::exchange_values(least);
+}
+
+void run_all(communicator& comm) {
+  auto const run = [&](std::string const& name, auto const& body) {
+    if (comm.rank() == 0) std::printf("%s\n", name.c_str());
+    body(comm);
+  };
+  test::for_each_comm_body(run);
+  test::for_each_exchange_body(run);
+  run("exchange_payloads_of 16 MiB",
+      [](communicator& all) { test::exchange_payloads_of(all, std::size_t{16} << 20); });
+  run("report_errors", report_errors);
+  run("borrow_from_base", borrow_from_base);
+  run("borrow_least", borrow_least);
+}
+
+/// The last rank leaves; the others get an error instead of waiting for ever.
+void leave_one_rank(communicator& comm) {
+  if (comm.rank() + 1 == comm.size()) return;
+  try {
+    static_cast<void>(omnibal::all_gather(comm, 1));
+  } catch (std::exception const&) {
+    return;
+  }
+  throw std::logic_error("a rank that has left was not noticed");
+}
+
+int run_rank(std::string const& meeting, int rank, int ranks, bool is_leaving) {
+  test::watchdog const limit(std::chrono::seconds(240));
+  try {
+    communicator comm(connect(meeting, rank, ranks, std::chrono::seconds(is_leaving ? 5 : 120)));
+    is_leaving ? leave_one_rank(comm) : run_all(comm);
+  } catch (std::exception const& error) {
+    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int const ranks = argc > 1 ? std::atoi(argv[1]) : 1;
+  std::filesystem::path const folder = std::filesystem::temp_directory_path();
+  std::string const meeting = folder / ("omnibal_torch_" + std::to_string(::getpid()));
+  std::vector<pid_t> children;
+  for (int rank = 0; rank != ranks; ++rank) {
+    pid_t const child = ::fork();
+    if (child == 0) std::exit(run_rank(meeting, rank, ranks, argc > 2));
+    children.push_back(child);
+  }
+  int failed = 0;
+  for (pid_t const child : children) {
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    failed += status != 0 ? 1 : 0;
+  }
+  std::filesystem::remove(meeting);
+  std::printf("%d of %d ranks failed\n", failed, ranks);
+  return failed == 0 ? 0 : 1;
+}
