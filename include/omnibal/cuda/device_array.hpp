@@ -81,7 +81,8 @@ concept host_array =
 
 /// Copies an array to the device, in the order of the stream. `values` may be changed after the
 /// call where it lies in ordinary memory; in pinned memory it must stay until the stream has run so
-/// far. Errors: `error`.
+/// far, and as long as a graph in which the call was captured, which copies it anew. Errors:
+/// `error`.
 template <device_resource Resource, host_array Range>
 [[nodiscard]] auto upload(execution<Resource> const& exec, Range const& values,
                           location where = location::here()) {
@@ -96,17 +97,29 @@ template <device_resource Resource, host_array Range>
   return result;
 }
 
-/// Copies an array of the device to the host and *synchronises* the stream. Errors: `error`.
+namespace detail {
+
+/// The elements of an array on the device, from when the stream has been synchronised.
 template <device_resource Resource, class T>
-[[nodiscard]] std::vector<std::remove_const_t<T>> download(execution<Resource> const& exec,
-                                                           device_span<T> values,
-                                                           location where = location::here()) {
+[[nodiscard]] std::vector<std::remove_const_t<T>> start_download(
+    execution<Resource> const& exec, device_span<T> values, location where = location::here()) {
   std::vector<std::remove_const_t<T>> result(values.size());
   if (!values.empty()) {
     check(cudaMemcpyAsync(result.data(), values.data(), values.size_bytes(), cudaMemcpyDeviceToHost,
                           exec.stream()),
           where);
   }
+  return result;
+}
+
+}  // namespace detail
+
+/// Copies an array of the device to the host and *synchronises* the stream. Errors: `error`.
+template <device_resource Resource, class T>
+[[nodiscard]] std::vector<std::remove_const_t<T>> download(execution<Resource> const& exec,
+                                                           device_span<T> values,
+                                                           location where = location::here()) {
+  auto result = detail::start_download(exec, values, where);
   exec.synchronise(where);
   return result;
 }

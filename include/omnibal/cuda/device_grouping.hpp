@@ -27,44 +27,42 @@ class device_grouping {
  public:
   /// Room for this many groups and items, not initialised.
   device_grouping(execution<Resource> const& exec, std::size_t groups, std::size_t items)
-      : offsets_(exec, checked("groups", groups) + 1),
-        items_(exec, checked("items", items)),
-        group_count_(exec, 1) {}
+      : device_grouping(exec, groups, items, sizeof(std::uint32_t)) {}
 
   /// Copies groups to the device, in the order of the stream; see `gpu::upload` for how long they
   /// must stay.
   [[nodiscard]] static device_grouping upload(execution<Resource> const& exec,
                                               grouping_view groups) {
     device_grouping result(exec, groups.size(), groups.item_count());
-    auto const count = static_cast<std::uint32_t>(groups.size());
     if (groups.empty()) {
       check(cudaMemsetAsync(result.offsets_.data(), 0, sizeof(std::uint32_t), exec.stream()));
     } else {
       result.copy_in(exec, result.offsets_.data(), groups.offsets());
     }
     result.copy_in(exec, result.items_.data(), groups.items());
-    result.copy_in(exec, result.group_count_.data(), std::span(&count, 1));
+    // Byte by byte, and so as a value: in a captured graph a copy would read a variable of this
+    // call again.
+    for (std::size_t byte = 0; byte != sizeof(std::uint32_t); ++byte) {
+      check(cudaMemsetAsync(result.numbers_.data() + byte,
+                            static_cast<int>(groups.size() >> 8 * byte & 0xff), 1, exec.stream()));
+    }
     return result;
   }
 
-  /// The groups on the host. *Synchronises* the stream, three times: each size comes before what it
-  /// is the size of.
+  /// The groups on the host. *Synchronises* the stream, twice: the numbers of groups and items come
+  /// before these.
   [[nodiscard]] grouping download(execution<Resource> const& exec) const {
-    std::uint32_t const groups = gpu::download(exec, group_count_.span())[0];
-    if (groups > offsets_.size() - 1) {
-      omnibal::detail::throw_length("gpu::device_grouping::download", "offsets", groups);
-    }
-    auto offsets = gpu::download(exec, offsets_.span().subspan(0, std::size_t{groups} + 1));
-    if (offsets.back() > items_.size()) {
-      omnibal::detail::throw_length("gpu::device_grouping::download", "items", offsets.back());
-    }
-    auto items = gpu::download(exec, items_.span().subspan(0, offsets.back()));
-    return {std::move(offsets), std::move(items)};
+    auto const groups = detail::start_download(exec, out().group_count);
+    auto const items = detail::start_download(exec, offsets_.span().subspan(out().room(), 1));
+    exec.synchronise();
+    auto arrays = start_download(exec, groups[0], items[0]);
+    exec.synchronise();
+    return {std::move(arrays.offsets), std::move(arrays.items)};
   }
 
   /// Where an algorithm may write groups.
   [[nodiscard]] grouping_span out() const& noexcept {
-    return {offsets_.span(), items_.span(), group_count_.span()};
+    return {offsets_.span(), items_.span(), {numbers<std::uint32_t>(), 1}};
   }
   /// The groups as pointers to device memory: as many as there is room for, the last ones empty.
   /// Only `size`, `empty` and the calls of device code are of use.
@@ -73,6 +71,39 @@ class device_grouping {
   void view() const&& = delete;
 
  private:
+  template <device_resource>
+  friend class device_packing;
+
+  /// With so many bytes for numbers, the first of which is that of the groups.
+  device_grouping(execution<Resource> const& exec, std::size_t groups, std::size_t items,
+                  std::size_t bytes)
+      : offsets_(exec, checked("groups", groups) + 1),
+        items_(exec, checked("items", items)),
+        numbers_(exec, bytes) {}
+
+  template <class Numbers>
+  [[nodiscard]] Numbers* numbers() const {
+    return reinterpret_cast<Numbers*>(numbers_.data());
+  }
+
+  struct host_arrays {
+    std::vector<std::uint32_t> offsets;
+    std::vector<std::uint32_t> items;
+  };
+
+  /// So many groups and items on the host, from when the stream has been synchronised.
+  [[nodiscard]] host_arrays start_download(execution<Resource> const& exec, std::size_t groups,
+                                           std::size_t items) const {
+    if (groups > out().room()) {
+      omnibal::detail::throw_length("gpu::device_grouping::download", "offsets", groups);
+    }
+    if (items > items_.size()) {
+      omnibal::detail::throw_length("gpu::device_grouping::download", "items", items);
+    }
+    return {detail::start_download(exec, offsets_.span().subspan(0, groups + 1)),
+            detail::start_download(exec, items_.span().subspan(0, items))};
+  }
+
   [[nodiscard]] static std::size_t checked(std::string_view argument, std::size_t count) {
     omnibal::detail::check_index_count("gpu::device_grouping", argument, count);
     return count;
@@ -87,7 +118,7 @@ class device_grouping {
 
   device_array<std::uint32_t, Resource> offsets_;
   device_array<std::uint32_t, Resource> items_;
-  device_array<std::uint32_t, Resource> group_count_;
+  device_array<std::byte, Resource> numbers_;
 };
 
 /// A view of groups whose arrays are in device memory: a parameter that takes what has them there

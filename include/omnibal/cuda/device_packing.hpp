@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <cuda_runtime_api.h>
 
@@ -28,18 +29,18 @@ class device_packing {
  public:
   /// Not initialised but for the faults, of which there are none.
   device_packing(execution<Resource> const& exec, std::size_t samples)
-      : groups_(exec, samples, samples),
-        oversized_(exec, samples),
-        oversized_count_(exec, 1),
-        report_(exec, 1),
-        faults_(exec, 1) {
-    check(cudaMemsetAsync(faults_.data(), 0, sizeof(fault), exec.stream()));
+      : groups_(exec, samples, samples, sizeof(numbers)), oversized_(exec, samples) {
+    check(cudaMemsetAsync(on_device(), 0, sizeof(numbers), exec.stream()));
   }
 
   /// Where a packer may write.
   [[nodiscard]] packing_span out() const& noexcept {
-    return {groups_.out(), oversized_.span(), oversized_count_.span(), report_.span(),
-            faults_.span()};
+    numbers* const all = on_device();
+    return {groups_.out(),
+            oversized_.span(),
+            {&all->oversized_count, 1},
+            {&all->report, 1},
+            {&all->faults, 1}};
   }
 
   /// The groups, which later work on the stream may use.
@@ -47,28 +48,41 @@ class device_packing {
   void out() const&& = delete;
   void groups() const&& = delete;
 
-  /// The packing on the host. *Synchronises* the stream, seven times. `function` names the packer
-  /// in the texts of errors. Errors: those of the packer, for faults that it found on the device.
+  /// The packing on the host. *Synchronises* the stream, twice: one copy of all numbers comes before
+  /// those of the arrays. `function` names the packer in the texts of errors. Errors: those of the
+  /// packer, for faults that it found on the device.
   [[nodiscard]] packing download(execution<Resource> const& exec,
                                  std::string_view function = "pack") const {
-    synchronise_and_check(exec, device_span<fault const>(faults_.span()), function);
-    packing result;
-    result.groups = groups_.download(exec);
-    std::uint32_t const oversized = gpu::download(exec, oversized_count_.span())[0];
-    if (oversized > oversized_.size()) {
-      omnibal::detail::throw_length("gpu::device_packing::download", "oversized", oversized);
+    auto const all = gpu::download(exec, device_span<numbers>(on_device(), 1))[0];
+    check(all.faults, function);
+    std::size_t const samples = oversized_.size();
+    if (all.oversized_count > samples) {
+      omnibal::detail::throw_length("gpu::device_packing::download", "oversized",
+                                    all.oversized_count);
     }
-    result.oversized = gpu::download(exec, oversized_.span().subspan(0, oversized));
-    result.report = gpu::download(exec, report_.span())[0];
+    packing result;
+    result.report = all.report;
+    auto groups = groups_.start_download(exec, all.group_count, samples - all.oversized_count);
+    result.oversized =
+        detail::start_download(exec, oversized_.span().subspan(0, all.oversized_count));
+    exec.synchronise();
+    result.groups = grouping(std::move(groups.offsets), std::move(groups.items));
     return result;
   }
 
  private:
+  /// What a packing has besides arrays.
+  struct numbers {
+    std::uint32_t group_count;
+    std::uint32_t oversized_count;
+    packing_report report;
+    fault faults;
+  };
+
+  [[nodiscard]] numbers* on_device() const { return groups_.template numbers<numbers>(); }
+
   device_grouping<Resource> groups_;
   device_array<std::uint32_t, Resource> oversized_;
-  device_array<std::uint32_t, Resource> oversized_count_;
-  device_array<packing_report, Resource> report_;
-  device_array<fault, Resource> faults_;
 };
 
 }  // namespace omnibal::inline v0::gpu

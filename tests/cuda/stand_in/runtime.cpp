@@ -1,9 +1,11 @@
 // The functions of the CUDA runtime that the library and its tests call.
 
-#include "launch.hpp"
 #include "runtime.hpp"
+
+#include "launch.hpp"
 #include "streams.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -64,6 +66,10 @@ struct time_point {
   cudaStream_t stream = nullptr;
 };
 
+std::atomic<unsigned> copies{0};
+std::atomic<unsigned> synchronisations{0};
+std::atomic<unsigned> queries{0};
+
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
 
@@ -103,6 +109,8 @@ std::size_t live_allocations() {
   return memory().blocks.size();
 }
 
+call_counts calls() { return {copies, synchronisations, queries}; }
+
 }  // namespace stand_in
 
 using stand_in::give;
@@ -139,6 +147,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+  ++stand_in::queries;
   switch (attribute) {
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = static_cast<int>(stand_in::most_shared_bytes);
@@ -148,6 +157,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
   }
 }
 cudaError_t cudaFuncSetAttribute(void const* kernel, cudaFuncAttribute attribute, int value) {
+  ++stand_in::queries;
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0) {
     return give(cudaErrorInvalidValue);
   }
@@ -155,6 +165,7 @@ cudaError_t cudaFuncSetAttribute(void const* kernel, cudaFuncAttribute attribute
 }
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void const*, int,
                                                           std::size_t) {
+  ++stand_in::queries;
   *blocks = stand_in::blocks_on_each;
   return cudaSuccess;
 }
@@ -193,6 +204,7 @@ cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
 cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   if (bytes == 0) return cudaSuccess;
+  if (kind != cudaMemcpyDeviceToDevice) ++stand_in::copies;
   auto const target = stand_in::kind_of(to, bytes);
   auto const source = stand_in::kind_of(from, bytes);
   bool const to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
@@ -242,6 +254,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return give(stream_of(stream).is_done() ? cudaSuccess : cudaErrorNotReady);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  ++stand_in::synchronisations;
   if (stream_of(stream).is_capturing()) return give(cudaErrorStreamCaptureUnsupported);
   stream_of(stream).wait();
   return cudaSuccess;

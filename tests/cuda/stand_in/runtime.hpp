@@ -22,4 +22,14 @@ memory_kind kind_of(void const* address, std::size_t bytes);
 /// The device allocations that were not given back.
 std::size_t live_allocations();
 
+/// How often all threads together asked the runtime so far.
+struct call_counts {
+  /// Copies from or to the host.
+  unsigned copies = 0;
+  unsigned synchronisations = 0;
+  /// What a device has, what a kernel may take, and how many of its blocks run at once.
+  unsigned queries = 0;
+};
+call_counts calls();
+
 }  // namespace stand_in
