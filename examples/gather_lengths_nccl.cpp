@@ -14,7 +14,6 @@
 #include <omnibal/cuda/nccl/connect.hpp>
 #include <omnibal/cuda/nccl/find_nodes.hpp>
 #include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

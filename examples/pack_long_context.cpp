@@ -15,8 +15,8 @@
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/training_time.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 
 #include <exception>

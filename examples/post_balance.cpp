@@ -11,8 +11,7 @@
 
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/comm/all_equal.hpp>
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>
 #include <omnibal/exchange/orchestrate.hpp>

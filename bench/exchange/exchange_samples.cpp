@@ -5,7 +5,7 @@
 #include "balancing.hpp"
 #include "compare.hpp"
 
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>

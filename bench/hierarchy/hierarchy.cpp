@@ -11,7 +11,6 @@
 #include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/rng/engine.hpp>

@@ -10,7 +10,6 @@
 
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>

@@ -6,7 +6,6 @@
 
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <array>

@@ -5,7 +5,6 @@
 #include "compare.hpp"
 
 #include <omnibal/recompute/select_recompute.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 
 #include <omnibal/demand.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -8,7 +8,6 @@
 
 #include "samples.hpp"
 
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 #include "toy_model.hpp"
 
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>

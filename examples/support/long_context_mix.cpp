@@ -1,6 +1,5 @@
 #include "long_context_mix.hpp"
 
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <span>

@@ -8,7 +8,6 @@
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>

@@ -3,7 +3,6 @@
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/sample_cost.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

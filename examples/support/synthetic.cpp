@@ -1,6 +1,5 @@
 #include "synthetic.hpp"
 
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

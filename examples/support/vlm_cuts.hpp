@@ -5,7 +5,7 @@
 
 #include "vlm_layers.hpp"
 
-#include <omnibal/cost/stage_sum.hpp>
+#include <omnibal/cost/layered_model.hpp>
 
 #include <array>
 #include <cstddef>

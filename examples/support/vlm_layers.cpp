@@ -1,8 +1,8 @@
 #include "vlm_layers.hpp"
 
+#include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/head.hpp>
-#include <omnibal/cost/layer_times.hpp>
 #include <omnibal/cost/patch_embedding.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>

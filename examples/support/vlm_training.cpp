@@ -1,7 +1,7 @@
 #include "vlm_training.hpp"
 
 #include <omnibal/balance/schedule_steps.hpp>
-#include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/best_packing.hpp>
@@ -103,8 +103,7 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
 
 vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,
                         std::uint64_t seed) {
-  auto const packed =
-      omnibal::best_packing(given.samples, images_and_tokens, given.capacity);
+  auto const packed = omnibal::best_packing(given.samples, images_and_tokens, given.capacity);
   vlm_data data;
   for (std::size_t g = 0; g != packed.groups.size(); ++g) {
     auto& batch = data.batches.emplace_back();

@@ -1,8 +1,7 @@
 #include "error_text.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/comm/all_equal.hpp>
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 

@@ -1,6 +1,6 @@
 #include "allocations.hpp"
 
-#include <omnibal/cost/count_parameters.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/sample_cost.hpp>

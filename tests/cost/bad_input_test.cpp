@@ -2,10 +2,9 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
-#include <omnibal/cost/count_parameters.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/head.hpp>
-#include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/patch_embedding.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/projector.hpp>

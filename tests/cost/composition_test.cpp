@@ -1,9 +1,8 @@
 // Costs as partitioning and recomputation take them, without adaptors.
 
-#include <omnibal/cost/layer_costs.hpp>
-#include <omnibal/cost/layer_times.hpp>
+#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/stage_sum.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 

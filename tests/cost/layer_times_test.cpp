@@ -3,11 +3,8 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/count_parameters.hpp>
-#include <omnibal/cost/layer_costs.hpp>
-#include <omnibal/cost/layer_times.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/stage_sum.hpp>
 #include <omnibal/cost/training_time.hpp>
 
 #include <cmath>

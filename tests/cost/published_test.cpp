@@ -1,7 +1,6 @@
 // Figures of public configurations and papers.
 
-#include <omnibal/cost/count_parameters.hpp>
-#include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/sample_cost.hpp>
 

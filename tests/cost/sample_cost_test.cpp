@@ -4,7 +4,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
-#include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/sample_cost.hpp>

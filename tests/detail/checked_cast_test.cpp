@@ -1,6 +1,6 @@
 #include "../support/error_text.hpp"
 
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
 
 #include <cstdint>
 #include <limits>

@@ -3,7 +3,6 @@
 
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/feistel.hpp>
 

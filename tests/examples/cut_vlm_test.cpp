@@ -6,9 +6,8 @@
 #include "vlm_layers.hpp"
 #include "well_formed.hpp"
 
-#include <omnibal/cost/count_parameters.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/presets.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 #include "balance_report.hpp"
 
 #include <omnibal/metrics.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include <omnibal/balance/balance_within.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
-#include <omnibal/comm/all_equal.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 #include <omnibal/exchange/compose.hpp>

@@ -8,7 +8,6 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/layer_times.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/presets.hpp>

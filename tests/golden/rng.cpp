@@ -5,7 +5,6 @@
 #include "../support/fnv1a.hpp"
 #include "digest.hpp"
 
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/fisher_yates.hpp>

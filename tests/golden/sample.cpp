@@ -7,10 +7,10 @@
 #include "digest.hpp"
 
 #include <omnibal/balance/schedule_steps_options.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

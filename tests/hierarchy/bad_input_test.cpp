@@ -5,15 +5,15 @@
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/metrics.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/loss_scale.hpp>
-#include <omnibal/sample/shard.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,14 +2,14 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 
 #include <algorithm>
 #include <cstddef>

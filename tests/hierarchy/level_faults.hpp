@@ -5,7 +5,6 @@
 #include "samples.hpp"
 
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,6 @@
 #include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>

@@ -5,7 +5,6 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/packing.hpp>

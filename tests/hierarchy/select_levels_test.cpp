@@ -3,8 +3,8 @@
 
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 
 #include <algorithm>

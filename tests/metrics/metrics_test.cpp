@@ -2,7 +2,6 @@
 #include "error_text.hpp"
 
 #include <omnibal/metrics.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 

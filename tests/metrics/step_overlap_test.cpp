@@ -1,7 +1,6 @@
 #include "make_steps.hpp"
 
 #include <omnibal/metrics.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/steps.hpp>
 

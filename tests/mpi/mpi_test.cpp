@@ -5,7 +5,7 @@
 #include "rank_checks.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/mpi.hpp>
 

@@ -3,8 +3,7 @@
 
 #include "rank_checks.hpp"
 
-#include <omnibal/comm/all_equal.hpp>
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/mpi.hpp>
 #include <omnibal/cuda/nccl/connect_by_mpi.hpp>
 

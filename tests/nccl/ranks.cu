@@ -16,7 +16,7 @@
 #include "rank_checks.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/comm/all_equal.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/cuda/nccl/connect.hpp>
 #include <omnibal/cuda/nccl/find_nodes.hpp>
 

@@ -28,10 +28,8 @@
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
-#include <omnibal/sample/bundle_by.hpp>
-#include <omnibal/sample/bundle_loads.hpp>
+#include <omnibal/sample/bundles.hpp>
 #include <omnibal/sample/loss_scale.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 

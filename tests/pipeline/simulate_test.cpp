@@ -1,9 +1,8 @@
 #include "event_reference.hpp"
 
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/pipeline/peak_in_flight.hpp>
+#include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

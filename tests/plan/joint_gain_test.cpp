@@ -1,7 +1,7 @@
 #include "samples.hpp"
 #include "separate_plan.hpp"
 
-#include <omnibal/cost/layer_costs.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/workload.hpp>

@@ -1,7 +1,7 @@
 #include "certificate.hpp"
 
 #include <omnibal/config.hpp>
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 

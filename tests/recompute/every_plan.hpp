@@ -4,7 +4,6 @@
 
 #include <omnibal/choice.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // Choices that are others each time they are asked for.
 
 #include <omnibal/recompute/select_recompute.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include "certificate.hpp"
 
 #include <omnibal/config.hpp>
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <algorithm>

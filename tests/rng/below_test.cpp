@@ -1,6 +1,5 @@
 #include "uniformity.hpp"
 
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 #include "uniformity.hpp"
 
 #include <omnibal/rng/feistel.hpp>
-#include <omnibal/rng/shuffler.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,6 @@
 #include "orders.hpp"
 
 #include <omnibal/rng/numpy.hpp>
-#include <omnibal/rng/numpy/mersenne_twister.hpp>
 
 #include <algorithm>
 #include <cstddef>

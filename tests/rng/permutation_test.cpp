@@ -1,7 +1,6 @@
 #include "orders.hpp"
 #include "uniformity.hpp"
 
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/permutation.hpp>
 

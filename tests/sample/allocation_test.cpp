@@ -1,8 +1,8 @@
 #include "allocations.hpp"
 
 #include <omnibal/balance/schedule_steps_options.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>

@@ -7,9 +7,7 @@
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/sample/bundle_by.hpp>
-#include <omnibal/sample/bundle_loads.hpp>
-#include <omnibal/sample/unbundle.hpp>
+#include <omnibal/sample/bundles.hpp>
 
 #include <algorithm>
 #include <concepts>

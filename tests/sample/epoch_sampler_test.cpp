@@ -4,8 +4,8 @@
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/rng/permutation.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
-#include <omnibal/sample/epoch_seed.hpp>
 #include <omnibal/sample/sample_batch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 

@@ -2,9 +2,9 @@
 
 // The samplers of all ranks, run together.
 
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

@@ -7,11 +7,10 @@
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 
 #include <algorithm>
 #include <concepts>

@@ -3,8 +3,8 @@
 
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/sample/detail/share_tree.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
-#include <omnibal/sample/epoch_seed.hpp>
 #include <omnibal/sample/mixture.hpp>
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
-#include <omnibal/sample/epoch_seed.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/repack.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>

@@ -5,13 +5,11 @@
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/sample/bundle_by.hpp>
-#include <omnibal/sample/bundle_loads.hpp>
+#include <omnibal/sample/bundles.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
-#include <omnibal/sample/unbundle.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,7 +5,6 @@
 // OMNIBAL_TEST_INSTANCES  how many instances, 100,000 unless it is set
 // OMNIBAL_TEST_SEED       the seed of the first one, 1 unless it is set; the others follow it
 
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

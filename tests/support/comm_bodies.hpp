@@ -5,10 +5,7 @@
 #include "rank_checks.hpp"
 #include "samples.hpp"
 
-#include <omnibal/comm/all_equal.hpp>
-#include <omnibal/comm/all_gather.hpp>
-#include <omnibal/comm/all_gather_v.hpp>
-#include <omnibal/comm/all_to_all_v.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/gather_lengths.hpp>

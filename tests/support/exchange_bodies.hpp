@@ -8,9 +8,7 @@
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
-#include <omnibal/comm/all_equal.hpp>
-#include <omnibal/comm/all_gather.hpp>
-#include <omnibal/comm/all_gather_v.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>

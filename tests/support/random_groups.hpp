@@ -3,7 +3,6 @@
 // Groups of sizes on which the division of work on a device fails most easily.
 
 #include <omnibal/grouping.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 

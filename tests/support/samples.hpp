@@ -4,7 +4,6 @@
 // everywhere.
 
 #include <omnibal/resources.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>

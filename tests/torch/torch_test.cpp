@@ -6,8 +6,8 @@
 #include "rank_checks.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/comm/all_gather.hpp>
 #include <omnibal/comm/c10d.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
 
 #include <chrono>

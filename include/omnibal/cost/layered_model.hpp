@@ -1,13 +1,24 @@
 #pragma once
 
 /// \file
-/// What a model is to the cost functions.
+/// What a model is to the cost functions: the costs of its layers, of stages of them, and how many
+/// numbers it learns.
 
+#include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/check_numbers.hpp>
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/prefix_sums.hpp>
+#include <omnibal/resources.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
+#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -48,5 +59,105 @@ void for_each_layer(std::string_view function, Model const& model, Visit const& 
 }
 
 }  // namespace detail
+
+struct layer_costs_fn {
+  /// What each layer of a model costs for one micro-batch, in the order of the layers: what
+  /// partitioning and recomputation are about. A model is a layer or what has `for_each_layer`.
+  ///
+  /// Parts of a model with other ranks, such as a vision tower without tensor parallelism, are
+  /// models of their own: append one result to the other.
+  ///
+  /// Complexity: linear in the layers; equal ones are computed once. Memory: one `layer_cost` for
+  /// each layer. Determinism: portable. Errors: those of the layers; `std::invalid_argument` for a
+  /// number of layers that is negative or above 2^20.
+  template <costed_model Model>
+  [[nodiscard]] std::vector<layer_cost> operator()(Model const& model, workload const& batch,
+                                                   parallel_degrees const& degrees = {},
+                                                   byte_sizes const& bytes = {}) const {
+    std::vector<layer_cost> result;
+    detail::for_each_layer("layer_costs", model, [&](auto const& layer, std::int64_t count) {
+      result.insert(result.end(), static_cast<std::size_t>(count), layer(batch, degrees, bytes));
+    });
+    return result;
+  }
+};
+
+/// The costs of all layers of a model; see `layer_costs_fn`.
+inline constexpr layer_costs_fn layer_costs{};
+
+/// The cost of the layers [first, last), whichever stage has them: a `stage_cost` that looks at two
+/// numbers. `stage_sum` makes it.
+///
+/// Precondition of a call: first <= last, and last at most the number of layers.
+template <weight Cost>
+class stage_sums {
+ public:
+  [[nodiscard]] std::size_t layers() const noexcept { return before_.size() - 1; }
+
+  [[nodiscard]] Cost operator()(std::size_t /*stage*/, std::size_t first, std::size_t last) const {
+    return before_[last] - before_[first];
+  }
+
+ private:
+  friend struct stage_sum_fn;
+
+  /// The sum of the costs of all layers before each, and of all.
+  std::vector<Cost> before_{Cost{}};
+};
+
+struct stage_sum_fn {
+  /// A functor (stage, first, last) to the sum of a cost of the layers [first, last):
+  /// `stage_sum(costs, &layer_cost::flops)`, or a lambda with an `accelerator`. Layers may be a
+  /// trainer's own.
+  ///
+  /// Complexity: linear; constant for a call of the result. Memory: 8 bytes for each layer.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` for a cost that is
+  /// negative or not finite, `std::overflow_error` where the sum of all leaves its type,
+  /// `std::length_error` above 2^32 - 1 layers.
+  template <sample_range Layers, class Cost = std::identity>
+    requires cost_function<Cost, sample_reference<Layers>>
+  [[nodiscard]] auto operator()(Layers const& layers, Cost const& cost = {}) const {
+    stage_sums<detail::chain_weight_of<Layers, Cost>> result;
+    detail::sum_costs("stage_sum", layers, cost, result.before_);
+    return result;
+  }
+};
+
+/// The cost of runs of layers; see `stage_sum_fn`.
+inline constexpr stage_sum_fn stage_sum{};
+
+/// The numbers that a model learns.
+struct parameter_counts {
+  std::int64_t total = 0;
+  /// Without the experts that a token does not use.
+  std::int64_t active = 0;
+
+  [[nodiscard]] friend bool operator==(parameter_counts const&, parameter_counts const&) = default;
+};
+
+struct count_parameters_fn {
+  /// The parameters of the whole model, whatever is trained.
+  ///
+  /// Complexity: constant for each kind of layer. Allocates nothing. Determinism: portable. Errors:
+  /// those of the layers; `std::invalid_argument` for a number of layers that is negative or above
+  /// 2^20, `std::overflow_error` above 2^63 - 1 parameters.
+  template <costed_model Model>
+  [[nodiscard]] parameter_counts operator()(Model const& model) const {
+    constexpr std::string_view name = "count_parameters";
+    detail::int128 total = 0;
+    detail::int128 active = 0;
+    detail::for_each_layer(name, model, [&](auto const& layer, std::int64_t count) {
+      layer_cost const cost = layer(workload{}, parallel_degrees{}, byte_sizes{});
+      total += detail::int128{count} * cost.parameters;
+      active += detail::int128{count} * cost.active_parameters;
+    });
+    return {.total = detail::checked_cast<std::int64_t>(name, "the number of parameters", total),
+            .active = detail::checked_cast<std::int64_t>(name, "the number of active parameters",
+                                                         active)};
+  }
+};
+
+/// The parameters of a model; see `count_parameters_fn`.
+inline constexpr count_parameters_fn count_parameters{};
 
 }  // namespace omnibal::inline v0

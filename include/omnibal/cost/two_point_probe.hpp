@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/check_numbers.hpp>
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <cstdint>

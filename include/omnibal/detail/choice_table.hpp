@@ -7,7 +7,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/fixed_point.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/fixed_point.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

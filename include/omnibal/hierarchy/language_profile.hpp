@@ -12,9 +12,9 @@
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/check_numbers.hpp>
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,7 +3,7 @@
 /// \file
 /// What a trainer measures of a setting, and the search that asks for it.
 
-#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <concepts>

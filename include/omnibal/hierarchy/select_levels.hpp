@@ -5,22 +5,295 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/cost/two_point_probe.hpp>
+#include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/check_numbers.hpp>
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/hierarchy/detail/level_members.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
-#include <omnibal/hierarchy/select_levels/epoch_estimate.hpp>
-#include <omnibal/hierarchy/select_levels/level_probe.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Throws unless values are positive, at most `most`, and increase.
+inline void check_ascending(std::string_view function, std::string_view argument,
+                            std::span<std::int64_t const> values, std::int64_t most) {
+  if (values.empty()) throw_invalid(function, std::string(argument) + " is empty");
+  std::int64_t least = 1;
+  for (std::size_t i = 0; i != values.size(); ++i) {
+    if (values[i] < least || values[i] > most) {
+      throw_invalid(function, std::string(argument) + "[" + to_text(i) + "] is " +
+                                  to_text(values[i]) + ", must be from " + to_text(least) + " to " +
+                                  to_text(most));
+    }
+    least = values[i] + 1;
+  }
+}
+
+inline void check_search(std::string_view function, level_search const& search) {
+  check_ascending(function, "search.lengths", search.lengths, longest_level);
+  check_ascending(function, "search.degrees", search.degrees, most_level_degree);
+  check_between(function, "search.layers", search.layers, 1, most_width);
+  check_between(function, "search.fewest_checkpointed", search.fewest_checkpointed, 0,
+                search.layers);
+  check_between(function, "search.reserve_bytes", search.reserve_bytes, 0,
+                std::numeric_limits<std::int64_t>::max());
+  if (search.ranks == 0) return;
+  check_between(function, "search.ranks", search.ranks, search.degrees.back(), most_level_degree);
+}
+
+/// True where `left` takes less time of ranks for each token; equal ones are not.
+[[nodiscard]] inline bool is_faster(timed_level const& left, timed_level const& right) {
+  auto const rank_time = [](timed_level const& of, std::int64_t length) {
+    // Below 2^63, 2^20 and 2^32.
+    return static_cast<uint128>(of.nanoseconds) * static_cast<uint128>(of.setting.sequence) *
+           static_cast<uint128>(length);
+  };
+  return rank_time(left, right.setting.length) < rank_time(right, left.setting.length);
+}
+
+/// Asks a profile for the settings of one length.
+template <level_profile Profile>
+class level_probe {
+ public:
+  level_probe(std::string_view function, Profile const& profile, level_search const& search)
+      : function_(function), profile_(profile), search_(search) {}
+
+  /// The setting with the least time of all its ranks, of equal ones the one with the lowest
+  /// degree; none where no degree fits.
+  [[nodiscard]] std::optional<timed_level> fastest(std::int64_t length) {
+    std::optional<timed_level> best;
+    least_missing_ = unknown_shortage;
+    for (std::int64_t const degree : search_.degrees) {
+      if (degree > length) continue;
+      auto const found = fewest_checkpointed(length, degree);
+      if (found && (!best || is_faster(*found, *best))) best = found;
+    }
+    return best;
+  }
+
+  /// What the length of the last call lacked at least.
+  [[nodiscard]] std::int64_t least_missing() const { return least_missing_; }
+
+ private:
+  struct probed {
+    packing_level setting;
+    level_reading reading;
+  };
+
+  [[nodiscard]] static std::string named(packing_level const& setting) {
+    return "length " + to_text(setting.length) + ", sequence " + to_text(setting.sequence) +
+           " and " + to_text(setting.checkpointed_layers) + " checkpointed layers";
+  }
+
+  [[nodiscard]] bool fits(level_reading const& reading) const {
+    return reading.free_bytes >= search_.reserve_bytes;
+  }
+
+  [[nodiscard]] probed read(packing_level const& setting) const {
+    level_reading const reading = std::invoke(profile_, setting);
+    if (fits(reading) && reading.nanoseconds <= 0) {
+      throw_invalid(function_, "the profile gives " + to_text(reading.nanoseconds) +
+                                   " nanoseconds for " + named(setting) + ", must be positive");
+    }
+    return {setting, reading};
+  }
+
+  /// The setting with the fewest checkpointed layers that leaves the reserve free, by a line
+  /// through two readings and a reading of what it says.
+  [[nodiscard]] std::optional<timed_level> fewest_checkpointed(std::int64_t length,
+                                                               std::int64_t degree) {
+    packing_level setting{length, degree, search_.fewest_checkpointed};
+    probed few = read(setting);
+    if (fits(few.reading)) return timed(few);
+    setting.checkpointed_layers = search_.layers;
+    probed many = search_.layers == search_.fewest_checkpointed ? few : read(setting);
+    if (!fits(many.reading)) {
+      check_gain(few, many);
+      note_missing(many.reading);
+      return std::nullopt;
+    }
+    // Where a failed run does not say what it lacks, one with more checkpointed layers may run.
+    while (few.reading.free_bytes == unknown_shortage) {
+      std::int64_t const between =
+          few.setting.checkpointed_layers +
+          (many.setting.checkpointed_layers - few.setting.checkpointed_layers) / 2;
+      if (between == few.setting.checkpointed_layers) return timed(many);
+      setting.checkpointed_layers = between;
+      probed const middle = read(setting);
+      (fits(middle.reading) ? many : few) = middle;
+    }
+    return confirmed(few, many);
+  }
+
+  /// Throws where checkpointing takes memory instead of giving some.
+  void check_gain(probed const& few, probed const& many) const {
+    bool const is_known = many.reading.free_bytes != unknown_shortage;
+    if (!is_known || many.reading.free_bytes >= few.reading.free_bytes) return;
+    throw_invalid(function_, "the profile gives " + to_text(many.reading.free_bytes) +
+                                 " free bytes for " + named(many.setting) + ", less than " +
+                                 to_text(few.reading.free_bytes) + " for " +
+                                 to_text(few.setting.checkpointed_layers));
+  }
+
+  /// What the line through two readings says, with more layers where a reading denies it.
+  [[nodiscard]] timed_level confirmed(probed const& few, probed const& many) const {
+    auto const line = two_point_probe({few.setting.checkpointed_layers, few.reading.free_bytes},
+                                      {many.setting.checkpointed_layers, many.reading.free_bytes});
+    packing_level setting = many.setting;
+    setting.checkpointed_layers =
+        line.checkpointed_for(many.setting.checkpointed_layers, search_.reserve_bytes).layers;
+    for (; setting.checkpointed_layers < many.setting.checkpointed_layers;
+         ++setting.checkpointed_layers) {
+      probed const tried = read(setting);
+      if (fits(tried.reading)) return timed(tried);
+    }
+    return timed(many);
+  }
+
+  [[nodiscard]] static timed_level timed(probed const& run) {
+    return {run.setting, run.reading.nanoseconds};
+  }
+
+  void note_missing(level_reading const& reading) {
+    if (reading.free_bytes == unknown_shortage) return;
+    std::int64_t missing = search_.reserve_bytes;
+    if (__builtin_sub_overflow(missing, reading.free_bytes, &missing)) {
+      throw_overflow(function_, "the missing memory");
+    }
+    least_missing_ =
+        least_missing_ == unknown_shortage ? missing : std::min(least_missing_, missing);
+  }
+
+  std::string_view function_;
+  Profile const& profile_;
+  level_search const& search_;
+  std::int64_t least_missing_ = unknown_shortage;
+};
+
+/// How many samples, and how many tokens in them, are at most as long as any of some lengths or
+/// half of it.
+class length_census {
+ public:
+  length_census(std::string_view function, std::span<std::int64_t const> sample_lengths,
+                std::span<std::int64_t const> level_lengths) {
+    for (std::int64_t const length : level_lengths) {
+      limits_.push_back(length);
+      limits_.push_back(length / 2);
+    }
+    std::sort(limits_.begin(), limits_.end());
+    limits_.erase(std::unique(limits_.begin(), limits_.end()), limits_.end());
+    counts_.resize(limits_.size() + 1, 0);
+    tokens_.resize(limits_.size() + 1, 0);
+    std::int64_t all_tokens = 0;
+    for (std::int64_t const length : sample_lengths) {
+      std::size_t const place = place_of(length);
+      ++counts_[place];
+      if (length > limits_.back()) continue;
+      checked_add(function, "the sum of the lengths", all_tokens, length);
+      tokens_[place] += length;
+      longest_ = std::max(longest_, length);
+    }
+    for (std::size_t k = 1; k != limits_.size(); ++k) {
+      counts_[k] += counts_[k - 1];
+      tokens_[k] += tokens_[k - 1];
+    }
+  }
+
+  /// The longest sample that is at most as long as the longest level.
+  [[nodiscard]] std::int64_t longest() const { return longest_; }
+
+  /// The number of samples that are longer than the longest level.
+  [[nodiscard]] std::uint64_t beyond() const { return static_cast<std::uint64_t>(counts_.back()); }
+
+  /// A number of packs that samples in (`above`, `length`] need at least: they have that many
+  /// tokens, and two of more than half the length do not share a pack.
+  [[nodiscard]] std::int64_t packs(std::int64_t above, std::int64_t length) const {
+    std::int64_t const tokens = up_to(tokens_, length) - up_to(tokens_, above);
+    std::int64_t const halves =
+        up_to(counts_, length) - up_to(counts_, std::max(above, length / 2));
+    return std::max(tokens / length + (tokens % length != 0 ? 1 : 0), halves);
+  }
+
+ private:
+  [[nodiscard]] std::size_t place_of(std::int64_t length) const {
+    return static_cast<std::size_t>(std::lower_bound(limits_.begin(), limits_.end(), length) -
+                                    limits_.begin());
+  }
+
+  [[nodiscard]] std::int64_t up_to(std::vector<std::int64_t> const& sums,
+                                   std::int64_t limit) const {
+    return limit < limits_.front() ? 0 : sums[place_of(limit)];
+  }
+
+  std::vector<std::int64_t> limits_;
+  /// Up to each limit, and in a last element those beyond all.
+  std::vector<std::int64_t> counts_;
+  std::vector<std::int64_t> tokens_;
+  std::int64_t longest_ = 0;
+};
+
+/// The levels of an estimate, as places among the given ones.
+struct epoch_estimate {
+  std::vector<std::size_t> chosen;
+  int128 nanoseconds = 0;
+};
+
+/// The levels with the least time of an epoch in which each sample is in the first that is as long;
+/// of equal ones the fewest. The time is a sum over neighbouring levels, so that the best set is a
+/// shortest path. Precondition: the last level holds `census.longest()`.
+[[nodiscard]] inline epoch_estimate least_epoch(std::span<timed_level const> levels,
+                                                length_census const& census, std::int64_t ranks) {
+  struct path {
+    int128 nanoseconds = 0;
+    std::size_t level_count = 0;
+    std::size_t before = 0;
+
+    [[nodiscard]] bool is_better(path const& other) const {
+      if (nanoseconds != other.nanoseconds) return nanoseconds < other.nanoseconds;
+      return level_count < other.level_count;
+    }
+  };
+  std::vector<path> best(levels.size());
+  auto const step_time = [&](std::int64_t above, timed_level const& level) {
+    std::int64_t const at_once = std::max<std::int64_t>(1, ranks / level.setting.sequence);
+    std::int64_t const packs = census.packs(above, level.setting.length);
+    return int128{packs / at_once + (packs % at_once != 0 ? 1 : 0)} * level.nanoseconds;
+  };
+  std::size_t end = levels.size();
+  for (std::size_t j = 0; j != levels.size(); ++j) {
+    best[j] = {step_time(0, levels[j]), 1, j};
+    for (std::size_t i = 0; i != j; ++i) {
+      path const longer{best[i].nanoseconds + step_time(levels[i].setting.length, levels[j]),
+                        best[i].level_count + 1, i};
+      if (longer.is_better(best[j])) best[j] = longer;
+    }
+    bool const holds_all = levels[j].setting.length >= census.longest();
+    if (holds_all && (end == levels.size() || best[j].is_better(best[end]))) end = j;
+  }
+  epoch_estimate result;
+  result.nanoseconds = best[end].nanoseconds;
+  for (std::size_t at = end;; at = best[at].before) {
+    result.chosen.push_back(at);
+    if (best[at].before == at) break;
+  }
+  std::reverse(result.chosen.begin(), result.chosen.end());
+  return result;
+}
+
+}  // namespace omnibal::inline v0::detail
 
 namespace omnibal::inline v0 {
 

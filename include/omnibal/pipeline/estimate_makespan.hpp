@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/pipeline/detail/check_schedule.hpp>
+#include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

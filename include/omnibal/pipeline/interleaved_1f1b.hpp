@@ -4,7 +4,6 @@
 /// The schedule 1F1B with several chunks of the model on each stage.
 
 #include <omnibal/check.hpp>
-#include <omnibal/pipeline/detail/check_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <cstddef>

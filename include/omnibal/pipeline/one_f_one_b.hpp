@@ -3,7 +3,6 @@
 /// \file
 /// The schedule 1F1B.
 
-#include <omnibal/pipeline/detail/check_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <cstddef>

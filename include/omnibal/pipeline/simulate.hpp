@@ -4,7 +4,6 @@
 /// How long a step of a pipeline takes and how much memory.
 
 #include <omnibal/check.hpp>
-#include <omnibal/pipeline/detail/check_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate/pipeline_run.hpp>
 #include <omnibal/pipeline/simulation.hpp>

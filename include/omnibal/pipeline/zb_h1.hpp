@@ -3,7 +3,6 @@
 /// \file
 /// The schedule ZB-H1.
 
-#include <omnibal/pipeline/detail/check_schedule.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <cstddef>

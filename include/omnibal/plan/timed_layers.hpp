@@ -7,7 +7,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/layer_times.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 
 #include <concepts>

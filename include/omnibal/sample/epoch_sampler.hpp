@@ -8,10 +8,9 @@
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/sample/detail/epoch_order.hpp>
 #include <omnibal/sample/detail/epoch_walker.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/sample_batch.hpp>
-#include <omnibal/sample/sample_order.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -11,11 +11,10 @@
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/detail/schedule_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/detail/scheduled_plan.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/sample/epoch_seed.hpp>
+#include <omnibal/sample/epoch.hpp>
 
 #include <concepts>
 #include <cstdint>

@@ -10,8 +10,8 @@
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/detail/scheduled_plan.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 #include <omnibal/steps.hpp>
 
 #include <concepts>

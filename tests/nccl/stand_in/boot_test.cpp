@@ -8,7 +8,7 @@
 #include "stand_in.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/comm/thread_communicator.hpp>

@@ -9,7 +9,7 @@
 #include "stand_in.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/comm/all_equal.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>

@@ -10,7 +10,7 @@
 #include "stand_in.hpp"
 #include "watchdog.hpp"
 
-#include <omnibal/comm/all_equal.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>

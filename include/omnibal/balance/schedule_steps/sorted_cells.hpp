@@ -5,7 +5,7 @@
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/fixed_point.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/schedule_rules.hpp>

@@ -6,7 +6,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/check_numbers.hpp>
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
 
 #include <cstdint>
 #include <string_view>

@@ -7,7 +7,7 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/detail/check_numbers.hpp>
-#include <omnibal/detail/checked_cast.hpp>
+#include <omnibal/detail/conversions.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -3,7 +3,7 @@
 /// \file
 /// Which ranks share a node.
 
-#include <omnibal/comm/all_gather.hpp>
+#include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/nccl/detail/host_identity.hpp>
 

@@ -6,8 +6,8 @@
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/data_digest.hpp>
-#include <omnibal/detail/fixed_point.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/padded_gather.hpp>
 #include <omnibal/exchange/make_plan_options.hpp>

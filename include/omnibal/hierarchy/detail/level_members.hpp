@@ -7,7 +7,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/hierarchy/packing_level.hpp>
+#include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/rng/shuffler.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -13,7 +13,6 @@
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 

@@ -13,7 +13,6 @@
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/rng/below.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -5,8 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/checked_cast.hpp>
 #include <omnibal/detail/choice_table.hpp>
+#include <omnibal/detail/conversions.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/recompute/select_recompute/knapsack.hpp>
 #include <omnibal/recompute/select_recompute/relaxation.hpp>

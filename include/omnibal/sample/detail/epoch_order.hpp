@@ -4,8 +4,7 @@
 /// The samples of an epoch in the order in which they are taken.
 
 #include <omnibal/rng/permutation.hpp>
-#include <omnibal/sample/epoch_seed.hpp>
-#include <omnibal/sample/sample_order.hpp>
+#include <omnibal/sample/epoch.hpp>
 
 #include <cstdint>
 

@@ -4,8 +4,8 @@
 /// Which steps of an epoch have run, and with how many ranks; the walk from epoch to epoch.
 
 #include <omnibal/check.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 
 #include <cstddef>
 #include <cstdint>

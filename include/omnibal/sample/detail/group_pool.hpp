@@ -6,7 +6,7 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/rng/permutation.hpp>
-#include <omnibal/sample/epoch_seed.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/detail/group_pool.hpp>
 #include <omnibal/sample/detail/share_tree.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
-#include <omnibal/sample/shard.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>

@@ -1,0 +1,160 @@
+#pragma once
+
+/// \file
+/// Samples that must stay together: bundled before packing, taken apart again after it.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/detail/sample_at.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/packing.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// A functor from a sample to a key with a total order, such as a number or a name.
+template <class Function, class Sample>
+concept key_function = std::regular_invocable<Function const&, Sample> &&
+    std::totally_ordered<demand_result<Function, Sample>> &&
+    !std::floating_point<demand_result<Function, Sample>>;
+
+struct bundle_by_fn {
+  /// The samples with equal keys, such as the turns of a conversation or the clips of a video, as
+  /// bundles: in the order of their first samples, with ascending samples.
+  ///
+  /// `key` is called once for each sample, in order. Complexity: n log n comparisons. Memory: a key
+  /// and 16 bytes per sample, result included. Determinism: portable. Errors: `std::length_error`
+  /// above 2^32 - 1 samples.
+  template <sample_range Samples, key_function<sample_reference<Samples>> Key>
+  [[nodiscard]] grouping operator()(Samples const& samples, Key const& key) const {
+    std::size_t const count = std::ranges::size(samples);
+    detail::check_index_count("bundle_by", "samples", count);
+    std::vector<demand_result<Key, sample_reference<Samples>>> keys;
+    keys.reserve(count);
+    for (auto&& sample : samples) keys.push_back(std::invoke(key, sample));
+
+    std::vector<std::uint32_t> by_key(count);
+    std::iota(by_key.begin(), by_key.end(), std::uint32_t{0});
+    std::sort(by_key.begin(), by_key.end(), [&](std::uint32_t left, std::uint32_t right) {
+      if (keys[left] == keys[right]) return left < right;
+      return keys[left] < keys[right];
+    });
+    // Where in `by_key` the bundle of a first sample begins.
+    constexpr std::uint32_t not_first = max_index_count;
+    std::vector<std::uint32_t> begin_of(count, not_first);
+    for (std::size_t i = 0; i != count; ++i) {
+      if (i != 0 && keys[by_key[i]] == keys[by_key[i - 1]]) continue;
+      begin_of[by_key[i]] = static_cast<std::uint32_t>(i);
+    }
+    grouping result;
+    result.reserve(count, count);
+    for (std::size_t first = 0; first != count; ++first) {
+      if (begin_of[first] == not_first) continue;
+      for (std::size_t i = begin_of[first]; i != count && keys[by_key[i]] == keys[first]; ++i) {
+        result.push(by_key[i]);
+      }
+      result.close();
+    }
+    return result;
+  }
+};
+
+/// Bundles of the samples that share a key; see `bundle_by_fn`.
+inline constexpr bundle_by_fn bundle_by{};
+
+struct bundle_loads_fn {
+  /// The demand of each bundle, the sum of those of its samples: what a packer or balancer takes as
+  /// samples, with `std::identity` as their demand, so that the samples of a bundle stay together.
+  /// `unbundle` turns the result into groups of samples.
+  ///
+  /// `bundles` has every sample in one bundle; those that go alone are bundles of one. `demand`
+  /// gives resources or one weight. Complexity: linear. Memory: the result and a byte per sample.
+  /// Determinism: portable. Errors: `std::invalid_argument` for a sample in two bundles or in none,
+  /// an index that is not in `samples` and a demand that is negative or not finite;
+  /// `std::overflow_error` for a load above its type.
+  template <sample_range Samples, class Demand>
+    requires demand_function<Demand, sample_reference<Samples>>
+  [[nodiscard]] auto operator()(groups_argument bundles, Samples const& samples,
+                                Demand const& demand) const {
+    auto loads = group_loads(bundles, samples, demand);
+    check_each_once(bundles, std::ranges::size(samples));
+    return loads;
+  }
+
+ private:
+  static constexpr std::string_view name = "bundle_loads";
+
+  static void check_each_once(grouping_view bundles, std::size_t samples) {
+    std::vector<std::uint8_t> seen(samples, 0);
+    for (std::uint32_t const item : bundles.items()) {
+      if (seen[item]++ == 0) continue;
+      detail::throw_invalid(name, "sample " + detail::to_text(item) + " is in two places");
+    }
+    if (bundles.item_count() == samples) return;
+    detail::throw_invalid(name, "the bundles have " + detail::to_text(bundles.item_count()) +
+                                    " samples, not " + detail::to_text(samples));
+  }
+};
+
+/// Samples that must stay together, as one sample; see `bundle_loads_fn`.
+inline constexpr bundle_loads_fn bundle_loads{};
+
+struct unbundle_fn {
+  /// Groups of bundles as groups of samples: each bundle is replaced by its samples, and the order
+  /// of the bundles and of the samples in them is kept.
+  ///
+  /// Complexity: linear in the samples and groups. Allocates the result. Determinism: portable.
+  /// Errors: `std::invalid_argument` for a group that names a bundle that does not exist.
+  [[nodiscard]] grouping operator()(groups_argument groups, groups_argument bundles) const {
+    grouping result;
+    result.reserve(groups.size(), bundles.item_count());
+    for (std::size_t g = 0; g != groups.size(); ++g) {
+      for (std::uint32_t const bundle : groups[g]) append(result, g, bundle, bundles);
+      result.close();
+    }
+    return result;
+  }
+
+  /// The same for a packing: the samples of an oversized bundle are oversized. The report stays
+  /// that of the bundles.
+  [[nodiscard]] packing operator()(packing const& packed, groups_argument bundles) const {
+    packing result{(*this)(packed.groups, bundles), {}, packed.report};
+    grouping oversized;
+    for (std::uint32_t const bundle : packed.oversized) {
+      append(oversized, packed.groups.size(), bundle, bundles);
+    }
+    result.oversized.assign(oversized.open_group().begin(), oversized.open_group().end());
+    std::sort(result.oversized.begin(), result.oversized.end());
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "unbundle";
+
+  static void append(grouping& output, std::size_t group, std::uint32_t bundle,
+                     grouping_view bundles) {
+    if (bundle >= bundles.size()) {
+      detail::throw_invalid(name, "group " + detail::to_text(group) + " has bundle " +
+                                      detail::to_text(bundle) + ", but there are " +
+                                      detail::to_text(bundles.size()));
+    }
+    for (std::uint32_t const sample : bundles[bundle]) output.push(sample);
+  }
+};
+
+/// Groups of bundles as groups of samples; see `unbundle_fn`.
+inline constexpr unbundle_fn unbundle{};
+
+}  // namespace omnibal::inline v0
