@@ -6,7 +6,6 @@
 #include "timing.hpp"
 
 #include <omnibal/cuda/cost_steps.hpp>
-#include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
@@ -60,7 +59,6 @@ class batch {
 
   [[nodiscard]] gpu::cost_steps steps() const { return {costs_, offsets_, samples}; }
   [[nodiscard]] gpu::device_span<std::int64_t const> costs() const { return costs_; }
-  [[nodiscard]] omnibal::grouping_view view() const { return parts_.view(); }
   [[nodiscard]] gpu::part_span out() const {
     gpu::part_span result{parts_.out()};
     result.faults = faults_.span();
@@ -145,13 +143,10 @@ void time_steps(test::comparison& results, bench::stopwatch& watch, std::size_t 
   auto const sort = bench::time_sort(watch, gpu::device_span<std::uint64_t const>(keys),
                                      "CUB's sort of all costs");
 
-  std::size_t const deal_bytes = gpu::deal.scratch_bytes(of.steps(), parts);
   std::size_t const refine_bytes = gpu::refine.scratch_bytes(of.steps(), steps * parts);
-  time_balance(results, watch, of, "deal and refine" + at, std::max(deal_bytes, refine_bytes), sort,
-               deal_and_refine, 1.005, [&](auto const& exec) {
-                 gpu::deal(exec, of.steps(), parts, of.out());
-                 gpu::refine(exec, of.steps(), of.view(), {}, of.out());
-               });
+  time_balance(results, watch, of, "deal and refine" + at, refine_bytes, sort, deal_and_refine,
+               1.005,
+               [&](auto const& exec) { gpu::refine(exec, of.steps(), parts, {}, of.out()); });
   time_balance(results, watch, of, "lpt" + at, gpu::lpt.scratch_bytes(of.steps(), parts), sort, lpt,
                1.01, [&](auto const& exec) { gpu::lpt(exec, of.steps(), parts, {}, of.out()); });
 }

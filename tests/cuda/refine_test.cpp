@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <catch.hpp>
@@ -22,6 +23,8 @@ namespace {
 using omnibal::grouping;
 using omnibal::part_counts;
 using omnibal::gpu::fault;
+using omnibal::gpu::detail::dealt_parts;
+using omnibal::gpu::detail::given_parts;
 using omnibal::gpu::detail::round_refiner;
 using test::consecutive;
 using test::cost_list;
@@ -36,7 +39,20 @@ struct serial_refine {
   template <class Backend>
   void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
                   omnibal::gpu::part_span const& out) const {
-    omnibal::gpu::detail::refine(backend, steps, groups, parts, max_overload, search, out);
+    given_parts const start{groups, static_cast<std::uint32_t>(parts)};
+    omnibal::gpu::detail::refine(backend, steps, start, max_overload, search, out);
+  }
+};
+
+/// The same from dealt parts.
+struct serial_deal_and_refine {
+  double max_overload;
+  round_refiner search;
+  template <class Backend>
+  void operator()(Backend& backend, omnibal::gpu::cost_steps const& steps, std::size_t parts,
+                  omnibal::gpu::part_span const& out) const {
+    dealt_parts const start{static_cast<std::uint32_t>(parts)};
+    omnibal::gpu::detail::refine(backend, steps, start, max_overload, search, out);
   }
 };
 
@@ -58,6 +74,14 @@ std::string fault_of(step_costs const& steps, std::size_t bound, std::size_t par
       fault_text);
   if (!fault_text.empty()) return fault_text;
   if (launches != 0 && refined.launches != launches) return "not so many launches";
+  if constexpr (std::is_same_v<Start const, decltype(omnibal::deal)>) {
+    auto const dealt = test::run_serially(
+        steps.view(bound), parts,
+        serial_deal_and_refine{most.max_overload, {most.rounds, may_move}}, fault_text);
+    if (!fault_text.empty()) return fault_text;
+    if (!dealt.same(refined)) return "dealt parts give something else";
+    if (dealt.launches > refined.launches) return "dealt parts take more launches";
+  }
   return test::differs_from_host(refined, steps, parts, [&](cost_list const& costs) {
     return test::refine_rounds(
         costs, start(costs, parts), std::identity{},
@@ -136,9 +160,9 @@ TEST_CASE("parts can be refined in place") {
     test::serial_backend backend(test::visit_order::shuffled);
     omnibal::gpu::part_span const out{
         {{offsets.data(), offsets.size()}, {items.data(), items.size()}, {}}};
-    omnibal::gpu::detail::refine(backend, steps.view(bound),
-                                 {offsets.data(), items.data(), groups.size()}, 8, 0.0,
-                                 round_refiner{100, true}, out);
+    given_parts const start{{offsets.data(), items.data(), groups.size()}, 8};
+    omnibal::gpu::detail::refine(backend, steps.view(bound), start, 0.0, round_refiner{100, true},
+                                 out);
     CHECK(offsets == apart.offsets);
     items.resize(steps.offsets.back());
     auto refined = apart.items;
@@ -170,6 +194,23 @@ TEST_CASE("refining says what is wrong with the parts") {
     CHECK(faults({{1, 2}, {largest, 0}}, good) == fault::none);
     CHECK(faults({{1, 2}, {-1, 5}}, good) == fault::invalid_amount);
     CHECK(faults({{largest, 2}, {1, 5}}, good) == fault::overflow);
+  }
+}
+
+TEST_CASE("dealing and refining says what is wrong with the costs") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t const bound : {std::size_t{2}, large}) {
+    auto const faults = [&](std::vector<cost_list> const& lists) {
+      step_costs steps(lists);
+      steps.pad(large);
+      std::string fault_text;
+      return test::run_serially(steps.view(bound), 2, serial_deal_and_refine{0.0, {100, true}},
+                                fault_text)
+          .faults;
+    };
+    CHECK(faults({{1, 2}, {largest, 0}}) == fault::none);
+    CHECK(faults({{1, 2}, {-1, 5}}) == fault::invalid_amount);
+    CHECK(faults({{largest, 2}, {1, 5}}) == fault::overflow);
   }
 }
 

@@ -65,8 +65,21 @@ struct refine_fn {
                   refine_options const& options, part_span const& out) const {
     std::size_t const count = checked_parts(steps, parts.view.size(), options);
     detail::check_out(name, steps, count, out);
-    detail::run_on_device(
-        exec, [&](auto& backend) { run(backend, steps, parts.view, count, options, out); });
+    detail::given_parts const start{parts.view, static_cast<std::uint32_t>(count)};
+    detail::run_on_device(exec, [&](auto& backend) { run(backend, steps, start, options, out); });
+  }
+
+  /// The same from the parts of `gpu::deal`, so many for each step, which are written nowhere
+  /// before: one launch instead of two and one sort of the costs. Scratch and faults are those of
+  /// the other overload, but no part can be wrong. Errors: `std::invalid_argument` for no parts.
+  template <device_resource Resource>
+  void operator()(execution<Resource> const& exec, cost_steps const& steps, std::size_t parts,
+                  refine_options const& options, part_span const& out) const {
+    omnibal::detail::check_max_overload(name, options.max_overload);
+    detail::check_steps(name, steps, parts);
+    detail::check_out(name, steps, parts, out);
+    detail::dealt_parts const start{static_cast<std::uint32_t>(parts)};
+    detail::run_on_device(exec, [&](auto& backend) { run(backend, steps, start, options, out); });
   }
 
   /// The scratch that a call with such arguments and `groups` parts of all steps takes, in bytes;
@@ -78,7 +91,8 @@ struct refine_fn {
                                           refine_options const& options = {}) const {
     std::size_t const count = checked_parts(steps, groups, options);
     Meter meter;
-    run(meter, steps, {nullptr, nullptr, groups}, count, options, part_span{});
+    detail::given_parts const start{{nullptr, nullptr, groups}, static_cast<std::uint32_t>(count)};
+    run(meter, steps, start, options, part_span{});
     return meter.total_bytes();
   }
 
@@ -91,11 +105,11 @@ struct refine_fn {
     return detail::checked_parts_of_steps(name, steps, groups);
   }
 
-  template <class Backend>
-  static void run(Backend& backend, cost_steps const& steps, grouping_view parts, std::size_t count,
+  template <class Backend, class Start>
+  static void run(Backend& backend, cost_steps const& steps, Start const& start,
                   refine_options const& options, part_span const& out) {
     detail::round_refiner const search{options.rounds, options.counts == part_counts::free};
-    detail::refine(backend, steps, parts, count, options.max_overload, search, out);
+    detail::refine(backend, steps, start, options.max_overload, search, out);
   }
 };
 

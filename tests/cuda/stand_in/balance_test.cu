@@ -93,16 +93,17 @@ template <class Start>
 void check_refined(step_costs const& steps, std::size_t parts, Start const& start,
                    double tolerance) {
   grouping const groups = test::start_of_all(steps, parts, start);
-  CHECK(fault_of(
-            steps, parts,
-            [&](auto& backend, auto const& costs, auto const& out) {
-              detail::refine(backend, costs, groups, parts, tolerance,
-                             detail::round_refiner{10, true}, out);
-            },
-            [&](cost_list const& costs) {
-              return test::refine_rounds(costs, start(costs, parts), std::identity{},
-                                         {.max_overload = tolerance, .rounds = 10});
-            }) == "");
+  CHECK(
+      fault_of(
+          steps, parts,
+          [&](auto& backend, auto const& costs, auto const& out) {
+            detail::given_parts const given{groups, static_cast<std::uint32_t>(parts)};
+            detail::refine(backend, costs, given, tolerance, detail::round_refiner{10, true}, out);
+          },
+          [&](cost_list const& costs) {
+            return test::refine_rounds(costs, start(costs, parts), std::identity{},
+                                       {.max_overload = tolerance, .rounds = 10});
+          }) == "");
 }
 
 }  // namespace

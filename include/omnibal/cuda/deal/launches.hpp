@@ -17,38 +17,6 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Where each sample of a step comes when its samples are dealt: arithmetic, no search.
-class dealing {
- public:
-  OMNIBAL_HOST_DEVICE dealing(std::uint32_t samples, std::uint32_t parts)
-      : parts_(parts), rounds_(samples / parts), rest_(samples % parts) {}
-
-  /// The part of the sample at a place of the order.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t part(std::uint32_t place) const {
-    std::uint32_t const turn = place % parts_;
-    return place / parts_ % 2 == 0 ? turn : parts_ - 1 - turn;
-  }
-
-  /// The samples in the parts before this one; for `part == parts` those in all.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t offset(std::uint32_t part) const {
-    std::uint32_t const others = parts_ - rest_;
-    std::uint32_t const more = rounds_ % 2 == 0 ? smaller_of(part, rest_)
-                               : part > others  ? part - others
-                                                : 0;
-    return part * rounds_ + more;
-  }
-
-  /// The position of that sample among those of all parts.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t position(std::uint32_t place) const {
-    return offset(part(place)) + place / parts_;
-  }
-
- private:
-  std::uint32_t parts_;
-  std::uint32_t rounds_;
-  std::uint32_t rest_;
-};
-
 /// A number that decides how fast `gpu::deal` is, not what it finds: no device has measured it.
 struct deal_tuning {
   static constexpr int threads = 512;

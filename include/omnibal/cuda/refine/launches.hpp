@@ -28,13 +28,13 @@ struct refine_tuning {
 struct given_parts {
   grouping_view groups;
   std::uint32_t parts;
-  fault* faults;
 
   /// False, and a fault, where the parts of a step are not groups of its samples. Where the next
   /// step begins is not looked at, since its block may write there already.
   template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE bool match(Block& block, std::size_t step,
-                                               step_range const& range, bool is_last) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool match(Block& block, step_table const& table,
+                                               std::size_t step, step_range const& range) const {
+    bool const is_last = step + 1 == table.steps();
     std::size_t const first = step * parts;
     std::uint32_t const end = range.first + range.size;
     std::uint32_t const wrong = block.reduce(
@@ -49,7 +49,7 @@ struct given_parts {
         (!is_last || groups.offset(first + parts) == end)) {
       return true;
     }
-    raise(faults, fault::unknown_index);
+    raise(table.faults(), fault::unknown_index);
     return false;
   }
 
@@ -60,79 +60,33 @@ struct given_parts {
       return groups.offset(step * parts + part + 1) <= position;
     });
   }
-};
 
-/// A lower bound on the largest load, and the share `tolerance` of it more, or the largest integer.
-template <class Block>
-[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block, part_lists const& lists,
-                                                            double max_overload) {
-  std::uint64_t const sum = block.reduce(
-      lists.samples, [&](std::size_t place) { return lists.costs[place]; }, add{},
-      std::uint64_t{0});
-  std::uint64_t bound = sum / lists.parts + (sum % lists.parts != 0 ? 1 : 0);
-  if (lists.samples != 0) bound = larger_of(bound, lists.costs[0]);
-  if (lists.samples > lists.parts) {
-    bound = larger_of(bound, lists.costs[lists.parts - 1] + lists.costs[lists.parts]);
-  }
-  double const slack = static_cast<double>(bound) * max_overload;
-  if (slack >= static_cast<double>(largest_sum - bound)) return largest_sum;
-  return bound + static_cast<std::uint64_t>(slack);
-}
-
-/// Evens the parts of one step in shared memory. The samples by place lie in the items of the
-/// result until they are needed.
-struct refine_in_block {
-  step_table table;
-  given_parts given;
-  part_writer out;
-  round_refiner search;
-  double max_overload;
-
-  template <class Arena>
-  OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t samples, std::size_t parts,
-                                       part_lists& lists, refine_memory& memory) {
-    lists.take_samples(arena, static_cast<std::uint32_t>(samples));
-    lists.take_parts(arena, static_cast<std::uint32_t>(parts));
-    memory.take(arena, parts);
-  }
-
+  /// Sorts the samples of a step, which go to the items of the result, and finds the part of each
+  /// place and the places of each part.
   template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    part_lists lists{};
-    refine_memory memory{};
-    take(shared_arena(block), table.largest(), out.parts, lists, memory);
-    step_range range = table[step];
-    if (!given.match(block, step, range, step + 1 == table.steps())) range.size = 0;
-    lists.samples = range.size;
-    read(block, step, range, lists);
-    lists.sum_up(block);
-    search(block, lists, memory, target_load(block, lists, max_overload));
-    write(block, step, range, lists);
-  }
-
- private:
-  /// Sorts the samples, and finds the part of each place and the places of each part.
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void read(Block& block, std::size_t step, step_range const& range,
-                                part_lists const& lists) const {
+  OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
+                                std::size_t step, part_lists& lists) const {
     constexpr std::uint32_t no_part = ~std::uint32_t{0};
+    step_range range = table[step];
+    if (!match(block, table, step, range)) range.size = 0;
+    lists.samples = range.size;
     std::uint32_t* const part_of_sample = lists.next_places;
     // A loop that does nothing else has several loads under way.
     block.for_each(range.size, [&](std::size_t i) {
       part_of_sample[i] = no_part;
-      lists.places[i] = given.groups.item(range.first + i);
+      lists.places[i] = groups.item(range.first + i);
     });
     block.for_each(range.size, [&](std::size_t i) {
       auto const position = range.first + static_cast<std::uint32_t>(i);
       std::uint32_t const sample = lists.places[i] - range.first;
-      if (sample < range.size) part_of_sample[sample] = given.part_at(step, position);
+      if (sample < range.size) part_of_sample[sample] = part_at(step, position);
     });
     static_cast<void>(write_in_order(block, table, range, lists.costs, lists.places));
     block.for_each(range.size, [&](std::size_t place) {
       std::uint32_t const sample = lists.places[place];
       std::uint32_t part = part_of_sample[sample];
       if (part == no_part) {
-        raise(given.faults, fault::unknown_index);
+        raise(table.faults(), fault::unknown_index);
         part = 0;
       }
       lists.part_of[place] = part;
@@ -143,15 +97,10 @@ struct refine_in_block {
     block.sort_numbered(lists.next_places, lists.places, range.size);
   }
 
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void write(Block& block, std::size_t step, step_range const& range,
-                                 part_lists const& lists) const {
-    write_part_offsets(block, out, step, range, lists.sizes);
-    block.for_each(range.size, [&](std::size_t place) {
-      lists.next_places[out.items[range.first + place] - range.first] = lists.part_of[place];
-    });
-    write_parts_in_block(block, out, range, lists.next_places, lists.places);
-  }
+  /// The same for all steps, whose samples are sorted. `keys` is memory for a key of each.
+  template <class Backend>
+  void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
+                ordered_samples const& order, part_lists const& lists, std::uint64_t* keys) const;
 };
 
 /// Says that samples are in no part.
@@ -198,12 +147,128 @@ struct read_places {
     std::uint32_t const first = step == table.steps() ? 0 : table[step].first;
     std::uint32_t part = part_of_sample[sample];
     if (part >= given.parts) {
-      if (step != table.steps()) raise(given.faults, fault::unknown_index);
+      if (step != table.steps()) raise(table.faults(), fault::unknown_index);
       part = 0;
     }
     part_of[i] = part;
     places[i] = static_cast<std::uint32_t>(i) - first;
     keys[i] = std::uint64_t{step} * given.parts + (step == table.steps() ? 0 : part);
+  }
+};
+
+template <class Backend>
+void given_parts::read_all(Backend& backend, cost_steps const& steps, step_table const& table,
+                           ordered_samples const& order, part_lists const& lists,
+                           std::uint64_t* keys) const {
+  std::size_t const count = steps.costs.size();
+  backend.for_each(count, fill_with_no_part{lists.next_places});
+  backend.for_each(count, read_given_parts{table, *this, lists.next_places});
+  backend.for_each(count, read_places{table, *this, order.samples, lists.next_places, lists.part_of,
+                                      lists.places, keys});
+  backend.sort_pairs(keys, lists.places, count, 0, bits_up_to(steps.step_count * parts));
+}
+
+/// Finds the part of each place, and the places of each part, where samples are dealt.
+struct deal_places {
+  step_table table;
+  std::uint32_t parts;
+  std::uint32_t const* samples;
+  part_lists lists;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    std::uint32_t const step = table.step_of(samples[i]);
+    step_range const range = step == table.steps() ? step_range{0, 0} : table[step];
+    auto const place = static_cast<std::uint32_t>(i) - range.first;
+    lists.part_of[i] = 0;
+    if (place >= range.size) return;
+    dealing const turns(range.size, parts);
+    lists.part_of[i] = turns.part(place);
+    lists.places[range.first + turns.position(place)] = place;
+  }
+};
+
+/// Parts as `gpu::deal` makes them: what `given_parts` reads is arithmetic here.
+struct dealt_parts {
+  std::uint32_t parts;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
+                                std::size_t step, part_lists& lists) const {
+    step_range const range = table[step];
+    lists.samples = range.size;
+    static_cast<void>(write_in_order(block, table, range, lists.costs, lists.next_places));
+    dealing const turns(range.size, parts);
+    block.for_each(range.size, [&](std::size_t i) {
+      auto const place = static_cast<std::uint32_t>(i);
+      out.items[range.first + place] = range.first + lists.next_places[place];
+      lists.part_of[place] = turns.part(place);
+      lists.places[turns.position(place)] = place;
+    });
+  }
+
+  template <class Backend>
+  void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
+                ordered_samples const& order, part_lists const& lists,
+                std::uint64_t* /*keys*/) const {
+    backend.for_each(steps.costs.size(), deal_places{table, parts, order.samples, lists});
+  }
+};
+
+/// A lower bound on the largest load, and the share `tolerance` of it more, or the largest integer.
+template <class Block>
+[[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block, part_lists const& lists,
+                                                            double max_overload) {
+  std::uint64_t const sum = block.reduce(
+      lists.samples, [&](std::size_t place) { return lists.costs[place]; }, add{},
+      std::uint64_t{0});
+  std::uint64_t bound = sum / lists.parts + (sum % lists.parts != 0 ? 1 : 0);
+  if (lists.samples != 0) bound = larger_of(bound, lists.costs[0]);
+  if (lists.samples > lists.parts) {
+    bound = larger_of(bound, lists.costs[lists.parts - 1] + lists.costs[lists.parts]);
+  }
+  double const slack = static_cast<double>(bound) * max_overload;
+  if (slack >= static_cast<double>(largest_sum - bound)) return largest_sum;
+  return bound + static_cast<std::uint64_t>(slack);
+}
+
+/// Evens the parts of one step in shared memory. The samples by place lie in the items of the
+/// result until they are needed.
+template <class Start>
+struct refine_in_block {
+  step_table table;
+  Start start;
+  part_writer out;
+  round_refiner search;
+  double max_overload;
+
+  template <class Arena>
+  OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t samples, std::size_t parts,
+                                       part_lists& lists, refine_memory& memory) {
+    lists.take_samples(arena, static_cast<std::uint32_t>(samples));
+    lists.take_parts(arena, static_cast<std::uint32_t>(parts));
+    memory.take(arena, parts);
+  }
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
+    part_lists lists{};
+    refine_memory memory{};
+    take(shared_arena(block), table.largest(), out.parts, lists, memory);
+    start.read(block, table, out, step, lists);
+    step_range const range{table[step].first, lists.samples};
+    lists.sum_up(block);
+    search(block, lists, memory, target_load(block, lists, max_overload));
+    write(block, step, range, lists);
+  }
+
+ private:
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void write(Block& block, std::size_t step, step_range const& range,
+                                 part_lists const& lists) const {
+    write_part_offsets(block, out, step, range, lists.sizes);
+    block.for_each(range.size, [&](std::size_t place) {
+      lists.next_places[out.items[range.first + place] - range.first] = lists.part_of[place];
+    });
+    write_parts_in_block(block, out, range, lists.next_places, lists.places);
   }
 };
 
@@ -213,10 +278,8 @@ struct refine_of_sorted {
   part_writer out;
   round_refiner search;
   double max_overload;
-  ordered_samples order;
-  std::uint32_t* part_of;
-  std::uint32_t* places;
-  std::uint32_t* next_places;
+  /// The lists of all steps.
+  part_lists all;
   unsigned char* scratch;
   std::size_t scratch_of_step;
 
@@ -229,7 +292,7 @@ struct refine_of_sorted {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    part_lists lists{};
+    part_lists lists = all;
     refine_memory memory{};
     if (scratch == nullptr) {
       take(shared_arena(block), out.parts, lists, memory);
@@ -238,10 +301,10 @@ struct refine_of_sorted {
     }
     step_range const range = table[step];
     lists.samples = range.size;
-    lists.costs = order.costs + range.first;
-    lists.part_of = part_of + range.first;
-    lists.places = places + range.first;
-    lists.next_places = next_places + range.first;
+    lists.costs += range.first;
+    lists.part_of += range.first;
+    lists.places += range.first;
+    lists.next_places += range.first;
     lists.sum_up(block);
     std::uint64_t const sum = block.reduce(
         range.size, [&](std::size_t i) { return lists.costs[i]; }, add_saturating{},
@@ -255,36 +318,33 @@ struct refine_of_sorted {
   }
 };
 
-/// `gpu::refine` on any backend.
-template <class Backend>
-void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std::size_t parts,
-            double max_overload, round_refiner const& search, part_span const& out) {
-  fault* const faults = out.faults.data();
-  step_table const table(steps, faults);
+/// `gpu::refine` on any backend, from given or dealt parts.
+template <class Backend, class Start>
+void refine(Backend& backend, cost_steps const& steps, Start const& start, double max_overload,
+            round_refiner const& search, part_span const& out) {
+  std::size_t const parts = start.parts;
+  step_table const table(steps, out.faults.data());
   part_writer const writer(steps, parts, out);
-  given_parts const given{groups, static_cast<std::uint32_t>(parts), faults};
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
   part_lists lists{};
   refine_memory memory{};
   std::size_t const bytes = arena_bytes([&](arena_meter& arena) {
-    refine_in_block::take(arena, steps.largest_step, parts, lists, memory);
+    refine_in_block<Start>::take(arena, steps.largest_step, parts, lists, memory);
   });
   if (bytes <= most_shared_bytes) {
     backend.template for_each_block<refine_tuning::threads>(
-        steps.step_count, bytes, refine_in_block{table, given, writer, search, max_overload});
+        steps.step_count, bytes,
+        refine_in_block<Start>{table, start, writer, search, max_overload});
     return;
   }
   std::size_t const count = steps.costs.size();
   ordered_samples const order = sort_all_costs(backend, steps, table);
-  auto* const part_of = backend.template scratch<std::uint32_t>(count);
-  auto* const places = backend.template scratch<std::uint32_t>(count);
-  auto* const next_places = backend.template scratch<std::uint32_t>(count);
-  backend.for_each(count, fill_with_no_part{next_places});
-  backend.for_each(count, read_given_parts{table, given, next_places});
+  lists.costs = order.costs;
+  lists.part_of = backend.template scratch<std::uint32_t>(count);
+  lists.places = backend.template scratch<std::uint32_t>(count);
+  lists.next_places = backend.template scratch<std::uint32_t>(count);
   auto* const keys = backend.template scratch<std::uint64_t>(count);
-  backend.for_each(count,
-                   read_places{table, given, order.samples, next_places, part_of, places, keys});
-  backend.sort_pairs(keys, places, count, 0, bits_up_to(steps.step_count * parts));
+  start.read_all(backend, steps, table, order, lists, keys);
   std::size_t const of_parts =
       arena_bytes([&](arena_meter& arena) { refine_of_sorted::take(arena, parts, lists, memory); });
   bool const is_shared = of_parts <= most_shared_bytes;
@@ -292,9 +352,8 @@ void refine(Backend& backend, cost_steps const& steps, grouping_view groups, std
       is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
   backend.template for_each_block<refine_tuning::threads>(
       steps.step_count, is_shared ? of_parts : 0,
-      refine_of_sorted{table, writer, search, max_overload, order, part_of, places, next_places,
-                       scratch, of_parts});
-  write_parts_of_places(backend, steps, table, writer, order.samples, part_of, keys);
+      refine_of_sorted{table, writer, search, max_overload, lists, scratch, of_parts});
+  write_parts_of_places(backend, steps, table, writer, order.samples, lists.part_of, keys);
 }
 
 }  // namespace omnibal::inline v0::gpu::detail
