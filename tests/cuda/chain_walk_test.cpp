@@ -48,6 +48,9 @@ struct seen {
 struct write_down {
   static constexpr std::size_t shared_bytes = 16;
   seen* found;
+  int* finished;
+
+  void finish(test::serial_block&) const { ++*finished; }
 
   void operator()(test::serial_block& block, detail::visited_chunk const& chunk) const {
     seen& to = *found;
@@ -100,14 +103,16 @@ void check_walk(std::vector<std::uint32_t> const& chain, std::size_t bound) {
   listed_chain const listed{chain.data(), static_cast<std::uint32_t>(chain.size())};
   for (visit_order const order : orders) {
     seen found;
+    int finished = 0;
     auto const run = [&](auto& backend) {
       auto const made = detail::make_links(backend, bound);
       detail::walk_chain(backend, made, listed);
-      detail::visit_chain(backend, made, listed, write_down{&found});
+      detail::visit_chain(backend, made, listed, write_down{&found, &finished});
     };
     serial_backend backend(order, bound);
     run(backend);
-    CHECK(backend.launches() == (bound == 0 ? 0 : 3));
+    CHECK(backend.launches() == (bound == 0 ? 1 : 3));
+    CHECK(finished == (bound == 0 ? 0 : 1));
     detail::scratch_meter meter;
     run(meter);
     CHECK(meter.scratch_bytes() == backend.scratch_bytes());
@@ -168,11 +173,19 @@ TEST_CASE("a walk by chunks visits what a walk by steps visits") {
   }
 }
 
-TEST_CASE("a walk goes over more chunks than are fetched at once") {
+TEST_CASE("a walk goes over regions, and enters them behind their windows") {
   test::random_amounts random(2);
   for (auto const& [name, length] : lengths(random)) {
     INFO(name);
     check_walk(make_chain(70 * chain_chunk + 5, length), 70 * chain_chunk + 5);
+  }
+  std::uint32_t const window = detail::isf_tuning::window;
+  for (std::uint32_t const place : {window - 1, window, window + 1, detail::chain_region - 1}) {
+    INFO(place);
+    auto const length = [place](std::uint32_t i) {
+      return i == 0 ? detail::chain_region + place : 1 + i % 5;
+    };
+    check_walk(make_chain(40 * chain_chunk, length), 40 * chain_chunk);
   }
 }
 

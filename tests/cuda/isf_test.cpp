@@ -111,7 +111,7 @@ void check_against_host(std::vector<Amount> const& samples, omnibal::resources<R
     REQUIRE(result.groups == expected.groups);
     CHECK(backend.scratch_bytes() == detail::isf_scratch_bytes<R>(samples.size()));
     std::size_t const rounds = samples.empty() ? 0 : options.rounds;
-    CHECK(backend.launches() == (samples.empty() ? 2 : 4) + 7 * rounds);
+    CHECK(backend.launches() == (samples.empty() ? 3 : 5) + 4 * rounds);
   }
 }
 

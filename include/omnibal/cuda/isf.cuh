@@ -32,7 +32,7 @@ struct isf_fn {
   /// device code with `resources<R, std::int64_t>`. The report is that of the host but for the
   /// lower bound, which counts volumes and samples above half of the capacity only.
   ///
-  /// Complexity: linear in `report.item_rounds`; 7 launches for each round of the options and 4
+  /// Complexity: linear in `report.item_rounds`; 4 launches for each round of the options and 5
   /// more. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable. Errors on the host:
   /// those of `omnibal::isf` for capacity, options, keep rule and number of samples, and
   /// `std::invalid_argument` for an output that is too small for every packing. Faults on the

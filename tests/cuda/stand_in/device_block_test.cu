@@ -210,6 +210,28 @@ TEST_CASE("a block merges sorted runs of pairs, and ends where it began") {
   }
 }
 
+TEST_CASE("one block of a launch is the last, and sees what the others wrote") {
+  stand_in::set_thread_order(GENERATE(from_range(orders)));
+  constexpr unsigned blocks = 7;
+  using block_type = omnibal::gpu::detail::device_block<64>;
+  std::array<std::uint64_t, blocks> of_blocks{};
+  std::uint64_t sum = 0;
+  std::uint32_t arrived = 0;
+  for (std::uint64_t round = 1; round != 3; ++round) {
+    stand_in::run_threads({blocks, 64, block_type::reserved_bytes, false}, [&] {
+      block_type block(stand_in::dynamic_shared_memory());
+      block.once([&] { of_blocks[blockIdx.x] = round + blockIdx.x; });
+      if (!block.is_last_of(blocks, &arrived)) return;
+      std::uint64_t const all = block.reduce(
+          blocks, [&](std::size_t b) { return of_blocks[b]; }, omnibal::gpu::detail::add{},
+          std::uint64_t{0});
+      block.once([&] { sum += all; });
+    });
+    CHECK(arrived == 0);
+  }
+  CHECK(sum == 21 + 7 + 21 + 14);
+}
+
 TEST_CASE("every thread of a block gets the result of a reduction and of a sum") {
   stand_in::set_thread_order(GENERATE(from_range(orders)));
   std::array<std::uint64_t, 64> seen{};

@@ -110,10 +110,10 @@ inline unsigned __ballot_sync(unsigned, int says) {
 }
 template <class Op>
 unsigned reduce_of_warp(unsigned value, Op const& op) {
-  auto const& values = stand_in::values_of_warp(value);
-  unsigned result = values[0];
-  for (unsigned lane = 1; lane != stand_in::lanes; ++lane) result = op(result, values[lane]);
-  return result;
+  for (unsigned distance = 1; distance != stand_in::lanes; distance *= 2) {
+    value = op(value, __shfl_xor_sync(~0u, value, distance));
+  }
+  return value;
 }
 inline unsigned __reduce_add_sync(unsigned, unsigned value) {
   return reduce_of_warp(value, std::plus<unsigned>{});
@@ -126,6 +126,7 @@ inline unsigned __reduce_max_sync(unsigned, unsigned value) {
 }
 inline void __syncwarp() { stand_in::wait_for_warp(); }
 inline void __syncthreads() { stand_in::wait_for_block(); }
+inline void __threadfence() { stand_in::order_memory(); }
 
 namespace cooperative_groups {
 

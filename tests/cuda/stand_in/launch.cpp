@@ -385,6 +385,12 @@ void wait_for_grid() {
   here.wait(here.of_grid(), here.all_threads());
 }
 
+void order_memory() {
+  static char all = 0;
+  acquire(&all);
+  release(&all);
+}
+
 std::array<unsigned, lanes> const& values_of_warp(unsigned value) {
   scheduler& here = own_scheduler();
   warp& own = here.own_warp();

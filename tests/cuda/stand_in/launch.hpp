@@ -52,6 +52,8 @@ unsigned char* dynamic_shared_memory();
 void wait_for_warp();
 void wait_for_block();
 void wait_for_grid();
+/// Who calls it is after all that others did before they called it.
+void order_memory();
 /// Every lane shows a value, and sees those of all until it shows the next one.
 std::array<unsigned, lanes> const& values_of_warp(unsigned value);
 

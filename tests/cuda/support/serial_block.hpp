@@ -109,6 +109,13 @@ class serial_block {
     f();
   }
 
+  /// Blocks run one after the other.
+  [[nodiscard]] bool is_last_of(std::size_t blocks, std::uint32_t* arrived) {
+    if (++*arrived != blocks) return false;
+    *arrived = 0;
+    return true;
+  }
+
   template <class T>
   [[nodiscard]] T* shared(std::size_t count) {
     std::size_t const bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;

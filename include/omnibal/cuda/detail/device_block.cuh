@@ -153,6 +153,7 @@ __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T 
   T const warps_up_to = scan_warp(lane < warps ? of_warps[lane] : neutral, op);
   T const others = shuffle_from(warps_up_to, warp == 0 ? 0 : warp - 1);
   T before = warp == 0 ? carry : op(carry, others);
+#pragma unroll 1
   for (std::size_t row = 0; row != rows; ++row) {
     std::size_t const i = begin + 32 * row;
     T const own = value(i);
@@ -436,6 +437,26 @@ class device_block {
 #if defined(__CUDA_ARCH__)
     if (threadIdx.x == 0) f();
     __syncthreads();
+#endif
+  }
+
+  /// True in one of so many blocks of a launch that come here: in the last one, which sees what the
+  /// others have written before. `*arrived` is zero before, and is so again.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_last_of([[maybe_unused]] std::size_t blocks,
+                                                    [[maybe_unused]] std::uint32_t* arrived) {
+#if defined(__CUDA_ARCH__)
+    __syncthreads();
+    bool* const is_last = next_exchange<bool>();
+    if (threadIdx.x == 0) {
+      __threadfence();
+      *is_last = atomic_add(arrived, 1) + 1 == blocks;
+      if (*is_last) *arrived = 0;
+      __threadfence();
+    }
+    __syncthreads();
+    return *is_last;
+#else
+    return false;
 #endif
   }
 

@@ -19,7 +19,7 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Shuffles a tile of the pool and adds the demands in it.
+/// Shuffles a tile of the pool and adds the demands in it; the last block adds the sums of the tiles.
 template <class Amount, std::size_t R>
 struct isf_gather {
   isf_input<Amount, R> input;
@@ -27,6 +27,7 @@ struct isf_gather {
   std::uint32_t const* pool;
   std::uint32_t* shuffled;
   isf_sums sums;
+  std::uint32_t* arrived;
 
   static constexpr std::size_t shared_bytes = R * isf_tuning::tile * sizeof(std::int64_t);
 
@@ -57,19 +58,8 @@ struct isf_gather {
         if (is_end) in_tile[count] = count == isf_tuning::tile ? 0 : sum;
       });
     }
-  }
-};
-
-/// Adds the sums of the tiles.
-template <std::size_t R>
-struct isf_add_tiles {
-  isf_state const* state;
-  isf_sums sums;
-
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
-    std::size_t const tiles = parts_of(state->pool_size, isf_tuning::tile);
-    if (tiles == 0) return;
+    std::size_t const tiles = parts_of(size, isf_tuning::tile);
+    if (!block.is_last_of(tiles, arrived)) return;
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t* const of_tiles = sums.of_tiles + r * sums.of_tiles_stride;
       std::int64_t const sum = block.exclusive_sum(of_tiles, tiles);
@@ -123,12 +113,74 @@ struct isf_chain {
   }
 };
 
-/// Judges the groups that begin in a chunk and marks their items there.
+/// The items at the beginning of a chunk that belong to a group from before.
+struct isf_carried {
+  std::uint32_t count;
+  bool is_kept;
+
+  OMNIBAL_HOST_DEVICE isf_carried(isf_arrays const& arrays, chain_part const& part,
+                                  std::size_t index) {
+    std::uint32_t const entry = arrays.links.entries[index];
+    count = entry == no_position ? part.count : entry - part.begin;
+    is_kept = count != 0 && arrays.is_carried[index] != 0;
+  }
+};
+
+/// Adds what the chunks keep and makes the state before the next round.
+struct isf_advance {
+  isf_arrays arrays;
+  isf_state const* now;
+  isf_state* then;
+  rng::feistel shuffle;
+  std::uint64_t next_round;
+  bool is_next_last;
+  double min_gain;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block) const {
+    std::uint32_t const size = now->pool_size;
+    if (size == 0) {
+      block.once([&] { *then = *now; });
+      return;
+    }
+    std::size_t const chunks = parts_of(size, chain_chunk);
+    block.for_each(chunks, [&](std::size_t c) {
+      chain_part const part(size, c);
+      isf_carried const carried(arrays, part, c);
+      bool const is_entered = arrays.links.entries[c] != no_position;
+      arrays.kept_items[c] =
+          (is_entered ? arrays.kept_items[c] : 0) + (carried.is_kept ? carried.count : 0);
+      if (is_entered) return;
+      arrays.kept_groups[c] = 0;
+      arrays.below_keep[c] = 0;
+    });
+    std::uint32_t const below = block.reduce(
+        chunks, [&](std::size_t c) { return arrays.below_keep[c]; }, add{}, std::uint32_t{0});
+    std::uint32_t const kept = block.exclusive_sum(arrays.kept_items, chunks);
+    std::uint32_t const groups = block.exclusive_sum(arrays.kept_groups, chunks);
+    block.once([&] {
+      bool const gains = static_cast<double>(kept) >= min_gain * static_cast<double>(size);
+      isf_state state = *now;
+      state.pool_size -= kept;
+      state.item_count += kept;
+      state.group_count += groups;
+      state.below_keep += below;
+      state.is_last = is_next_last || !gains;
+      state.rounds += 1;
+      state.item_rounds += size;
+      state.order = order_of(shuffle, state.pool_size, next_round);
+      *then = state;
+    });
+  }
+};
+
+/// Judges the groups that begin in a chunk and marks their items there; at last advances.
 template <std::size_t R, class Keep>
 struct isf_judge {
   isf_chain<R> chain;
   isf_arrays arrays;
   Keep keep;
+  isf_advance advance;
 
   static constexpr std::size_t shared_bytes = chain_chunk + 16;
 
@@ -194,71 +246,15 @@ struct isf_judge {
                    [&](std::size_t c) { arrays.is_carried[chunk.index + 1 + c] = *last_verdict; });
   }
 
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void finish(Block& block) const {
+    advance(block);
+  }
+
  private:
   static constexpr std::uint8_t returned = 0;
   static constexpr std::uint8_t kept_below = 1;
   static constexpr std::uint8_t full = 2;
-};
-
-/// The items at the beginning of a chunk that belong to a group from before.
-struct isf_carried {
-  std::uint32_t count;
-  bool is_kept;
-
-  OMNIBAL_HOST_DEVICE isf_carried(isf_arrays const& arrays, chain_part const& part,
-                                  std::size_t index) {
-    std::uint32_t const entry = arrays.links.entries[index];
-    count = entry == no_position ? part.count : entry - part.begin;
-    is_kept = count != 0 && arrays.is_carried[index] != 0;
-  }
-};
-
-/// Adds what the chunks keep and makes the state before the next round.
-struct isf_advance {
-  isf_arrays arrays;
-  isf_state const* now;
-  isf_state* then;
-  rng::feistel shuffle;
-  std::uint64_t next_round;
-  bool is_next_last;
-  double min_gain;
-
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
-    std::uint32_t const size = now->pool_size;
-    if (size == 0) {
-      block.once([&] { *then = *now; });
-      return;
-    }
-    std::size_t const chunks = parts_of(size, chain_chunk);
-    block.for_each(chunks, [&](std::size_t c) {
-      chain_part const part(size, c);
-      isf_carried const carried(arrays, part, c);
-      bool const is_entered = arrays.links.entries[c] != no_position;
-      arrays.kept_items[c] =
-          (is_entered ? arrays.kept_items[c] : 0) + (carried.is_kept ? carried.count : 0);
-      if (is_entered) return;
-      arrays.kept_groups[c] = 0;
-      arrays.below_keep[c] = 0;
-    });
-    std::uint32_t const below = block.reduce(
-        chunks, [&](std::size_t c) { return arrays.below_keep[c]; }, add{}, std::uint32_t{0});
-    std::uint32_t const kept = block.exclusive_sum(arrays.kept_items, chunks);
-    std::uint32_t const groups = block.exclusive_sum(arrays.kept_groups, chunks);
-    block.once([&] {
-      bool const gains = static_cast<double>(kept) >= min_gain * static_cast<double>(size);
-      isf_state state = *now;
-      state.pool_size -= kept;
-      state.item_count += kept;
-      state.group_count += groups;
-      state.below_keep += below;
-      state.is_last = is_next_last || !gains;
-      state.rounds += 1;
-      state.item_rounds += size;
-      state.order = order_of(shuffle, state.pool_size, next_round);
-      *then = state;
-    });
-  }
 };
 
 /// Appends the kept groups of a chunk to the result and puts the other samples back into the pool.
@@ -332,8 +328,8 @@ struct isf_finish {
   }
 };
 
-/// Seven launches for each round that may run, and four besides. The rounds that are not needed
-/// find an empty pool.
+/// Four launches for each round that may run, and five besides. The rounds that are not needed find
+/// an empty pool.
 template <class Backend, class Amount, std::size_t R, class Keep>
 void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options const& options,
              Keep const& keep, rng::feistel const& shuffle, packing_span const& out) {
@@ -348,18 +344,14 @@ void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options co
 
     using gather = isf_gather<Amount, R>;
     backend.template for_each_block<isf_tuning::tile_threads>(
-        tiles, gather::shared_bytes, gather{input, now, arrays.pool, arrays.shuffled, arrays.sums});
-    backend.template for_each_block<isf_tuning::single_block_threads>(
-        1, 0, isf_add_tiles<R>{now, arrays.sums});
+        tiles, gather::shared_bytes,
+        gather{input, now, arrays.pool, arrays.shuffled, arrays.sums, arrays.links.arrived});
 
     isf_chain<R> const chain{now, arrays.sums, input.capacity};
     walk_chain(backend, arrays.links, chain);
-    visit_chain(backend, arrays.links, chain, isf_judge<R, Keep>{chain, arrays, keep});
-
-    backend.template for_each_block<isf_tuning::single_block_threads>(
-        1, 0,
-        isf_advance{arrays, now, then, shuffle, round + 1, round + 2 == options.rounds,
-                    options.min_gain});
+    isf_advance const advance{
+        arrays, now, then, shuffle, round + 1, round + 2 == options.rounds, options.min_gain};
+    visit_chain(backend, arrays.links, chain, isf_judge<R, Keep>{chain, arrays, keep, advance});
     backend.template for_each_block<isf_tuning::chunk_threads>(
         arrays.links.chunk_count, isf_move::shared_bytes, isf_move{arrays, now, out});
   }

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// What the walk of a chain visits: with the place where it enters a chunk, a block marks the visited
-/// positions there by walking rows, segments and positions, 16 steps each.
+/// What the walk of a chain visits, by ranking its list from the bottom up and walking it from the top
+/// down: regions, chunks, rows, segments and positions, 16 steps each but for the regions.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
@@ -22,15 +22,16 @@ struct isf_tuning {
   static constexpr int chunk_threads = 512;
   /// Where one block looks at what all have found.
   static constexpr int single_block_threads = 1024;
-  /// Four positions each, fetched from the beginning of a chunk; chunks fetched at once.
-  static constexpr std::uint32_t window_quads = 64;
-  static constexpr std::uint32_t batch = 32;
+  /// The first positions of a region, where a walk enters it unless links are long: one for each
+  /// thread.
+  static constexpr std::uint32_t window = chunk_threads;
 };
 
 inline constexpr std::uint32_t chain_segment = 16;
 inline constexpr std::uint32_t chain_row = 16 * chain_segment;
 inline constexpr std::uint32_t chain_chunk = 16 * chain_row;
 inline constexpr std::uint32_t chain_segments = chain_chunk / chain_segment;
+inline constexpr std::uint32_t chain_region = 16 * chain_chunk;
 
 /// Where nothing enters, and what nothing covers.
 inline constexpr std::uint32_t no_position = 0xffffffffu;
@@ -43,11 +44,6 @@ template <std::uint32_t Width>
   return i + i / chain_segment * Width;
 }
 
-/// Positions that are loaded at once.
-struct alignas(16) position_quad {
-  std::uint32_t at[4];
-};
-
 /// What is known of the links of a chain. Block `index` of a launch has chunk `index`. Positions in
 /// a chunk are relative to its beginning; `chain_chunk` is one behind it.
 struct list_links {
@@ -55,12 +51,12 @@ struct list_links {
   std::uint16_t* next;           ///< where the link of a position leads
   std::uint16_t* after_segment;  ///< where a walk from it leaves its segment
   std::uint16_t* after_row;      ///< where a walk from it leaves its row
-  position_quad* after_chunk;    ///< where a walk from it leaves its chunk, in the chain
+  std::uint32_t* after_chunk;    ///< where a walk from it leaves its chunk, in the chain
+  std::uint32_t* after_region;   ///< of each window, where a walk leaves the region, in the chain
   std::uint32_t* entries;        ///< where the walk from position 0 enters a chunk, in the chain
-
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t leaves(std::size_t index, std::uint32_t i) const {
-    return after_chunk[(index * chain_chunk + i) / 4].at[i % 4];
-  }
+  std::uint32_t* region_entries;
+  /// How many blocks of a launch have come to their end, and how many of each region.
+  std::uint32_t* arrived;
 };
 
 /// Links of a chain of at most `bound` positions.
@@ -68,25 +64,34 @@ template <class Backend>
 [[nodiscard]] list_links make_links(Backend& backend, std::size_t bound) {
   std::size_t const chunk_count = parts_of(bound, chain_chunk);
   std::size_t const positions = chunk_count * chain_chunk;
+  std::size_t const regions = parts_of(bound, chain_region);
+  auto* const arrived = backend.template scratch<std::uint32_t>(regions + 1);
+  backend.fill_zero(arrived, regions + 1);
   return {chunk_count,
           backend.template scratch<std::uint16_t>(positions),
           backend.template scratch<std::uint16_t>(positions),
           backend.template scratch<std::uint16_t>(positions),
-          backend.template scratch<position_quad>(positions / 4),
-          backend.template scratch<std::uint32_t>(chunk_count)};
+          backend.template scratch<std::uint32_t>(positions),
+          backend.template scratch<std::uint32_t>(regions * isf_tuning::window),
+          backend.template scratch<std::uint32_t>(chunk_count),
+          backend.template scratch<std::uint32_t>(regions),
+          arrived};
 }
 
-/// A chunk of a chain of `size` positions.
+/// A chunk or a region of a chain of `size` positions.
 struct chain_part {
   std::uint32_t begin;
   std::uint32_t count;  ///< zero behind the end of the chain
 
-  OMNIBAL_HOST_DEVICE chain_part(std::uint32_t size, std::size_t index)
-      : begin(static_cast<std::uint32_t>(index * chain_chunk)),
-        count(begin < size ? smaller_of(chain_chunk, size - begin) : 0) {}
+  OMNIBAL_HOST_DEVICE chain_part(std::uint32_t size, std::size_t index,
+                                 std::uint32_t width = chain_chunk)
+      : begin(static_cast<std::uint32_t>(index * width)),
+        count(begin < size ? smaller_of(width, size - begin) : 0) {}
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t end() const { return begin + count; }
 };
 
-/// Finds for every position of a chunk where walks from it lead.
+/// Finds for every position of a chunk where walks from it lead. The last chunk of a region does so
+/// for the window of the region, and the last region walks.
 template <class Chain>
 struct resolve_chunk {
   Chain chain;
@@ -129,15 +134,52 @@ struct resolve_chunk {
         if (i < part.count) follow(reached, i, part.count);
       });
     }
-    // Whole quads, as they are loaded.
-    block.for_each(parts_of(part.count, 4) * 4, [&](std::size_t place) {
+    block.for_each(part.count, [&](std::size_t place) {
       auto const i = static_cast<std::uint32_t>(place);
-      links.after_chunk[(index * chain_chunk + i) / 4].at[i % 4] =
-          i < part.count ? part.begin + reached[banked<1>(i)] : 0;
+      links.after_chunk[part.begin + i] = part.begin + reached[banked<1>(i)];
     });
+
+    std::size_t const region = index / (chain_region / chain_chunk);
+    chain_part const around(chain.size(), region, chain_region);
+    if (!block.is_last_of(parts_of(around.count, chain_chunk), links.arrived + 1 + region)) return;
+    block.for_each(smaller_of(isf_tuning::window, around.count), [&](std::size_t i) {
+      auto const first = around.begin + static_cast<std::uint32_t>(i);
+      links.after_region[region * isf_tuning::window + i] = leave(first, around.end());
+    });
+    std::size_t const regions = parts_of(chain.size(), chain_region);
+    if (block.is_last_of(regions, links.arrived)) walk(block, regions);
   }
 
  private:
+  /// Where a walk from p, chunk by chunk, comes to `end` or behind it.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t leave(std::uint32_t p, std::uint32_t end) const {
+    while (p < end) p = links.after_chunk[p];
+    return p;
+  }
+
+  /// Walks from region to region, and then in all regions at once from chunk to chunk.
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void walk(Block& block, std::size_t regions) const {
+    std::uint32_t const size = chain.size();
+    block.for_each(regions, [&](std::size_t r) { links.region_entries[r] = no_position; });
+    block.once([&] {
+      for (std::uint32_t p = 0; p < size;) {
+        std::uint32_t const region = p / chain_region;
+        std::uint32_t const i = p % chain_region;
+        links.region_entries[region] = p;
+        p = i < isf_tuning::window
+                ? links.after_region[std::size_t{region} * isf_tuning::window + i]
+                : leave(p, chain_part(size, region, chain_region).end());
+      }
+    });
+    block.for_each(regions, [&](std::size_t r) {
+      std::uint32_t const end = chain_part(size, r, chain_region).end();
+      for (std::uint32_t p = links.region_entries[r]; p < end; p = links.after_chunk[p]) {
+        links.entries[p / chain_chunk] = p;
+      }
+    });
+  }
+
   /// Goes on from where a walk from i stands, unless that is at `last` or behind it.
   OMNIBAL_HOST_DEVICE static void follow(std::uint32_t* reached, std::uint32_t i,
                                          std::uint32_t last) {
@@ -155,81 +197,14 @@ struct resolve_chunk {
   }
 };
 
-/// Walks from chunk to chunk, in one block. Where a walk enters a chunk near its
-/// beginning, as it does unless links are long, what it reads has been fetched to shared memory.
-template <class Chain>
-struct walk_chunks {
-  Chain chain;
-  list_links links;
-
-  static constexpr std::uint32_t window_quads = isf_tuning::window_quads;
-  static constexpr std::uint32_t batch = isf_tuning::batch;
-  static constexpr int threads = isf_tuning::single_block_threads;
-  static constexpr std::size_t shared_bytes = 2 * batch * window_quads * sizeof(position_quad) + 16;
-
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
-    std::uint32_t const size = chain.size();
-    if (size == 0) return;
-    auto* const fetched = block.template shared<position_quad>(2 * batch * window_quads);
-    auto* const position = block.template shared<std::uint32_t>(1);
-    auto const batches = static_cast<std::uint32_t>(parts_of(parts_of(size, chain_chunk), batch));
-
-    block.for_each(batch * window_quads, [&](std::size_t quad) {
-      fetch(fetched, size, 0, static_cast<std::uint32_t>(quad));
-      if (quad == 0) *position = 0;
-    });
-    for (std::uint32_t b = 0; b != batches; ++b) {
-      // The threads of other warps fetch while thread 0 walks.
-      block.for_each(threads, [&](std::size_t thread) {
-        if (thread == 0) walk(fetched, *position, size, b);
-        if (thread < 32) return;
-        for (auto quad = static_cast<std::uint32_t>(thread) - 32; quad < batch * window_quads;
-             quad += threads - 32) {
-          fetch(fetched, size, b + 1, quad);
-        }
-      });
-    }
-  }
-
- private:
-  OMNIBAL_HOST_DEVICE void fetch(position_quad* fetched, std::uint32_t size, std::uint32_t b,
-                                 std::uint32_t quad) const {
-    std::size_t const chunk = std::size_t{b} * batch + quad / window_quads;
-    std::size_t const in_chunk = quad % window_quads;
-    if (chunk * chain_chunk + in_chunk * 4 >= size) return;
-    fetched[b % 2 * batch * window_quads + quad] =
-        links.after_chunk[chunk * (chain_chunk / 4) + in_chunk];
-  }
-
-  OMNIBAL_HOST_DEVICE void walk(position_quad const* fetched, std::uint32_t& position,
-                                std::uint32_t size, std::uint32_t b) const {
-    position_quad const* const windows = fetched + b % 2 * batch * window_quads;
-    std::uint32_t const behind = static_cast<std::uint32_t>(
-        smaller_of<std::uint64_t>(size, (b + std::uint64_t{1}) * batch * chain_chunk));
-    std::uint32_t p = position;
-    while (p < behind) {
-      std::uint32_t const chunk = p / chain_chunk;
-      std::uint32_t const i = p % chain_chunk;
-      links.entries[chunk] = p;
-      p = i < 4 * window_quads ? windows[(chunk - b * batch) * window_quads + i / 4].at[i % 4]
-                               : links.leaves(chunk, i);
-    }
-    position = p;
-  }
-};
-
 /// Walks a chain: `chain.size()` is the number of its positions, known on the device, at most the
 /// bound of the links, and `chain.next(i)` in (i, size] the end of link i; then `entries` is right.
-/// Two launches.
+/// One launch.
 template <class Backend, class Chain>
 void walk_chain(Backend& backend, list_links const& links, Chain const& chain) {
-  if (links.chunk_count == 0) return;
   using resolve = resolve_chunk<Chain>;
   backend.template for_each_block<isf_tuning::chunk_threads>(
       links.chunk_count, resolve::shared_bytes, resolve{chain, links});
-  using walk = walk_chunks<Chain>;
-  backend.template for_each_block<walk::threads>(1, walk::shared_bytes, walk{chain, links});
 }
 
 /// What a walk visits in a chunk that it enters. Positions are relative to `part.begin`.
@@ -251,7 +226,8 @@ struct visited_chunk {
   }
 };
 
-/// Marks what the walk visits in each chunk that it enters, and calls `visitor(block, chunk)`.
+/// Marks what the walk visits in each chunk that it enters, and calls `visitor(block, chunk)`; the
+/// last block calls `visitor.finish(block)`, also where the chain has no positions.
 template <class Chain, class Visitor>
 struct visit_chunk {
   Chain chain;
@@ -264,9 +240,17 @@ struct visit_chunk {
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     chain_part const part(chain.size(), index);
-    if (part.count == 0 || links.entries[index] == no_position) return;
-    std::uint32_t const entry = links.entries[index] - part.begin;
+    if (part.count != 0 && links.entries[index] != no_position) visit(block, index, part);
+    std::size_t const chunks = parts_of(chain.size(), chain_chunk);
+    if (chunks == 0 ? index == 0 : index < chunks && block.is_last_of(chunks, links.arrived)) {
+      visitor.finish(block);
+    }
+  }
 
+ private:
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void visit(Block& block, std::size_t index, chain_part const& part) const {
+    std::uint32_t const entry = links.entries[index] - part.begin;
     auto* const next = block.template shared<std::uint16_t>(banked<2>(chain_chunk));
     auto* const after_segment = block.template shared<std::uint16_t>(chain_chunk);
     auto* const after_row = block.template shared<std::uint16_t>(chain_chunk);
@@ -316,8 +300,8 @@ struct visit_chunk {
         covers[s] = static_cast<std::uint16_t>(head);
       }
     });
-    visitor(block,
-            visited_chunk{index, part, entry, links.leaves(index, entry), next, heads, covers});
+    visitor(block, visited_chunk{index, part, entry, links.after_chunk[part.begin + entry], next,
+                                 heads, covers});
   }
 };
 
@@ -326,7 +310,6 @@ struct visit_chunk {
 template <class Backend, class Chain, class Visitor>
 void visit_chain(Backend& backend, list_links const& links, Chain const& chain,
                  Visitor const& visitor) {
-  if (links.chunk_count == 0) return;
   using visit = visit_chunk<Chain, Visitor>;
   backend.template for_each_block<isf_tuning::chunk_threads>(
       links.chunk_count, visit::shared_bytes + Visitor::shared_bytes, visit{chain, links, visitor});
