@@ -12,8 +12,8 @@
 #include "support/staged_files.hpp"
 #include "support/table.hpp"
 
+#include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/training_time.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>

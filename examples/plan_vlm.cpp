@@ -11,8 +11,8 @@
 #include "support/vlm_options.hpp"
 #include "support/vlm_scenarios.hpp"
 
+#include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/training_time.hpp>
 
 #include <array>
 #include <cstddef>

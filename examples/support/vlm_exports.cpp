@@ -8,8 +8,6 @@
 #include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/plan/recompute_lists.hpp>
-#include <omnibal/plan/write_megatron_layout.hpp>
 #include <omnibal/plan/write_plan.hpp>
 
 #include <algorithm>

@@ -22,7 +22,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>
 #include <omnibal/comm/collectives.hpp>
-#include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/ragged.hpp>
@@ -34,7 +33,6 @@
 #include <omnibal/cost/affine_fit.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/embedding.hpp>
-#include <omnibal/cost/head.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/layered_model.hpp>
@@ -47,7 +45,6 @@
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/resampler.hpp>
 #include <omnibal/cost/sample_cost.hpp>
-#include <omnibal/cost/training_time.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
@@ -108,7 +105,6 @@
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/pipeline/simulation.hpp>
-#include <omnibal/pipeline/stage_time.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/combine_shapes.hpp>
@@ -116,10 +112,7 @@
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_training.hpp>
-#include <omnibal/plan/recompute_lists.hpp>
 #include <omnibal/plan/simulate_training.hpp>
-#include <omnibal/plan/timed_layers.hpp>
-#include <omnibal/plan/write_megatron_layout.hpp>
 #include <omnibal/plan/write_plan.hpp>
 #include <omnibal/recompute/recompute_result.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
@@ -136,7 +129,6 @@
 #include <omnibal/sample/loss_scale.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/repack.hpp>
-#include <omnibal/sample/sample_batch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/solve_status.hpp>

@@ -3,7 +3,6 @@
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/embedding.hpp>
-#include <omnibal/cost/head.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/patch_embedding.hpp>
 #include <omnibal/cost/presets.hpp>

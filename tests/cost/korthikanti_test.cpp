@@ -2,7 +2,6 @@
 // models", 2022 (arXiv 2205.05198): unfused attention, dropout, kept bytes of tables 1 and 2.
 
 #include <omnibal/cost/embedding.hpp>
-#include <omnibal/cost/head.hpp>
 #include <omnibal/cost/transformer.hpp>
 
 #include <cstdint>

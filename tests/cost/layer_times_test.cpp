@@ -5,7 +5,6 @@
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/training_time.hpp>
 
 #include <cmath>
 #include <cstddef>

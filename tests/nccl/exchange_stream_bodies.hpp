@@ -4,7 +4,7 @@
 
 #include "stream_batches.hpp"
 
-#include <omnibal/comm/communication_error.hpp>
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>

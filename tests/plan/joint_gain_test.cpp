@@ -5,8 +5,8 @@
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/workload.hpp>
+#include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/plan/timed_layers.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,9 +1,9 @@
 #include "error_text.hpp"
 
 #include <omnibal/plan/combine_shapes.hpp>
+#include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/plan/recompute_lists.hpp>
-#include <omnibal/plan/timed_layers.hpp>
+#include <omnibal/plan/write_plan.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -1,8 +1,6 @@
 #include "error_text.hpp"
 
 #include <omnibal/plan/plan_pipeline.hpp>
-#include <omnibal/plan/recompute_lists.hpp>
-#include <omnibal/plan/write_megatron_layout.hpp>
 #include <omnibal/plan/write_plan.hpp>
 
 #include <cstddef>

@@ -6,7 +6,6 @@
 #include "samples.hpp"
 
 #include <omnibal/comm/collectives.hpp>
-#include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/ragged.hpp>

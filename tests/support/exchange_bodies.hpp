@@ -9,7 +9,7 @@
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/comm/collectives.hpp>
-#include <omnibal/comm/communication_error.hpp>
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>

@@ -3,7 +3,6 @@
 /// \file
 /// The layer of an audio tower.
 
-#include <omnibal/cost/detail/sample_cost.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>

@@ -1,11 +1,14 @@
 #pragma once
 
 /// \file
-/// From tokens to vectors.
+/// From tokens to vectors, and from vectors to the loss.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
+#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
@@ -44,6 +47,57 @@ struct embedding {
     tally.moved(2 * output_bytes, held::at_norm);
     tally.widest(output_bytes, held::at_norm);
     return tally.result({index_bytes * rows, held::whole}, {output_bytes, held::at_norm});
+  }
+};
+
+/// Whose weights a head has.
+enum class head_weights {
+  own,
+  /// Those of the embedding, where they are counted. Where the two lie on different stages trainers
+  /// keep a copy: that is `own`.
+  tied,
+};
+
+/// The last layer of a language model: norm, logits, softmax and loss of every token.
+///
+/// With V the vocabulary, rounded up to a multiple of the tensor-parallel ranks, which share it
+/// out: forward FLOPs 2ThV; kept bytes of a token 4h in bf16 and 4V, the probabilities in fp32;
+/// nothing at the cut. `selective` keeps as much as `none`. Complexity, memory, determinism and
+/// errors as `transformer`. Source: Korthikanti et al., 2022 (arXiv 2205.05198).
+struct head {
+  std::int64_t vocabulary = 0;
+  std::int64_t hidden = 0;
+  norm_kind norm = norm_kind::rms;
+  head_weights weights = head_weights::own;
+  training_mode training = training_mode::all;
+
+  /// What the head costs for `batch.documents`.
+  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+                                      byte_sizes const& bytes = {}) const {
+    using detail::held;
+    using detail::int128;
+    constexpr std::int64_t probability_bytes = 4;
+    constexpr char const* name = "head";
+    detail::layer_tally tally(name, degrees, bytes, training, detail::remade::nothing);
+    detail::check_width(name, "vocabulary", vocabulary);
+    detail::check_width(name, "hidden", hidden);
+    detail::check_sequences(name, "documents", batch.documents);
+    int128 const rows = tally.in_sequence(batch.documents.tokens);
+    int128 const padded = detail::rounded_up(vocabulary, tally.tensor());
+    detail::add_norm(tally, rows, hidden, norm);
+    if (weights == head_weights::own) tally.parameters(padded * hidden, held::split);
+    tally.linear_flops(2 * rows * hidden * padded, held::split);
+    int128 const probabilities = probability_bytes * rows * padded;
+    int128 const around_softmax = tally.activation_bytes(rows * padded) + probabilities;
+    tally.keep(probabilities, held::split);
+    tally.moved(around_softmax, held::split);
+    tally.widest(around_softmax, held::split);
+    return tally.result({tally.activation_bytes(rows * hidden), held::at_norm}, {});
+  }
+
+  /// Forward and backward FLOPs of the whole head by the length of a document.
+  [[nodiscard]] quadratic_cost sample_cost() const {
+    return detail::sample_cost(*this, &workload::documents);
   }
 };
 

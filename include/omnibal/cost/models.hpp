@@ -4,7 +4,6 @@
 /// Models of several kinds of layers.
 
 #include <omnibal/cost/embedding.hpp>
-#include <omnibal/cost/head.hpp>
 #include <omnibal/cost/patch_embedding.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>

@@ -3,7 +3,6 @@
 /// \file
 /// What a sample costs the whole model, as the balancers ask for it.
 
-#include <omnibal/cost/detail/sample_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/workload.hpp>

@@ -4,7 +4,6 @@
 /// The layer of a vision tower.
 
 #include <omnibal/cost/detail/image_tokens.hpp>
-#include <omnibal/cost/detail/sample_cost.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>

@@ -4,7 +4,6 @@
 /// The arguments of collectives, as one rank can check them.
 
 #include <omnibal/check.hpp>
-#include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/communicator.hpp>
 
 #include <cstddef>

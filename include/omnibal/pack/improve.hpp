@@ -5,19 +5,257 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve/bin_elimination.hpp>
-#include <omnibal/pack/improve/even_loads.hpp>
-#include <omnibal/pack/improve/import_packing.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/resources.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A sample by its place among those that fit, and among all.
+struct numbered_sample {
+  std::uint32_t number;
+  std::uint32_t index;
+};
+
+/// Throws for a group that has a load of `load` without a sample that exceeds its room.
+template <class Layout>
+[[noreturn]] void reject_load(std::string_view function, measured<Layout> const& input,
+                              std::size_t group, typename Layout::amounts_type const& load,
+                              numbered_sample const& sample) {
+  auto const demand = input.amounts(sample.number);
+  std::size_t kind = 0;
+  while (kind + 1 < load.size() && load[kind] <= input.capacity[kind] - demand[kind]) ++kind;
+  auto const text_of = [&](typename Layout::amounts_type const& amounts) {
+    return to_text(input.in_user_units(amounts, input.units)[kind]);
+  };
+  throw_invalid(function, "start.groups[" + to_text(group) + "] takes " + text_of(load) + " and " +
+                              text_of(demand) + " of sample " + to_text(sample.index) +
+                              " in resource " + to_text(kind) + ", must be at most " +
+                              text_of(input.capacity));
+}
+
+/// The groups of `given` with each index replaced by the number of the sample among those that fit,
+/// without empty groups. Throws `std::invalid_argument` unless `given` is a packing of the samples
+/// of `input`.
+template <class Layout>
+[[nodiscard]] grouping checked_numbers(std::string_view function, measured<Layout> const& input,
+                                       packing const& given) {
+  constexpr std::uint32_t no_number = std::numeric_limits<std::uint32_t>::max();
+  std::size_t const count = input.size() + input.oversized.size();
+  auto const reject = [&](std::uint32_t index, char const* what) {
+    throw_invalid(function, "start names sample " + to_text(index) + ", which " + what);
+  };
+  if (given.oversized != input.oversized) {
+    throw_invalid(function,
+                  "start lists " + to_text(given.oversized.size()) +
+                      " oversized samples, not the " + to_text(input.oversized.size()) +
+                      " that exceed this capacity, or lists others, or not in ascending order");
+  }
+  std::vector<std::uint32_t> number_of(count, no_number);
+  fitting_indices indices(input.oversized);
+  for (std::uint32_t k = 0; k != input.size(); ++k) number_of[indices.next()] = k;
+
+  grouping result;
+  result.reserve(given.groups.size(), input.size());
+  for (std::size_t g = 0; g != given.groups.size(); ++g) {
+    auto room = input.layout.empty_room();
+    for (std::uint32_t const index : given.groups[g]) {
+      if (index >= count) reject(index, "is not one of the samples");
+      if (number_of[index] == no_number) reject(index, "is oversized or in another place as well");
+      std::uint32_t const number = std::exchange(number_of[index], no_number);
+      if (!input.layout.fits(room, input.demands[number])) {
+        reject_load(function, input, g, input.layout.load(room), {number, index});
+      }
+      input.layout.take(room, input.demands[number]);
+      result.push(number);
+    }
+    if (!given.groups[g].empty()) result.close();
+  }
+  if (result.item_count() != input.size()) {
+    throw_invalid(function, "start has " + to_text(result.item_count()) + " samples, not " +
+                                to_text(input.size()));
+  }
+  return result;
+}
+
+/// The inverse of `checked_numbers`.
+template <class Layout>
+[[nodiscard]] grouping to_indices(grouping const& numbers, measured<Layout> const& input) {
+  std::vector<std::uint32_t> items(numbers.items().begin(), numbers.items().end());
+  number_to_index(items, input.oversized);
+  return grouping({numbers.offsets().begin(), numbers.offsets().end()}, std::move(items));
+}
+
+/// Evens the loads of groups, pass by pass: the group with the largest load exchanges samples with
+/// that with the smallest, the second largest with the second smallest, and so on, as long as the
+/// sum of the squares of the shares of the capacity in all groups falls. Passes take the resources
+/// in turn, and their sum, as the load.
+template <class Layout>
+class group_evener {
+ public:
+  /// `input` must outlive this object.
+  explicit group_evener(measured<Layout> const& input) : input_(input), share_(input.capacity) {}
+
+  /// One pass over `groups`.
+  void run(grouping& groups) {
+    std::vector<std::uint32_t> const order = largest_first(groups);
+    std::size_t const count = order.size();
+    grouping result;
+    result.reserve(count, groups.item_count());
+    bool is_evener = false;
+    for (std::size_t i = 0; i != (count + 1) / 2; ++i) {
+      std::uint32_t const last = order[count - 1 - i];
+      large_.assign(groups[order[i]]);
+      small_.assign(last == order[i] ? std::span<std::uint32_t const>{} : groups[last]);
+      large_.load = input_.load(large_.samples);
+      small_.load = input_.load(small_.samples);
+      if (last != order[i]) is_evener = exchange() || is_evener;
+      append(result, large_);
+      if (last != order[i]) append(result, small_);
+    }
+    groups = std::move(result);
+    ++pass_;
+    idle_passes_ = is_evener ? 0 : idle_passes_ + 1;
+  }
+
+  /// True after a pass with every kind of load that changed nothing.
+  [[nodiscard]] bool is_settled() const { return idle_passes_ == load_kinds; }
+
+ private:
+  using amounts_type = typename Layout::amounts_type;
+  static constexpr std::size_t kinds = amounts_type::size();
+  static constexpr std::size_t load_kinds = kinds == 1 ? 1 : kinds + 1;
+
+  struct group {
+    std::vector<std::uint32_t> samples;
+    amounts_type load;
+
+    void assign(std::span<std::uint32_t const> from) { samples.assign(from.begin(), from.end()); }
+  };
+
+  static void append(grouping& result, group const& from) {
+    for (std::uint32_t const sample : from.samples) result.push(sample);
+    result.close();
+  }
+
+  /// The share of the capacity, of one resource or of all.
+  [[nodiscard]] std::uint64_t size(amounts_type const& load, std::size_t kind) const {
+    return kind == kinds ? share_.sum(load) : share_(load[kind], kind);
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> largest_first(grouping const& groups) const {
+    std::size_t const kind = pass_ % load_kinds;
+    std::vector<std::uint64_t> keys(groups.size());
+    for (std::size_t g = 0; g != keys.size(); ++g) keys[g] = size(input_.load(groups[g]), kind);
+    return order_descending(keys.size(), [&keys](std::size_t g) { return keys[g]; });
+  }
+
+  /// The sum of the squares of the shares.
+  [[nodiscard]] std::uint64_t unevenness(amounts_type const& load) const {
+    std::uint64_t sum = 0;
+    for (std::size_t r = 0; r != kinds; ++r) {
+      std::uint64_t const share = share_(load[r], r) >> 33;
+      sum += share * share;
+    }
+    return sum;
+  }
+
+  /// Exchanges samples of the two groups, one or none of each at a time; true where any was.
+  bool exchange() {
+    constexpr unsigned most_exchanges = 4;
+    unsigned done = 0;
+    while (done != most_exchanges && exchange_once()) ++done;
+    return done != 0;
+  }
+
+  bool exchange_once() {
+    std::size_t const from_large = candidates(large_);
+    std::size_t const from_small = candidates(small_);
+    std::uint64_t least = unevenness(large_.load) + unevenness(small_.load);
+    std::size_t best[2] = {from_large, from_small};
+    for (std::size_t i = 0; i <= from_large; ++i) {
+      amounts_type const goes = candidate(large_, i);
+      amounts_type const large_rest = large_.load - goes;
+      for (std::size_t j = 0; j <= from_small; ++j) {
+        amounts_type const comes = candidate(small_, j);
+        amounts_type const small_rest = small_.load - comes;
+        // Compared without a sum, which may exceed the largest integer.
+        if (!comes.fits(input_.capacity - large_rest)) continue;
+        if (!goes.fits(input_.capacity - small_rest)) continue;
+        amounts_type const large = large_rest + comes;
+        amounts_type const small = small_rest + goes;
+        std::uint64_t const sum = unevenness(large) + unevenness(small);
+        if (sum >= least) continue;
+        least = sum;
+        best[0] = i;
+        best[1] = j;
+      }
+    }
+    return (best[0] != from_large || best[1] != from_small) && carry_out(best[0], best[1]);
+  }
+
+  static constexpr std::size_t most_candidates = 16;
+
+  /// How many samples of a group are looked at, evenly spaced; the candidate after the last is
+  /// none.
+  [[nodiscard]] static std::size_t candidates(group const& from) {
+    return std::min(from.samples.size(), most_candidates);
+  }
+  [[nodiscard]] static std::size_t position(group const& from, std::size_t candidate) {
+    return candidate * from.samples.size() / candidates(from);
+  }
+  [[nodiscard]] amounts_type candidate(group const& from, std::size_t k) const {
+    return k == candidates(from) ? amounts_type{} : input_.amounts(from.samples[position(from, k)]);
+  }
+
+  /// False, and nothing changes, where rounding makes a group exceed the capacity.
+  bool carry_out(std::size_t goes, std::size_t comes) {
+    group large = replaced(large_, goes, small_, comes);
+    group small = replaced(small_, comes, large_, goes);
+    if (!large.load.fits(input_.capacity) || !small.load.fits(input_.capacity)) return false;
+    large_ = std::move(large);
+    small_ = std::move(small);
+    return true;
+  }
+
+  /// `from` without one candidate and with one of `other`.
+  [[nodiscard]] group replaced(group const& from, std::size_t goes, group const& other,
+                               std::size_t comes) const {
+    group result{from.samples, {}};
+    auto& samples = result.samples;
+    if (goes != candidates(from)) {
+      samples.erase(samples.begin() + static_cast<std::ptrdiff_t>(position(from, goes)));
+    }
+    if (comes != candidates(other)) samples.push_back(other.samples[position(other, comes)]);
+    result.load = input_.load(samples);
+    return result;
+  }
+
+  measured<Layout> const& input_;
+  capacity_shares<kinds, typename amounts_type::value_type> share_;
+  group large_;
+  group small_;
+  std::size_t pass_ = 0;
+  std::size_t idle_passes_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
 
 namespace omnibal::inline v0 {
 

@@ -7,7 +7,6 @@
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate/pipeline_run.hpp>
 #include <omnibal/pipeline/simulation.hpp>
-#include <omnibal/pipeline/stage_time.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

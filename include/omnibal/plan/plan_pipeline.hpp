@@ -15,7 +15,6 @@
 #include <omnibal/plan/plan_pipeline/least_memory.hpp>
 #include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
-#include <omnibal/plan/timed_layers.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
 

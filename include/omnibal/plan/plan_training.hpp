@@ -10,7 +10,6 @@
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_training.hpp>
-#include <omnibal/plan/timed_layers.hpp>
 
 #include <algorithm>
 #include <array>

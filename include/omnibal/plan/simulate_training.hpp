@@ -8,10 +8,9 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/simulate.hpp>
-#include <omnibal/pipeline/stage_time.hpp>
+#include <omnibal/pipeline/simulation.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
-#include <omnibal/plan/timed_layers.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>

@@ -6,10 +6,10 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/detail/data_digest.hpp>
-#include <omnibal/sample/detail/epoch_order.hpp>
+#include <omnibal/detail/place_iterator.hpp>
+#include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/epoch.hpp>
-#include <omnibal/sample/sample_batch.hpp>
 #include <omnibal/sample/sampler_state.hpp>
 
 #include <algorithm>
@@ -17,7 +17,86 @@
 #include <cstdint>
 #include <string_view>
 
+namespace omnibal::inline v0::detail {
+
+/// The samples of an epoch: first the last `carried` of the epoch before, then every sample once.
+class epoch_order {
+ public:
+  constexpr epoch_order(std::uint64_t samples, std::uint64_t seed, std::uint64_t epoch,
+                        std::uint64_t carried, sample_order order)
+      : current_(samples, epoch_seed(seed, epoch)),
+        previous_(samples, epoch_seed(seed, epoch - 1)),
+        carried_(carried),
+        order_(order) {}
+
+  [[nodiscard]] constexpr std::uint64_t size() const { return carried_ + current_.size(); }
+
+  /// The sample at a position. Precondition: `position < size()`.
+  [[nodiscard]] constexpr std::uint64_t operator()(std::uint64_t position) const {
+    bool const is_carried = position < carried_;
+    std::uint64_t const place =
+        is_carried ? current_.size() - carried_ + position : position - carried_;
+    if (order_ == sample_order::given) return place;
+    return is_carried ? previous_(place) : current_(place);
+  }
+
+ private:
+  rng::permutation current_;
+  rng::permutation previous_;
+  std::uint64_t carried_;
+  sample_order order_;
+};
+
+}  // namespace omnibal::inline v0::detail
+
 namespace omnibal::inline v0 {
+
+namespace detail {
+class epoch_plan;
+}
+
+/// The indices of the samples that a rank takes in a step: a random-access range that computes them
+/// when they are asked for and allocates nothing. It depends on no sampler. Its iterators are valid
+/// as long as the batch.
+class sample_batch {
+ public:
+  using iterator = detail::place_iterator<detail::sequence_ref<sample_batch>>;
+
+  [[nodiscard]] constexpr std::size_t size() const { return size_; }
+  [[nodiscard]] constexpr bool empty() const { return size_ == 0; }
+
+  /// Precondition: `i < size()`.
+  [[nodiscard]] constexpr std::uint64_t operator[](std::size_t i) const {
+    std::uint64_t const position = first_ + i * stride_;
+    return order_(position < order_.size() ? position : position % order_.size());
+  }
+
+  /// How many of the samples, the last ones, are repetitions that fill the step.
+  [[nodiscard]] constexpr std::size_t repeated() const {
+    if (first_ >= order_.size()) return size_;
+    std::uint64_t const new_samples = (order_.size() - first_ + stride_ - 1) / stride_;
+    return size_ - static_cast<std::size_t>(std::min<std::uint64_t>(size_, new_samples));
+  }
+
+  [[nodiscard]] constexpr iterator begin() const& { return {detail::sequence_ref(*this), 0}; }
+  [[nodiscard]] constexpr iterator end() const& { return {detail::sequence_ref(*this), size_}; }
+  void begin() const&& = delete;
+  void end() const&& = delete;
+
+ private:
+  friend class detail::epoch_plan;
+
+  /// Every `stride`-th sample of the order from position `first` on, `size` of them; positions at
+  /// and beyond the end of the order start again at its begin.
+  constexpr sample_batch(detail::epoch_order const& order, std::uint64_t first,
+                         std::uint64_t stride, std::size_t size)
+      : order_(order), first_(first), stride_(stride), size_(size) {}
+
+  detail::epoch_order order_;
+  std::uint64_t first_;
+  std::uint64_t stride_;
+  std::size_t size_;
+};
 
 struct epoch_sampler_options {
   /// The order is a function of the number of samples, the seed and the epoch.

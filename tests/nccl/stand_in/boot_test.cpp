@@ -9,7 +9,7 @@
 #include "watchdog.hpp"
 
 #include <omnibal/comm/collectives.hpp>
-#include <omnibal/comm/communication_error.hpp>
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 #include <omnibal/cuda/nccl/connect.hpp>

@@ -4,7 +4,6 @@
 /// What the ranks of one process share.
 
 #include <omnibal/check.hpp>
-#include <omnibal/comm/communication_error.hpp>
 #include <omnibal/comm/communicator.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 /// A communicator of NCCL that belongs to someone else.
 
 #include <omnibal/check.hpp>
-#include <omnibal/comm/communication_error.hpp>
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/communicator_ref/host_staging.hpp>

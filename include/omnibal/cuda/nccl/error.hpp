@@ -4,7 +4,7 @@
 /// Errors of NCCL as exceptions.
 
 #include <omnibal/check.hpp>
-#include <omnibal/comm/communication_error.hpp>
+#include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/error.hpp>
 
 #include <stdexcept>
