@@ -166,7 +166,7 @@ void run(int count, char** words) {
         return omnibal::best_fit_decreasing(demands, std::identity{}, capacity[1]);
       },
       [&](auto const& exec, auto const& demands, auto const& out) {
-        gpu::best_fit_rounds(exec, demands, capacity[1], out);
+        gpu::best_fit_rounds(exec, demands, capacity[1], {}, out);
       },
       [](packing const& device, packing const& host) {
         return device.oversized == host.oversized &&

@@ -38,7 +38,7 @@ void time_best_fit(test::comparison& results, bench::stopwatch& watch, bench::wo
   gpu::given_scratch scratch(memory.span());
   auto const given = gpu::on(watch.stream(), scratch);
   double const time =
-      watch.median([&] { gpu::best_fit_rounds(given, demands, capacity, packed.out()); });
+      watch.median([&] { gpu::best_fit_rounds(given, demands, capacity, {}, packed.out()); });
 
   omnibal::packing decreasing;
   double const on_host = bench::microseconds_on_host(

@@ -20,14 +20,16 @@ namespace gpu = omnibal::gpu;
 namespace {
 
 void compare(test::comparison& results, std::vector<std::int64_t> const& demands,
-             std::int64_t capacity, std::string const& what) {
+             std::int64_t capacity, std::string const& what,
+             gpu::best_fit_rounds_options const& options = {}) {
   auto const exec = gpu::on(cudaStreamPerThread);
   auto const values = gpu::upload(exec, demands);
   gpu::device_array<std::byte> const memory(
       exec, gpu::best_fit_rounds.scratch_bytes(demands.size(), capacity));
   gpu::given_scratch scratch(memory.span());
   gpu::device_packing<> const packed(exec, demands.size());
-  gpu::best_fit_rounds(gpu::on(cudaStreamPerThread, scratch), values, capacity, packed.out());
+  gpu::best_fit_rounds(gpu::on(cudaStreamPerThread, scratch), values, capacity, options,
+                       packed.out());
   omnibal::packing const device = packed.download(exec, "best_fit_rounds");
   omnibal::packing const host = test::best_fit_rounds(demands, std::identity{}, capacity);
   results.expect(device.groups == host.groups, what + ": groups");
@@ -58,6 +60,7 @@ int main() {
       std::vector<std::int64_t> tail(count);
       for (auto& demand : tail) demand = random.heavy_tail(4500);
       compare(results, tail, 4096, std::to_string(count) + " with a heavy tail");
+      compare(results, tail, 4096, std::to_string(count) + " on two blocks", {.most_blocks = 2});
     }
   });
 }

@@ -53,7 +53,7 @@ outcome run(std::vector<Amount> const& demands, std::int64_t capacity, visit_ord
       device_span(&result.faults, 1)};
   auto const algorithm = [&](auto& on) {
     gpu::detail::best_fit_rounds(on, demands.data(), demands.size(),
-                                 static_cast<std::uint64_t>(capacity), out);
+                                 static_cast<std::uint64_t>(capacity), 1024, out);
   };
   scratch_meter meter;
   algorithm(meter);

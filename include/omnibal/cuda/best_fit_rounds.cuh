@@ -19,6 +19,12 @@
 
 namespace omnibal::inline v0::gpu {
 
+struct best_fit_rounds_options {
+  /// The most blocks, and so multiprocessors, that the rounds take. They all run at once and wait
+  /// until so many are free: beside other work on the device fewer begin earlier.
+  std::size_t most_blocks = 1024;
+};
+
 #pragma GCC visibility push(hidden)
 
 struct best_fit_rounds_fn {
@@ -34,23 +40,24 @@ struct best_fit_rounds_fn {
   /// reference for the host (tests/support/reference).
   ///
   /// Complexity: two radix sorts, and one launch for all rounds, whose blocks all run at once (a
-  /// cooperative launch): how many rounds there are, 2 to 40, the device finds out; a sample takes
+  /// cooperative launch), one on each multiprocessor but no more than the options allow: how many rounds there are, 2 to 40, the device finds out; a sample takes
   /// part in 1 to 4 of them in the mean. Memory: 80 bytes of scratch per sample. Determinism:
-  /// portable. Errors on the host: `std::invalid_argument` for a capacity that is not positive and
-  /// an output that is too small for every packing, `std::length_error` above 2^32 - 2 samples;
+  /// portable. Errors on the host: `std::invalid_argument` for a capacity or a number of blocks
+  /// that is not positive and an output that is too small for every packing, `std::length_error` above 2^32 - 2 samples;
   /// `error`. Faults on the device: `invalid_amount` for a demand that is negative or above 2^63 -
   /// 1; `no_room` for more groups or oversized samples than the outputs have room for.
   template <device_resource Resource, device_demands Demands, integral_amount Capacity>
     requires(omnibal::detail::kinds_of<device_element_of<Demands>> == 1 &&
              omnibal::detail::kinds_of<Capacity> == 1)
   void operator()(execution<Resource> const& exec, Demands const& demands, Capacity const& capacity,
-                  packing_span const& out) const {
+                  best_fit_rounds_options const& options, packing_span const& out) const {
+    omnibal::detail::check_positive(name, "options.most_blocks", options.most_blocks);
     auto const limits = detail::checked_packing(name, demands.size(), capacity, out);
     // One number stands for no group.
     omnibal::detail::check_index_count(name, "demands", demands.size() + 1);
     detail::run_on_device(exec, [&](auto& backend) {
       detail::best_fit_rounds(backend, demands.data(), demands.size(),
-                              static_cast<std::uint64_t>(limits[0]), out);
+                              static_cast<std::uint64_t>(limits[0]), options.most_blocks, out);
     });
   }
 
@@ -63,7 +70,7 @@ struct best_fit_rounds_fn {
     omnibal::detail::check_capacity(name, limits);
     return detail::device_scratch_bytes([&](auto& backend) {
       detail::best_fit_rounds(backend, static_cast<std::int64_t const*>(nullptr), samples,
-                              static_cast<std::uint64_t>(limits[0]), {});
+                              static_cast<std::uint64_t>(limits[0]), 1, {});
     });
   }
 

@@ -137,6 +137,7 @@ char const* cudaGetErrorString(cudaError_t code) {
   return code == cudaErrorStreamCaptureUnsupported ? "not while a stream is captured" : "a mistake";
 }
 cudaError_t cudaGetLastError() { return std::exchange(stand_in::last_error, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return stand_in::last_error; }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
@@ -162,12 +163,6 @@ cudaError_t cudaFuncSetAttribute(void const* kernel, cudaFuncAttribute attribute
     return give(cudaErrorInvalidValue);
   }
   return give(stand_in::allow_shared_bytes(kernel, static_cast<std::size_t>(value)));
-}
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void const*, int,
-                                                          std::size_t) {
-  ++stand_in::queries;
-  *blocks = stand_in::blocks_on_each;
-  return cudaSuccess;
 }
 
 cudaError_t cudaMalloc(void** address, std::size_t bytes) {

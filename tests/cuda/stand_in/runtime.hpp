@@ -27,7 +27,7 @@ struct call_counts {
   /// Copies from or to the host.
   unsigned copies = 0;
   unsigned synchronisations = 0;
-  /// What a device has, what a kernel may take, and how many of its blocks run at once.
+  /// What a device has, and what a kernel may take.
   unsigned queries = 0;
 };
 call_counts calls();

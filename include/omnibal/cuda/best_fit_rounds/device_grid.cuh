@@ -184,40 +184,31 @@ class device_grid {
 };
 
 template <int Threads, class F>
-__global__ void __launch_bounds__(Threads) grid_kernel(F const f, unsigned char* exchange) {
+__global__ void __launch_bounds__(Threads, least_blocks_of<F>())
+    grid_kernel(__grid_constant__ F const f, unsigned char* exchange) {
   device_grid<Threads> grid(shared_memory(), exchange);
   f(grid);
 }
 
-/// Launches as many blocks as have `threads` threads and as can run at once.
+/// Launches as many blocks as have `threads` threads, at most one for each multiprocessor: a grid
+/// that waits until all of it fits beside what other streams run should not ask for all there is.
 template <int Threads, class F>
 struct grid_launch {
   static void run(cudaStream_t stream, std::size_t threads, std::size_t shared_bytes, F f,
                   unsigned char* exchange) {
     static_assert(is_kernel_functor<F>);
+    static device_answers processors;
+    static device_answers allowed;
     auto* const kernel = &grid_kernel<Threads, F>;
-    auto const* const address = reinterpret_cast<void const*>(kernel);
     std::size_t const bytes = shared_bytes + device_block<Threads>::reserved_bytes;
-    allow_shared_bytes(address, bytes);
-    std::size_t const wanted = threads / Threads + 1;
+    allow_shared_bytes(reinterpret_cast<void const*>(kernel), bytes, allowed);
+    int const most =
+        processors([](int device) { return attribute(device, cudaDevAttrMultiProcessorCount); });
     std::size_t const blocks =
-        wanted == 1 ? 1 : std::min({wanted, resident_blocks(address, bytes), most_grid_blocks});
+        std::min({threads / Threads + 1, static_cast<std::size_t>(most), most_grid_blocks});
     void* arguments[] = {&f, &exchange};
     check(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(Threads),
                                       arguments, bytes, stream));
-  }
-
- private:
-  /// How many blocks of a kernel run at once on the current device; at least one.
-  [[nodiscard]] static std::size_t resident_blocks(void const* kernel, std::size_t shared_bytes) {
-    int device = 0;
-    int processors = 0;
-    int blocks = 0;
-    check(cudaGetDevice(&device));
-    check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, Threads, shared_bytes));
-    return std::max<std::size_t>(
-        static_cast<std::size_t>(processors) * static_cast<std::size_t>(blocks), 1);
   }
 };
 

@@ -16,7 +16,7 @@ namespace omnibal::inline v0::gpu::detail {
 /// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds: no device has
 /// measured them.
 struct best_fit_tuning {
-  static constexpr int threads = 256;
+  static constexpr int threads = 512;
   /// A thread with fewer indices than this costs more in barriers than it saves.
   static constexpr std::size_t least_indices = 4;
   /// The pairs that a block sorts in its shared memory.
@@ -206,6 +206,7 @@ class preceding_minimum {
 /// the matching of parentheses: the groups open, in descending room, and the samples close. What
 /// finds no single group takes the next place in the groups that hold two and more.
 struct fit_rounds {
+  static constexpr int least_blocks = 1;
   /// Sums of sizes.
   using wide = omnibal::detail::uint128;
 

@@ -7,6 +7,7 @@
 #include <omnibal/cuda/best_fit_rounds/fit_rounds.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -108,7 +109,7 @@ struct fit_finish {
 /// Two sorts, and one launch for all rounds.
 template <class Backend, class Amount>
 void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
-                     std::uint64_t capacity, packing_span const& out) {
+                     std::uint64_t capacity, std::size_t most_blocks, packing_span const& out) {
   fit_arrays const arrays = make_fit_arrays(backend, count);
   auto* const indices = backend.template scratch<std::uint32_t>(count);
   backend.fill_zero(arrays.state, 1);
@@ -117,9 +118,10 @@ void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
   backend.sort_pairs(arrays.keys, indices, count, 0, bits_of(capacity + 1));
   backend.for_each(count, fit_sizes{arrays.keys, arrays.group_of, capacity, arrays.state, count});
   backend.for_each(count, fit_unpack{arrays, capacity});
-  backend.template for_grid<best_fit_tuning::threads>(count / best_fit_tuning::least_indices,
-                                                      fit_rounds::shared_bytes,
-                                                      fit_rounds{arrays, capacity});
+  std::size_t const blocks = smaller_of(most_blocks, most_grid_blocks);
+  backend.template for_grid<best_fit_tuning::threads>(
+      smaller_of(count / best_fit_tuning::least_indices, blocks * best_fit_tuning::threads - 1),
+      fit_rounds::shared_bytes, fit_rounds{arrays, capacity});
   backend.sort_pairs(arrays.group_of, indices, count, 0, bits_of(count));
   std::size_t const written = larger_of(count, out.groups.offsets.size());
   backend.for_each(written, fit_finish{arrays.group_of, indices, arrays.state, count, out});

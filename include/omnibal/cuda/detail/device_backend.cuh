@@ -13,6 +13,8 @@
 #include <omnibal/cuda/execution.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -87,17 +89,33 @@ struct index_iterator {
 // attribute of a kernel this would be refused for functors in unnamed namespaces.)
 #pragma GCC visibility push(hidden)
 
+/// How many blocks of its kernel one multiprocessor must be able to run, where a functor says so:
+/// the registers are fitted to that. Else the compiler fits them to as many blocks as it likes, and
+/// spills for it: one block is what kernels need that run as one, or fill the shared memory.
+template <class F>
+[[nodiscard]] constexpr int least_blocks_of() {
+  if constexpr (requires { F::least_blocks; }) {
+    return F::least_blocks;
+  } else {
+    return 0;
+  }
+}
+
+// As a grid constant a functor that is indexed by a loop is not copied to each thread's memory.
+
 /// The threads of a block of `for_each_kernel`.
 inline constexpr unsigned for_each_threads = 256;
 
 template <class F>
-__global__ void __launch_bounds__(for_each_threads) for_each_kernel(std::size_t n, F const f) {
+__global__ void __launch_bounds__(for_each_threads)
+    for_each_kernel(std::size_t n, __grid_constant__ F const f) {
   std::size_t const i = std::size_t{blockIdx.x} * for_each_threads + threadIdx.x;
   if (i < n) f(i);
 }
 
 template <int Threads, class F>
-__global__ void __launch_bounds__(Threads) for_each_block_kernel(F const f) {
+__global__ void __launch_bounds__(Threads, least_blocks_of<F>())
+    for_each_block_kernel(__grid_constant__ F const f) {
   device_block<Threads> block(shared_memory());
   f(block, std::size_t{blockIdx.x});
 }
@@ -120,17 +138,44 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
 // Devices of compute capability 8.6, 8.9 and 12.0 have no more for a block.
 static_assert(most_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024);
 
+/// What the driver says of each device, asked once: positive numbers, so that zero is none yet. Of
+/// threads that ask at once several may reach the driver, which says the same to all.
+class device_answers {
+ public:
+  /// `ask(device)` for the current device.
+  template <class Ask>
+  [[nodiscard]] int operator()(Ask const& ask) {
+    int device = 0;
+    check(cudaGetDevice(&device));
+    if (static_cast<std::size_t>(device) >= answers_.size()) return ask(device);
+    std::atomic<int>& known = answers_[static_cast<std::size_t>(device)];
+    if (int const answer = known.load(); answer != 0) return answer;
+    int const answer = ask(device);
+    known.store(answer);
+    return answer;
+  }
+
+ private:
+  std::array<std::atomic<int>, 64> answers_{};
+};
+
+[[nodiscard]] inline int attribute(int device, cudaDeviceAttr which) {
+  int result = 0;
+  check(cudaDeviceGetAttribute(&result, which, device));
+  return result;
+}
+
 /// Lets a kernel take more shared memory than every kernel may: as much as the device has, so that
 /// of two threads that launch it with different amounts none takes away what the other has asked
-/// for.
-inline void allow_shared_bytes(void const* kernel, std::size_t bytes) {
+/// for. `done` is for this kernel alone.
+inline void allow_shared_bytes(void const* kernel, std::size_t bytes, device_answers& done) {
   constexpr std::size_t usual_bytes = 48 * 1024;
   if (bytes <= usual_bytes) return;
-  int device = 0;
-  int most = 0;
-  check(cudaGetDevice(&device));
-  check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+  static_cast<void>(done([&](int device) {
+    int const most = attribute(device, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+    return most;
+  }));
 }
 
 template <int Threads, class F>
@@ -141,7 +186,8 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
   if (blocks > 0x7fffffffu) omnibal::detail::throw_length("gpu", "a launch of blocks", blocks);
   auto* const kernel = &for_each_block_kernel<Threads, F>;
   std::size_t const bytes = shared_bytes + device_block<Threads>::reserved_bytes;
-  allow_shared_bytes(reinterpret_cast<void const*>(kernel), bytes);
+  static device_answers allowed;
+  allow_shared_bytes(reinterpret_cast<void const*>(kernel), bytes, allowed);
   void* arguments[] = {&f};
   check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)), dim3(Threads), arguments,
                          bytes, stream));
@@ -170,6 +216,9 @@ struct grid_launch;
 /// The temporary memory of one step is used again by the next.
 class device_meter : public scratch_meter {
  public:
+  /// Clears an error that an earlier call of the program left, which CUB would report as its own.
+  device_meter() { static_cast<void>(cudaGetLastError()); }
+
   template <class F, class T>
   void exclusive_sum_of(std::size_t n, F const& f, T* out) {
     if (n == 0) return;

@@ -257,6 +257,8 @@ struct longest_first {
 
 /// Places one step, from its costs to its parts, in shared memory.
 struct lpt_in_block {
+  static constexpr int least_blocks = 1;
+
   step_table table;
   part_writer out;
   count_policy policy;
@@ -309,6 +311,8 @@ struct lpt_in_block {
 
 /// Places one step whose costs are sorted, with the loads in shared memory or in the scratch given.
 struct lpt_of_sorted {
+  static constexpr int least_blocks = 1;
+
   step_table table;
   part_writer out;
   count_policy policy;

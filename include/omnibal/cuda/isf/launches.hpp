@@ -22,6 +22,8 @@ namespace omnibal::inline v0::gpu::detail {
 /// Shuffles a tile of the pool and adds the demands in it; the last block adds the sums of the tiles.
 template <class Amount, std::size_t R>
 struct isf_gather {
+  static constexpr int least_blocks = 4;
+
   isf_input<Amount, R> input;
   isf_state const* state;
   std::uint32_t const* pool;

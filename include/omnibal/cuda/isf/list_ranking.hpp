@@ -94,6 +94,8 @@ struct chain_part {
 /// for the window of the region, and the last region walks.
 template <class Chain>
 struct resolve_chunk {
+  static constexpr int least_blocks = 2;
+
   Chain chain;
   list_links links;
 

@@ -274,6 +274,8 @@ struct refine_in_block {
 
 /// Evens the parts of one step whose lists lie in device memory.
 struct refine_of_sorted {
+  static constexpr int least_blocks = 1;
+
   step_table table;
   part_writer out;
   round_refiner search;

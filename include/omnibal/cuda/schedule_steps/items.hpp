@@ -146,6 +146,8 @@ struct write_last_step {
 /// How long ranks wait in the last step, by one block.
 template <class Load>
 struct measure_last_step {
+  static constexpr int least_blocks = 1;
+
   static constexpr std::size_t R = omnibal::detail::kinds_of<Load>;
 
   Load const* loads;

@@ -132,6 +132,8 @@ struct measure_steps {
 /// lists. As one block.
 template <std::size_t R>
 struct set_goals {
+  static constexpr int least_blocks = 1;
+
   schedule_cells<R> cells;
   std::int64_t allowed;
 
@@ -151,6 +153,8 @@ struct set_goals {
 /// Decides which cells are cut in a round, as one block.
 template <std::size_t R>
 struct find_rule {
+  static constexpr int least_blocks = 1;
+
   schedule_cells<R> cells;
 
   template <class Block>

@@ -36,7 +36,8 @@ cudaError_t submit(void* temporary, std::size_t& bytes, std::uint32_t n, cudaStr
     spoil(temporary, needed);
     work();
   });
-  return cudaSuccess;
+  // As CUB does: also an error from before.
+  return cudaPeekAtLastError();
 }
 
 /// Tiles of changing sizes, in their order.
