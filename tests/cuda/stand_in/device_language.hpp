@@ -86,45 +86,39 @@ cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(A...), dim3 grid, dim3 bl
                                  std::index_sequence_for<A...>{});
 }
 
-inline unsigned __shfl_sync(unsigned, unsigned value, unsigned from) {
-  return stand_in::values_of_warp(value)[from % stand_in::lanes];
+inline unsigned __shfl_sync(unsigned mask, unsigned value, unsigned from) {
+  return stand_in::meet_lanes(stand_in::collective::shuffle, mask, value, from % stand_in::lanes);
 }
-inline unsigned __shfl_down_sync(unsigned, unsigned value, unsigned distance) {
-  auto const& values = stand_in::values_of_warp(value);
-  unsigned const from = stand_in::lane() + distance;
-  return values[from < stand_in::lanes ? from : stand_in::lane()];
-}
-inline unsigned __shfl_up_sync(unsigned, unsigned value, unsigned distance) {
-  auto const& values = stand_in::values_of_warp(value);
+inline unsigned __shfl_down_sync(unsigned mask, unsigned value, unsigned distance) {
   unsigned const lane = stand_in::lane();
-  return values[lane >= distance ? lane - distance : lane];
+  unsigned const from = lane + distance < stand_in::lanes ? lane + distance : lane;
+  return stand_in::meet_lanes(stand_in::collective::shuffle_down, mask, value, from);
 }
-inline unsigned __shfl_xor_sync(unsigned, unsigned value, unsigned mask) {
-  return stand_in::values_of_warp(value)[(stand_in::lane() ^ mask) % stand_in::lanes];
+inline unsigned __shfl_up_sync(unsigned mask, unsigned value, unsigned distance) {
+  unsigned const lane = stand_in::lane();
+  unsigned const from = lane >= distance ? lane - distance : lane;
+  return stand_in::meet_lanes(stand_in::collective::shuffle_up, mask, value, from);
 }
-inline unsigned __ballot_sync(unsigned, int says) {
-  unsigned result = 0;
-  auto const& values = stand_in::values_of_warp(says != 0 ? 1 : 0);
-  for (unsigned lane = 0; lane != stand_in::lanes; ++lane) result |= values[lane] << lane;
-  return result;
+inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, unsigned other) {
+  unsigned const from = (stand_in::lane() ^ other) % stand_in::lanes;
+  return stand_in::meet_lanes(stand_in::collective::shuffle_xor, mask, value, from);
 }
-template <class Op>
-unsigned reduce_of_warp(unsigned value, Op const& op) {
-  for (unsigned distance = 1; distance != stand_in::lanes; distance *= 2) {
-    value = op(value, __shfl_xor_sync(~0u, value, distance));
-  }
-  return value;
+inline unsigned __ballot_sync(unsigned mask, int says) {
+  return stand_in::meet_lanes(stand_in::collective::ballot, mask, says != 0 ? 1 : 0,
+                              stand_in::lane());
 }
-inline unsigned __reduce_add_sync(unsigned, unsigned value) {
-  return reduce_of_warp(value, std::plus<unsigned>{});
+inline void __syncwarp(unsigned mask = ~0u) {
+  stand_in::meet_lanes(stand_in::collective::sync, mask, 0, stand_in::lane());
 }
-inline unsigned __reduce_min_sync(unsigned, unsigned value) {
-  return reduce_of_warp(value, [](unsigned a, unsigned b) { return std::min(a, b); });
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value) {
+  return stand_in::meet_lanes(stand_in::collective::reduce_add, mask, value, stand_in::lane());
 }
-inline unsigned __reduce_max_sync(unsigned, unsigned value) {
-  return reduce_of_warp(value, [](unsigned a, unsigned b) { return std::max(a, b); });
+inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
+  return stand_in::meet_lanes(stand_in::collective::reduce_min, mask, value, stand_in::lane());
 }
-inline void __syncwarp() { stand_in::wait_for_warp(); }
+inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
+  return stand_in::meet_lanes(stand_in::collective::reduce_max, mask, value, stand_in::lane());
+}
 inline void __syncthreads() { stand_in::wait_for_block(); }
 inline void __threadfence() { stand_in::order_memory(); }
 

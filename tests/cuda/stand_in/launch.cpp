@@ -7,75 +7,68 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <random>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <ucontext.h>
 
-#if defined(__has_feature)
-#define STAND_IN_HAS(sanitizer) __has_feature(sanitizer)
-#else
-#define STAND_IN_HAS(sanitizer) 0
-#endif
-#if defined(__SANITIZE_THREAD__) || STAND_IN_HAS(thread_sanitizer)
-#define STAND_IN_TSAN
-#endif
-#if defined(STAND_IN_TSAN)
-#include <sanitizer/tsan_interface.h>
-#endif
+// What a program that is compiled with the thread sanitizer has.
+extern "C" {
+[[gnu::weak]] void* __tsan_get_current_fiber();
+[[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
+[[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
+[[gnu::weak]] void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+[[gnu::weak]] void __tsan_acquire(void* what);
+[[gnu::weak]] void __tsan_release(void* what);
+}
 
 namespace stand_in {
 namespace {
 
 // What the thread sanitizer is told: each stack is a thread of its own, and only barriers, begin
-// and end of a block put what two of them do in order, not the turns that they take on the one
-// thread of the host. Threads of a block that wait for each other have a stack each.
-#if defined(STAND_IN_TSAN)
-#if defined(__clang__)
-// The other attribute leaves what clang adds to begin and end of a function.
-#define STAND_IN_UNSEEN __attribute__((disable_sanitizer_instrumentation, noinline))
-#else
-#define STAND_IN_UNSEEN __attribute__((no_sanitize("thread"), noinline))
-#endif
+// and end of a launch put what two of them do in order, not the turns that they take on the one
+// thread of the host, nor that one block runs after another. This file itself is compiled without
+// the sanitizer, which would take its own data for that of the kernels.
+bool is_observed() { return __tsan_create_fiber != nullptr; }
+void* observed_now() { return is_observed() ? __tsan_get_current_fiber() : nullptr; }
+void observe(void* fiber) {
+  constexpr unsigned without_order = 1;
+  if (is_observed()) __tsan_switch_to_fiber(fiber, without_order);
+}
+void acquire(void* what) {
+  if (is_observed()) __tsan_acquire(what);
+}
+void release(void* what) {
+  if (is_observed()) __tsan_release(what);
+}
 class observed_thread {
  public:
-  observed_thread() : fiber_(__tsan_create_fiber(0)) {}
+  observed_thread() : fiber_(is_observed() ? __tsan_create_fiber(0) : nullptr) {}
   observed_thread(observed_thread const&) = delete;
   observed_thread& operator=(observed_thread const&) = delete;
-  ~observed_thread() { __tsan_destroy_fiber(fiber_); }
-  void* fiber() const { return fiber_; }
+  ~observed_thread() {
+    if (fiber_ != nullptr) __tsan_destroy_fiber(fiber_);
+  }
+  [[nodiscard]] void* fiber() const { return fiber_; }
 
  private:
   void* fiber_;
 };
-void* observed_now() { return __tsan_get_current_fiber(); }
-STAND_IN_UNSEEN void observe(void* fiber) {
-  __tsan_switch_to_fiber(fiber, __tsan_switch_to_fiber_no_sync);
-}
-void acquire(void* what) { __tsan_acquire(what); }
-void release(void* what) { __tsan_release(what); }
-#else
-#define STAND_IN_UNSEEN __attribute__((noinline))
-struct observed_thread {
-  void* fiber() const { return nullptr; }
-};
-void* observed_now() { return nullptr; }
-void observe(void*) {}
-void acquire(void*) {}
-void release(void*) {}
-#endif
 
 /// Where a fiber, or the thread of the host, goes on.
 struct context {
@@ -85,34 +78,45 @@ struct context {
 };
 
 /// Never returns.
-STAND_IN_UNSEEN __attribute__((no_sanitize("address"))) void leave_for(context& to) {
+__attribute__((noinline, no_sanitize("address"))) void leave_for(context& to) {
   if (to.has_begun) __builtin_longjmp(to.place, 1);
   to.has_begun = true;
   setcontext(&to.begin);
 }
 /// As swapcontext, but without its two calls of the system.
-STAND_IN_UNSEEN void change(context& from, context& to) {
+[[gnu::noinline]] void change(context& from, context& to) {
   if (__builtin_setjmp(from.place) == 0) leave_for(to);
 }
 
 /// A stack on which threads run, one after the other.
 struct fiber {
+  explicit fiber(unsigned which) : set(which) {}
+
   static constexpr std::size_t stack_bytes = 256 * 1024;
   context here;
   std::unique_ptr<std::byte[]> stack{new std::byte[stack_bytes]};
   observed_thread observed;
+  unsigned set;
 };
 
 /// Where threads wait for all others.
 struct barrier {
   std::vector<std::size_t> waiting;
+  /// What the thread sanitizer sees, in turn: who goes on is after what came before the barrier, and
+  /// not after what others did from there to the next time.
+  std::array<char, 2> meetings{};
+  unsigned meeting = 0;
 };
 
 struct warp {
   barrier together;
-  /// Values that the lanes show each other, and those of the next time, which a fast lane may begin
-  /// before a slow one has read.
-  std::array<std::array<unsigned, lanes>, 2> values{};
+  /// What its lanes are in, those that have come, and what each says and whom it asks.
+  collective what{};
+  unsigned mask = 0;
+  unsigned present = 0;
+  std::array<unsigned, lanes> says{};
+  std::array<unsigned, lanes> asked{};
+  std::array<unsigned, lanes> answers{};
 };
 
 struct block {
@@ -124,10 +128,25 @@ struct block {
 struct thread {
   thread_position position{};
   block* home = nullptr;
-  unsigned exchanges = 0;
   /// Where it waits; none before it has begun.
   fiber* suspended = nullptr;
 };
+
+[[noreturn]] void fail(std::string const& what) {
+  std::fprintf(stderr, "stand-in: %s\n", what.c_str());
+  std::abort();
+}
+
+/// As device code writes it.
+std::string call(collective what, unsigned mask) {
+  constexpr std::array names{"__syncwarp",        "__ballot_sync",     "__reduce_add_sync",
+                             "__reduce_min_sync", "__reduce_max_sync", "__shfl_sync",
+                             "__shfl_up_sync",    "__shfl_down_sync",  "__shfl_xor_sync"};
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%s with mask 0x%08x",
+                names[static_cast<std::size_t>(what)], mask);
+  return text.data();
+}
 
 /// Runs the threads of blocks until all have ended. One for each thread of the host.
 class scheduler {
@@ -137,8 +156,10 @@ class scheduler {
            std::function<void()> const& body) {
     order_ = order;
     body_ = &body;
+    for (block& each : blocks_) past_.push_back(std::move(each.shared));
     blocks_.clear();
     blocks_.resize(last - first);
+    if (is_observed()) set_ = (set_ + 1) % fiber_sets;
     threads_of_block_ = shape.threads;
     threads_ = std::vector<thread>(std::size_t{last - first} * shape.threads);
     ready_.resize(threads_.size());
@@ -159,10 +180,13 @@ class scheduler {
     host_ = observed_now();
     release(&begin_);
     go_on(&host_context_);
+    if (unfinished_ != 0) fail_waiting();
+  }
+
+  /// All blocks of a kernel have run.
+  void end_launch() {
     acquire(&end_);
-    if (unfinished_ != 0) {
-      fail("threads wait at a barrier, and others have ended or wait at another one");
-    }
+    past_.clear();
   }
 
   [[nodiscard]] thread& current() { return threads_[current_]; }
@@ -174,9 +198,16 @@ class scheduler {
   [[nodiscard]] barrier& of_grid() { return of_grid_; }
   [[nodiscard]] std::mt19937_64& random() { return random_; }
 
-  /// Waits until `all` threads have come to the barrier.
-  STAND_IN_UNSEEN void wait(barrier& at, std::size_t all) {
-    release(&at);
+  /// Waits until `all` threads have come to the barrier, after what each of them did before.
+  void wait(barrier& at, std::size_t all) {
+    void* const meeting = &at.meetings[at.meeting % 2];
+    release(meeting);
+    wait_without_order(at, all);
+    acquire(meeting);
+  }
+
+  /// The same for collectives that promise no order of memory.
+  [[gnu::noinline]] void wait_without_order(barrier& at, std::size_t all) {
     observe(host_);
     std::size_t const self = current_;
     at.waiting.push_back(current_);
@@ -184,9 +215,10 @@ class scheduler {
       // The last one waits like the others, so that any of them may go on first.
       arrange(at.waiting);
       // No iterators: they would lie on the stack of a thread that the sanitizer takes for another
-      // one.
+      // one, and see them where the linker takes a function of the library from another file.
       for (std::size_t k = 0; k != at.waiting.size(); ++k) ready_.push_back(at.waiting[k]);
       at.waiting.clear();
+      ++at.meeting;
     }
     fiber* const own = running_;
     threads_[self].suspended = own;
@@ -194,7 +226,6 @@ class scheduler {
     running_ = own;
     current_ = self;
     observe(own->observed.fiber());
-    acquire(&at);
   }
 
  private:
@@ -210,7 +241,7 @@ class scheduler {
 
   /// Leaves `from` for the next thread, or for the host where none can go on. Returns when it is
   /// the turn of `from`.
-  STAND_IN_UNSEEN void go_on(context* from) {
+  [[gnu::noinline]] void go_on(context* from) {
     context* to = &host_context_;
     if (!ready_.empty()) {
       thread& next = threads_[ready_.back()];
@@ -227,12 +258,14 @@ class scheduler {
 
   /// One that is in `run_threads`, or about to begin with it.
   fiber& free_fiber() {
-    if (!free_.empty()) {
-      running_ = free_.back();
-      free_.pop_back();
+    std::deque<fiber*>& free = free_[set_];
+    if (!free.empty() && (!is_observed() || made_[set_] >= least_fibers)) {
+      running_ = free.front();
+      free.pop_front();
       return *running_;
     }
-    all_.push_back(std::make_unique<fiber>());
+    all_.push_back(std::make_unique<fiber>(set_));
+    ++made_[set_];
     release(&begin_);
     running_ = all_.back().get();
     running_->here.has_begun = false;
@@ -247,16 +280,16 @@ class scheduler {
     return *running_;
   }
 
-  STAND_IN_UNSEEN static void begin(unsigned high, unsigned low) {
+  [[gnu::noinline]] static void begin(unsigned high, unsigned low) {
     auto const self = (static_cast<std::uintptr_t>(high) << 32) | low;
     for (;;) reinterpret_cast<scheduler*>(self)->run_threads();
   }
 
-  /// Runs threads that have not begun, one after the other, until it is the turn of one that waits.
-  /// Returns when there are others again.
-  STAND_IN_UNSEEN void run_threads() {
+  /// Runs threads that have not begun, one after the other, until it is the turn of one that waits;
+  /// a single one where they are observed. Returns when there are others again.
+  [[gnu::noinline]] void run_threads() {
     fiber* const own = running_;
-    while (!ready_.empty() && threads_[ready_.back()].suspended == nullptr) {
+    do {
       std::size_t const self = ready_.back();
       ready_.pop_back();
       running_ = own;
@@ -267,20 +300,33 @@ class scheduler {
       release(&end_);
       observe(host_);
       --unfinished_;
-    }
-    free_.push_back(own);
+    } while (!is_observed() && !ready_.empty() && threads_[ready_.back()].suspended == nullptr);
+    free_[own->set].push_back(own);
     go_on(&own->here);
   }
 
-  [[noreturn]] static void fail(char const* what) {
-    std::fprintf(stderr, "stand-in: %s\n", what);
-    std::abort();
+  [[noreturn]] void fail_waiting() const {
+    std::string lost;
+    for (block const& each : blocks_) {
+      for (warp const& own : each.warps) {
+        if (own.present != 0) lost = ", among them lanes that call " + call(own.what, own.mask);
+      }
+    }
+    fail("threads wait at a barrier, and others have ended or wait at another one" + lost);
   }
+
+  /// Where the thread sanitizer looks on: the threads of a block share no fiber with those of the
+  /// two blocks before, and no two of so many threads that begin one after the other share one.
+  static constexpr unsigned fiber_sets = 3;
+  static constexpr std::size_t least_fibers = 64;
 
   thread_order order_ = thread_order::ascending;
   std::mt19937_64 random_;
   std::function<void()> const* body_ = nullptr;
   std::vector<block> blocks_;
+  /// Shared memory of blocks that have ended, until the launch has: other blocks, which are not
+  /// after them, get none of it.
+  std::vector<std::unique_ptr<unsigned char[]>> past_;
   std::vector<thread> threads_;
   std::size_t threads_of_block_ = 0;
   barrier of_grid_;
@@ -295,8 +341,48 @@ class scheduler {
   char begin_ = 0;
   char end_ = 0;
   std::vector<std::unique_ptr<fiber>> all_;
-  std::vector<fiber*> free_;
+  /// For each set: the fibers that nobody uses, and how many there are in all.
+  std::array<std::deque<fiber*>, fiber_sets> free_;
+  std::array<std::size_t, fiber_sets> made_{};
+  unsigned set_ = 0;
 };
+
+/// What a device leaves undefined, and two collectives of a warp at once, ends the program.
+void check_lane(warp const& own, unsigned lane, collective what, unsigned mask, unsigned asked) {
+  bool const is_same = own.present == 0 || (what == own.what && mask == own.mask);
+  bool const names_both = (mask >> lane & mask >> asked & 1) != 0;
+  if (is_same && names_both) return;
+  std::string const calls = "lane " + std::to_string(lane) + " calls " + call(what, mask);
+  if (!is_same) fail(calls + ", and others of its warp " + call(own.what, own.mask));
+  unsigned const missing = (mask >> lane & 1) == 0 ? lane : asked;
+  fail(calls + ", which does not name lane " + std::to_string(missing));
+}
+
+/// What all lanes get of a ballot or a reduction.
+unsigned combined(warp const& own) {
+  unsigned result = own.what == collective::reduce_min ? ~0u : 0;
+  for (unsigned lane = 0; lane != lanes; ++lane) {
+    if ((own.present >> lane & 1) == 0) continue;
+    unsigned const value = own.says[lane];
+    if (own.what == collective::ballot) result |= (value != 0 ? 1u : 0u) << lane;
+    if (own.what == collective::reduce_add) result += value;
+    if (own.what == collective::reduce_min) result = std::min(result, value);
+    if (own.what == collective::reduce_max) result = std::max(result, value);
+  }
+  return result;
+}
+
+/// All lanes have come.
+void answer(warp& own) {
+  bool const is_shuffle = own.what >= collective::shuffle;
+  unsigned const of_all = combined(own);
+  for (unsigned lane = 0; lane != lanes; ++lane) {
+    // The others may still have to take their last answer.
+    if ((own.present >> lane & 1) == 0) continue;
+    own.answers[lane] = is_shuffle ? own.says[own.asked[lane]] : of_all;
+  }
+  own.present = 0;
+}
 
 scheduler& own_scheduler() {
   static thread_local scheduler own;
@@ -313,10 +399,18 @@ thread_order order_of_environment() {
 
 std::atomic<thread_order> chosen_order = order_of_environment();
 
+unsigned multiprocessors_of_environment() {
+  char const* const number = std::getenv("OMNIBAL_MULTIPROCESSORS");
+  unsigned long const value = number == nullptr ? 3 : std::strtoul(number, nullptr, 10);
+  if (value == 0 || value > 1000) fail("OMNIBAL_MULTIPROCESSORS must be in [1, 1000]");
+  return static_cast<unsigned>(value);
+}
+
 void run_kernel(launch_shape const& shape, thread_order order, std::function<void()> const& body) {
   scheduler& here = own_scheduler();
   if (shape.is_cooperative) {
     here.run(shape, 0, shape.blocks, order, body);
+    here.end_launch();
     return;
   }
   std::vector<unsigned> blocks(shape.blocks);
@@ -324,6 +418,7 @@ void run_kernel(launch_shape const& shape, thread_order order, std::function<voi
   if (order == thread_order::descending) std::reverse(blocks.begin(), blocks.end());
   if (order == thread_order::random) std::shuffle(blocks.begin(), blocks.end(), here.random());
   for (unsigned const b : blocks) here.run(shape, b, b + 1, order, body);
+  here.end_launch();
 }
 
 /// The kernels that may take more shared memory than all may.
@@ -339,6 +434,11 @@ large_kernels& large() {
 }  // namespace
 
 void set_thread_order(thread_order order) { chosen_order = order; }
+
+unsigned multiprocessors() {
+  static unsigned const number = multiprocessors_of_environment();
+  return number;
+}
 
 cudaError_t allow_shared_bytes(void const* kernel, std::size_t bytes) {
   if (bytes > most_shared_bytes) return cudaErrorInvalidValue;
@@ -357,7 +457,7 @@ cudaError_t launch(cudaStream_t stream, launch_shape const& shape, void const* k
   if (!is_allowed || shape.blocks == 0 || shape.threads == 0 || shape.threads > 1024) {
     return cudaErrorInvalidValue;
   }
-  if (shape.is_cooperative && shape.blocks > multiprocessors * blocks_on_each) {
+  if (shape.is_cooperative && shape.blocks > multiprocessors() * blocks_on_each) {
     return cudaErrorCooperativeLaunchTooLarge;
   }
   enqueue(stream, [shape, order = chosen_order.load(), body = std::move(body)] {
@@ -369,11 +469,6 @@ cudaError_t launch(cudaStream_t stream, launch_shape const& shape, void const* k
 thread_position position() { return own_scheduler().current().position; }
 
 unsigned char* dynamic_shared_memory() { return own_scheduler().current().home->shared.get(); }
-
-void wait_for_warp() {
-  scheduler& here = own_scheduler();
-  here.wait(here.own_warp().together, lanes);
-}
 
 void wait_for_block() {
   scheduler& here = own_scheduler();
@@ -391,13 +486,24 @@ void order_memory() {
   release(&all);
 }
 
-std::array<unsigned, lanes> const& values_of_warp(unsigned value) {
+unsigned meet_lanes(collective what, unsigned mask, unsigned says, unsigned asked) {
   scheduler& here = own_scheduler();
   warp& own = here.own_warp();
-  auto& values = own.values[here.current().exchanges++ % 2];
-  values[here.current().position.thread % lanes] = value;
-  here.wait(own.together, lanes);
-  return values;
+  unsigned const lane = here.current().position.thread % lanes;
+  check_lane(own, lane, what, mask, asked);
+  own.what = what;
+  own.mask = mask;
+  own.present |= 1u << lane;
+  own.says[lane] = says;
+  own.asked[lane] = asked;
+  if (own.present == mask) answer(own);
+  auto const all = static_cast<std::size_t>(std::popcount(mask));
+  if (what == collective::sync) {
+    here.wait(own.together, all);
+  } else {
+    here.wait_without_order(own.together, all);
+  }
+  return own.answers[lane];
 }
 
 }  // namespace stand_in

@@ -4,9 +4,12 @@
 // one thread of the host that runs the stream. A thread runs until it waits at a barrier or ends;
 // which one is next is chosen at random from a seed, or in ascending or descending order. So a
 // kernel that needs an order shows it, the same way each time. A barrier that not all threads
-// reach, or reach together with another one, ends the program with a message.
+// reach, or reach together with another one, ends the program with a message, and so do lanes of a
+// warp that meet in different collectives or with masks that differ or do not name them. In a
+// program that is compiled with the thread sanitizer every thread of a kernel is one for it, ordered
+// by barriers alone: it reports what two threads of a block, or two blocks of a launch, do to a word
+// at once.
 
-#include <array>
 #include <cstddef>
 #include <functional>
 
@@ -16,9 +19,10 @@ namespace stand_in {
 
 constexpr unsigned lanes = 32;
 
-/// Multiprocessors of the device, and the blocks that each of them runs at once.
-constexpr int multiprocessors = 3;
-constexpr int blocks_on_each = 2;
+/// Multiprocessors of the device, OMNIBAL_MULTIPROCESSORS or 3, and the blocks that each of them runs
+/// at once.
+unsigned multiprocessors();
+constexpr unsigned blocks_on_each = 2;
 /// Shared memory that a kernel may take unasked, and at most.
 constexpr std::size_t usual_shared_bytes = 48 * 1024;
 constexpr std::size_t most_shared_bytes = 99 * 1024;
@@ -49,13 +53,28 @@ thread_position position();
 /// The dynamic shared memory of the block that asks.
 unsigned char* dynamic_shared_memory();
 
-void wait_for_warp();
 void wait_for_block();
 void wait_for_grid();
 /// Who calls it is after all that others did before they called it.
 void order_memory();
-/// Every lane shows a value, and sees those of all until it shows the next one.
-std::array<unsigned, lanes> const& values_of_warp(unsigned value);
+
+/// What the lanes of a warp do together.
+enum class collective {
+  sync,
+  ballot,
+  reduce_add,
+  reduce_min,
+  reduce_max,
+  shuffle,
+  shuffle_up,
+  shuffle_down,
+  shuffle_xor
+};
+
+/// Waits for the lanes that the mask names, all of which come to the same collective with the same
+/// mask. Gives what the lane `asked` says; of a ballot the lanes that say anything but 0, of a
+/// reduction its result.
+unsigned meet_lanes(collective what, unsigned mask, unsigned says, unsigned asked);
 
 /// The order in which the threads of a kernel run, for the launches that follow.
 enum class thread_order { ascending, descending, random };

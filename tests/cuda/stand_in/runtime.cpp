@@ -143,7 +143,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strcpy(properties->name, "stand-in");
   properties->major = 8;
-  properties->multiProcessorCount = stand_in::multiprocessors;
+  properties->multiProcessorCount = static_cast<int>(stand_in::multiprocessors());
   properties->sharedMemPerBlockOptin = stand_in::most_shared_bytes;
   return cudaSuccess;
 }
@@ -153,7 +153,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = static_cast<int>(stand_in::most_shared_bytes);
       return cudaSuccess;
-    case cudaDevAttrMultiProcessorCount: *value = stand_in::multiprocessors; return cudaSuccess;
+    case cudaDevAttrMultiProcessorCount:
+      *value = static_cast<int>(stand_in::multiprocessors());
+      return cudaSuccess;
     default: return give(cudaErrorInvalidValue);
   }
 }

@@ -1,0 +1,86 @@
+// The balancers and the schedule.
+
+#include "catch.hpp"
+#include "device_run.hpp"
+
+#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/deal.cuh>
+#include <omnibal/cuda/device_array.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
+#include <omnibal/cuda/lpt.cuh>
+#include <omnibal/cuda/outputs.hpp>
+#include <omnibal/cuda/refine.cuh>
+#include <omnibal/cuda/schedule_steps.cuh>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+namespace gpu = omnibal::gpu;
+
+struct balanced_steps {
+  std::size_t steps;
+  /// Samples of each.
+  std::size_t samples;
+  std::size_t parts;
+  /// What is said of the samples of a step, from which follows where it is balanced.
+  std::size_t bound;
+};
+
+/// Each step by a block in its shared memory; all sorted at first, with lists in shared memory; and
+/// with lists in scratch.
+std::vector<balanced_steps> const all_paths{
+    {3, 300, 16, 300}, {2, 500, 16, 100'000}, {1, 4000, 3600, 100'000}};
+
+void balance(balanced_steps const& shape) {
+  std::size_t const count = shape.steps * shape.samples;
+  test::device_run const run;
+  auto const costs = gpu::upload(run.exec(), test::random_costs(count, count, 5000));
+  std::vector<std::uint32_t> begins;
+  for (std::size_t s = 0; s <= shape.steps; ++s) {
+    begins.push_back(static_cast<std::uint32_t>(s * shape.samples));
+  }
+  auto const offsets = gpu::upload(run.exec(), begins);
+  gpu::device_grouping<> const groups(run.exec(), shape.steps * shape.parts, count);
+  gpu::device_array<std::uint32_t> const part_of(run.exec(), count);
+  gpu::part_span const out{groups.out(), part_of, run.faults()};
+  gpu::cost_steps const steps(costs, offsets, shape.bound);
+
+  for (auto const policy : {omnibal::count_policy::any, omnibal::count_policy::at_most_one_apart}) {
+    gpu::lpt(run.exec(), steps, shape.parts, {.count = policy}, out);
+  }
+  for (auto const counts : {omnibal::part_counts::free, omnibal::part_counts::kept}) {
+    gpu::deal(run.exec(), steps, shape.parts, out);
+    gpu::refine(run.exec(), steps, groups, {.max_overload = 0.0, .counts = counts, .rounds = 4},
+                out);
+  }
+  CHECK_FALSE(run.has_fault());
+}
+
+TEST_CASE("the balancers have no races in shared memory", "[races]") { balance(all_paths[0]); }
+
+TEST_CASE("the balancers have no races in steps that are sorted at first", "[races]") {
+  balance(all_paths[1]);
+}
+
+TEST_CASE("the balancers have no races in scratch", "[races]") { balance(all_paths[2]); }
+
+TEST_CASE("a schedule with carried groups has no races", "[races]") {
+  constexpr std::size_t ranks = 8;
+  test::device_run const run;
+  auto const loads = gpu::upload(run.exec(), test::random_pairs(603, 5, 900));
+  auto const carried = gpu::upload(run.exec(), std::vector<std::uint32_t>{1, 5, 77});
+  for (auto const remainder :
+       {omnibal::remainder_policy::repeat, omnibal::remainder_policy::carry}) {
+    omnibal::schedule_steps_options const options{
+        .seed = 1, .max_dist_ratio = 0.0, .remainder = remainder, .rounds = 5};
+    gpu::device_array<std::uint32_t> const groups(
+        run.exec(), gpu::schedule_steps.cells(loads.size(), carried.size(), ranks, options));
+    gpu::schedule_steps(run.exec(), loads, ranks, options, carried.span(), {groups, run.faults()});
+  }
+  CHECK_FALSE(run.has_fault());
+}
+
+}  // namespace
