@@ -42,7 +42,7 @@ TEST_CASE("best fit in rounds has no races", "[races]") {
   test::device_run const run;
   auto const demands = gpu::upload(run.exec(), test::random_costs(1500, 3, 700));
   gpu::device_packing<> const packed(run.exec(), demands.size());
-  gpu::best_fit_rounds(run.exec(), demands, std::int64_t{1000}, packed.out());
+  gpu::best_fit_rounds(run.exec(), demands, std::int64_t{1000}, {}, packed.out());
   static_cast<void>(packed.download(run.exec(), "best_fit_rounds"));
 }
 
