@@ -8,7 +8,6 @@
 #include <omnibal/config.hpp>
 
 #include <charconv>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -6,10 +6,11 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/step_overlap.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include <ranges>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -32,8 +34,11 @@ struct spread {
   T sum{};
   std::size_t count = 0;
 
-  constexpr void add(std::string_view function, std::string_view name, T value) {
-    check_weight(function, name, count, value);
+  /// `index` is that of an error text.
+  template <weight Given>
+  constexpr void add(std::string_view function, std::string_view name, std::size_t index,
+                     Given given) {
+    T const value = checked_cost<T>(function, name, index, given);
     checked_add(function, "the sum over all of them", sum, value);
     largest = std::max(largest, value);
     ++count;
@@ -99,8 +104,9 @@ template <class Range, class Ratio>
   spread<working> all[kinds];
   std::size_t index = 0;
   for (auto const& element : range) {
-    auto const amounts = to_resources<working>({function, name, index++}, element);
-    for (std::size_t r = 0; r != kinds; ++r) all[r].add(function, name, amounts[r]);
+    auto const amounts = to_resources<working>({function, name, index}, element);
+    for (std::size_t r = 0; r != kinds; ++r) all[r].add(function, name, index, amounts[r]);
+    ++index;
   }
   resources<kinds, double> result{};
   for (std::size_t r = 0; r != kinds; ++r) result[r] = ratio(all[r], r);
@@ -129,7 +135,7 @@ template <class Working, std::size_t R, class LoadOf>
           checked_add(function, "the total of a rank", total[r], load[r]);
         }
       }
-      for (std::size_t r = 0; r != R; ++r) ranks[r].add(function, "total", total[r]);
+      for (std::size_t r = 0; r != R; ++r) ranks[r].add(function, "total", rank, total[r]);
     }
     for (std::size_t r = 0; r != R; ++r) sum[r] += ranks[r].idle_share();
   }
@@ -142,10 +148,8 @@ template <class Working, std::size_t R, class LoadOf>
 template <class Samples, class Length>
 [[nodiscard]] std::int64_t tokens_at(std::string_view function, Samples const& samples,
                                      Length const& length, std::size_t group, std::uint32_t item) {
-  auto const tokens = to_working<std::int64_t>(
-      {function, "length", item}, std::invoke(length, sample_at(function, samples, group, item)));
-  check_weight(function, "length", item, tokens);
-  return tokens;
+  return checked_cost<std::int64_t>(function, "length", item,
+                                    std::invoke(length, sample_at(function, samples, group, item)));
 }
 
 /// The samples of a range have a length in whole tokens.
@@ -173,9 +177,7 @@ struct pad_ratio_fn {
     detail::spread<detail::working_of<detail::amount_of<Lengths>>> batch;
     std::size_t index = 0;
     for (auto const& length : lengths) {
-      batch.add("pad_ratio", "length",
-                detail::to_working<detail::working_of<detail::amount_of<Lengths>>>(
-                    {"pad_ratio", "length", index++}, length));
+      batch.add("pad_ratio", "length", index++, length);
     }
     return batch.idle_share();
   }
@@ -194,9 +196,7 @@ struct pad_ratio_fn {
       detail::spread<working> batch;
       for (std::uint32_t const item : groups[g]) {
         auto&& sample = detail::sample_at("pad_ratio", samples, g, item);
-        batch.add("pad_ratio", "length",
-                  detail::to_working<working>({"pad_ratio", "length", item},
-                                              std::invoke(length, sample)));
+        batch.add("pad_ratio", "length", item, std::invoke(length, sample));
       }
       if (batch.count == 0) continue;
       sum += batch.idle_share();
@@ -240,13 +240,9 @@ struct dist_ratio_fn {
     constexpr std::size_t kinds = detail::kinds_of<load_type>;
     auto const first = std::ranges::begin(loads);
     auto const load_of = [&](std::uint32_t group) {
-      auto const load = detail::to_resources<working>(
-          {"dist_ratio", "loads", group},
+      return detail::checked_costs<working>(
+          "dist_ratio", "loads", group,
           first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)]);
-      for (working const amount : load.amounts) {
-        detail::check_weight("dist_ratio", "loads", group, amount);
-      }
-      return load;
     };
     return detail::to_ratio<load_type>(detail::mean_idle_share<working, kinds>(
         "dist_ratio", schedule, std::ranges::size(loads), load_of));
@@ -378,5 +374,112 @@ struct communication_ratio_fn {
 
 /// The share of tokens in sequence-parallel groups; see `communication_ratio_fn`.
 inline constexpr communication_ratio_fn communication_ratio{};
+
+struct step_overlap_fn {
+  /// The pairs of groups that share a step in both schedules, over the number expected of dealing
+  /// at random: 1 where the two are as good as independent, 0 where no pair meets twice, and far
+  /// above 1 where the same groups meet again and again.
+  ///
+  /// With `pairs(n) = n (n - 1) / 2`, a schedule that has n groups and puts `pairs(n_s)` pairs into
+  /// step s has the share `sum(pairs(n_s)) / pairs(n)` of them in a step. What is expected is the
+  /// number of pairs of the groups that both schedules have, times both shares: the mean where each
+  /// schedule is dealt uniformly and by itself, with the step sizes that it has. 1 where that is
+  /// zero, as for one rank. Cells that repeat groups do not count; a group that comes more than
+  /// once for another reason counts in its first step. Ranks and micro-batches do not matter, and
+  /// the schedules may have other ranks and groups.
+  ///
+  /// Complexity: linear in the cells and in the largest group index. Memory: 12 bytes per group up
+  /// to that index, 16 per step. Determinism: portable. Errors: `std::length_error` above 2^32 - 1
+  /// steps.
+  [[nodiscard]] double operator()(steps const& first, steps const& second) const {
+    std::size_t const groups = std::max(end_of_groups(first), end_of_groups(second));
+    steps_of_groups const in_first(first, groups);
+    steps_of_groups const in_second(second, groups);
+    double const expected =
+        pairs(common(in_first, in_second)) * in_first.share_of_pairs() * in_second.share_of_pairs();
+    if (!(expected > 0)) return 1.0;
+    return static_cast<double>(meeting_twice(in_first, in_second)) / expected;
+  }
+
+ private:
+  [[nodiscard]] static double pairs(std::size_t count) {
+    auto const n = static_cast<double>(count);
+    return n * (n - 1) / 2;
+  }
+
+  [[nodiscard]] static std::size_t end_of_groups(steps const& schedule) {
+    std::size_t result = 0;
+    for (std::uint32_t const group : schedule.cells().items()) {
+      result = std::max(result, std::size_t{group} + 1);
+    }
+    return result;
+  }
+
+  /// The step in which each group counts, and how many count in each step; `no_step`, the number of
+  /// steps, where a group counts in none.
+  struct steps_of_groups {
+    steps_of_groups(steps const& schedule, std::size_t groups) : sizes(schedule.size(), 0) {
+      detail::check_index_count("step_overlap", "a schedule", schedule.size());
+      no_step = static_cast<std::uint32_t>(schedule.size());
+      step.assign(groups, no_step);
+      for (std::size_t s = 0; s != schedule.size(); ++s) {
+        for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
+          if (schedule.is_repeat(s, rank)) continue;
+          for (std::uint32_t const group : schedule(s, rank)) {
+            if (step[group] != no_step) continue;
+            step[group] = static_cast<std::uint32_t>(s);
+            ++sizes[s];
+          }
+        }
+      }
+    }
+
+    [[nodiscard]] double share_of_pairs() const {
+      double together = 0;
+      std::size_t count = 0;
+      for (std::uint32_t const size : sizes) {
+        together += pairs(size);
+        count += size;
+      }
+      return count < 2 ? 0.0 : together / pairs(count);
+    }
+
+    [[nodiscard]] bool counts(std::size_t group) const { return step[group] != no_step; }
+
+    std::uint32_t no_step;
+    std::vector<std::uint32_t> step;
+    std::vector<std::uint32_t> sizes;
+  };
+
+  [[nodiscard]] static std::size_t common(steps_of_groups const& first,
+                                          steps_of_groups const& second) {
+    std::size_t result = 0;
+    for (std::size_t group = 0; group != first.step.size(); ++group) {
+      result += first.counts(group) && second.counts(group) ? 1u : 0u;
+    }
+    return result;
+  }
+
+  /// The pairs that share a step in both.
+  [[nodiscard]] static std::uint64_t meeting_twice(steps_of_groups const& first,
+                                                   steps_of_groups const& second) {
+    grouping const groups = detail::collect_parts(first.step, first.sizes.size() + 1);
+    std::uint64_t result = 0;
+    std::vector<std::uint32_t> met(second.sizes.size(), 0);
+    auto const for_each_met = [&](std::size_t step, auto const& body) {
+      for (std::uint32_t const group : groups[step]) {
+        if (second.counts(group)) body(met[second.step[group]]);
+      }
+    };
+    for (std::size_t s = 0; s != first.sizes.size(); ++s) {
+      for_each_met(s, [&](std::uint32_t& count) { result += count++; });
+      for_each_met(s, [](std::uint32_t& count) { count = 0; });
+    }
+    return result;
+  }
+};
+
+/// How much alike the steps of two epochs are; see `step_overlap_fn`.
+inline constexpr step_overlap_fn step_overlap{};
 
 }  // namespace omnibal::inline v0

@@ -132,6 +132,5 @@
 #include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/solve_status.hpp>
-#include <omnibal/step_overlap.hpp>
 #include <omnibal/steps.hpp>
 #include <omnibal/version.hpp>

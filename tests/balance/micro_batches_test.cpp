@@ -5,8 +5,8 @@
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/demand.hpp>
+#include <omnibal/metrics.hpp>
 #include <omnibal/pack/packing_bound.hpp>
-#include <omnibal/step_overlap.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>

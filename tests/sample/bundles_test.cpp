@@ -147,8 +147,9 @@ TEST_CASE("bundles that are no partition are errors") {
   };
   CHECK(of(grouping({0, 2, 3}, {0, 1, 2})) == "no error");
   CHECK(of(grouping({0, 2, 4}, {0, 1, 2, 0})) ==
-        "omnibal::bundle_loads: sample 0 is in two places");
-  CHECK(of(grouping({0, 2}, {0, 1})) == "omnibal::bundle_loads: the bundles have 2 samples, not 3");
+        "omnibal::bundle_loads: the list of bundles names 0 twice, of 3 samples");
+  CHECK(of(grouping({0, 2}, {0, 1})) ==
+        "omnibal::bundle_loads: the list of bundles has 2 of 3 samples");
   CHECK(of(grouping({0, 3}, {0, 1, 3})) != "no error");
   CHECK(test::error_text<std::invalid_argument>([] {
           static_cast<void>(unbundle(grouping({0, 1}, {1}), grouping({0, 1}, {0})));

@@ -353,16 +353,16 @@ TEST_CASE("any scheduler will do that loses nothing") {
         }) == "omnibal::step_sampler: the scheduler gives steps of 1 ranks, not of 2");
   CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3});
-        }) == "omnibal::step_sampler: the scheduler names 4 groups of 5");
+        }) == "omnibal::step_sampler: the scheduler has 4 of 5 groups");
   CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3, 4});
-        }) == "omnibal::step_sampler: the scheduler names 4 groups of 5");
+        }) == "omnibal::step_sampler: the scheduler has 4 of 5 groups");
   CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3, 4, 4});
-        }) == "omnibal::step_sampler: the scheduler names group 4 twice");
+        }) == "omnibal::step_sampler: the scheduler names 4 twice, of 5 groups");
   CHECK(error_of([&](std::span<int const>, std::size_t, schedule_steps_options const&) {
           return cells(2, {0, 1, 2, 3, 4, 5});
-        }) == "omnibal::step_sampler: the scheduler names group 5 of 5");
+        }) == "omnibal::step_sampler: the scheduler names 5, there are 5 groups");
 }
 
 TEST_CASE("no groups are an epoch without steps") {

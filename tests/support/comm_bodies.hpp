@@ -2,6 +2,7 @@
 
 // What every communicator must do. The same bodies run over one rank, threads and processes.
 
+#include "gathered_rows.hpp"
 #include "rank_checks.hpp"
 #include "samples.hpp"
 
@@ -44,14 +45,14 @@ void gather_values(Comm& comm) {
 
   for (std::size_t const factor : {0u, 1u, 7u, 1000u}) {
     // Rank 0 has nothing, the last one most.
-    auto const rows = omnibal::all_gather_v(comm, values_from(rank, 0, rank * factor));
+    auto const rows = gathered_rows(comm, values_from(rank, 0, rank * factor));
     require(rows.size() == ranks, "a row of every rank");
     for (std::size_t r = 0; r != ranks; ++r) {
       auto const wanted = values_from(r, 0, r * factor);
       require(std::equal(rows[r].begin(), rows[r].end(), wanted.begin(), wanted.end()),
               "the values of a rank");
     }
-    auto const equal_rows = omnibal::all_gather_v(comm, values_from(rank, 0, factor));
+    auto const equal_rows = gathered_rows(comm, values_from(rank, 0, factor));
     require(equal_rows.values().size() == factor * ranks, "as many of every rank");
     for (std::size_t r = 0; r != ranks; ++r) {
       auto const wanted = values_from(r, 0, factor);
@@ -75,8 +76,13 @@ void exchange_values(Comm& comm) {
       auto const values = values_from(rank, to, counts[rank * ranks + to]);
       sent.insert(sent.end(), values.begin(), values.end());
     }
-    auto const rows =
-        omnibal::all_to_all_v(comm, sent, std::span(counts).subspan(rank * ranks, ranks));
+    std::vector<std::uint64_t> send_counts;
+    std::vector<std::uint64_t> receive_counts;
+    for (std::size_t other = 0; other != ranks; ++other) {
+      send_counts.push_back(counts[rank * ranks + other]);
+      receive_counts.push_back(counts[other * ranks + rank]);
+    }
+    auto const rows = exchanged_rows(comm, sent, send_counts, receive_counts);
     require(rows.size() == ranks, "a row from every rank");
     for (std::size_t from = 0; from != ranks; ++from) {
       auto const wanted = values_from(from, rank, counts[from * ranks + rank]);

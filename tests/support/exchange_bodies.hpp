@@ -3,6 +3,7 @@
 // What exchanges must satisfy on every communicator. The same bodies run over one rank, threads and
 // processes.
 
+#include "gathered_rows.hpp"
 #include "rank_checks.hpp"
 #include "samples.hpp"
 
@@ -89,7 +90,7 @@ void check_exchange(Comm& comm, omnibal::exchange_plan const& plan,
   require(inverse.inverse().digest() == plan.digest(), "the digest of the inverse of the inverse");
 
   auto const mine = omnibal::exchange_samples(comm, plan, local);
-  auto const all = omnibal::all_gather_v(comm, local);
+  auto const all = gathered_rows(comm, local);
   auto const arrivals = plan.arrivals(rank);
   require(mine.size() == arrivals.size(), "the number of arrivals");
   for (std::size_t k = 0; k != mine.size(); ++k) {
@@ -272,7 +273,7 @@ void plan_for_other_costs(Comm& comm) {
     check_exchange(comm, plan, local);
 
     // The integers to which the owners map their costs give the same plan.
-    auto const all = omnibal::all_gather_v(comm, local);
+    auto const all = gathered_rows(comm, local);
     double largest = 0;
     for (auto const& s : all.values()) largest = std::max(largest, floating(s));
     std::vector<std::int64_t> costs;

@@ -17,16 +17,11 @@
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/solve_status.hpp>
 
-#include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string_view>
-#include <type_traits>
-#include <vector>
 
 namespace omnibal::inline v0 {
 

@@ -8,6 +8,7 @@
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/agreement.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/padded_gather.hpp>
 #include <omnibal/resources.hpp>
 
@@ -124,22 +125,11 @@ struct gather_lengths_fn {
 
   template <class Result, class Lengths>
   [[nodiscard]] static Result checked_lengths(Lengths const& lengths, std::size_t index) {
-    auto const checked = [&](auto amount) {
-      constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
-      if (!detail::is_valid_weight(amount) || static_cast<std::uint64_t>(amount) > largest) {
-        detail::throw_invalid(name, "length[" + detail::to_text(index) + "] is " +
-                                        detail::to_text(amount) + ", must be in [0, 2^63)");
-      }
-      return static_cast<std::int64_t>(amount);
-    };
-    if constexpr (weight<Lengths>) {
-      return checked(lengths);
-    } else if constexpr (weight<Result>) {
-      return checked(lengths[0]);
+    auto const checked = detail::checked_costs<std::int64_t>(name, "length", index, lengths);
+    if constexpr (weight<Result>) {
+      return checked[0];
     } else {
-      Result result{};
-      for (std::size_t r = 0; r != Result::size(); ++r) result[r] = checked(lengths[r]);
-      return result;
+      return checked;
     }
   }
 

@@ -14,9 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -53,6 +51,15 @@ template <class Working, weight T>
   return result;
 }
 
+/// The same for each kind of an amount, a weight or resources.
+template <class Working, class Amount>
+[[nodiscard]] constexpr auto checked_costs(std::string_view function, std::string_view argument,
+                                           std::size_t index, Amount const& value) {
+  auto const result = to_resources<Working>({function, argument, index}, value);
+  for (Working const amount : result.amounts) check_weight(function, argument, index, amount);
+  return result;
+}
+
 /// Calls `amount_at(index)` once for each index below `count`, in order, and makes whole costs of
 /// what it returns. Integers of one kind stay as they are. `result` keeps its memory.
 ///
@@ -69,17 +76,11 @@ void measure_costs_into(std::string_view function, measure_names const& names, s
   result.resize(count);
   resources<R, working> total{};
   for (std::size_t index = 0; index != count; ++index) {
-    auto const& value = amount_at(index);
+    auto const amounts = checked_costs<working>(function, names.amount, index, amount_at(index));
     for (std::size_t r = 0; r != R; ++r) {
-      working amount{};
-      if constexpr (weight<result_type>) {
-        amount = checked_cost<working>(function, names.amount, index, value);
-      } else {
-        amount = checked_cost<working>(function, names.amount, index, value[r]);
-      }
-      checked_add(function, names.sum, total[r], amount);
+      checked_add(function, names.sum, total[r], amounts[r]);
       // The bits of a floating-point number wait here until the total is known.
-      result[index][r] = std::bit_cast<std::int64_t>(amount);
+      result[index][r] = std::bit_cast<std::int64_t>(amounts[r]);
     }
   }
   if constexpr (!is_exact) {

@@ -7,6 +7,7 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -68,11 +69,8 @@ template <class Load, loads_as<Load> Loads>
   result.reserve(std::ranges::size(loads));
   for (auto&& load : loads) {
     result.push_back(load);
-    auto const amounts = to_resources<working_weight<typename weight_of<Load>::type>>(
-        {function, "loads", result.size() - 1}, result.back());
-    for (std::size_t r = 0; r != amounts.size(); ++r) {
-      check_weight(function, "loads", result.size() - 1, amounts[r]);
-    }
+    static_cast<void>(checked_costs<working_weight<typename weight_of<Load>::type>>(
+        function, "loads", result.size() - 1, result.back()));
   }
   return result;
 }

@@ -95,7 +95,7 @@ struct exchange_samples_fn {
   /// for a logarithm of the ranks, in the samples of this rank. Memory: the result, the bytes that
   /// leave and come where they are collected, and 60 bytes per sample of this rank and 72 per rank.
   /// Determinism: portable among equal ranks. Errors
-  /// on all ranks: `std::invalid_argument` where plans differ; where on one rank the plan is for
+  /// on all ranks: `std::invalid_argument` where plans or types differ; where on one rank the plan is for
   /// another number of ranks or of samples, `std::invalid_argument` there and `communication_error`
   /// elsewhere; those of the communicator.
   template <exchanging_communicator Comm, sendable_samples Samples>

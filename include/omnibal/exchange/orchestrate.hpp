@@ -150,25 +150,25 @@ struct orchestrate_fn {
 
   template <class Samples, class Language>
   static void measure_language(Samples const& local, Language const& language,
-                               detail::phase_columns<1>& columns) {
+                               detail::measured_phase<1>& phase) {
     for (auto&& sample : local) {
       auto const cost = std::invoke(language.cost, sample);
-      columns.push(name, cost, std::invoke(language.bytes, sample));
+      phase.push(name, cost, std::invoke(language.bytes, sample));
     }
   }
 
   template <class Samples, class Encoder>
   static void measure_encoder(Samples const& local, Encoder const& encoder,
-                              detail::phase_columns<1>& columns) {
+                              detail::measured_phase<1>& phase) {
     for (auto&& sample : local) {
       std::int64_t count = 0;
       for (auto&& piece : std::invoke(encoder.pieces, sample)) {
         auto const cost = std::invoke(encoder.cost, piece);
-        columns.push(name, cost, std::invoke(encoder.bytes, piece));
-        columns.push_output(name, std::invoke(encoder.output_bytes, piece));
+        auto const bytes = std::invoke(encoder.bytes, piece);
+        phase.push(name, cost, bytes, std::invoke(encoder.output_bytes, piece));
         ++count;
       }
-      columns.piece_counts.push_back(count);
+      phase.piece_counts.push_back(count);
     }
   }
 

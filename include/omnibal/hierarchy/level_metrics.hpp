@@ -16,7 +16,6 @@
 #include <functional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 namespace omnibal::inline v0 {
 

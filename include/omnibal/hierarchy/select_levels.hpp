@@ -23,7 +23,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace omnibal::inline v0::detail {
 

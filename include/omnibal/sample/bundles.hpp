@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/detail/sample_at.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
@@ -19,7 +20,6 @@
 #include <ranges>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -89,22 +89,11 @@ struct bundle_loads_fn {
   [[nodiscard]] auto operator()(groups_argument bundles, Samples const& samples,
                                 Demand const& demand) const {
     auto loads = group_loads(bundles, samples, demand);
-    check_each_once(bundles, std::ranges::size(samples));
+    detail::each_once named("bundle_loads", "the list of bundles", "samples",
+                            std::ranges::size(samples));
+    named.take(bundles.items());
+    named.finish();
     return loads;
-  }
-
- private:
-  static constexpr std::string_view name = "bundle_loads";
-
-  static void check_each_once(grouping_view bundles, std::size_t samples) {
-    std::vector<std::uint8_t> seen(samples, 0);
-    for (std::uint32_t const item : bundles.items()) {
-      if (seen[item]++ == 0) continue;
-      detail::throw_invalid(name, "sample " + detail::to_text(item) + " is in two places");
-    }
-    if (bundles.item_count() == samples) return;
-    detail::throw_invalid(name, "the bundles have " + detail::to_text(bundles.item_count()) +
-                                    " samples, not " + detail::to_text(samples));
   }
 };
 

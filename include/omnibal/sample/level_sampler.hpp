@@ -236,14 +236,11 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
 
 template <sample_range GroupLoads>
 level_sampler(level_packing const&, GroupLoads const&, shard const&,
-              level_sampler_options const& = {})
+              level_sampler_options const& = {}, sampler_state const& = {})
     -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads, std::integral Number, class... Others>
 level_sampler(level_packing const&, GroupLoads const&, Number, Others const&...)
     -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
-template <sample_range GroupLoads>
-level_sampler(level_packing const&, GroupLoads const&, shard const&, level_sampler_options const&,
-              sampler_state const&) -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads,
           step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>
 level_sampler(level_packing const&, GroupLoads const&, shard const&, level_sampler_options const&,

@@ -143,10 +143,8 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
 };
 
 template <sample_range GroupLoads>
-step_sampler(GroupLoads const&, shard const&, schedule_steps_options const& = {})
-    -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
-template <sample_range GroupLoads>
-step_sampler(GroupLoads const&, shard const&, schedule_steps_options const&, sampler_state const&)
+step_sampler(GroupLoads const&, shard const&, schedule_steps_options const& = {},
+             sampler_state const& = {})
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads, std::integral Number, class... Others>
 step_sampler(GroupLoads const&, Number, Others const&...)

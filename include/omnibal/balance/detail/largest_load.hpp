@@ -17,7 +17,6 @@
 #include <ranges>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -66,12 +65,8 @@ template <class Samples, class Cost>
   std::vector<load_type> result;
   result.reserve(std::ranges::size(samples));
   for (auto&& sample : samples) {
-    auto const& value = std::invoke(cost, sample);
-    if constexpr (weight<std::remove_cvref_t<decltype(value)>>) {
-      result.push_back(checked_cost<load_type>(function, "cost", result.size(), value));
-    } else {
-      result.push_back(checked_cost<load_type>(function, "cost", result.size(), value[0]));
-    }
+    result.push_back(
+        checked_costs<load_type>(function, "cost", result.size(), std::invoke(cost, sample))[0]);
   }
   return result;
 }

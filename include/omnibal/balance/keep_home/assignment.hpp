@@ -13,6 +13,14 @@
 
 namespace omnibal::inline v0::detail {
 
+/// By how much a load exceeds a limit.
+template <std::size_t R>
+[[nodiscard]] constexpr resources<R> excess_above(resources<R> const& load, std::int64_t limit) {
+  resources<R> result{};
+  for (std::size_t r = 0; r != R; ++r) result[r] = std::max<std::int64_t>(0, load[r] - limit);
+  return result;
+}
+
 /// Keeps its memory.
 template <std::size_t R>
 struct assignment_state {

@@ -46,31 +46,14 @@ class offload {
  public:
   /// To any rank.
   void send_anywhere(assignment_state<R>& state, std::int64_t target) {
-    start(state, target);
-    for (std::uint64_t const word : words_) {
-      auto const sample = static_cast<std::uint32_t>(word);
-      if (!can_leave(state, sample, state.rank_of[sample])) continue;
-      std::uint32_t const rank = light_.best(state.costs[sample]);
-      if (!fits(state.loads[rank], state.costs[sample], target)) continue;
-      take_excess(state.rank_of[sample], state.costs[sample]);
-      state.move(sample, rank);
-      light_.add(rank, state.costs[sample]);
-    }
+    send(state, target, [&](std::uint32_t sample) { return light_.best(state.costs[sample]); });
   }
-
   /// To ranks of the same node.
   void send_inside_nodes(assignment_state<R>& state, node_layout const& layout,
                          std::int64_t target) {
-    start(state, target);
-    for (std::uint64_t const word : words_) {
-      auto const sample = static_cast<std::uint32_t>(word);
-      std::uint32_t const from = state.rank_of[sample];
-      if (!can_leave(state, sample, from)) continue;
-      std::uint32_t const rank = lightest_on_node(state, layout, layout.node_of(from), sample);
-      if (!fits(state.loads[rank], state.costs[sample], target)) continue;
-      take_excess(from, state.costs[sample]);
-      state.move(sample, rank);
-    }
+    send(state, target, [&](std::uint32_t sample) {
+      return lightest_on_node(state, layout, layout.node_of(state.rank_of[sample]), sample);
+    });
   }
 
   /// From nodes above the sum of the targets of their ranks to others.
@@ -141,10 +124,19 @@ class offload {
  private:
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
 
-  [[nodiscard]] static resources<R> excess_above(resources<R> const& load, std::int64_t limit) {
-    resources<R> result{};
-    for (std::size_t r = 0; r != R; ++r) result[r] = std::max<std::int64_t>(0, load[r] - limit);
-    return result;
+  /// `rank_for(sample)` is where a sample may go.
+  template <class RankFor>
+  void send(assignment_state<R>& state, std::int64_t target, RankFor const& rank_for) {
+    start(state, target);
+    for (std::uint64_t const word : words_) {
+      auto const sample = static_cast<std::uint32_t>(word);
+      if (!can_leave(state, sample, state.rank_of[sample])) continue;
+      std::uint32_t const rank = rank_for(sample);
+      if (!fits(state.loads[rank], state.costs[sample], target)) continue;
+      take_excess(state.rank_of[sample], state.costs[sample]);
+      state.move(sample, rank);
+      light_.add(rank, state.costs[sample]);
+    }
   }
 
   /// With the ranks as places.

@@ -60,11 +60,7 @@ struct open_rank {
 /// By how much a load exceeds the target, summed over the kinds.
 template <std::size_t R>
 [[nodiscard]] constexpr std::int64_t excess_of(resources<R> const& load, std::int64_t target) {
-  std::int64_t result = 0;
-  for (std::int64_t const amount : load.amounts) {
-    result += std::max<std::int64_t>(0, amount - target);
-  }
-  return result;
+  return sum_of(excess_above(load, target));
 }
 
 /// Positions of a sample that leaves a rank and of one that comes for it; `nothing` and `several`
@@ -154,25 +150,6 @@ void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, st
     from += comes;
     to -= comes;
     body(j);
-  }
-}
-
-/// The same for one kind, where those that are too large for all room are skipped at once.
-template <class Body>
-void for_each_in_return(open_rank<1> const& heavy, open_rank<1> const& light, std::size_t leaves,
-                        std::int64_t target, Body const& body) {
-  std::int64_t const cost = heavy.samples[leaves].cost[0];
-  std::int64_t owed = light.load[0] + cost - target;
-  if (owed <= 0) return;
-  std::int64_t room = std::max<std::int64_t>(0, target - (heavy.load[0] - cost));
-  auto const first = light.samples.begin();
-  auto at = std::partition_point(first, light.samples.end(),
-                                 [room](auto const& sample) { return sample.cost[0] > room; });
-  for (; at != light.samples.end() && owed > 0; ++at) {
-    if (at->cost[0] > room) continue;
-    room -= at->cost[0];
-    owed -= at->cost[0];
-    body(static_cast<std::size_t>(at - first));
   }
 }
 

@@ -54,18 +54,15 @@ template <sample_range Loads>
   constexpr std::size_t kinds = kinds_of<amount_type>;
   std::size_t const count = std::ranges::size(loads);
   auto const first = std::ranges::begin(loads);
-  auto const amount = [&](std::size_t group, std::size_t r) {
-    auto const& load = first[static_cast<std::ranges::range_difference_t<Loads const>>(group)];
-    if constexpr (weight<amount_type>) {
-      static_cast<void>(r);
-      return checked_cost<working>(function, "loads", group, load);
-    } else {
-      return checked_cost<working>(function, "loads", group, load[r]);
-    }
+  auto const amounts = [&](std::size_t group) {
+    return checked_costs<working>(
+        function, "loads", group,
+        first[static_cast<std::ranges::range_difference_t<Loads const>>(group)]);
   };
   std::array<working, kinds> largest{};
   for (std::size_t group = 0; group != count; ++group) {
-    for (std::size_t r = 0; r != kinds; ++r) largest[r] = std::max(largest[r], amount(group, r));
+    auto const load = amounts(group);
+    for (std::size_t r = 0; r != kinds; ++r) largest[r] = std::max(largest[r], load[r]);
   }
   load_levels<kinds> result;
   result.of_group.resize(count);
@@ -73,7 +70,7 @@ template <sample_range Loads>
     auto const scale = level_scale(largest[r], ranks);
     result.largest[r] = static_cast<load_level>(scale(largest[r]));
     for (std::size_t group = 0; group != count; ++group) {
-      result.of_group[group][r] = static_cast<load_level>(scale(amount(group, r)));
+      result.of_group[group][r] = static_cast<load_level>(scale(amounts(group)[r]));
     }
   }
   return result;

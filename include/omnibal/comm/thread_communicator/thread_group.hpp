@@ -47,20 +47,13 @@ class thread_group {
                     std::span<std::uint64_t const> send_counts, std::span<std::byte> out,
                     std::span<std::uint64_t const> receive_counts) {
     bool const is_sound = add_up(send_counts, in.size()) && add_up(receive_counts, out.size());
-    posts_[rank] = {operation::all_to_all_v, is_sound, in, send_counts, {}};
-    meet_before();
-    if (all_posted(operation::all_to_all_v) && counts_match(rank, receive_counts)) {
-      std::size_t position = 0;
-      for (std::size_t from = 0; from != size(); ++from) {
-        post const& other = posts_[from];
-        copy(block_for(rank, other.in, other.send_counts),
-             out.subspan(position, receive_counts[from]));
-        position += receive_counts[from];
-      }
-    } else {
-      report_mismatch();
-    }
-    meet_after();
+    exchange(rank, {operation::all_to_all_v, is_sound, in, send_counts, {}}, out, receive_counts,
+             [&](post const& other, std::span<std::byte> place) {
+               auto const from = block_for(rank, other.in, other.send_counts);
+               if (from.size() != place.size()) return false;
+               copy(from, place);
+               return true;
+             });
   }
 
   void all_to_all_pieces(std::size_t rank, std::span<sent_piece const> sent,
@@ -69,20 +62,10 @@ class thread_group {
                          std::span<std::uint64_t const> receive_counts) {
     bool const is_sound =
         add_up(send_counts, sent.size()) && add_up(receive_counts, received.size());
-    posts_[rank] = {operation::all_to_all_pieces, is_sound, {}, send_counts, sent};
-    meet_before();
-    if (all_posted(operation::all_to_all_pieces)) {
-      std::size_t position = 0;
-      for (std::size_t from = 0; from != size(); ++from) {
-        std::size_t const count = receive_counts[from];
-        auto const pieces = block_for(rank, posts_[from].pieces, posts_[from].send_counts);
-        if (!copy_pieces(pieces, received.subspan(position, count))) report_mismatch();
-        position += count;
-      }
-    } else {
-      report_mismatch();
-    }
-    meet_after();
+    exchange(rank, {operation::all_to_all_pieces, is_sound, {}, send_counts, sent}, received,
+             receive_counts, [&](post const& other, std::span<received_piece const> places) {
+               return copy_pieces(block_for(rank, other.pieces, other.send_counts), places);
+             });
   }
 
   /// No more calls will come from this rank, because of an error or at its end.
@@ -130,6 +113,22 @@ class thread_group {
     } catch (...) {
       return true;
     }
+  }
+
+  /// `copy_from(post, places)` copies what a rank has for this one; false where it does not fit.
+  template <class Received, class Copy>
+  void exchange(std::size_t rank, post const& own, std::span<Received> received,
+                std::span<std::uint64_t const> receive_counts, Copy const& copy_from) {
+    posts_[rank] = own;
+    meet_before();
+    bool is_match = all_posted(own.called);
+    std::size_t position = 0;
+    for (std::size_t from = 0; is_match && from != size(); ++from) {
+      is_match = copy_from(posts_[from], received.subspan(position, receive_counts[from]));
+      position += receive_counts[from];
+    }
+    if (!is_match) report_mismatch();
+    meet_after();
   }
 
   static void copy(std::span<std::byte const> from, std::span<std::byte> to) {
@@ -211,13 +210,6 @@ class thread_group {
   [[nodiscard]] bool same_sizes() const {
     return std::all_of(posts_.begin(), posts_.end(),
                        [&](post const& other) { return other.in.size() == posts_[0].in.size(); });
-  }
-  [[nodiscard]] bool counts_match(std::size_t rank,
-                                  std::span<std::uint64_t const> receive_counts) const {
-    for (std::size_t from = 0; from != size(); ++from) {
-      if (posts_[from].send_counts[rank] != receive_counts[from]) return false;
-    }
-    return true;
   }
   /// What is for a rank: bytes or pieces.
   template <class T>

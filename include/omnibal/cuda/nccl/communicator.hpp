@@ -9,7 +9,6 @@
 #include <omnibal/cuda/nccl/error.hpp>
 
 #include <chrono>
-#include <cstddef>
 #include <exception>
 #include <string_view>
 #include <utility>

@@ -11,7 +11,6 @@
 #include <omnibal/cuda/nccl/error.hpp>
 #include <omnibal/detail/agreement.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -35,40 +35,26 @@ struct environment {
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// Variables of the environment.
-class launcher_variables {
- public:
-  explicit launcher_variables(std::string_view function) : function_(function) {}
-
-  /// The number in the first variable that is set.
-  [[nodiscard]] std::size_t number(std::initializer_list<char const*> names,
-                                   std::size_t largest) const {
-    for (char const* const name : names) {
-      if (char const* const value = std::getenv(name); value != nullptr) {
-        return parse(name, value, largest);
-      }
-    }
-    omnibal::detail::throw_invalid(
-        function_, std::string("the variable ") + *names.begin() +
-                       " is not set; start the program "
-                       "with torchrun, mpirun or srun, or set RANK, WORLD_SIZE and LOCAL_RANK");
-  }
-
- private:
-  [[nodiscard]] std::size_t parse(char const* name, std::string_view value,
-                                  std::size_t largest) const {
+/// The number in the first variable that is set.
+[[nodiscard]] inline std::size_t number_of_variable(std::string_view function,
+                                                    std::initializer_list<char const*> names,
+                                                    std::size_t largest) {
+  for (char const* const name : names) {
+    char const* const value = std::getenv(name);
+    if (value == nullptr) continue;
+    std::string_view const text(value);
     std::size_t result = 0;
-    auto const [end, code] = std::from_chars(value.data(), value.data() + value.size(), result);
-    if (code != std::errc() || end != value.data() + value.size() || result > largest) {
-      omnibal::detail::throw_invalid(
-          function_, std::string("the variable ") + name + " is '" + std::string(value) +
-                         "', must be a number up to " + omnibal::detail::to_text(largest));
-    }
-    return result;
+    auto const [end, code] = std::from_chars(text.data(), text.data() + text.size(), result);
+    if (code == std::errc() && end == text.data() + text.size() && result <= largest) return result;
+    omnibal::detail::throw_invalid(function, std::string("the variable ") + name + " is '" + value +
+                                                 "', must be a number up to " +
+                                                 omnibal::detail::to_text(largest));
   }
-
-  std::string_view function_;
-};
+  omnibal::detail::throw_invalid(
+      function, std::string("the variable ") + *names.begin() +
+                    " is not set; start the program "
+                    "with torchrun, mpirun or srun, or set RANK, WORLD_SIZE and LOCAL_RANK");
+}
 
 }  // namespace omnibal::inline v0::nccl::detail
 
@@ -78,16 +64,15 @@ namespace omnibal::inline v0::nccl {
 /// Slurm's srun set. Errors: `std::invalid_argument` where one is missing or is no number, or the
 /// rank is outside the world; the text names the variable.
 [[nodiscard]] inline environment read_environment() {
-  constexpr std::size_t most_ranks = 0x7fffffff;
-  detail::launcher_variables const variables("nccl::read_environment");
+  constexpr std::string_view name = "nccl::read_environment";
+  auto const number = [&](std::initializer_list<char const*> names) {
+    return detail::number_of_variable(name, names, 0x7fffffff);
+  };
   environment result;
-  result.place.rank =
-      variables.number({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}, most_ranks);
-  result.place.size =
-      variables.number({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"}, most_ranks);
-  result.local_rank =
-      variables.number({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"}, most_ranks);
-  detail::check_world("nccl::read_environment", result.place);
+  result.place.rank = number({"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"});
+  result.place.size = number({"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS"});
+  result.local_rank = number({"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"});
+  detail::check_world(name, result.place);
   return result;
 }
 

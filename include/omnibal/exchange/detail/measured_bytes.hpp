@@ -9,7 +9,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 namespace omnibal::inline v0::detail {

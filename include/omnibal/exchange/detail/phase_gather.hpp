@@ -15,9 +15,11 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -36,130 +38,89 @@ namespace omnibal::inline v0::detail {
   return digest.value();
 }
 
-/// The measures of the samples of a phase with costs of `R` kinds, or of the samples and pieces of
-/// an encoder.
+/// What a rank has measured of the samples of a phase with costs of `R` kinds, or of the samples and
+/// pieces of an encoder: words for all ranks. Keeps its memory.
+template <std::size_t R>
+struct measured_phase {
+  /// Empty where each sample is one piece and has no output.
+  std::vector<std::int64_t> piece_counts;
+  /// Of each piece its costs, its bytes and, for an encoder, those of its output. The bits of
+  /// floating-point costs wait here until the largest of all ranks is known.
+  std::vector<std::int64_t> words;
+  std::array<double, R> largest{};
+  bool is_floating = false;
+  std::size_t pieces = 0;
+
+  void clear() {
+    piece_counts.clear();
+    words.clear();
+    largest = {};
+    pieces = 0;
+  }
+
+  /// A piece; `output` are the bytes of what an encoder makes of it. Throws for numbers that are
+  /// negative, not finite or above 2^63 - 1.
+  template <class Cost, class Bytes, class... Output>
+  void push(std::string_view function, Cost const& cost, Bytes bytes, Output... output) {
+    using working = working_weight<typename weight_of<Cost>::type>;
+    is_floating = std::floating_point<working>;
+    auto const amounts = checked_costs<working>(function, "cost", pieces, cost);
+    for (std::size_t r = 0; r != R; ++r) {
+      if (is_floating) largest[r] = std::max(largest[r], static_cast<double>(amounts[r]));
+      words.push_back(std::bit_cast<std::int64_t>(amounts[r]));
+    }
+    words.push_back(checked_cost<std::int64_t>(function, "bytes", pieces, bytes));
+    (words.push_back(checked_cost<std::int64_t>(function, "output bytes", pieces, output)), ...);
+    ++pieces;
+  }
+
+  /// Makes integers of floating-point costs, by the largest on which ranks agree.
+  void quantise(std::array<double, R> const& of_all_ranks) {
+    if (!is_floating || pieces == 0) return;
+    std::size_t const stride = words.size() / pieces;
+    for (std::size_t r = 0; r != R; ++r) {
+      auto const to_share = fixed_point::by_share(of_all_ranks[r], 31);
+      for (std::size_t i = r; i < words.size(); i += stride) {
+        words[i] = to_share(std::bit_cast<double>(words[i]));
+      }
+    }
+  }
+};
+
+/// The measures of a phase on all ranks.
 template <std::size_t R>
 struct phase_columns {
-  /// Empty where each sample is one piece and has no output.
   std::vector<std::int64_t> piece_counts;
   std::vector<lengths_of_sample<R>> costs;
   std::vector<std::int64_t> bytes;
   std::vector<std::int64_t> output_bytes;
-  /// Costs that wait for the largest of all ranks.
-  std::vector<resources<R, double>> floating_costs;
 
   /// Removes all and keeps the memory.
   void clear() {
     for (auto* const column : {&piece_counts, &bytes, &output_bytes}) column->clear();
     costs.clear();
-    floating_costs.clear();
-  }
-
-  /// Throws for numbers that are negative, not finite or above 2^63 - 1.
-  template <class Cost, class Bytes>
-  void push(std::string_view function, Cost const& cost, Bytes bytes_of_piece) {
-    using working = working_weight<typename weight_of<Cost>::type>;
-    std::size_t const index = bytes.size();
-    if constexpr (std::floating_point<working>) {
-      floating_costs.emplace_back();
-    } else {
-      costs.emplace_back();
-    }
-    for (std::size_t r = 0; r != R; ++r) {
-      working amount{};
-      if constexpr (weight<Cost>) {
-        amount = checked_cost<working>(function, "cost", index, cost);
-      } else {
-        amount = checked_cost<working>(function, "cost", index, cost[r]);
-      }
-      if constexpr (std::floating_point<working>) {
-        floating_costs.back()[r] = amount;
-      } else {
-        kind(costs.back(), r) = amount;
-      }
-    }
-    bytes.push_back(checked_cost<std::int64_t>(function, "bytes", index, bytes_of_piece));
-  }
-  template <class Bytes>
-  void push_output(std::string_view function, Bytes output) {
-    output_bytes.push_back(
-        checked_cost<std::int64_t>(function, "output bytes", output_bytes.size(), output));
-  }
-
-  [[nodiscard]] std::array<double, R> largest_floating_costs() const {
-    std::array<double, R> result{};
-    for (auto const& cost : floating_costs) {
-      for (std::size_t r = 0; r != R; ++r) result[r] = std::max(result[r], cost[r]);
-    }
-    return result;
-  }
-  /// Makes integers of the floating-point costs, on which ranks agree.
-  void quantise(std::array<double, R> const& largest) {
-    std::size_t const first = costs.size();
-    costs.resize(first + floating_costs.size());
-    for (std::size_t r = 0; r != R; ++r) {
-      auto const to_share = fixed_point::by_share(largest[r], 31);
-      for (std::size_t i = 0; i != floating_costs.size(); ++i) {
-        kind(costs[first + i], r) = to_share(floating_costs[i][r]);
-      }
-    }
-    floating_costs.clear();
-  }
-
-  /// The number of values to be sent. Floating-point costs count as they will.
-  [[nodiscard]] std::size_t word_count() const {
-    return piece_counts.size() + R * (costs.size() + floating_costs.size()) + bytes.size() +
-           output_bytes.size();
-  }
-  /// Appends the columns to what is sent.
-  void write(std::vector<std::int64_t>& words) const {
-    auto const append = [&words](std::vector<std::int64_t> const& column) {
-      words.insert(words.end(), column.begin(), column.end());
-    };
-    append(piece_counts);
-    for (auto const& cost : costs) {
-      for (std::size_t r = 0; r != R; ++r) words.push_back(kind(cost, r));
-    }
-    append(bytes);
-    append(output_bytes);
   }
 
   /// Appends those of a rank with so many samples, and removes them from the words.
-  void read_samples(std::span<std::int64_t const>& words, std::size_t samples) {
-    take_costs(words, samples);
-    take(words, samples, bytes);
-  }
-  void read_encoder(std::span<std::int64_t const>& words, std::size_t samples) {
-    std::size_t pieces = 0;
-    for (std::int64_t const count : words.first(samples)) pieces += static_cast<std::size_t>(count);
-    take(words, samples, piece_counts);
-    take_costs(words, pieces);
-    take(words, pieces, bytes);
-    take(words, pieces, output_bytes);
-  }
-
- private:
-  template <class CostOfKinds>
-  [[nodiscard]] static auto& kind(CostOfKinds& cost, std::size_t r) {
-    if constexpr (R == 1) {
-      return cost;
-    } else {
-      return cost[r];
+  void read(std::span<std::int64_t const>& words, std::size_t samples, bool is_encoder) {
+    std::size_t pieces = samples;
+    if (is_encoder) {
+      auto const counts = words.first(samples);
+      piece_counts.insert(piece_counts.end(), counts.begin(), counts.end());
+      pieces = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+      words = words.subspan(samples);
     }
-  }
-
-  static void take(std::span<std::int64_t const>& words, std::size_t count,
-                   std::vector<std::int64_t>& column) {
-    auto const taken = words.first(count);
-    column.insert(column.end(), taken.begin(), taken.end());
-    words = words.subspan(count);
-  }
-  void take_costs(std::span<std::int64_t const>& words, std::size_t count) {
-    for (std::size_t i = 0; i != count; ++i) {
+    std::size_t const stride = R + (is_encoder ? 2 : 1);
+    for (std::size_t piece = 0; piece != pieces; ++piece, words = words.subspan(stride)) {
       auto& cost = costs.emplace_back();
-      for (std::size_t r = 0; r != R; ++r) kind(cost, r) = words[i * R + r];
+      if constexpr (R == 1) {
+        cost = words[0];
+      } else {
+        std::copy_n(words.begin(), R, cost.amounts);
+      }
+      bytes.push_back(words[R]);
+      if (is_encoder) output_bytes.push_back(words[R + 1]);
     }
-    words = words.subspan(count * R);
   }
 };
 
@@ -178,19 +139,19 @@ template <std::size_t R, std::size_t Phases>
 class phase_gather {
  public:
   /// To be filled before `facts`, and those of all ranks after `run`.
-  std::array<phase_columns<R>, Phases> own;
+  std::array<measured_phase<R>, Phases> own;
   std::array<phase_columns<R>, Phases> all;
   /// Where the samples of each rank begin, and where those of the last one end, after `run`.
   std::vector<std::uint64_t> offsets;
 
   void clear() {
-    for (auto& columns : own) columns.clear();
+    for (auto& phase : own) phase.clear();
   }
   [[nodiscard]] phase_facts<R, Phases> facts(std::size_t samples) const {
     phase_facts<R, Phases> result{.samples = samples};
     for (std::size_t p = 0; p != Phases; ++p) {
-      result.words += own[p].word_count();
-      result.largest[p] = own[p].largest_floating_costs();
+      result.words += own[p].piece_counts.size() + own[p].words.size();
+      result.largest[p] = own[p].largest;
     }
     return result;
   }
@@ -200,7 +161,11 @@ class phase_gather {
   void run(Comm& comm, Reports const& reports) {
     quantise(reports);
     words_.clear();
-    for (auto const& columns : own) columns.write(words_);
+    for (auto const& phase : own) {
+      for (auto const* const part : {&phase.piece_counts, &phase.words}) {
+        words_.insert(words_.end(), part->begin(), part->end());
+      }
+    }
     counts_.clear();
     offsets.assign(1, 0);
     for (auto const& report : reports) {
@@ -211,9 +176,8 @@ class phase_gather {
     for (auto& columns : all) columns.clear();
     for (std::size_t rank = 0; rank != reports.size(); ++rank) {
       std::span<std::int64_t const> row = std::as_const(rows_)[rank];
-      std::size_t const samples = reports[rank].facts.samples;
-      all[0].read_samples(row, samples);
-      for (std::size_t p = 1; p != Phases; ++p) all[p].read_encoder(row, samples);
+      for (std::size_t p = 0; p != Phases; ++p)
+        all[p].read(row, reports[rank].facts.samples, p != 0);
     }
   }
 

@@ -68,37 +68,34 @@ class sample_mover {
   void move_fixed(Comm& comm, exchange_plan const& plan, std::size_t count, Local const& local,
                   std::vector<T>& out) {
     // A sample that is made on the way is collected.
-    constexpr bool is_made = !std::is_reference_v<decltype(local(0u))>;
-    constexpr bool in_pieces = piecewise_communicator<Comm> && sizeof(T) >= least_piece_bytes;
+    constexpr bool in_pieces = piecewise_communicator<Comm> && sizeof(T) >= least_piece_bytes &&
+                               std::is_reference_v<decltype(local(0u))>;
     std::span<std::byte> sent;
     std::span<std::byte> received;
-    agree(comm, plan, count, 2 * sizeof(T), [&] {
+    agree(comm, plan, count, 4 * sizeof(T) + (in_pieces ? 2 : 0), [&] {
       out.resize(plan.arrivals(own_rank(comm)).size());
-      if (is_made || !in_pieces) sent = sent_.take(routes_.leaving_count() * sizeof(T));
-      if (!in_pieces) received = received_.take(routes_.coming_count() * sizeof(T));
-      if (in_pieces) reserve_pieces();
+      if (in_pieces) {
+        reserve_pieces();
+      } else {
+        sent = sent_.take(routes_.leaving_count() * sizeof(T));
+        received = received_.take(routes_.coming_count() * sizeof(T));
+      }
     });
     for (auto const& sample : routes_.staying()) out[sample.to] = local(sample.from);
-    if constexpr (is_made || !in_pieces) {
-      for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
-        T const& sample = local(routes_.leaving(k));
-        std::memcpy(sent.data() + k * sizeof(T), &sample, sizeof(T));
-      }
-    }
     if constexpr (in_pieces) {
       exchange_pieces(
           comm,
           [&](std::size_t k) {
-            if constexpr (is_made) {
-              return std::span<std::byte const>(sent).subspan(k * sizeof(T), sizeof(T));
-            } else {
-              return std::as_bytes(std::span<T const>(&local(routes_.leaving(k)), 1));
-            }
+            return std::as_bytes(std::span<T const>(&local(routes_.leaving(k)), 1));
           },
           [&](std::size_t k) {
             return std::as_writable_bytes(std::span<T>(&out[routes_.coming(k)], 1));
           });
     } else {
+      for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
+        T const& sample = local(routes_.leaving(k));
+        std::memcpy(sent.data() + k * sizeof(T), &sample, sizeof(T));
+      }
       scale(routes_.send_counts(), sizeof(T), send_bytes_);
       scale(routes_.receive_counts(), sizeof(T), receive_bytes_);
       exchange(comm, sent, received);
@@ -158,7 +155,7 @@ class sample_mover {
   }
 
   /// Finds the routes of this rank and allocates, and makes sure that all ranks could and have the
-  /// same plan. `shape` is the size of the type that travels and whether sizes differ.
+  /// same plan. `shape` tells the size of the type that travels, and how it travels.
   template <class Comm, class Allocate>
   void agree(Comm& comm, exchange_plan const& plan, std::size_t count, std::uint64_t shape,
              Allocate const& allocate) {

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
@@ -37,10 +38,8 @@ template <class Samples, class Demand>
   std::vector<std::int64_t> result;
   result.reserve(std::ranges::size(samples));
   for (auto&& sample : samples) {
-    weight_name const name{function, "demand", result.size()};
-    std::int64_t const length = to_resources<std::int64_t>(name, std::invoke(demand, sample))[0];
-    check_weight(function, "demand", result.size(), length);
-    result.push_back(length);
+    result.push_back(checked_costs<std::int64_t>(function, "demand", result.size(),
+                                                 std::invoke(demand, sample))[0]);
   }
   return result;
 }

@@ -5,6 +5,7 @@
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/steps.hpp>
@@ -90,28 +91,18 @@ inline void check_schedule(std::string_view function, steps const& schedule, std
     throw_invalid(function, "the scheduler gives steps of " + to_text(schedule.ranks()) +
                                 " ranks, not of " + to_text(ranks));
   }
-  std::vector<std::uint8_t> seen(entries, 0);
-  std::size_t count = 0;
+  each_once named(function, "the scheduler", "groups", entries);
   for (std::size_t step = 0; step != schedule.size(); ++step) {
     for (std::size_t rank = 0; rank != ranks; ++rank) {
-      bool const is_repeat = schedule.is_repeat(step, rank);
-      for (std::uint32_t const entry : schedule(step, rank)) {
-        if (entry >= entries) {
-          throw_invalid(function,
-                        "the scheduler names group " + to_text(entry) + " of " + to_text(entries));
-        }
-        if (is_repeat) continue;
-        if (seen[entry]++ != 0) {
-          throw_invalid(function, "the scheduler names group " + to_text(entry) + " twice");
-        }
-        ++count;
+      auto const cell = schedule(step, rank);
+      if (!schedule.is_repeat(step, rank)) {
+        named.take(cell);
+      } else if (std::any_of(cell.begin(), cell.end(), [=](auto g) { return g >= entries; })) {
+        throw_invalid(function, "the scheduler repeats a group that there is not");
       }
     }
   }
-  if (count != entries) {
-    throw_invalid(function,
-                  "the scheduler names " + to_text(count) + " groups of " + to_text(entries));
-  }
+  named.finish();
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -56,118 +56,6 @@ void for_each_turn(std::vector<std::uint64_t> step_counts, std::uint64_t short_f
   }
 }
 
-/// What waits of each part in an epoch, and the schedules of it for some number of ranks.
-template <class Load, class Scheduler>
-class scheduled_epoch {
- public:
-  /// All groups of the parts, and those that are carried. `options` are those of the sampler, but
-  /// for the seed.
-  scheduled_epoch(std::string_view function, std::span<scheduled_part const> parts,
-                  std::span<Load const> loads, schedule_steps_options const& options,
-                  Scheduler const& scheduler)
-      : function_(function),
-        parts_(parts),
-        loads_(loads),
-        options_(options),
-        scheduler_(&scheduler) {
-    pools_.reserve(parts.size());
-    for (scheduled_part const& part : parts) {
-      check_index_count(function, "loads and the carried groups", part.group_count + part.carried);
-      pools_.emplace_back(part.group_count, part.seed, options.epoch, part.carried);
-    }
-  }
-
-  /// Makes the schedules of all that waits, those of part k with `cells(k)` cells in a step.
-  template <class Cells>
-  void schedule(Cells const& cells) {
-    offered_.clear();
-    schedules_.clear();
-    schedule_steps_options options = options_;
-    if (options_.remainder == remainder_policy::carry) {
-      options.remainder = remainder_policy::short_step;
-    }
-    std::vector<Load> loads;
-    for (std::size_t part = 0; part != parts_.size(); ++part) {
-      std::size_t const count = cells(part);
-      offered_.push_back(pools_[part].offer(count, options_.remainder));
-      loads.clear();
-      for (std::uint32_t const entry : offered_.back()) loads.push_back(loads_[group(part, entry)]);
-      options.seed = parts_[part].seed;
-      schedules_.push_back(
-          std::invoke(*scheduler_, std::span<Load const>(loads), count, std::as_const(options)));
-      check_schedule(function_, schedules_.back(), count, loads.size());
-    }
-  }
-
-  /// The steps of all schedules.
-  [[nodiscard]] std::uint64_t step_count() const {
-    std::uint64_t result = 0;
-    for (steps const& schedule : schedules_) result += schedule.size();
-    return result;
-  }
-
-  /// Calls `body(part, step of the part)` for all steps in their order, up to `short_first` of the
-  /// first part before all others.
-  template <class Body>
-  void for_each_turn(std::uint64_t short_first, Body const& body) const {
-    std::vector<std::uint64_t> counts;
-    for (steps const& schedule : schedules_) counts.push_back(schedule.size());
-    detail::for_each_turn(
-        std::move(counts), short_first,
-        [&](std::size_t part, std::uint64_t step) { body(part, static_cast<std::size_t>(step)); });
-  }
-
-  /// Appends a cell of a step to `cells`.
-  void append_cell(std::size_t part, std::size_t step, std::size_t cell, steps& cells) const {
-    steps const& schedule = schedules_[part];
-    for (std::uint32_t const place : schedule(step, cell)) {
-      cells.push(group(part, offered_[part][place]));
-    }
-    if (schedule.is_repeat(step, cell)) {
-      cells.close_repeat();
-    } else {
-      cells.close();
-    }
-  }
-
-  /// Removes what runs in so many steps.
-  void run(std::uint64_t step_count, std::uint64_t short_first) {
-    std::vector<std::size_t> counts(parts_.size(), 0);
-    std::uint64_t left = step_count;
-    for_each_turn(short_first, [&](std::size_t part, std::size_t) {
-      if (left == 0) return;
-      --left;
-      ++counts[part];
-    });
-    for (std::size_t part = 0; part != parts_.size(); ++part) {
-      pools_[part].take(offered_[part], schedules_[part], counts[part]);
-    }
-  }
-
-  /// How many groups of each part the present schedules leave to the next epoch.
-  [[nodiscard]] std::vector<std::uint64_t> left_over() const {
-    std::vector<std::uint64_t> result;
-    result.reserve(pools_.size());
-    for (group_pool const& pool : pools_) result.push_back(pool.left_over());
-    return result;
-  }
-
- private:
-  [[nodiscard]] std::uint32_t group(std::size_t part, std::uint32_t entry) const {
-    return parts_[part].first_group + pools_[part].group_of(entry);
-  }
-
-  std::string_view function_;
-  std::span<scheduled_part const> parts_;
-  std::span<Load const> loads_;
-  schedule_steps_options options_;
-  Scheduler const* scheduler_;
-  std::vector<group_pool> pools_;
-  /// Of each part the entries of its pool that are scheduled, and their steps.
-  std::vector<std::vector<std::uint32_t>> offered_;
-  std::vector<steps> schedules_;
-};
-
 /// The steps of this rank in an epoch whose groups a scheduler puts into steps, part by part: what
 /// the plans of `epoch_walker` with groups have in common.
 template <class Load, class Scheduler>
@@ -206,28 +94,29 @@ class scheduled_plan {
   void plan_parts(std::string_view function, epoch_progress const& progress,
                   std::span<scheduled_part const> parts, Cells const& cells,
                   Short const& short_first) {
-    schedule_steps_options options = options_;
-    options.epoch = progress.epoch();
-    scheduled_epoch<Load, Scheduler> epoch(function, parts, loads_, options, scheduler_);
-    auto const schedule = [&](sampler_segment const& segment) {
-      epoch.schedule([&](std::size_t part) { return cells(part, segment.ranks); });
-      check_steps(function, segment, epoch.step_count(), to_text(segment.ranks) + " ranks");
-    };
+    pools_.clear();
+    for (scheduled_part const& part : parts) {
+      check_index_count(function, "loads and the carried groups", part.group_count + part.carried);
+      pools_.emplace_back(part.group_count, part.seed, progress.epoch(), part.carried);
+    }
     std::uint64_t first_step = 0;
     for (sampler_segment const& segment : progress.ended()) {
-      schedule(segment);
-      epoch.run(segment.step_count, short_first(first_step));
+      schedule(function, parts, segment, progress.epoch(), cells);
+      run(segment.step_count, short_first(first_step));
       first_step += segment.step_count;
     }
-    schedule(progress.present());
+    schedule(function, parts, progress.present(), progress.epoch(), cells);
     mine_.clear();
     turns_.clear();
-    epoch.for_each_turn(short_first(first_step), [&](std::size_t part, std::size_t step) {
+    for_each_turn(short_first(first_step), [&](std::size_t part, std::size_t step) {
       turns_.push_back(static_cast<std::uint32_t>(part));
       std::size_t const ranks_of_cell = place_.ranks / cells(part, place_.ranks);
-      epoch.append_cell(part, step, place_.rank / ranks_of_cell, mine_);
+      append_cell(parts[part].first_group, part, step, place_.rank / ranks_of_cell);
     });
-    left_over_ = epoch.left_over();
+    left_over_.clear();
+    for (group_pool const& pool : pools_) left_over_.push_back(pool.left_over());
+    pools_.clear();
+    schedules_.clear();
   }
 
   /// Throws where a state counts batches, as those of `epoch_sampler` do.
@@ -263,11 +152,87 @@ class scheduled_plan {
   }
 
  private:
+  /// The entries of a pool that are scheduled, and their steps.
+  struct part_schedule {
+    std::vector<std::uint32_t> offered;
+    steps cells;
+  };
+
+  /// Schedules all that waits of each part for the ranks of a segment.
+  template <class Cells>
+  void schedule(std::string_view function, std::span<scheduled_part const> parts,
+                sampler_segment const& segment, std::uint64_t epoch, Cells const& cells) {
+    schedule_steps_options options = options_;
+    options.epoch = epoch;
+    if (options_.remainder == remainder_policy::carry) {
+      options.remainder = remainder_policy::short_step;
+    }
+    schedules_.clear();
+    std::uint64_t step_count = 0;
+    std::vector<Load> loads;
+    for (std::size_t p = 0; p != parts.size(); ++p) {
+      std::size_t const count = cells(p, segment.ranks);
+      auto offered = pools_[p].offer(count, options_.remainder);
+      loads.clear();
+      for (std::uint32_t const entry : offered) {
+        loads.push_back(loads_[parts[p].first_group + pools_[p].group_of(entry)]);
+      }
+      options.seed = parts[p].seed;
+      steps made =
+          std::invoke(scheduler_, std::span<Load const>(loads), count, std::as_const(options));
+      check_schedule(function, made, count, loads.size());
+      step_count += made.size();
+      schedules_.push_back({std::move(offered), std::move(made)});
+    }
+    check_steps(function, segment, step_count, to_text(segment.ranks) + " ranks");
+  }
+
+  /// Calls `body(part, step of the part)` for all steps in their order, up to `short_first` of the
+  /// first part before all others.
+  template <class Body>
+  void for_each_turn(std::uint64_t short_first, Body const& body) const {
+    std::vector<std::uint64_t> counts;
+    for (part_schedule const& of : schedules_) counts.push_back(of.cells.size());
+    detail::for_each_turn(
+        std::move(counts), short_first,
+        [&](std::size_t part, std::uint64_t step) { body(part, static_cast<std::size_t>(step)); });
+  }
+
+  /// Appends a cell of a step to those of this rank.
+  void append_cell(std::uint32_t first_group, std::size_t part, std::size_t step,
+                   std::size_t cell) {
+    auto const& [offered, cells] = schedules_[part];
+    for (std::uint32_t const place : cells(step, cell)) {
+      mine_.push(first_group + pools_[part].group_of(offered[place]));
+    }
+    if (cells.is_repeat(step, cell)) {
+      mine_.close_repeat();
+    } else {
+      mine_.close();
+    }
+  }
+
+  /// Removes what runs in so many steps.
+  void run(std::uint64_t step_count, std::uint64_t short_first) {
+    std::vector<std::size_t> counts(pools_.size(), 0);
+    for_each_turn(short_first, [&](std::size_t part, std::size_t) {
+      if (step_count == 0) return;
+      --step_count;
+      ++counts[part];
+    });
+    for (std::size_t part = 0; part != pools_.size(); ++part) {
+      pools_[part].take(schedules_[part].offered, schedules_[part].cells, counts[part]);
+    }
+  }
+
   std::vector<Load> loads_;
   shard place_;
   sampler_segment present_;
   schedule_steps_options options_;
   Scheduler scheduler_;
+  /// While an epoch is planned: what waits of each part, and how it is scheduled.
+  std::vector<group_pool> pools_;
+  std::vector<part_schedule> schedules_;
   /// The groups of this rank in each step of the present ranks, and the part of each.
   steps mine_{1};
   std::vector<std::uint32_t> turns_;

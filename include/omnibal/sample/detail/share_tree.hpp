@@ -3,7 +3,6 @@
 /// \file
 /// Even sequences of several sources, with random access.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

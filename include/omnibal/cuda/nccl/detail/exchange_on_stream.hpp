@@ -75,7 +75,7 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
   find_routes(b, state, load, report, sent, slot_bytes, {});
   wire_layout layout{sent, slot_bytes, tile_count(slot_bytes - header_bytes)};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.blocks(ranks), 0, pack_rows{tables, load, positions, layout, report});
+      layout.blocks(ranks), 0, copy_rows<row_step::pack>{tables, load, positions, layout, report});
   wire.exchange([&](auto const& send, auto const& receive) {
     for (std::uint32_t peer = 0; peer != ranks; ++peer) {
       if (peer == wire.rank()) continue;
@@ -87,9 +87,11 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
       1, 0, read_slot_headers{received, slot_bytes, wire.rank(), ranks, report});
   layout.wire = received;
   b.template for_each_block<exchange_tuning::threads>(
-      layout.blocks(ranks), 0, unpack_rows{tables, load, positions, layout, report});
-  b.template for_each_block<exchange_tuning::threads>(tile_count(most_kept(plan, load)), 0,
-                                                      keep_rows{tables, load, positions, report});
+      layout.blocks(ranks), 0,
+      copy_rows<row_step::unpack>{tables, load, positions, layout, report});
+  layout = {nullptr, 0, tile_count(most_kept(plan, load))};
+  b.template for_each_block<exchange_tuning::threads>(
+      layout.tiles, 0, copy_rows<row_step::keep>{tables, load, positions, layout, report});
 }
 
 /// The first half of the exact form: what the host must know comes to `sizes`, with the faults of
@@ -125,7 +127,7 @@ void exchange_messages(Backend& b, Wire const& wire, exchange_state const& state
   auto* const received = b.template scratch<std::byte>(received_bytes);
   wire_layout layout{sent, 0, tile_count(sent_bytes)};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, pack_rows{tables, load, positions, layout, report});
+      layout.tiles, 0, copy_rows<row_step::pack>{tables, load, positions, layout, report});
   wire.exchange([&](auto const& send, auto const& receive) {
     std::byte const* from = sent;
     std::byte* to = received;
@@ -136,11 +138,12 @@ void exchange_messages(Backend& b, Wire const& wire, exchange_state const& state
       to += messages.received[peer];
     }
   });
-  b.template for_each_block<exchange_tuning::threads>(tile_count(messages.kept), 0,
-                                                      keep_rows{tables, load, positions, report});
+  layout = {nullptr, 0, tile_count(messages.kept)};
+  b.template for_each_block<exchange_tuning::threads>(
+      layout.tiles, 0, copy_rows<row_step::keep>{tables, load, positions, layout, report});
   layout = {received, 0, tile_count(received_bytes)};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, unpack_rows{tables, load, positions, layout, report});
+      layout.tiles, 0, copy_rows<row_step::unpack>{tables, load, positions, layout, report});
 }
 
 }  // namespace omnibal::inline v0::nccl::detail

@@ -104,27 +104,6 @@ struct row_run {
   return {positions, positions[first], first, last, wire};
 }
 
-/// A run with what its rows are.
-struct sample_run : row_run {
-  plan_tables const* tables;
-  payload const* load;
-
-  /// The bytes of a sample that a word has which begins after `inner` of them.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t bytes_of(std::uint32_t sample,
-                                                           std::uint64_t inner,
-                                                           std::uint32_t word) const {
-    std::uint64_t const bytes = load->bytes(sample) - inner;
-    return static_cast<std::uint32_t>(bytes < word ? bytes : word);
-  }
-
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::byte const* row_leaving(std::uint32_t k) const {
-    return load->row_in(tables->leaving[k]);
-  }
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::byte* row_coming(std::uint32_t k) const {
-    return load->row_out(tables->coming[k]);
-  }
-};
-
 /// Copies a tile of the bytes of a run.
 template <class Block, class Rows>
 OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size_t tile) {
@@ -159,81 +138,62 @@ struct wire_layout {
   }
 };
 
-/// Puts the rows that leave on the wire, unless there is a fault. The rest of a last word is zeros.
-struct pack_rows {
+/// What a step does with rows: those that leave go to the wire, where the rest of a last word is
+/// zeros, those that have come go from it to their places, and those that stay past it.
+enum class row_step { pack, unpack, keep };
+
+/// Copies the rows of a step, unless there is a fault.
+template <row_step Step>
+struct copy_rows {
   plan_tables tables;
   payload load;
   wire_positions positions;
   wire_layout layout;
   exchange_report const* report;
 
-  struct run : sample_run {
+  struct run : row_run {
+    plan_tables const* tables;
+    payload const* load;
+
+    /// A word that begins after `inner` bytes of row k.
     OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
-      std::uint32_t const count = bytes_of(tables->sample_leaving(k), inner, word);
-      std::byte* const to = wire + at(k) + inner;
-      copy_word(to, row_leaving(k) + inner, count);
-      for (std::uint32_t rest = count; rest < word; ++rest) to[rest] = std::byte{0};
+      std::uint64_t const left = load->bytes(sample(k)) - inner;
+      auto const count = static_cast<std::uint32_t>(left < word ? left : word);
+      if constexpr (Step == row_step::unpack) {
+        copy_word(load->row_out(tables->coming[k]) + inner, wire + at(k) + inner, count);
+      } else if constexpr (Step == row_step::keep) {
+        // Both lists have what stays in the order of its slots.
+        std::uint32_t const place = tables->receive_begin[tables->rank] + (k - first);
+        copy_word(load->row_out(tables->coming[place]) + inner,
+                  load->row_in(tables->leaving[k]) + inner, count);
+      } else {
+        std::byte* const to = wire + at(k) + inner;
+        copy_word(to, load->row_in(tables->leaving[k]) + inner, count);
+        for (std::uint32_t rest = count; rest < word; ++rest) to[rest] = std::byte{0};
+      }
+    }
+    [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t sample(std::uint32_t k) const {
+      return Step == row_step::unpack ? tables->sample_coming(k) : tables->sample_leaving(k);
     }
   };
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     if (report->faults != gpu::fault::none) return;
-    run const rows{
-        {layout.run(positions.sent(), tables.send_begin, tables.plan.ranks, index / layout.tiles),
-         &tables, &load}};
+    run const rows{rows_of(index / layout.tiles), &tables, &load};
     copy_own_tile(block, rows, index % layout.tiles);
   }
-};
 
-/// Puts the rows that have come into their places, unless there is a fault.
-struct unpack_rows {
-  plan_tables tables;
-  payload load;
-  wire_positions positions;
-  wire_layout layout;
-  exchange_report const* report;
-
-  struct run : sample_run {
-    OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
-      std::uint32_t const count = bytes_of(tables->sample_coming(k), inner, word);
-      copy_word(row_coming(k) + inner, wire + at(k) + inner, count);
+ private:
+  [[nodiscard]] OMNIBAL_HOST_DEVICE row_run rows_of(std::size_t region) const {
+    std::uint32_t const* const begin =
+        Step == row_step::unpack ? tables.receive_begin : tables.send_begin;
+    if constexpr (Step == row_step::keep) {
+      return run_of(positions.kept(), begin[tables.rank], begin[tables.rank + 1], nullptr);
+    } else {
+      return layout.run(Step == row_step::pack ? positions.sent() : positions.received(), begin,
+                        tables.plan.ranks, region);
     }
-  };
-
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
-    if (report->faults != gpu::fault::none) return;
-    run const rows{{layout.run(positions.received(), tables.receive_begin, tables.plan.ranks,
-                               index / layout.tiles),
-                    &tables, &load}};
-    copy_own_tile(block, rows, index % layout.tiles);
-  }
-};
-
-/// Copies the rows that stay, unless there is a fault.
-struct keep_rows {
-  plan_tables tables;
-  payload load;
-  wire_positions positions;
-  exchange_report const* report;
-
-  struct run : sample_run {
-    OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
-      std::uint32_t const count = bytes_of(tables->sample_leaving(k), inner, word);
-      // Both lists have what stays in the order of its slots.
-      std::uint32_t const place = tables->receive_begin[tables->rank] + (k - first);
-      copy_word(row_coming(place) + inner, row_leaving(k) + inner, count);
-    }
-  };
-
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t tile) const {
-    if (report->faults != gpu::fault::none) return;
-    run const rows{{run_of(positions.kept(), tables.send_begin[tables.rank],
-                           tables.send_begin[tables.rank + 1], nullptr),
-                    &tables, &load}};
-    copy_own_tile(block, rows, tile);
   }
 };
 
