@@ -162,25 +162,33 @@ TEST_CASE("the scan of the stand-in keeps the order of its values", "[stand_in]"
   std::vector<std::uint32_t> values;
   for (std::uint32_t i = 0; i != 777; ++i) values.push_back(i % 5 == 2 ? i : 0);
   auto const data = gpu::upload(exec, values);
-  gpu::detail::run_on_device(exec, [&](auto& backend) {
-    backend.inclusive_scan(data.data(), data.data(), values.size(), last_that_counts{});
-  });
-  std::inclusive_scan(values.begin(), values.end(), values.begin(), last_that_counts{});
-  CHECK(gpu::download(exec, data) == values);
+  gpu::device_array<std::uint32_t> const out(exec, values.size());
+  gpu::device_array<std::byte> const temporary(exec, 4096);
+  std::size_t bytes = temporary.size();
+  gpu::check(cub::DeviceScan::ExclusiveScan(
+      temporary.data(), bytes, data.data(), out.data(), last_that_counts{}, std::uint32_t{0},
+      static_cast<std::uint32_t>(values.size()), exec.stream()));
+  std::exclusive_scan(values.begin(), values.end(), values.begin(), 0u, last_that_counts{});
+  CHECK(gpu::download(exec, out) == values);
 }
+
+struct own_index {
+  OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::size_t i) const {
+    return static_cast<std::uint32_t>(i);
+  }
+};
 
 TEST_CASE("a step with too little temporary memory is refused", "[stand_in]") {
   auto const exec = gpu::on(cudaStreamPerThread);
   gpu::device_array<std::uint32_t> const data(exec, 100);
   gpu::device_array<std::byte> const temporary(exec, 4096);
-  using scan = gpu::detail::device_inclusive_scan<std::uint32_t>;
-  auto const plus = gpu::detail::add{};
+  using scan = gpu::detail::device_scan<own_index, std::uint32_t>;
   std::size_t bytes = 0;
-  gpu::check(scan::run(nullptr, bytes, 100, data.data(), data.data(), plus, exec.stream()));
+  gpu::check(scan::exclusive_sum(nullptr, bytes, 100, own_index{}, data.data(), exec.stream()));
   CHECK(bytes != 0);
   --bytes;
-  CHECK(scan::run(temporary.data(), bytes, 100, data.data(), data.data(), plus, exec.stream()) !=
-        cudaSuccess);
+  CHECK(scan::exclusive_sum(temporary.data(), bytes, 100, own_index{}, data.data(),
+                            exec.stream()) != cudaSuccess);
 }
 
 }  // namespace

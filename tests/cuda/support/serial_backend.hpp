@@ -79,18 +79,6 @@ class serial_backend {
     }
   }
 
-  template <class T, class Op>
-  void inclusive_scan(T const* in, T* out, std::size_t n, Op const op) {
-    if (n == 0) return;
-    ++launches_;
-    T state = in[0];
-    out[0] = state;
-    for (std::size_t i = 1; i != n; ++i) {
-      state = op(state, in[i]);
-      out[i] = state;
-    }
-  }
-
   template <class F, class T, class Op>
   void reduce_of(std::size_t n, F const f, T* out, Op const op, T init) {
     visit(n, order_, next_seed(), [&](std::size_t i) { init = op(init, f(i)); });

@@ -197,8 +197,6 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
 // each takes seconds to compile.
 template <class F, class T>
 struct device_scan;
-template <class T>
-struct device_inclusive_scan;
 template <class F, class T>
 struct device_reduce;
 template <class Key, class Value>
@@ -224,14 +222,6 @@ class device_meter : public scratch_meter {
     if (n == 0) return;
     need([&](std::size_t& bytes) {
       return device_scan<F, T>::exclusive_sum(nullptr, bytes, step_size(n), f, out, nullptr);
-    });
-  }
-
-  template <class T, class Op>
-  void inclusive_scan(T const* in, T* out, std::size_t n, Op const& op) {
-    if (n == 0) return;
-    need([&](std::size_t& bytes) {
-      return device_inclusive_scan<T>::run(nullptr, bytes, step_size(n), in, out, op, nullptr);
     });
   }
 
@@ -329,14 +319,6 @@ class device_backend {
     if (n == 0) return;
     std::size_t bytes = temporary_bytes_;
     check(device_scan<F, T>::exclusive_sum(temporary_, bytes, step_size(n), f, out, stream_));
-  }
-
-  /// `out[i]` is `op` over `in[0 .. i]`. `op` is associative. `out` may equal `in`.
-  template <class T, class Op>
-  void inclusive_scan(T const* in, T* out, std::size_t n, Op const& op) {
-    if (n == 0) return;
-    std::size_t bytes = temporary_bytes_;
-    check(device_inclusive_scan<T>::run(temporary_, bytes, step_size(n), in, out, op, stream_));
   }
 
   /// `*out` is `op` over `init` and `f(0) .. f(n - 1)`. `op` is associative and commutative.

@@ -39,8 +39,6 @@ class scratch_meter {
 
   template <class F, class T>
   void exclusive_sum_of(std::size_t, F const&, T*) {}
-  template <class T, class Op>
-  void inclusive_scan(T const*, T*, std::size_t, Op const&) {}
   template <class F, class T, class Op>
   void reduce_of(std::size_t, F const&, T*, Op const&, T) {}
 

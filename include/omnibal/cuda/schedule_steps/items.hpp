@@ -33,6 +33,8 @@ struct schedule_state {
   /// Which of the two sets of lists is the present one.
   std::uint32_t lists;
   std::uint32_t is_done;
+  /// The blocks that have come to the end of a launch.
+  std::uint32_t arrived;
 };
 
 /// A load of one kind; zero, and a fault, where it is negative or too large.

@@ -18,6 +18,10 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+/// The steps of which a block measures the waiting, and the places in lists of which one counts.
+inline constexpr std::uint32_t steps_of_block = 8;
+inline constexpr std::uint32_t places_of_block = 4096;
+
 /// The cells and the lists of their groups: in random order and sorted by each kind, one list after
 /// the other, twice, as each round writes them anew.
 template <std::size_t R>
@@ -31,14 +35,27 @@ struct schedule_cells {
   std::uint32_t* first_of;
   std::uint32_t* last_of;
   std::uint32_t* cut_after;
-  /// By step for each kind: the waiting, and the sums of it up to the step.
+  /// By kind and step: the waiting from the first step of its block up to it. By kind and block:
+  /// that in the block, and then that in the blocks before it.
   std::uint64_t* waiting;
+  std::uint64_t* of_blocks;
   /// By group: whether it is below the cut.
   std::uint8_t* is_low;
-  /// By place in a list: how many groups before it are above the cuts of their cells.
-  std::uint32_t* high_before;
+  /// By place in a list: how many groups of its block before it are above the cuts of their cells.
+  /// By block: how many of the blocks before it.
+  std::uint32_t* high_in_block;
+  std::uint32_t* high_of_blocks;
 
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t pool() const { return shape.pool(); }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t pool() const { return shape.steps * shape.ranks; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t all_places() const {
+    return static_cast<std::uint32_t>(R + 1) * pool();
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t step_blocks() const {
+    return static_cast<std::uint32_t>(parts_of(shape.steps, steps_of_block));
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t place_blocks() const {
+    return static_cast<std::uint32_t>(parts_of(all_places(), places_of_block));
+  }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t* list(std::uint32_t set, std::size_t kind) const {
     return lists + (set * (R + 1) + kind) * pool();
   }
@@ -48,9 +65,17 @@ struct schedule_cells {
   /// The waiting in a cell, from the sums.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t cell_waiting(std::size_t kind, std::uint32_t first,
                                                               std::uint32_t last) const {
-    std::size_t const begin = kind * shape.steps + first;
-    std::uint64_t const before = begin == 0 ? 0 : waiting[begin - 1];
-    return static_cast<std::int64_t>(waiting[kind * shape.steps + last - 1] - before);
+    return static_cast<std::int64_t>(waiting_before(kind, last) - waiting_before(kind, first));
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t waiting_before(std::size_t kind,
+                                                                 std::uint32_t step) const {
+    if (step == 0) return 0;
+    return of_blocks[kind * step_blocks() + (step - 1) / steps_of_block] +
+           waiting[kind * shape.steps + step - 1];
+  }
+  /// How many groups above cuts lie before a place of all lists.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t high_before(std::uint32_t place) const {
+    return high_of_blocks[place / places_of_block] + high_in_block[place];
   }
 };
 
@@ -93,12 +118,12 @@ struct join_levels {
   }
 };
 
-inline constexpr std::size_t steps_of_block = 8;
-
 /// How long ranks wait in each step, a warp for each: in the steps of the random list, or of the
 /// lists sorted by the same kind.
 template <std::size_t R>
 struct measure_steps {
+  static constexpr std::size_t shared_bytes = R * steps_of_block * sizeof(std::uint64_t);
+
   schedule_cells<R> cells;
   bool of_sorted;
 
@@ -106,11 +131,12 @@ struct measure_steps {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     if (!of_sorted && cells.state->is_done != 0) return;
     std::uint32_t const set = of_sorted ? 0 : cells.state->lists;
-    std::size_t const first = index * steps_of_block;
-    std::size_t const count = smaller_of(steps_of_block, cells.shape.steps - first);
+    std::uint32_t const first = static_cast<std::uint32_t>(index) * steps_of_block;
+    std::uint32_t const count = smaller_of(steps_of_block, cells.shape.steps - first);
+    auto* const own = block.template shared<std::uint64_t>(R * steps_of_block);
     block.for_each_warp(count * R, [&](auto& warp, std::size_t k) {
       std::size_t const kind = k / count;
-      std::size_t const step = first + k % count;
+      std::uint32_t const step = first + static_cast<std::uint32_t>(k % count);
       std::uint32_t const* const groups =
           cells.list(set, of_sorted ? kind + 1 : 0) + step * cells.shape.ranks;
       level_spread const all = warp.reduce(
@@ -121,9 +147,16 @@ struct measure_steps {
           },
           join_levels{}, level_spread{0, 0});
       warp.once([&] {
-        cells.waiting[kind * cells.shape.steps + step] = static_cast<std::uint64_t>(
+        own[k] = static_cast<std::uint64_t>(
             omnibal::detail::waiting_of_step(all.largest, all.sum, cells.shape.ranks));
       });
+    });
+    block.for_each(count * R, [&](std::size_t k) {
+      std::size_t const kind = k / count;
+      std::uint64_t sum = 0;
+      for (std::size_t other = kind * count; other <= k; ++other) sum += own[other];
+      cells.waiting[kind * cells.shape.steps + first + k % count] = sum;
+      if (k % count + 1 == count) cells.of_blocks[kind * cells.step_blocks() + index] = sum;
     });
   }
 };
@@ -139,11 +172,11 @@ struct set_goals {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
+    std::uint32_t const blocks = cells.step_blocks();
     for (std::size_t r = 0; r != R; ++r) {
-      std::uint64_t const* const waiting = cells.waiting + r * cells.shape.steps;
+      std::uint64_t const* const waiting = cells.of_blocks + r * blocks;
       auto const least = static_cast<std::int64_t>(block.reduce(
-          cells.shape.steps, [&](std::size_t step) { return waiting[step]; }, add{},
-          std::uint64_t{0}));
+          blocks, [&](std::size_t b) { return waiting[b]; }, add{}, std::uint64_t{0}));
       std::int64_t const last = cells.shape.extra != 0 ? cells.state->last_waiting[r] : 0;
       block.once([&] { cells.state->goals[r] = larger_of(allowed - last, least + allowed / 4); });
     }
@@ -166,10 +199,12 @@ struct find_rule {
     rule.kind = R;
     std::int64_t excess = 0;
     for (std::uint32_t r = 0; r != R; ++r) {
+      auto const all = static_cast<std::int64_t>(
+          block.exclusive_sum(cells.of_blocks + r * cells.step_blocks(), cells.step_blocks()));
       std::int64_t const most = block.reduce(
           steps, [&](std::size_t step) { return waiting(r, step); }, take_larger{},
           std::int64_t{0});
-      std::int64_t const above = cells.cell_waiting(r, 0, steps) - state.goals[r];
+      std::int64_t const above = all - state.goals[r];
       if (most == 0 || above <= excess) continue;
       excess = above;
       rule.kind = r;
@@ -273,35 +308,43 @@ struct mark_low {
 };
 
 /// A place in all lists.
-struct list_place {
-  std::size_t kind;
-  std::uint32_t position;
-};
 template <std::size_t R>
-[[nodiscard]] OMNIBAL_HOST_DEVICE list_place place_in_lists(schedule_cells<R> const& cells,
-                                                            std::size_t j) {
-  list_place result{0, 0};
-  std::size_t const pool = cells.pool();
-  while (j >= pool) {
-    j -= pool;
-    ++result.kind;
+struct list_place {
+  OMNIBAL_HOST_DEVICE list_place(schedule_cells<R> const& cells, std::uint32_t place)
+      : kind(place / cells.pool()), position(place % cells.pool()) {
+    group = cells.list(cells.state->lists, kind)[position];
+    first = cells.first_of[position / cells.shape.ranks];
+    cut = cells.cut_after[first];
   }
-  result.position = static_cast<std::uint32_t>(j);
-  return result;
-}
 
-/// One for each group above the cut of its cell.
+  std::uint32_t kind;
+  std::uint32_t position;
+  /// What is there, the first step of its cell, and the steps below its cut or zero.
+  std::uint32_t group;
+  std::uint32_t first;
+  std::uint32_t cut;
+};
+
+/// Counts the groups above the cuts of their cells, each block those at some places; the last block
+/// adds up those of the blocks.
 template <std::size_t R>
 struct count_high {
   schedule_cells<R> cells;
-  OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::size_t j) const {
-    schedule_state<R> const& state = *cells.state;
-    if (state.is_done != 0) return 0;
-    list_place const place = place_in_lists(cells, j);
-    std::uint32_t const first = cells.first_of[place.position / cells.shape.ranks];
-    if (cells.cut_after[first] == 0) return 0;
-    std::uint32_t const group = cells.list(state.lists, place.kind)[place.position];
-    return cells.is_low[group] != 0 ? 0 : 1;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    if (cells.state->is_done != 0) return;
+    auto const begin = static_cast<std::uint32_t>(index) * places_of_block;
+    std::uint32_t const count = smaller_of(places_of_block, cells.all_places() - begin);
+    std::uint32_t* const high = cells.high_in_block + begin;
+    block.for_each(count, [&](std::size_t i) {
+      list_place<R> const here(cells, begin + static_cast<std::uint32_t>(i));
+      high[i] = here.cut != 0 && cells.is_low[here.group] == 0 ? 1 : 0;
+    });
+    std::uint32_t const sum = block.exclusive_sum(high, count);
+    block.once([&] { cells.high_of_blocks[index] = sum; });
+    if (!block.is_last_of(cells.place_blocks(), &cells.state->arrived)) return;
+    static_cast<void>(block.exclusive_sum(cells.high_of_blocks, cells.place_blocks()));
   }
 };
 
@@ -309,21 +352,19 @@ struct count_high {
 template <std::size_t R>
 struct move_groups {
   schedule_cells<R> cells;
-  OMNIBAL_HOST_DEVICE void operator()(std::size_t j) const {
-    schedule_state<R> const& state = *cells.state;
-    if (state.is_done != 0) return;
-    list_place const place = place_in_lists(cells, j);
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
+    if (cells.state->is_done != 0) return;
+    auto const place = static_cast<std::uint32_t>(i);
+    list_place<R> const here(cells, place);
     std::uint32_t const ranks = cells.shape.ranks;
-    std::uint32_t const group = cells.list(state.lists, place.kind)[place.position];
-    std::uint32_t const first = cells.first_of[place.position / ranks];
-    std::uint32_t const cut = cells.cut_after[first];
-    std::uint32_t position = place.position;
-    if (cut != 0) {
-      std::size_t const begin = place.kind * cells.pool() + std::size_t{first} * ranks;
-      std::uint32_t const high = cells.high_before[j] - cells.high_before[begin];
-      position = cells.is_low[group] != 0 ? position - high : (first + cut) * ranks + high;
+    std::uint32_t position = here.position;
+    if (here.cut != 0) {
+      std::uint32_t const begin = here.kind * cells.pool() + here.first * ranks;
+      std::uint32_t const high = cells.high_before(place) - cells.high_before(begin);
+      position =
+          cells.is_low[here.group] != 0 ? position - high : (here.first + here.cut) * ranks + high;
     }
-    cells.list(1 - state.lists, place.kind)[position] = group;
+    cells.list(1 - cells.state->lists, here.kind)[position] = here.group;
   }
 };
 
@@ -352,17 +393,21 @@ template <class Backend, std::size_t R>
                                           schedule_state<R>* state, std::int64_t allowed,
                                           std::uint32_t rounds) {
   std::size_t const pool = shape.pool();
-  std::size_t const all_lists = (R + 1) * pool;
+  std::size_t const places = (R + 1) * pool;
+  std::size_t const blocks = parts_of(shape.steps, steps_of_block);
+  std::size_t const place_blocks = parts_of(places, places_of_block);
   schedule_cells<R> const cells{shape,
                                 items.levels,
                                 state,
-                                backend.template scratch<std::uint32_t>(2 * all_lists),
+                                backend.template scratch<std::uint32_t>(2 * places),
                                 backend.template scratch<std::uint32_t>(shape.steps),
                                 backend.template scratch<std::uint32_t>(shape.steps),
                                 backend.template scratch<std::uint32_t>(shape.steps),
                                 backend.template scratch<std::uint64_t>(R * shape.steps),
+                                backend.template scratch<std::uint64_t>(R * blocks),
                                 backend.template scratch<std::uint8_t>(pool),
-                                backend.template scratch<std::uint32_t>(all_lists)};
+                                backend.template scratch<std::uint32_t>(places),
+                                backend.template scratch<std::uint32_t>(place_blocks)};
   backend.for_each(shape.steps, write_first_cell<R>{cells});
   backend.for_each(pool, write_list<R>{cells, 0, nullptr});
   // One rank never waits.
@@ -373,17 +418,16 @@ template <class Backend, std::size_t R>
     backend.sort_pairs(keys, cells.list(0, r + 1), pool, 0,
                        omnibal::detail::level_bits(shape.ranks));
   }
-  std::size_t const blocks = parts_of(shape.steps, steps_of_block);
-  backend.template for_each_block<256>(blocks, 0, measure_steps<R>{cells, true});
+  using measure = measure_steps<R>;
+  backend.template for_each_block<256>(blocks, measure::shared_bytes, measure{cells, true});
   backend.template for_each_block<512>(1, 0, set_goals<R>{cells, allowed});
   for (std::uint32_t round = 0; round != rounds; ++round) {
-    backend.template for_each_block<256>(blocks, 0, measure_steps<R>{cells, false});
-    backend.inclusive_scan(cells.waiting, cells.waiting, R * shape.steps, add{});
+    backend.template for_each_block<256>(blocks, measure::shared_bytes, measure{cells, false});
     backend.template for_each_block<512>(1, 0, find_rule<R>{cells});
     backend.template for_each_block<128>(shape.steps, 0, find_cut<R>{cells, draws, round});
     backend.for_each(pool, mark_low<R>{cells});
-    backend.exclusive_sum_of(all_lists, count_high<R>{cells}, cells.high_before);
-    backend.for_each(all_lists, move_groups<R>{cells});
+    backend.template for_each_block<512>(place_blocks, 0, count_high<R>{cells});
+    backend.for_each(places, move_groups<R>{cells});
     backend.for_each(shape.steps, make_cells<R>{cells});
   }
   return cells;

@@ -24,22 +24,6 @@ struct DeviceScan {
       });
     });
   }
-
-  template <class In, class Out, class Op>
-  static cudaError_t InclusiveScan(void* temporary, std::size_t& bytes, In in, Out out, Op op,
-                                   std::uint32_t n, cudaStream_t stream) {
-    using value = std::remove_reference_t<decltype(out[0])>;
-    return stand_in::submit(temporary, bytes, n, stream, [=] {
-      value before{};
-      stand_in::for_tiles(n, [&](std::size_t first, std::size_t last) {
-        auto const sums = stand_in::scanned_tile<value>(in, first, last, op);
-        for (std::size_t i = first; i != last; ++i) {
-          out[i] = first == 0 ? sums[i] : op(before, sums[i - first]);
-        }
-        before = first == 0 ? sums.back() : op(before, sums.back());
-      });
-    });
-  }
 };
 
 }  // namespace cub
