@@ -29,9 +29,15 @@ namespace omnibal::inline v0::detail {
 /// The shortest text that reads back as `value`.
 template <class T>
 [[nodiscard]] std::string to_text(T value) {
-  char buffer[64];
-  auto const written = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  return std::string(buffer, written.ptr);
+  // One type of integers for all that it holds, which spares compilers the others.
+  if constexpr (std::integral<T> && !std::same_as<T, std::int64_t> &&
+                sizeof(T) < sizeof(std::int64_t)) {
+    return to_text(std::int64_t{value});
+  } else {
+    char buffer[64];
+    auto const written = std::to_chars(buffer, buffer + sizeof(buffer), value);
+    return std::string(buffer, written.ptr);
+  }
 }
 
 [[nodiscard]] inline std::string message(std::string_view function, std::string_view text) {

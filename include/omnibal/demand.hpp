@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -35,7 +34,7 @@ class demand_functor {
         [&](auto const&... measure) {
           std::size_t kind = 0;
           return resources<sizeof...(Measures), working>{to_working<working>(
-              {"demand_of", "amount", kind++}, std::invoke(measure, sample))...};
+              {"demand_of", "amount", kind++}, detail::call(measure, sample))...};
         },
         measures_);
   }
@@ -83,7 +82,7 @@ class aligned {
   [[nodiscard]] constexpr resources<detail::kinds_of<Multiple>> operator()(
       Sample const& sample) const {
     auto result =
-        detail::to_resources<std::int64_t>({"aligned", "demand"}, std::invoke(demand_, sample));
+        detail::to_resources<std::int64_t>({"aligned", "demand"}, detail::call(demand_, sample));
     for (std::size_t r = 0; r != kinds; ++r) {
       if (std::int64_t const rest = result[r] % multiple_[r]; rest > 0) {
         detail::checked_add("aligned", "a rounded demand", result[r], multiple_[r] - rest);

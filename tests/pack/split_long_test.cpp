@@ -6,6 +6,7 @@
 #include <omnibal/pack/split_long.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

@@ -7,6 +7,7 @@
 #include <omnibal/partition/search_cuts.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

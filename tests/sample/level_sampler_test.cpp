@@ -13,6 +13,7 @@
 #include <omnibal/sample/sampler_state.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

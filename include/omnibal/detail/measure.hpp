@@ -13,7 +13,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <numeric>
 #include <ranges>
@@ -145,7 +144,7 @@ void for_each_demand(std::string_view function, Samples const& samples, Demand c
   std::uint32_t index = 0;
   for (auto&& sample : samples) {
     weight_name const name{function, "demand", index, " of sample ", ""};
-    body(index++, to_resources<typename Amounts::value_type>(name, std::invoke(demand, sample)));
+    body(index++, to_resources<typename Amounts::value_type>(name, detail::call(demand, sample)));
   }
 }
 

@@ -64,7 +64,10 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
       std::uint64_t const right = key(b);
       return left > right || (left == right && a < b);
     };
-    if (!std::is_sorted(begin, end, precedes)) std::sort(begin, end, precedes);
+    if (!std::is_sorted(begin, end, precedes)) {
+      std::make_heap(begin, end, precedes);
+      std::sort_heap(begin, end, precedes);
+    }
     first = last;
   }
 }

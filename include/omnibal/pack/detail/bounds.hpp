@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -187,6 +188,12 @@ template <class Value, class Count>
   return bound;
 }
 
+inline void add_second_half(std::vector<std::uint32_t>& counts) {
+  std::size_t const half = counts.size() / 2;
+  for (std::size_t v = 0; v != half; ++v) counts[v] += counts[half + v];
+  counts.resize(half);
+}
+
 /// How often each value from zero to the capacity occurs.
 template <class Value>
 [[nodiscard]] std::vector<std::uint32_t> count_values(std::size_t count, Value const& value,
@@ -197,8 +204,7 @@ template <class Value>
   for (std::size_t i = 0; i != count; ++i) {
     ++counts[(i % 2) * values + static_cast<std::size_t>(value(i))];
   }
-  for (std::size_t v = 0; v != values; ++v) counts[v] += counts[values + v];
-  counts.resize(values);
+  add_second_half(counts);
   return counts;
 }
 

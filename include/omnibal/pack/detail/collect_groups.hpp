@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -88,12 +87,30 @@ struct group_run {
   [[nodiscard]] group_run reversed() const { return {last, first}; }
 };
 
+/// Memory for values that are not set yet: `std::make_unique_for_overwrite`, whose header takes as
+/// long to compile as all of the packing that uses it.
+template <class T>
+class unset_array {
+ public:
+  explicit unset_array(std::size_t count) : values_(new T[count]) {}
+  unset_array(unset_array&& other) noexcept : values_(std::exchange(other.values_, nullptr)) {}
+  unset_array& operator=(unset_array&&) = delete;
+  ~unset_array() { delete[] values_; }
+
+  [[nodiscard]] T* data() const { return values_; }
+  [[nodiscard]] T& operator[](std::size_t k) const { return values_[k]; }
+  void release() { delete[] std::exchange(values_, nullptr); }
+
+ private:
+  T* values_;
+};
+
 /// The group of each sample, samples in the order in which they are packed, and the size of each
 /// group.
 class group_assignment {
  public:
   explicit group_assignment(std::size_t sample_count)
-      : count_(sample_count), group_of_(std::make_unique_for_overwrite<std::uint32_t[]>(count_)) {
+      : count_(sample_count), group_of_(sample_count) {
     sizes_.reserve(sample_count + 1);
   }
 
@@ -115,7 +132,7 @@ class group_assignment {
 
   /// Puts the next `count` samples into each of some groups.
   void assign(group_run groups, std::size_t count) {
-    std::uint32_t* next = group_of_.get() + assigned_;
+    std::uint32_t* next = group_of_.data() + assigned_;
     assigned_ += groups.size() * count;
     for (std::size_t k = 0; k != groups.size(); ++k) {
       for (std::size_t i = 0; i != count; ++i) *next++ = groups[k];
@@ -133,9 +150,9 @@ class group_assignment {
   [[nodiscard]] grouping collect(std::vector<std::uint32_t> const& items) && {
     sizes_.push_back(0);
     std::vector<std::uint32_t> grouped(count_);
-    sort_by_part({group_of_.get(), count_}, sizes_, grouped,
+    sort_by_part({group_of_.data(), count_}, sizes_, grouped,
                  [&items](std::size_t k) { return items[k]; });
-    group_of_.reset();
+    group_of_.release();
     sizes_.shrink_to_fit();
     return grouping(std::move(sizes_), std::move(grouped));
   }
@@ -143,7 +160,7 @@ class group_assignment {
  private:
   std::size_t count_;
   std::size_t assigned_ = 0;
-  std::unique_ptr<std::uint32_t[]> group_of_;
+  unset_array<std::uint32_t> group_of_;
   std::vector<std::uint32_t> sizes_;
 };
 

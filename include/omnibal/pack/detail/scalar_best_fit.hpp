@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -29,8 +28,7 @@ class run_rooms {
   using room_type = Room;
   static constexpr std::size_t longest_run = std::numeric_limits<std::size_t>::max();
 
-  explicit run_rooms(std::size_t most_groups)
-      : runs_(std::make_unique_for_overwrite<linked_run[]>(most_groups)) {}
+  explicit run_rooms(std::size_t most_groups) : runs_(most_groups) {}
 
   void set(group_run run, Room room) {
     runs_[run.first].room = room;
@@ -47,7 +45,7 @@ class run_rooms {
     std::uint32_t next;
   };
 
-  std::unique_ptr<linked_run[]> runs_;
+  unset_array<linked_run> runs_;
 };
 
 /// The same for runs of one group, with the rooms in place of sizes that have been read: group g is

@@ -81,11 +81,19 @@ struct demand_traits {
   std::size_t finest;
 };
 
-/// How many different values there are.
-template <class T>
-[[nodiscard]] std::size_t count_distinct(std::vector<T>&& values) {
-  std::sort(values.begin(), values.end());
-  return static_cast<std::size_t>(std::unique(values.begin(), values.end()) - values.begin());
+/// How many different words there are. None may be 2^64 - 1.
+[[nodiscard]] inline std::size_t count_distinct(std::vector<std::uint64_t> const& words) {
+  auto const bits = static_cast<unsigned>(std::bit_width(words.size())) + 1;
+  std::vector<std::uint64_t> table(std::size_t{1} << bits, 0);
+  std::size_t distinct = 0;
+  for (std::uint64_t const word : words) {
+    // Zero marks a free place.
+    std::uint64_t const entry = word + 1;
+    auto place = static_cast<std::size_t>(entry * 0x9e3779b97f4a7c15u >> (64 - bits));
+    while (table[place] != 0 && table[place] != entry) place = (place + 1) % table.size();
+    if (std::exchange(table[place], entry) == 0) ++distinct;
+  }
+  return distinct;
 }
 
 /// Precondition: there are demands.
@@ -102,16 +110,17 @@ template <std::size_t R, class T, class Layout, class Demands>
       sums[r] += static_cast<sum_type>(amount);
     }
   }
-  std::size_t const count = std::min<std::size_t>(1024, demands.size());
+  std::vector<std::uint64_t> values(std::min<std::size_t>(1024, demands.size()));
   std::size_t most_values = 0;
   for (std::size_t r = R; r-- != 0;) {
     result.binds[r] = sums[r] > static_cast<sum_type>(capacity[r]);
     if (!result.binds[r]) continue;
-    std::vector<T> values(count);
-    for (std::size_t k = 0; k != count; ++k) {
-      values[k] = layout.amount(demands[k * demands.size() / count], r);
+    for (std::size_t k = 0; k != values.size(); ++k) {
+      T const amount = layout.amount(demands[k * demands.size() / values.size()], r);
+      // There are two floating-point zeros; the sum is one of them.
+      values[k] = std::bit_cast<std::uint64_t>(static_cast<T>(amount + T{}));
     }
-    std::size_t const distinct = count_distinct(std::move(values));
+    std::size_t const distinct = count_distinct(values);
     if (distinct > most_values) {
       most_values = distinct;
       result.finest = r;
