@@ -142,7 +142,7 @@ void online_quality(benchmark::State& state, bench::shape from,
   add_hard("small_and_fine", small_and_fine, omnibal::resources{large, large}, 100);
   add_hard("three_kinds", three_kinds, omnibal::resources{9, 4096, 1000}, 100);
   add_hard("three_tails", three_tails, omnibal::resources{9, 4096, 1000}, 100);
-  add_hard("three_large", three_large, omnibal::resources{9, 4096, 1000}, 130);
+  add_hard("three_large", three_large, omnibal::resources{9, 4096, 1000}, 140);
   add_hard("fractions", fractions, omnibal::resources{9.0, 409.6}, 100);
 
   auto const add_quality = [](std::string const& name, bench::shape from,

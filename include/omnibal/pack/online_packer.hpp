@@ -66,7 +66,7 @@ class online_packer {
   explicit online_packer(state_type const& state)
       : header_(checked(state.header)),
         waiting_(header_.capacity, static_cast<std::size_t>(header_.options.buffer) + 1),
-        search_(waiting_, header_.capacity, static_cast<std::size_t>(header_.options.buffer) + 1) {
+        search_(header_.capacity, static_cast<std::size_t>(header_.options.buffer) + 1) {
     ids_.reserve(static_cast<std::size_t>(header_.options.buffer) + 1);
     check_samples(state);
     for (waiting_sample<R, T> const& sample : state.waiting) waiting_.add(sample);

@@ -27,8 +27,7 @@ class bin_completion {
   using slot = typename waiting_type::slot;
 
   /// `most` is the most samples that wait.
-  bin_completion(waiting_type const& waiting, amounts_type const& capacity, std::size_t most)
-      : low_(waiting.order().ordered(capacity)) {
+  bin_completion(amounts_type const& capacity, std::size_t most) : low_(capacity) {
     for (T& amount : low_.amounts) amount = amount / 2 + amount / 8;
     for (auto* const slots : {&base_, &trial_, &best_, &hidden_, &candidates_}) {
       slots->resize(most);
@@ -54,7 +53,7 @@ class bin_completion {
       leave(base_[k]);
       waiting.erase(base_[k]);
     }
-    return waiting.order().restored(layout.load(room));
+    return layout.load(room);
   }
 
  private:
@@ -67,7 +66,7 @@ class bin_completion {
   /// What each candidate adds to the work that is allowed for a sample of the group. Where lookups
   /// are dear, fewer candidates are compared, so that the time does not depend on the data. With
   /// more resources and with floating-point amounts the rest of a sample takes longer.
-  static constexpr std::uint64_t work_per_candidate = R <= 2 && std::integral<T> ? 5 : 4;
+  static constexpr std::uint64_t work_per_candidate = std::floating_point<T> ? 3 : R <= 2 ? 6 : 4;
 
   /// Puts the oldest samples into `base_` and returns the first that is not among them.
   slot hide_oldest(waiting_type& waiting, room_type& room) {

@@ -23,37 +23,6 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The order in which the resource with the largest capacity, of equal ones the last, comes first
-/// and the others follow as they are.
-template <std::size_t R, class T>
-class resource_order {
- public:
-  using amounts_type = resources<R, T>;
-
-  explicit constexpr resource_order(amounts_type const& capacity) {
-    for (std::uint32_t r = 1; r != R; ++r) {
-      kinds_[0] = capacity[r] >= capacity[kinds_[0]] ? r : kinds_[0];
-    }
-    for (std::uint32_t r = 1; r != R; ++r) kinds_[r] = r <= kinds_[0] ? r - 1 : r;
-  }
-
-  [[nodiscard]] constexpr amounts_type ordered(amounts_type const& amounts) const {
-    amounts_type result{};
-    for (std::size_t r = 0; r != R; ++r) result[r] = amounts[kinds_[r]];
-    return result;
-  }
-
-  /// The inverse.
-  [[nodiscard]] constexpr amounts_type restored(amounts_type const& amounts) const {
-    amounts_type result{};
-    for (std::size_t r = 0; r != R; ++r) result[kinds_[r]] = amounts[r];
-    return result;
-  }
-
- private:
-  std::array<std::uint32_t, R> kinds_{};
-};
-
 /// Sets of depths below 4096. A depth of a cell is named by a bucket, `bucket_of(cell, depth)`.
 class hierarchical_bitset {
  public:
@@ -94,14 +63,6 @@ class hierarchical_bitset {
     summaries_[cell] &= ~(word_is_empty << depth_of(bucket) / 64);
     std::uint64_t const cell_is_empty = summaries_[cell] == 0 ? 1 : 0;
     cells_ &= ~(cell_is_empty << cell);
-  }
-
-  /// One more than the greatest depth of the cell; zero where it has none.
-  [[nodiscard]] std::size_t height(std::size_t cell) const {
-    if (summaries_[cell] == 0) return 0;
-    auto const word = static_cast<std::size_t>(std::bit_width(summaries_[cell])) - 1;
-    std::uint64_t const bits = words_[bucket_of(cell, 0) / 64 + word];
-    return 64 * word + static_cast<std::size_t>(std::bit_width(bits));
   }
 
   /// Finds the least depth of a cell that is not below `first`, or `none`.
@@ -147,8 +108,8 @@ class hierarchical_bitset {
   std::uint64_t cells_ = 0;
 };
 
-/// Divides the demands up to a capacity into at most 64 cells by all resources but the first, and
-/// within a cell into depths by the first. Small numbers mean large amounts: depth zero holds the
+/// Divides the demands up to a capacity into at most 64 cells by all resources but that with the
+/// largest capacity, of equal ones the last, and within a cell into depths by this. Small numbers mean large amounts: depth zero holds the
 /// capacity, and what takes less of a resource than a cell has a higher number.
 template <std::size_t R, class T>
 class size_classes {
@@ -157,42 +118,36 @@ class size_classes {
 
   static constexpr std::size_t most_cells = 64;
 
-  size_classes(amounts_type const& capacity, std::size_t most_depths)
-      : levels_(capacity[0], most_depths), last_level_(levels_.count() - 1) {
+  size_classes(amounts_type const& capacity, std::size_t most_depths) {
+    for (std::size_t r = 1; r != R; ++r) fine_ = capacity[r] >= capacity[fine_] ? r : fine_;
+    levels_ = quantised_axis<T>(capacity[fine_], most_depths);
+    last_level_ = levels_.count() - 1;
     for (std::size_t r = 0; r != R; ++r) {
       scales_[r] = share_scale<T>(capacity[r]);
-      if (r != 0) count_ *= divide(r, capacity[r]);
+      if (r != fine_) count_ *= divide(r, capacity[r]);
     }
   }
 
+  /// The resource of the depths.
+  [[nodiscard]] std::size_t fine() const { return fine_; }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] std::size_t depth_count() const { return levels_.count(); }
-  [[nodiscard]] std::size_t depth_of(T amount) const { return last_level_ - levels_(amount); }
+  [[nodiscard]] std::size_t depth_of(amounts_type const& amounts) const {
+    return last_level_ - levels_(amounts[fine_]);
+  }
   [[nodiscard]] std::size_t cell_of(amounts_type const& amounts) const {
     std::size_t cell = 0;
-    for (std::size_t r = 1; r != R; ++r) {
-      std::size_t const own = class_of(r, amounts[r]);
-      cell += r == 1 ? own : kinds_[r].stride * own;
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r != fine_) cell += kinds_[r].stride * class_of(r, amounts[r]);
     }
     return cell;
   }
 
-  /// Some of the cells, one bit for each.
-  struct selection {
-    /// The cells of which a sample may fit.
-    std::uint64_t open;
-    /// Those among them of which others may not.
-    std::uint64_t mixed;
-  };
-
-  /// The cells whose samples may fit a room that has left these amounts.
-  [[nodiscard]] selection within(amounts_type const& left) const {
-    // Rounding may separate the class of a floating-point sum from those of its terms.
-    selection result{~std::uint64_t{0}, std::floating_point<T> ? ~std::uint64_t{0} : 0};
-    for (std::size_t r = 1; r != R; ++r) {
-      selection const& own = kinds_[r].selections[class_of(r, left[r])];
-      result.open &= own.open;
-      result.mixed |= own.mixed;
+  /// The cells, one bit for each, whose samples may fit a room that has left these amounts.
+  [[nodiscard]] std::uint64_t within(amounts_type const& left) const {
+    std::uint64_t result = ~std::uint64_t{0};
+    for (std::size_t r = 0; r != R; ++r) {
+      if (r != fine_) result &= kinds_[r].within[class_of(r, left[r])];
     }
     return result;
   }
@@ -201,7 +156,7 @@ class size_classes {
   [[nodiscard]] std::uint32_t share(std::size_t kind, T amount) const {
     return scales_[kind](amount);
   }
-  /// The share that every sample of a cell takes at least; `kind` is not the first.
+  /// The share that every sample of a cell takes at least; zero for the resource of the depths.
   [[nodiscard]] std::uint64_t least_share(std::size_t cell, std::size_t kind) const {
     return kinds_[kind].least_shares[cell];
   }
@@ -211,8 +166,8 @@ class size_classes {
     quantised_axis<T> classes;
     std::size_t last_class = 0;
     std::size_t stride = 0;
-    /// For each class, counted from the largest amounts.
-    std::array<selection, most_cells> selections{};
+    /// For each class, counted from the largest amounts, the cells that are not above it.
+    std::array<std::uint64_t, most_cells> within{};
     std::array<std::uint64_t, most_cells> least_shares{};
   };
 
@@ -240,15 +195,15 @@ class size_classes {
     for (std::size_t cell = 0; cell != most_cells; ++cell) {
       std::size_t const own = cell / count_ % classes;
       std::uint64_t const bit = std::uint64_t{1} << cell;
-      for (std::size_t k = 0; k <= own; ++k) made.selections[k].open |= bit;
-      if (made.classes.least(1) != T{1}) made.selections[own].mixed |= bit;
+      for (std::size_t k = 0; k <= own; ++k) made.within[k] |= bit;
       made.least_shares[cell] = scales_[kind](made.classes.least(classes - 1 - own));
     }
     return classes;
   }
 
+  std::size_t fine_ = 0;
   quantised_axis<T> levels_;
-  std::size_t last_level_;
+  std::size_t last_level_ = 0;
   std::size_t count_ = 1;
   std::array<share_scale<T>, R> scales_{};
   std::array<kind_cells, R> kinds_{};
@@ -258,8 +213,6 @@ class size_classes {
 /// a room takes is found by scanning bits. The samples of a depth of a cell are a ring in the order
 /// of their arrival: every lookup is a function of the waiting samples and their order, not of the
 /// past.
-///
-/// Inside, resources are in the order of `order()`.
 ///
 /// All memory is allocated at construction and depends on the most samples, not on the capacity.
 template <std::size_t R, class T>
@@ -275,10 +228,8 @@ class waiting_samples {
   static constexpr slot none = std::numeric_limits<slot>::max();
 
   waiting_samples(amounts_type const& capacity, std::size_t most)
-      : order_(capacity),
-        layout_(order_.ordered(capacity)),
-        cells_(order_.ordered(capacity),
-               std::clamp<std::size_t>(std::bit_ceil(4 * most), 64, 4096)),
+      : layout_(capacity),
+        cells_(capacity, std::clamp<std::size_t>(std::bit_ceil(4 * most), 64, 4096)),
         depths_(cells_.count(), cells_.depth_count()),
         heads_(depths_.bucket_count(), none),
         nodes_(most) {
@@ -287,8 +238,6 @@ class waiting_samples {
     }
   }
 
-  [[nodiscard]] resource_order<R, T> const& order() const { return order_; }
-  /// Of amounts in that order.
   [[nodiscard]] layout_type const& layout() const { return layout_; }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] slot oldest() const { return oldest_; }
@@ -296,11 +245,8 @@ class waiting_samples {
   [[nodiscard]] slot newer(slot of) const { return nodes_[of].newer; }
   [[nodiscard]] std::uint64_t id(slot of) const { return nodes_[of].id; }
   [[nodiscard]] std::uint64_t push(slot of) const { return nodes_[of].push; }
-  /// In that order.
   [[nodiscard]] amounts_type const& demand(slot of) const { return nodes_[of].demand; }
-  [[nodiscard]] sample_type sample(slot of) const {
-    return {id(of), push(of), order_.restored(demand(of))};
-  }
+  [[nodiscard]] sample_type sample(slot of) const { return {id(of), push(of), demand(of)}; }
 
   /// Precondition: fewer than the most samples wait, none is hidden, and the demand fits the
   /// capacity.
@@ -308,20 +254,18 @@ class waiting_samples {
     slot const made = free_;
     node& added = nodes_[made];
     free_ = added.newer;
-    amounts_type const demand = order_.ordered(sample.demand);
-    added.demand = demand;
+    added.demand = sample.demand;
     added.id = sample.id;
     added.push = sample.push;
     added.older = std::exchange(newest_, made);
     added.newer = none;
     (added.older == none ? oldest_ : nodes_[added.older].newer) = made;
-    std::size_t const cell = cells_.cell_of(demand);
-    std::size_t const depth = cells_.depth_of(demand[0]);
+    std::size_t const cell = cells_.cell_of(sample.demand);
+    std::size_t const depth = cells_.depth_of(sample.demand);
     for (std::size_t r = 0; r != R; ++r) {
-      added.shares[r] = cells_.share(r, demand[r]);
+      added.shares[r] = cells_.share(r, sample.demand[r]);
       totals_[r] += added.shares[r];
     }
-    raise_reaches(cell, static_cast<std::uint32_t>(depth + 1));
     added.bucket = static_cast<std::uint32_t>(depths_.bucket_of(cell, depth));
     slot const head = heads_[added.bucket];
     added.after = head == none ? made : head;
@@ -333,8 +277,6 @@ class waiting_samples {
   /// Precondition: the sample is hidden.
   void erase(slot of) {
     node& erased = nodes_[of];
-    std::size_t const cell = depths_.cell_of(erased.bucket);
-    if (heights_[cell] == depths_.depth_of(erased.bucket) + 1) lower_reaches(cell);
     for (std::size_t r = 0; r != R; ++r) totals_[r] -= erased.shares[r];
     (erased.older == none ? oldest_ : nodes_[erased.older].newer) = erased.newer;
     (erased.newer == none ? newest_ : nodes_[erased.newer].older) = erased.older;
@@ -377,7 +319,6 @@ class waiting_samples {
   struct place {
     /// None where certainly no sample fits.
     std::uint64_t cells;
-    std::uint64_t mixed;
     /// The least depth.
     std::size_t depth;
   };
@@ -394,7 +335,7 @@ class waiting_samples {
         (std::uint64_t{1} << 62) / std::max<std::uint64_t>(1, sum >> excess);
     for (std::size_t r = 0; r != R; ++r) weights_[r] = 1 + ((totals_[r] >> excess) * scale >> 47);
     std::uint64_t const depth_worth =
-        (share_scale<T>::whole / cells_.depth_count() + 1) * weights_[0];
+        (share_scale<T>::whole / cells_.depth_count() + 1) * weights_[cells_.fine()];
     depth_key_ = (depth_worth << hierarchical_bitset::bucket_bits) - 1;
     least_worth_ = 1 + (cells_.depth_count() - 1) * depth_worth;
     return result;
@@ -402,14 +343,7 @@ class waiting_samples {
 
   [[nodiscard]] place place_of(room_type const& room) const {
     amounts_type const left = layout_.left(room);
-    auto const [open, mixed] = cells_.within(left);
-    place result{depths_.cells() & open, mixed, cells_.depth_of(left[0])};
-    // Rounding may separate the depth of a floating-point sum from those of its terms.
-    constexpr std::size_t slack = std::floating_point<T> ? 1 : 0;
-    bool const may_hold =
-        result.cells != 0 && reaches_[first_of(result.cells)] + slack > result.depth;
-    result.cells = may_hold ? result.cells : 0;
-    return result;
+    return {depths_.cells() & cells_.within(left), cells_.depth_of(left)};
   }
 
   /// The sample with the largest weighted share of those that the room takes, at the resolution of
@@ -436,11 +370,9 @@ class waiting_samples {
       std::size_t depth = depth_in(cell);
       if (depth == hierarchical_bitset::none) [[unlikely]]
         continue;
-      if (depth == at.depth || (at.mixed >> cell & 1) != 0) [[unlikely]] {
-        if (R > 2 && key - depth * depth_key <= best) continue;
-        depth = depth_with_fit(cell, depth, room, work);
-        if (depth == hierarchical_bitset::none) continue;
-      }
+      if (key - depth * depth_key <= best) continue;
+      depth = depth_with_fit(cell, depth, room, work);
+      if (depth == hierarchical_bitset::none) continue;
       best = std::max(best, key - depth * depth_key);
     }
     if (best == 0) return none;
@@ -474,21 +406,8 @@ class waiting_samples {
   /// The worth of a sample at depth zero of the cell above its bucket.
   [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
     std::uint64_t worth = least_worth_;
-    for (std::size_t r = 1; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
+    for (std::size_t r = 0; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
     return worth << hierarchical_bitset::bucket_bits | depths_.bucket_of(cell, 0);
-  }
-
-  void raise_reaches(std::size_t cell, std::uint32_t height) {
-    heights_[cell] = std::max(heights_[cell], height);
-    for (std::size_t k = cell + 1; k-- != 0 && reaches_[k] < height;) reaches_[k] = height;
-  }
-
-  void lower_reaches(std::size_t cell) {
-    heights_[cell] = static_cast<std::uint32_t>(depths_.height(cell));
-    for (std::size_t k = cell + 1; k-- != 0;) {
-      std::uint32_t const reach = std::max(heights_[k], reaches_[k + 1]);
-      if (std::exchange(reaches_[k], reach) == reach) break;
-    }
   }
 
   /// The first depth of the cell, from `depth` on, at which a sample fits the room.
@@ -510,7 +429,6 @@ class waiting_samples {
     return hierarchical_bitset::none;
   }
 
-  resource_order<R, T> order_;
   layout_type layout_;
   size_classes<R, T> cells_;
   hierarchical_bitset depths_;
@@ -526,10 +444,6 @@ class waiting_samples {
   std::array<std::uint64_t, R> weights_{};
   std::uint64_t depth_key_ = 0;
   std::uint64_t least_worth_ = 0;
-  /// For each cell one more than its greatest depth, of hidden samples too; and the largest of
-  /// these from the cell on.
-  std::array<std::uint32_t, most_cells> heights_{};
-  std::array<std::uint32_t, most_cells + 1> reaches_{};
 };
 
 }  // namespace omnibal::inline v0::detail
