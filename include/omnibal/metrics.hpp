@@ -6,9 +6,9 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/detail/sample_at.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/steps.hpp>

@@ -1,18 +1,35 @@
 #pragma once
 
 /// \file
-/// Checks that what user code groups is all of what it was given.
+/// Checks of what user code groups: that samples are there, and that it is all of what it was
+/// given.
 
 #include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// The sample that item `item` of group `group` names; throws where there is no such sample.
+template <sample_range Samples>
+[[nodiscard]] constexpr sample_reference<Samples> sample_at(std::string_view function,
+                                                            Samples const& samples,
+                                                            std::size_t group, std::uint32_t item) {
+  if (item >= std::ranges::size(samples)) {
+    throw_invalid(function, "group " + to_text(group) + " has item " + to_text(item) +
+                                ", but there are " + to_text(std::ranges::size(samples)) +
+                                " samples");
+  }
+  auto const position = static_cast<std::ranges::range_difference_t<Samples const>>(item);
+  return std::ranges::begin(samples)[position];
+}
 
 /// Counts the items that user code names.
 class each_once {

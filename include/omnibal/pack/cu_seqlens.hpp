@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/sample_at.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 

@@ -4,7 +4,7 @@
 /// The shuffle of NumPy's legacy generator, for parity with Python programs.
 
 #include <omnibal/check.hpp>
-#include <omnibal/rng/detail/swap_from_back.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
 
 #include <bit>
 #include <cstddef>

@@ -6,7 +6,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/each_once.hpp>
-#include <omnibal/detail/sample_at.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/packing.hpp>

@@ -13,6 +13,12 @@
 
 namespace omnibal::inline v0::detail {
 
+/// Frees the memory of a vector, which assigning `{}` does not.
+template <class T>
+void release(std::vector<T>& values) noexcept {
+  std::vector<T>().swap(values);
+}
+
 /// Collects groups in arrays that are allocated once.
 class group_writer {
  public:

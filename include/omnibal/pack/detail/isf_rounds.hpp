@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/detail/release.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/isf_options.hpp>

@@ -5,7 +5,6 @@
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/detail/release.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/bounds.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>

@@ -8,7 +8,6 @@
 #include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/detail/release.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/score.hpp>
