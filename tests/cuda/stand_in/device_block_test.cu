@@ -87,7 +87,8 @@ struct all_phases {
     std::uint64_t const total = block.exclusive_sum(sums, n);
     std::uint64_t const squares = block.exclusive_sum_of(
         n, [&](std::size_t i) { return sums[i] % 97 * copy[i]; }, sums);
-    std::uint64_t const last = block.inclusive_scan(sums, n, larger{}, 0, 40);
+    std::uint64_t const last = block.inclusive_scan_of(
+        n, [&](std::size_t i) { return sums[i]; }, sums, larger{}, 0, 40);
     block.once([&] {
       *after = largest + 3 * all.sum + 5 * all.least + 7 * all.count + 11 * total + 13 * warps +
                17 * squares + 19 * last;

@@ -43,8 +43,10 @@ struct all_phases {
         n, [&](std::size_t i) { return data[i]; }, larger{}, std::uint64_t{3});
     std::uint64_t const sum = grid.reduce(
         n, [&](std::size_t i) { return data[i]; }, plus{}, std::uint64_t{100});
-    std::uint64_t const total = grid.inclusive_scan(data, n, plus{}, 0);
-    std::uint64_t const most = grid.inclusive_scan(copy, n, larger{}, 0);
+    std::uint64_t const total = grid.inclusive_scan_of(
+        n, [&](std::size_t i) { return data[i]; }, data, plus{}, 0);
+    std::uint64_t const most = grid.inclusive_scan_of(
+        n, [&](std::size_t i) { return copy[i]; }, copy, larger{}, 0);
     std::size_t const tile_count = (n + tile - 1) / tile;
     grid.for_each_block(tile_count, [&](auto& block, std::size_t t) {
       std::size_t const here = n - t * tile < tile ? n - t * tile : tile;

@@ -97,10 +97,10 @@ class serial_block {
     return sum;
   }
 
-  template <class T, class Op>
-  T inclusive_scan(T* data, std::size_t n, Op const& op, std::type_identity_t<T> /*neutral*/,
-                   std::type_identity_t<T> carry) {
-    for (std::size_t i = 0; i != n; ++i) data[i] = carry = op(carry, data[i]);
+  template <class F, class T, class Op>
+  T inclusive_scan_of(std::size_t n, F const& f, T* out, Op const& op,
+                      std::type_identity_t<T> /*neutral*/, std::type_identity_t<T> carry) {
+    for (std::size_t i = 0; i != n; ++i) out[i] = carry = op(carry, f(i));
     return carry;
   }
 

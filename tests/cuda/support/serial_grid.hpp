@@ -36,9 +36,10 @@ class serial_grid {
     return init;
   }
 
-  template <class T, class Op>
-  T inclusive_scan(T* data, std::size_t n, Op const& op, std::type_identity_t<T> neutral) {
-    for (std::size_t i = 0; i != n; ++i) data[i] = neutral = op(neutral, data[i]);
+  template <class F, class T, class Op>
+  T inclusive_scan_of(std::size_t n, F const& f, T* out, Op const& op,
+                      std::type_identity_t<T> neutral) {
+    for (std::size_t i = 0; i != n; ++i) out[i] = neutral = op(neutral, f(i));
     return neutral;
   }
 

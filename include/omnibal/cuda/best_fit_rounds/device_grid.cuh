@@ -84,25 +84,31 @@ class device_grid {
 #endif
   }
 
-  /// Replaces each element by `op` over the elements up to it; returns the last, or `neutral` where
-  /// there is none. `op` is associative and commutative, `neutral` its neutral element.
-  template <class T, class Op>
-  OMNIBAL_HOST_DEVICE T inclusive_scan([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n,
-                                       [[maybe_unused]] Op const& op,
-                                       std::type_identity_t<T> neutral) {
+  /// `out[i]` is `op` over `f(j)` for all `j <= i`; returns the last, or `neutral` where there is
+  /// none. `op` is associative and commutative, `neutral` its neutral element. `f` is called three
+  /// times, and may read the element i of `out`.
+  template <class F, class T, class Op>
+  OMNIBAL_HOST_DEVICE T inclusive_scan_of([[maybe_unused]] std::size_t n,
+                                          [[maybe_unused]] F const& f, [[maybe_unused]] T* out,
+                                          [[maybe_unused]] Op const& op,
+                                          std::type_identity_t<T> neutral) {
 #if defined(__CUDA_ARCH__)
     part const mine = part_of(n);
     T* const of_blocks = next_exchange<T>();
     std::size_t const size = mine.first < mine.last ? mine.last - mine.first : 0;
     T const sum = block_.reduce(
-        size, [&](std::size_t i) { return data[mine.first + i]; }, op, neutral);
+        size, [&](std::size_t i) { return f(mine.first + i); }, op, neutral);
     if (threadIdx.x == 0) of_blocks[blockIdx.x] = sum;
     barrier();
     auto const of_block = [&](std::size_t b) { return of_blocks[b]; };
     T const before =
         block_.reduce(smaller_of<std::size_t>(blockIdx.x, mine.used), of_block, op, neutral);
     T const all = block_.reduce(mine.used, of_block, op, neutral);
-    if (size != 0) block_.inclusive_scan(data + mine.first, size, op, neutral, before);
+    if (size != 0) {
+      block_.inclusive_scan_of(
+          size, [&](std::size_t i) { return f(mine.first + i); }, out + mine.first, op, neutral,
+          before);
+    }
     barrier();
     return all;
 #else
@@ -164,7 +170,7 @@ class device_grid {
 
   template <class T>
   [[nodiscard]] __device__ T* next_exchange() {
-    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 32);
+    static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 48);
     turn_ = 1 - turn_;
     return reinterpret_cast<T*>(exchange_ + turn_ * (grid_exchange_bytes / 2));
   }

@@ -20,7 +20,7 @@ struct best_fit_tuning {
   /// A thread with fewer indices than this costs more in barriers than it saves.
   static constexpr std::size_t least_indices = 4;
   /// The pairs that a block sorts in its shared memory.
-  static constexpr std::size_t sort_tile = 512;
+  static constexpr std::size_t sort_tile = 1024;
   /// Of a tree of minima.
   static constexpr std::size_t fan_out = 32;
 };
@@ -250,6 +250,11 @@ struct fit_rounds {
     /// The groups with room, and all.
     std::size_t open_count;
     std::size_t group_count;
+    /// Of those with room the first ones: those that this round opens, those that hold two of its
+    /// samples and those that hold one.
+    std::size_t opened;
+    std::size_t many;
+    std::size_t holding;
     sorted_pairs groups;
     std::uint64_t rounds;
     std::uint64_t item_rounds;
@@ -262,6 +267,18 @@ struct fit_rounds {
                                                           std::size_t k) const {
     return arrays.rooms[now.groups.values[k]];
   }
+
+  /// Sums of the sizes of a window and of the rooms that hold the least of them.
+  struct round_sums {
+    wide too_large;
+    wide all;
+    wide rooms;
+
+    OMNIBAL_HOST_DEVICE friend round_sums operator+(round_sums const& left,
+                                                    round_sums const& right) {
+      return {left.too_large + right.too_large, left.all + right.all, left.rooms + right.rooms};
+    }
+  };
 
   /// By the volume and by the samples above half of the capacity.
   template <class Grid>
@@ -299,20 +316,17 @@ struct fit_rounds {
         grid.partition_point(size, [&](std::size_t k) { return sample(k) > most_room; });
     std::size_t const large =
         grid.partition_point(too_large, [&](std::size_t k) { return sample(k) > capacity / 2; });
-    auto const wide_sample = [&](std::size_t k) { return wide{sample(k)}; };
-    wide const too_large_sum = grid.reduce(too_large, wide_sample, add{}, wide{0});
-    wide const sum = grid.reduce(
-        size - too_large, [&](std::size_t k) { return wide_sample(too_large + k); }, add{},
-        too_large_sum);
-    wide const rooms = grid.reduce(
-        now.open_count,
+    round_sums const sums = grid.reduce(
+        larger_of(size, now.open_count),
         [&](std::size_t k) {
-          std::uint64_t const room = room_at(now, k);
-          return wide{room >= window.least ? room : 0};
+          wide const taken = k < size ? sample(k) : 0;
+          std::uint64_t const room = k < now.open_count ? room_at(now, k) : 0;
+          return round_sums{k < too_large ? taken : 0, taken, room >= window.least ? room : 0};
         },
-        add{}, wide{0});
-    auto const opened =
-        static_cast<std::size_t>(window.groups_to_open(capacity, large, too_large_sum, sum, rooms));
+        add{}, round_sums{});
+    auto const opened = static_cast<std::size_t>(
+        window.groups_to_open(capacity, large, sums.too_large, sums.all, sums.rooms));
+    now.opened = opened;
     if (opened == 0) return;
     grid.for_each(opened + now.open_count, [&](std::size_t k) {
       if (k >= opened) {
@@ -330,7 +344,7 @@ struct fit_rounds {
 
   /// Returns how many samples of the window still wait; they are moved to its end.
   template <class Grid>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t match(Grid& grid, progress const& now,
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t match(Grid& grid, progress& now,
                                                       round_window const& window,
                                                       std::size_t size) const {
     std::size_t const many = grid.partition_point(
@@ -338,6 +352,8 @@ struct fit_rounds {
     std::size_t const holding = grid.partition_point(
         now.open_count, [&](std::size_t k) { return room_at(now, k) >= window.least; });
     std::size_t const singles = holding - many;
+    now.many = many;
+    now.holding = holding;
     // The keys are free until the groups are sorted again.
     std::uint64_t* const places = now.groups.keys;
     std::uint64_t* const single_rooms = now.groups.spare_keys;
@@ -349,7 +365,10 @@ struct fit_rounds {
         single_rooms[k - many] = room;
       }
     });
-    std::uint64_t const place_count = grid.inclusive_scan(places, many, add{}, 0);
+    std::uint64_t const place_count =
+        many == 0 ? 0
+                  : grid.inclusive_scan_of(
+                        many, [&](std::size_t k) { return places[k]; }, places, add{}, 0);
     std::size_t const without = find_reach(grid, now, single_rooms, singles, size);
     preceding_minimum const free = find_depth(grid, now, single_rooms, singles, size);
 
@@ -390,7 +409,8 @@ struct fit_rounds {
       arrays.reach[i] = static_cast<std::uint32_t>(reach);
       arrays.without[i] = i + 1 > reach ? static_cast<std::uint32_t>(i + 1 - reach) : 0;
     });
-    return grid.inclusive_scan(arrays.without, size, take_larger{}, 0);
+    return grid.inclusive_scan_of(
+        size, [&](std::size_t i) { return arrays.without[i]; }, arrays.without, take_larger{}, 0);
   }
 
   /// For each single group: how many are free once it is, of those with no less room.
@@ -431,46 +451,65 @@ struct fit_rounds {
     return first_false(std::size_t{0}, count, [&](std::size_t k) { return sums[k] <= value; });
   }
 
-  /// Drops the groups that hold no waiting sample and sorts the others.
+  /// Drops the groups that hold no waiting sample and sorts the others: those that the round may
+  /// have changed, which are then merged with the rest.
   template <class Grid>
   OMNIBAL_HOST_DEVICE void sort_groups(Grid& grid, progress& now) const {
+    constexpr int half = 32;
     std::uint64_t const smallest = size_at(now.end - 1);
-    std::uint32_t* const numbers = arrays.reach;
-    grid.for_each(now.open_count,
-                  [&](std::size_t k) { numbers[k] = room_at(now, k) >= smallest ? 1 : 0; });
-    std::size_t const kept = grid.inclusive_scan(numbers, now.open_count, add{}, 0);
+    // The numbers of the unchanged groups up to one, and above them those of the others.
+    std::uint64_t* const numbers = now.groups.keys;
+    std::uint64_t const* const single_rooms = now.groups.spare_keys;
+    std::uint64_t const kept = grid.inclusive_scan_of(
+        now.open_count,
+        [&](std::size_t k) {
+          std::uint64_t const room = room_at(now, k);
+          bool const is_changed = k < larger_of(now.opened, now.many) ||
+                                  (k < now.holding && single_rooms[k - now.many] != room);
+          return room < smallest ? 0 : std::uint64_t{1} << (is_changed ? half : 0);
+        },
+        numbers, add{}, 0);
+    std::size_t const unchanged = static_cast<std::uint32_t>(kept);
+    std::size_t const changed = kept >> half;
     grid.for_each(now.open_count, [&](std::size_t k) {
-      std::uint64_t const room = room_at(now, k);
-      if (room < smallest) return;
-      std::size_t const number = numbers[k] - 1;
-      now.groups.spare_values[number] = now.groups.values[k];
-      now.groups.spare_keys[number] = capacity - room;
+      std::uint64_t const before = k == 0 ? 0 : numbers[k - 1];
+      if (numbers[k] == before) return;
+      bool const is_changed = numbers[k] - before != 1;
+      std::size_t const place =
+          is_changed ? unchanged + (before >> half) : static_cast<std::uint32_t>(before);
+      now.groups.spare_values[place] = now.groups.values[k];
+      now.groups.spare_keys[place] = capacity - room_at(now, k);
     });
     now.groups.swap();
-    now.open_count = kept;
-    sort_tiles(grid, now.groups, kept);
-    now.groups.merge(grid, kept, best_fit_tuning::sort_tile);
+    now.open_count = unchanged + changed;
+    if (changed == 0) return;
+    sorted_pairs const sorting = now.groups.from(unchanged);
+    sorted_pairs tiles = sorting;
+    tiles.begin_merge(changed, best_fit_tuning::sort_tile);
+    sort_tiles(grid, sorting, tiles, changed);
+    tiles.merge(grid, changed, best_fit_tuning::sort_tile);
+    now.groups.merge_two(grid, now.open_count, unchanged);
   }
 
-  /// Lets blocks sort tiles of the first `n` pairs.
+  /// Lets blocks sort tiles of the first `n` pairs to where the second ones are.
   template <class Grid>
-  OMNIBAL_HOST_DEVICE static void sort_tiles(Grid& grid, sorted_pairs const& pairs, std::size_t n) {
+  OMNIBAL_HOST_DEVICE static void sort_tiles(Grid& grid, sorted_pairs const& pairs,
+                                             sorted_pairs const& sorted, std::size_t n) {
     constexpr std::size_t tile = best_fit_tuning::sort_tile;
     grid.for_each_block(parts_of(n, tile), [&](auto& block, std::size_t index) {
-      std::uint64_t* const keys = pairs.keys + index * tile;
-      std::uint32_t* const values = pairs.values + index * tile;
-      std::size_t const size = smaller_of(tile, n - index * tile);
+      std::size_t const first = index * tile;
+      std::size_t const size = smaller_of(tile, n - first);
       sorted_pairs here{
           block.template shared<std::uint64_t>(tile), block.template shared<std::uint32_t>(tile),
           block.template shared<std::uint64_t>(tile), block.template shared<std::uint32_t>(tile)};
       block.for_each(size, [&](std::size_t i) {
-        here.keys[i] = keys[i];
-        here.values[i] = values[i];
+        here.keys[i] = pairs.keys[first + i];
+        here.values[i] = pairs.values[first + i];
       });
       here.merge(block, size, 1);
       block.for_each(size, [&](std::size_t i) {
-        keys[i] = here.keys[i];
-        values[i] = here.values[i];
+        sorted.keys[first + i] = here.keys[i];
+        sorted.values[first + i] = here.values[i];
       });
     });
   }

@@ -13,6 +13,9 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+// Hidden, as device_backend.cuh says.
+#pragma GCC visibility push(hidden)
+
 #if defined(__CUDA_ARCH__)
 
 /// The value of another lane, word by word; every lane of the warp takes part.
@@ -415,17 +418,18 @@ class device_block {
 #endif
   }
 
-  /// Replaces each element by `op` over `carry` and the elements up to it; returns the last. `op`
-  /// is associative and commutative, `neutral` its neutral element.
-  template <class T, class Op>
-  OMNIBAL_HOST_DEVICE T inclusive_scan([[maybe_unused]] T* data, [[maybe_unused]] std::size_t n,
-                                       [[maybe_unused]] Op const& op,
-                                       [[maybe_unused]] std::type_identity_t<T> neutral,
-                                       std::type_identity_t<T> carry) {
+  /// The same of `op` over `carry` and `f(j)` for all `j <= i`. `op` is associative and
+  /// commutative, `neutral` its neutral element.
+  template <class F, class T, class Op>
+  OMNIBAL_HOST_DEVICE T inclusive_scan_of([[maybe_unused]] std::size_t n,
+                                          [[maybe_unused]] F const& f, [[maybe_unused]] T* out,
+                                          [[maybe_unused]] Op const& op,
+                                          [[maybe_unused]] std::type_identity_t<T> neutral,
+                                          std::type_identity_t<T> carry) {
 #if defined(__CUDA_ARCH__)
     return scan_block<Threads>(
-        next_exchange<T>(), n, [&](std::size_t i) { return data[i]; }, op, neutral, carry,
-        [&](std::size_t i, T const& /*value*/, T const& up_to) { data[i] = up_to; });
+        next_exchange<T>(), n, [&](std::size_t i) { return static_cast<T>(f(i)); }, op, neutral,
+        carry, [&](std::size_t i, T const& /*value*/, T const& up_to) { out[i] = up_to; });
 #else
     return carry;
 #endif
@@ -519,5 +523,7 @@ class device_block {
   unsigned char* free_;
   unsigned turn_ = 0;
 };
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -12,8 +12,8 @@ namespace omnibal::inline v0::gpu::detail {
 /// The most blocks of a grid.
 inline constexpr std::size_t most_grid_blocks = 1024;
 
-/// A value of at most 32 bytes for each block: twice, so that one is free while the other is read.
-inline constexpr std::size_t grid_exchange_bytes = 2 * 32 * most_grid_blocks;
+/// A value of at most 48 bytes for each block: twice, so that one is free while the other is read.
+inline constexpr std::size_t grid_exchange_bytes = 2 * 48 * most_grid_blocks;
 
 /// Has the members of a backend and does nothing in them: an algorithm that is run with it says how
 /// much scratch it needs, so that the size and the use cannot disagree. The pointers that it gives

@@ -27,6 +27,11 @@ struct sorted_pairs {
     values = other_values;
   }
 
+  /// Those from a pair on.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE sorted_pairs from(std::size_t first) const {
+    return {keys + first, values + first, spare_keys + first, spare_values + first};
+  }
+
   /// Sorts the first `n` pairs, ascending by key and then by value, where every run of `width` of
   /// them is sorted. Each pair finds its place in the other one of two runs; with each doubling of
   /// the runs both memories change places.
@@ -34,12 +39,24 @@ struct sorted_pairs {
   OMNIBAL_HOST_DEVICE void merge(Group& group, std::size_t n, std::size_t width) {
     for (; width < n; width *= 2) {
       group.for_each(n, [&](std::size_t i) {
-        std::size_t const place = place_of(i, width, n);
-        spare_keys[place] = keys[i];
-        spare_values[place] = values[i];
+        std::size_t const run = i / width;
+        std::size_t const other = smaller_of((run ^ 1) * width, n);
+        std::size_t const before_both = run / 2 * 2 * width;
+        move(i,
+             before_both + i - run * width + count_before(i, other, smaller_of(other + width, n)));
       });
       swap();
     }
+  }
+  /// The same of two sorted runs, of which the first ends at `middle`.
+  template <class Group>
+  OMNIBAL_HOST_DEVICE void merge_two(Group& group, std::size_t n, std::size_t middle) {
+    if (middle == 0 || middle == n) return;
+    group.for_each(n, [&](std::size_t i) {
+      move(i,
+           i < middle ? i + count_before(i, middle, n) : i - middle + count_before(i, 0, middle));
+    });
+    swap();
   }
   /// Lets the next such merge end in the memory that is the first now.
   OMNIBAL_HOST_DEVICE void begin_merge(std::size_t n, std::size_t width) {
@@ -47,19 +64,20 @@ struct sorted_pairs {
   }
 
  private:
-  /// Where pair i comes where its run of `width` pairs and the neighbouring one are merged.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t place_of(std::size_t i, std::size_t width,
-                                                         std::size_t n) const {
-    std::size_t const run = i / width;
-    std::size_t const other = smaller_of((run ^ 1) * width, n);
-    std::size_t const other_last = smaller_of(other + width, n);
+  OMNIBAL_HOST_DEVICE void move(std::size_t i, std::size_t place) const {
+    spare_keys[place] = keys[i];
+    spare_values[place] = values[i];
+  }
+  /// How many pairs of the sorted run [first, last) come before pair i.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t count_before(std::size_t i, std::size_t first,
+                                                             std::size_t last) const {
     std::uint64_t const key = keys[i];
     std::uint32_t const value = values[i];
-    std::size_t const first = first_false(other, other_last, [&](std::size_t k) {
-      return keys[k] < key || (keys[k] == key && values[k] < value);
-    });
-    std::size_t const before_both = run / 2 * 2 * width;
-    return before_both + (i - run * width) + (first - other);
+    return first_false(first, last,
+                       [&](std::size_t k) {
+                         return keys[k] < key || (keys[k] == key && values[k] < value);
+                       }) -
+           first;
   }
 };
 
