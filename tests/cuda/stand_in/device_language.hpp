@@ -120,6 +120,12 @@ inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
   return stand_in::meet_lanes(stand_in::collective::reduce_max, mask, value, stand_in::lane());
 }
 inline void __syncthreads() { stand_in::wait_for_block(); }
+inline std::size_t __cvta_generic_to_shared(void const* pointer) {
+  return reinterpret_cast<std::size_t>(pointer);
+}
+inline void* __cvta_shared_to_generic(std::size_t address) {
+  return reinterpret_cast<void*>(address);
+}
 inline void __threadfence() { stand_in::order_memory(); }
 
 namespace cooperative_groups {

@@ -175,7 +175,7 @@ class device_grid {
     return reinterpret_cast<T*>(exchange_ + turn_ * (grid_exchange_bytes / 2));
   }
 
-  __device__ static void barrier() {
+  [[gnu::noinline]] __device__ static void barrier() {
     if (gridDim.x == 1) {
       __syncthreads();
     } else {

@@ -64,6 +64,8 @@ template <class T, class Op>
   } else if constexpr (is_word && std::is_same_v<Op, take_smaller>) {
     return __reduce_min_sync(~0u, lane < count ? value : ~T{0});
   } else {
+    // A large value takes many instructions for each step.
+#pragma unroll(sizeof(T) > 8 ? 1 : 5)
     for (unsigned distance = 16; distance != 0; distance /= 2) {
       T const other = shuffle_down(value, distance);
       if (lane + distance < count) value = op(value, other);
@@ -134,6 +136,25 @@ class device_warp {
 
 #if defined(__CUDA_ARCH__)
 
+/// In all threads of a block: `op` over the values of the first `active` ones. `of_warps` is shared
+/// memory for a value of each warp. Not inlined, since kernels with many reductions would not fit the
+/// instruction cache.
+template <class T, class Op>
+[[nodiscard, gnu::noinline]] __device__ T reduce_block(T* of_warps, T value, unsigned active,
+                                                       Op op) {
+  unsigned const warp = threadIdx.x / 32;
+  unsigned const lane = threadIdx.x % 32;
+  if (warp * 32 < active) {
+    value = reduce_warp(value, active - warp * 32 < 32 ? active - warp * 32 : 32, op);
+    if (lane == 0) of_warps[warp] = value;
+  }
+  __syncthreads();
+  // Every warp does the same, which costs no further barrier.
+  unsigned const active_warps = (active + 31) / 32;
+  T const total = of_warps[lane < active_warps ? lane : 0];
+  return shuffle_from(reduce_warp(total, active_warps, op), 0);
+}
+
 /// Lets a block call `write(i, f(i), r)` for all `i < n`, with `op` over `carry` and `f` of the
 /// indices up to i; returns that of all. A warp takes neighbouring rows of 32 indices. `f` is called
 /// twice. `of_warps` is shared memory for a value of each warp.
@@ -148,6 +169,7 @@ __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T 
   auto const value = [&](std::size_t i) { return i < n ? f(i) : neutral; };
 
   T sum = neutral;
+#pragma unroll 1
   for (std::size_t row = 0; row != rows; ++row) sum = op(sum, value(begin + 32 * row));
   sum = reduce_warp(sum, 32, op);
   if (lane == 0) of_warps[warp] = sum;
@@ -190,6 +212,28 @@ struct digit_sort {
   std::uint16_t* counters;
 
 #if defined(__CUDA_ARCH__)
+  /// Sorts keys that differ in these bits, and their numbers. Takes addresses in shared memory, as
+  /// what is not inlined cannot see that a pointer is one.
+  template <class Key>
+  [[gnu::noinline]] __device__ static void sort(std::size_t keys_at, std::size_t numbers_at,
+                                                std::size_t reserved_at, unsigned n,
+                                                Key differing) {
+    auto* const keys = static_cast<Key*>(__cvta_shared_to_generic(keys_at));
+    auto* const numbers = static_cast<std::uint32_t*>(__cvta_shared_to_generic(numbers_at));
+    auto* const reserved = static_cast<unsigned char*>(__cvta_shared_to_generic(reserved_at));
+    digit_sort const by_digits{reinterpret_cast<unsigned*>(reserved),
+                               reinterpret_cast<std::uint16_t*>(reserved + Threads)};
+    unsigned const low = bit_length(differing & (Key{0} - differing)) - 1;
+    unsigned const high = bit_length(differing);
+    unsigned const passes = (high - low + digit_bits - 1) / digit_bits;
+    unsigned const width = (high - low + passes - 1) / passes;
+    for (unsigned bit = low; bit < high; bit += width) {
+      by_digits.sort_digit(keys, numbers, n, bit, (1u << width) - 1);
+    }
+    permute(keys, numbers, n);
+  }
+
+ private:
   /// Sorts the numbers of keys by one digit of these, stably. Beside its number a word gets its
   /// digit and how many of its warp come before.
   template <class Key>
@@ -255,7 +299,6 @@ struct digit_sort {
     __syncthreads();
   }
 
- private:
   /// `f(j)` for what a thread sorts, written out, so that arrays of as many are registers.
   template <class F>
   __device__ static void for_rows(F const& f) {
@@ -342,8 +385,6 @@ class device_block {
       return init;
     }
     unsigned const active = n < Threads ? static_cast<unsigned>(n) : Threads;
-    unsigned const warp = threadIdx.x / 32;
-    unsigned const lane = threadIdx.x % 32;
     // What idle threads hold is never looked at.
     T value = init;
     if (threadIdx.x < active) {
@@ -352,17 +393,7 @@ class device_block {
         value = op(value, f(i));
       }
     }
-    T* const of_warps = next_exchange<T>();
-    if (warp * 32 < active) {
-      value = reduce_warp(value, active - warp * 32 < 32 ? active - warp * 32 : 32, op);
-      if (lane == 0) of_warps[warp] = value;
-    }
-    __syncthreads();
-    // Every warp does the same, which costs no further barrier.
-    unsigned const active_warps = (active + 31) / 32;
-    T total = of_warps[lane < active_warps ? lane : 0];
-    total = shuffle_from(reduce_warp(total, active_warps, op), 0);
-    return op(init, total);
+    return op(init, reduce_block(next_exchange<T>(), value, active, op));
 #else
     return init;
 #endif
@@ -472,8 +503,8 @@ class device_block {
     return result;
   }
 
-  /// Sorts keys, ascending, and writes beside each the number that it had; equal keys by number. A
-  /// thread takes at most 16 of them.
+  /// Sorts keys in shared memory, ascending, and writes beside each the number that it had, there
+  /// too; equal keys by number. A thread takes at most 16 of them.
   ///
   /// By digits from the lowest on, of which the keys differ in one at least. Only the numbers move.
   template <class Key>
@@ -489,22 +520,13 @@ class device_block {
           numbers[i] = static_cast<std::uint32_t>(i);
           return static_cast<Key>(keys[i] ^ first);
         },
-        [](Key left, Key right) { return static_cast<Key>(left | right); }, Key{0});
+        unite_bits{}, Key{0});
     // Counters lie where values were exchanged.
     __syncthreads();
     if (differing == 0) return;
-    digit_sort<Threads> const sort{reinterpret_cast<unsigned*>(exchange_),
-                                   reinterpret_cast<std::uint16_t*>(exchange_ + exchange_bytes)};
-    auto const count = static_cast<unsigned>(n);
-    unsigned const low = bit_length(differing & (Key{0} - differing)) - 1;
-    unsigned const high = bit_length(differing);
-    constexpr unsigned digit_bits = digit_sort<Threads>::digit_bits;
-    unsigned const passes = (high - low + digit_bits - 1) / digit_bits;
-    unsigned const width = (high - low + passes - 1) / passes;
-    for (unsigned bit = low; bit < high; bit += width) {
-      sort.sort_digit(keys, numbers, count, bit, (1u << width) - 1);
-    }
-    sort.permute(keys, numbers, count);
+    digit_sort<Threads>::template sort<Key>(
+        __cvta_generic_to_shared(keys), __cvta_generic_to_shared(numbers),
+        __cvta_generic_to_shared(exchange_), static_cast<unsigned>(n), differing);
 #endif
   }
 

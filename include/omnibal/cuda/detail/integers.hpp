@@ -74,9 +74,9 @@ struct add {
   }
 };
 struct unite_bits {
-  OMNIBAL_HOST_DEVICE constexpr std::uint32_t operator()(std::uint32_t left,
-                                                         std::uint32_t right) const {
-    return left | right;
+  template <class T>
+  OMNIBAL_HOST_DEVICE constexpr T operator()(T left, T right) const {
+    return static_cast<T>(left | right);
   }
 };
 struct take_larger {
