@@ -21,13 +21,14 @@ namespace omnibal::inline v0::gpu::detail {
 /// The value of another lane, word by word; every lane of the warp takes part.
 template <class T, class Shuffle>
 [[nodiscard]] __device__ T shuffle_words(T const& value, Shuffle const& shuffle) {
-  constexpr unsigned words = (sizeof(T) + 3) / 4;
-  unsigned copy[words] = {};
-  __builtin_memcpy(copy, &value, sizeof(T));
-  for (unsigned k = 0; k != words; ++k) copy[k] = shuffle(copy[k]);
-  T result;
-  __builtin_memcpy(&result, copy, sizeof(T));
-  return result;
+  static_assert(sizeof(T) % sizeof(unsigned) == 0);
+  struct all_words {
+    unsigned words[sizeof(T) / sizeof(unsigned)];
+  };
+  // By copies of bytes 128 bits would go through memory.
+  auto copy = __builtin_bit_cast(all_words, value);
+  for (unsigned& word : copy.words) word = shuffle(word);
+  return __builtin_bit_cast(T, copy);
 }
 
 /// Of the lane `distance` above this one.

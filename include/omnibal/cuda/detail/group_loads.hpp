@@ -45,6 +45,17 @@ struct demands_of_items {
     raise(faults, fault::unknown_index);
     return sum{};
   }
+  /// Its weight of one kind, for loops over kinds: an array indexed by one would lie in memory.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t one(std::size_t position,
+                                                      std::size_t kind) const {
+    std::uint32_t const item = groups.item(position);
+    if (item >= count) {
+      raise(faults, fault::unknown_index);
+      return 0;
+    }
+    return static_cast<std::uint64_t>(
+        checked_weight<std::int64_t>(weight_at(demands[item], kind), faults));
+  }
 };
 
 /// Groups of floating-point demands: one thread adds those of a group in their order, as the host.
@@ -77,6 +88,8 @@ struct sum_in_order {
 /// block one of them, by its size.
 template <class Demand>
 struct sum_by_blocks {
+  static constexpr int least_blocks = 4;
+
   using sum = typename demands_of_items<Demand>::sum;
   static constexpr std::size_t kinds = demands_of_items<Demand>::kinds;
 
@@ -112,28 +125,22 @@ struct sum_by_blocks {
 
     for (std::size_t k = 0; k != here; ++k) {
       if (size(k) <= group_tuning::warp_limit) continue;
-      sum const load = sum_of_block(block, of.groups.offset(first + k), size(k));
-      block.once([&] { write(first + k, load); });
+      std::size_t const begin = of.groups.offset(first + k);
+      for (std::size_t r = 0; r != kinds; ++r) {
+        std::uint64_t const all = block.reduce(
+            size(k), [&](std::size_t p) { return of.one(begin + p, r); }, add_saturating{},
+            std::uint64_t{0});
+        block.once([&] { write(first + k, r, all); });
+      }
     }
   }
 
  private:
-  template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE sum sum_of_block(Block& block, std::size_t begin,
-                                                     std::size_t size) const {
-    sum result{};
-    for (std::size_t r = 0; r != kinds; ++r) {
-      result.amounts[r] = block.reduce(
-          size, [&](std::size_t p) { return of(begin + p).amounts[r]; }, add_saturating{},
-          std::uint64_t{0});
-    }
-    return result;
-  }
-
   OMNIBAL_HOST_DEVICE void write(std::size_t g, sum const& load) const {
-    for (std::size_t r = 0; r != kinds; ++r) {
-      loads[g][r] = static_cast<working_weight_of<Demand>>(checked_sum(load.amounts[r], of.faults));
-    }
+    for (std::size_t r = 0; r != kinds; ++r) write(g, r, load.amounts[r]);
+  }
+  OMNIBAL_HOST_DEVICE void write(std::size_t g, std::size_t kind, std::uint64_t load) const {
+    loads[g][kind] = static_cast<working_weight_of<Demand>>(checked_sum(load, of.faults));
   }
 };
 
