@@ -21,25 +21,9 @@
 #include <string_view>
 #include <type_traits>
 
-#include <cub/device/device_reduce.cuh>
-
-namespace omnibal::inline v0::gpu::detail {
+namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
-
-template <class F, class T>
-struct device_reduce {
-  template <class Op>
-  static cudaError_t reduce(void* temporary, std::size_t& bytes, std::uint32_t n, F const& f,
-                            T* out, Op const& op, T const& init, cudaStream_t stream) {
-    return cub::DeviceReduce::Reduce(temporary, bytes, index_iterator<F, T>{f}, out, n, op, init,
-                                     stream);
-  }
-};
-
-}  // namespace omnibal::inline v0::gpu::detail
-
-namespace omnibal::inline v0::gpu {
 
 namespace detail {
 
@@ -76,7 +60,7 @@ struct pad_ratio_fn {
   /// Writes the share of a padded batch that is padding to `out[0]`.
   ///
   /// `count`, where it is given, is one number on the device: only so many of the lengths count.
-  /// Complexity: linear, two launches. Determinism: portable, equal to `omnibal::pad_ratio` to the
+  /// Complexity: linear, one launch. Determinism: portable, equal to `omnibal::pad_ratio` to the
   /// last bit. Errors on the host: `std::invalid_argument` for an `out` without room,
   /// `std::length_error` above 2^32 - 1 lengths; `error`. Faults on the device: `invalid_amount`,
   /// `overflow`. Source: Yao et al., OmniBal, ICML 2025.

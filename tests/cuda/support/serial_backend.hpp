@@ -79,12 +79,6 @@ class serial_backend {
     }
   }
 
-  template <class F, class T, class Op>
-  void reduce_of(std::size_t n, F const f, T* out, Op const op, T init) {
-    visit(n, order_, next_seed(), [&](std::size_t i) { init = op(init, f(i)); });
-    *out = init;
-  }
-
   template <class Key, class Value>
   void sort_pairs(Key* keys, Value* values, std::size_t n, int begin_bit = 0,
                   int end_bit = static_cast<int>(8 * sizeof(Key))) {

@@ -27,8 +27,7 @@ struct fit_measure {
   fault* faults;
 
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
-    auto const size =
-        static_cast<std::uint64_t>(checked_weight<std::int64_t>(weight_at(demands[i], 0), faults));
+    std::uint64_t const size = checked_amount(demands[i], 0, faults);
     keys[i] = size <= capacity ? capacity - size : capacity + 1;
     indices[i] = static_cast<std::uint32_t>(i);
   }

@@ -75,13 +75,20 @@ template <class Amount>
   }
 }
 
-/// All weights of an integral amount, as `checked_weight`.
+/// The weight of one kind of an integral amount, as `checked_weight`.
+template <class Amount>
+[[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint64_t checked_amount(Amount const& amount,
+                                                                      std::size_t kind,
+                                                                      fault* faults) {
+  return static_cast<std::uint64_t>(checked_weight<std::int64_t>(weight_at(amount, kind), faults));
+}
+
+/// The same of all kinds.
 template <class Amount>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline auto checked_load(Amount const& amount, fault* faults) {
   saturating_load<omnibal::detail::kinds_of<Amount>> result;
   for (std::size_t r = 0; r != omnibal::detail::kinds_of<Amount>; ++r) {
-    result.amounts[r] =
-        static_cast<std::uint64_t>(checked_weight<std::int64_t>(weight_at(amount, r), faults));
+    result.amounts[r] = checked_amount(amount, r, faults);
   }
   return result;
 }

@@ -197,8 +197,6 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
 // each takes seconds to compile.
 template <class F, class T>
 struct device_scan;
-template <class F, class T>
-struct device_reduce;
 template <class Key, class Value>
 struct device_sort;
 template <int Threads, class F>
@@ -222,13 +220,6 @@ class device_meter : public scratch_meter {
     if (n == 0) return;
     need([&](std::size_t& bytes) {
       return device_scan<F, T>::exclusive_sum(nullptr, bytes, step_size(n), f, out, nullptr);
-    });
-  }
-
-  template <class F, class T, class Op>
-  void reduce_of(std::size_t n, F const& f, T* out, Op const& op, T init) {
-    need([&](std::size_t& bytes) {
-      return device_reduce<F, T>::reduce(nullptr, bytes, step_size(n), f, out, op, init, nullptr);
     });
   }
 
@@ -319,13 +310,6 @@ class device_backend {
     if (n == 0) return;
     std::size_t bytes = temporary_bytes_;
     check(device_scan<F, T>::exclusive_sum(temporary_, bytes, step_size(n), f, out, stream_));
-  }
-
-  /// `*out` is `op` over `init` and `f(0) .. f(n - 1)`. `op` is associative and commutative.
-  template <class F, class T, class Op>
-  void reduce_of(std::size_t n, F const& f, T* out, Op const& op, T init) {
-    std::size_t bytes = temporary_bytes_;
-    check(device_reduce<F, T>::reduce(temporary_, bytes, step_size(n), f, out, op, init, stream_));
   }
 
   /// Sorts by the bits [begin_bit, end_bit) of unsigned keys, ascending and stably, in place.

@@ -53,8 +53,7 @@ struct demands_of_items {
       raise(faults, fault::unknown_index);
       return 0;
     }
-    return static_cast<std::uint64_t>(
-        checked_weight<std::int64_t>(weight_at(demands[item], kind), faults));
+    return checked_amount(demands[item], kind, faults);
   }
 };
 

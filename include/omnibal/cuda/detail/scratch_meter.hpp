@@ -39,8 +39,6 @@ class scratch_meter {
 
   template <class F, class T>
   void exclusive_sum_of(std::size_t, F const&, T*) {}
-  template <class F, class T, class Op>
-  void reduce_of(std::size_t, F const&, T*, Op const&, T) {}
 
   template <class Key, class Value>
   void sort_pairs(Key*, Value*, std::size_t, int = 0, int = static_cast<int>(8 * sizeof(Key))) {}

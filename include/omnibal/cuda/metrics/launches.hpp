@@ -56,20 +56,9 @@ struct spread {
   }
 };
 
-/// A spread for each of R kinds.
-template <std::size_t R>
-struct spreads {
-  spread kinds[R];
-};
-
-template <std::size_t R>
 struct merge_spreads {
-  OMNIBAL_HOST_DEVICE spreads<R> operator()(spreads<R> left, spreads<R> const& right) const {
-    for (std::size_t r = 0; r != R; ++r) {
-      left.kinds[r].largest = larger_of(left.kinds[r].largest, right.kinds[r].largest);
-      left.kinds[r].sum = saturating_sum(left.kinds[r].sum, right.kinds[r].sum);
-    }
-    return left;
+  OMNIBAL_HOST_DEVICE spread operator()(spread const& left, spread const& right) const {
+    return {larger_of(left.largest, right.largest), saturating_sum(left.sum, right.sum)};
   }
 };
 
@@ -110,44 +99,52 @@ struct element_count {
   }
 };
 
-/// Raises a fault where the sum of one kind exceeds the type of the host's sum.
-template <std::size_t R>
-OMNIBAL_HOST_DEVICE void check_sums(spreads<R> const& all, fault* faults) {
-  for (std::size_t r = 0; r != R; ++r) {
-    if (all.kinds[r].sum > largest_sum) raise(faults, fault::overflow);
-  }
+/// Raises a fault where the sum exceeds the type of the host's sum.
+OMNIBAL_HOST_DEVICE inline void check_sum(spread const& all, fault* faults) {
+  if (all.sum > largest_sum) raise(faults, fault::overflow);
 }
 
-template <class Amount>
-struct spread_of_amount {
+/// `out[r]` is the ratio of the amounts of kind r: each block looks at some of them, and the last
+/// one at what the blocks found.
+template <class Amount, class Ratio>
+struct measure_ratio {
   static constexpr std::size_t kinds = omnibal::detail::kinds_of<Amount>;
 
   Amount const* amounts;
   element_count count;
-  fault* faults;
-
-  [[nodiscard]] OMNIBAL_HOST_DEVICE spreads<kinds> operator()(std::size_t i) const {
-    spreads<kinds> result{};
-    if (i >= count()) return result;
-    auto const load = checked_load(amounts[i], faults);
-    for (std::size_t r = 0; r != kinds; ++r) {
-      result.kinds[r] = {load.amounts[r], load.amounts[r]};
-    }
-    return result;
-  }
-};
-
-template <std::size_t R, class Ratio>
-struct write_ratios {
-  spreads<R> const* all;
-  element_count count;
   Ratio ratio;
+  std::size_t blocks;
+  /// An element for each kind of each block.
+  spread* of_blocks;
+  /// Zero.
+  std::uint32_t* arrived;
   double* out;
   fault* faults;
 
-  OMNIBAL_HOST_DEVICE void operator()(std::size_t) const {
-    check_sums(*all, faults);
-    for (std::size_t r = 0; r != R; ++r) out[r] = ratio(all->kinds[r], count(), r);
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
+    std::size_t const per_block = parts_of(count.size, blocks);
+    std::size_t const all = count();
+    std::size_t const first = smaller_of(index * per_block, all);
+    for (std::size_t r = 0; r != kinds; ++r) {
+      auto const one = [&](std::size_t i) {
+        std::uint64_t const amount = checked_amount(amounts[first + i], r, faults);
+        return spread{amount, amount};
+      };
+      spread const here =
+          block.reduce(smaller_of(per_block, all - first), one, merge_spreads{}, spread{});
+      block.once([&] { of_blocks[index * kinds + r] = here; });
+    }
+    if (!block.is_last_of(blocks, arrived)) return;
+    for (std::size_t r = 0; r != kinds; ++r) {
+      spread const whole = block.reduce(
+          blocks, [&](std::size_t b) { return of_blocks[b * kinds + r]; }, merge_spreads{},
+          spread{});
+      block.once([&] {
+        check_sum(whole, faults);
+        out[r] = ratio(whole, all, r);
+      });
+    }
   }
 };
 
@@ -155,11 +152,15 @@ struct write_ratios {
 template <class Backend, class Amount, class Ratio>
 void ratios_of(Backend& backend, Amount const* amounts, element_count count, Ratio const& ratio,
                double* out, fault* faults) {
-  constexpr std::size_t kinds = omnibal::detail::kinds_of<Amount>;
-  auto* const all = backend.template scratch<spreads<kinds>>(1);
-  backend.reduce_of(count.size, spread_of_amount<Amount>{amounts, count, faults}, all,
-                    merge_spreads<kinds>{}, spreads<kinds>{});
-  backend.for_each(1, write_ratios<kinds, Ratio>{all, count, ratio, out, faults});
+  std::size_t const most = larger_of<std::size_t>(parts_of(count.size, 4096), 1);
+  std::size_t const blocks = smaller_of<std::size_t>(most, 1024);
+  auto* const of_blocks =
+      backend.template scratch<spread>(blocks * omnibal::detail::kinds_of<Amount>);
+  auto* const arrived = backend.template scratch<std::uint32_t>(1);
+  backend.fill_zero(arrived, 1);
+  backend.template for_each_block<group_tuning::threads>(
+      blocks, 0,
+      measure_ratio<Amount, Ratio>{amounts, count, ratio, blocks, of_blocks, arrived, out, faults});
 }
 
 /// The mean of the shares that exist, each of R kinds: added one after the other, as on the host.
@@ -210,9 +211,9 @@ struct pad_by_blocks {
 
     block.for_each(here, [&](std::size_t k) {
       if (size(k) > group_tuning::thread_limit) return;
-      spreads<1> all{};
+      spread all{};
       for (std::size_t p = of.groups.offset(first + k); p != of.groups.offset(first + k + 1); ++p) {
-        all.kinds[0].add(of(p).amounts[0]);
+        all.add(of.one(p, 0));
       }
       write(first + k, size(k), all);
     });
@@ -223,18 +224,18 @@ struct pad_by_blocks {
       if (size(k) <= group_tuning::thread_limit) continue;
       std::size_t const begin = of.groups.offset(first + k);
       auto const one = [&](std::size_t p) {
-        std::uint64_t const length = of(begin + p).amounts[0];
-        return spreads<1>{{{length, length}}};
+        std::uint64_t const length = of.one(begin + p, 0);
+        return spread{length, length};
       };
-      spreads<1> const all = block.reduce(size(k), one, merge_spreads<1>{}, spreads<1>{});
+      spread const all = block.reduce(size(k), one, merge_spreads{}, spread{});
       block.once([&] { write(first + k, size(k), all); });
     }
   }
 
  private:
-  OMNIBAL_HOST_DEVICE void write(std::size_t g, std::size_t size, spreads<1> const& all) const {
-    check_sums(all, of.faults);
-    shares[g] = size == 0 ? -1.0 : all.kinds[0].idle_share(size);
+  OMNIBAL_HOST_DEVICE void write(std::size_t g, std::size_t size, spread const& all) const {
+    check_sum(all, of.faults);
+    shares[g] = size == 0 ? -1.0 : all.idle_share(size);
   }
 };
 
@@ -271,12 +272,12 @@ struct idle_share_of_step {
     for (std::size_t r = 0; r != R; ++r) {
       auto const one = [&](std::size_t rank) {
         auto const total = static_cast<std::uint64_t>(of_ranks[rank][r]);
-        return spreads<1>{{{total, total}}};
+        return spread{total, total};
       };
-      spreads<1> const all = block.reduce(ranks, one, merge_spreads<1>{}, spreads<1>{});
+      spread const all = block.reduce(ranks, one, merge_spreads{}, spread{});
       block.once([&] {
-        check_sums(all, faults);
-        shares[step * R + r] = all.kinds[0].idle_share(ranks);
+        check_sum(all, faults);
+        shares[step * R + r] = all.idle_share(ranks);
       });
     }
   }

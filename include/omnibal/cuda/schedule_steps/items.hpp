@@ -37,18 +37,6 @@ struct schedule_state {
   std::uint32_t arrived;
 };
 
-/// A load of one kind; zero, and a fault, where it is negative or too large.
-template <class Load>
-struct load_of_kind {
-  Load const* loads;
-  std::size_t kind;
-  fault* faults;
-  OMNIBAL_HOST_DEVICE std::uint64_t operator()(std::size_t group) const {
-    return static_cast<std::uint64_t>(
-        checked_weight<std::int64_t>(weight_at(loads[group], kind), faults));
-  }
-};
-
 inline constexpr std::size_t groups_of_block = 4096;
 
 /// The largest load of each kind, each block for some groups.
@@ -65,10 +53,10 @@ struct find_largest {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     std::size_t const first = index * groups_of_block;
     for (std::size_t r = 0; r != R; ++r) {
-      load_of_kind<Load> const load{loads, r, faults};
       std::uint64_t const largest = block.reduce(
           smaller_of(groups_of_block, count - first),
-          [&](std::size_t i) { return load(first + i); }, take_larger{}, std::uint64_t{0});
+          [&](std::size_t i) { return checked_amount(loads[first + i], r, faults); }, take_larger{},
+          std::uint64_t{0});
       block.once([&] { atomic_max(&state->largest[r], largest); });
     }
   }
@@ -109,7 +97,7 @@ struct write_runs {
     for (std::size_t r = 0; r != R; ++r) {
       std::uint64_t const largest = state->largest[r];
       int const shift = omnibal::detail::level_shift(largest, shape.ranks);
-      load_level const level = load_of_kind<Load>{loads, r, nullptr}(group) >> shift;
+      load_level const level = checked_amount(loads[group], r, nullptr) >> shift;
       out.levels[r * shape.runs + run] = level;
       size = larger_of(size, omnibal::detail::share_of_level(level, largest >> shift));
     }
@@ -162,7 +150,7 @@ struct measure_last_step {
     for (std::size_t r = 0; r != R; ++r) {
       int const shift = omnibal::detail::level_shift(state->largest[r], shape.ranks);
       auto const level = [&](std::size_t k) {
-        return load_of_kind<Load>{loads, r, nullptr}(out[shape.pool() + k]) >> shift;
+        return checked_amount(loads[out[shape.pool() + k]], r, nullptr) >> shift;
       };
       std::size_t const count = shape.extra + shape.repeated;
       load_level const largest = block.reduce(count, level, take_larger{}, load_level{0});
