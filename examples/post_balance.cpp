@@ -13,7 +13,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
 
 #include <algorithm>

@@ -56,7 +56,6 @@
 #include <omnibal/exchange/exchange_samples.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
 #include <omnibal/exchange/placement.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>

@@ -112,9 +112,7 @@ struct keep_home_fn {
     detail::measure_costs_into(name, {called.cost, "the sum of the costs"}, count,
                                detail::amounts_by_index(name, called.cost, cost, count),
                                keeper.state.costs);
-    detail::measure_costs_into(name, {"bytes", "the sum of the bytes"}, count,
-                               detail::amounts_by_index(name, "bytes", bytes, count),
-                               keeper.state.bytes);
+    detail::measure_bytes_into(name, bytes, count, keeper.state.bytes);
     keeper.run(name, home, options.max_overload, options.ranks_per_node);
     keeper.write(workspace.result_);
     return workspace.result_;

@@ -3,11 +3,10 @@
 /// \file
 /// Two exchanges as one.
 
+#include <omnibal/balance/index_measure.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <algorithm>
 #include <cstddef>

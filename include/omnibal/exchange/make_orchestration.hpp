@@ -10,7 +10,6 @@
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <concepts>
 #include <cstddef>

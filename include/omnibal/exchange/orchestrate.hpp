@@ -3,15 +3,15 @@
 /// \file
 /// Arrangements of several phases that all ranks agree on.
 
+#include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/agreement.hpp>
-#include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/phase_gather.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <array>
 #include <concepts>

@@ -3,12 +3,12 @@
 /// \file
 /// Which rank takes which part.
 
+#include <omnibal/balance/index_measure.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/detail/rank_placer.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 /// \file
 /// Plans that all ranks agree on.
 
+#include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -10,11 +11,9 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/exchange/detail/measured_bytes.hpp>
 #include <omnibal/exchange/detail/phase_gather.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -355,7 +355,9 @@ class capped_balancer {
       }
     }
     if (!best && few_groups(parts).size() <= parts) {
-      best = evened(part_of_groups(), parts, bound);
+      std::vector<std::uint32_t> part_of;
+      part_of_samples("best_packing", "group", *groups_, input_.size(), part_of);
+      best = evened(std::move(part_of), parts, bound);
     }
     return best;
   }
@@ -432,14 +434,6 @@ class capped_balancer {
       if (part_of) return part_of;
     }
     return std::nullopt;
-  }
-
-  [[nodiscard]] std::vector<std::uint32_t> part_of_groups() const {
-    std::vector<std::uint32_t> part_of(input_.size(), 0);
-    for (std::size_t g = 0; g != groups_->size(); ++g) {
-      for (std::uint32_t const k : (*groups_)[g]) part_of[k] = static_cast<std::uint32_t>(g);
-    }
-    return part_of;
   }
 
   /// False where rounding makes a part exceed the capacity when it is summed by index.

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -82,14 +83,11 @@ class communicator : private communicator_ref {
     if (is_alive()) abort_alive();
   }
 
-  /// The ranks that give the same `color`, which is not negative, in the order of their present
-  /// ranks: data-parallel ranks out of all. A collective call. Errors: those of the constructor.
-  [[nodiscard]] communicator split(int color, gpu::location where = gpu::location::here()) {
-    return split(color, static_cast<int>(rank()), where);
-  }
-  /// The same in the order of `key`, equal ones by present rank: with `node_map::order_of` the
-  /// ranks of a node come one after the other.
-  [[nodiscard]] communicator split(int color, int key,
+  /// The ranks that give the same `color`, which is not negative, in the order of `key`, equal ones
+  /// and those without one by present rank: data-parallel ranks out of all, or with
+  /// `node_map::order_of` the ranks of a node one after the other. A collective call. Errors: those
+  /// of the constructor.
+  [[nodiscard]] communicator split(int color, std::optional<int> key = {},
                                    gpu::location where = gpu::location::here()) {
     if (color < 0) {
       omnibal::detail::throw_invalid(
@@ -102,7 +100,8 @@ class communicator : private communicator_ref {
     try {
       // NCCL writes `part` in the background, at the latest while this communicator is aborted.
       guarded([&] {
-        check(ncclCommSplit(get(), color, key, &part, nullptr), get(), where);
+        int const order = key.value_or(static_cast<int>(rank()));
+        check(ncclCommSplit(get(), color, order, &part, nullptr), get(), where);
         wait_for_nccl(where);
       });
     } catch (...) {

@@ -38,7 +38,7 @@ struct exchange_exact_fn {
                   device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
                   gpu::device_span<exchange_report> report) const {
     detail::exchange_exact_call(name, exec, comm, plan, detail::payload_of(name, in, out), report,
-                                detail::no_step_before{});
+                                detail::no_step_before);
   }
 
   /// The same for samples of different sizes; see `exchange_bounded`.
@@ -49,7 +49,7 @@ struct exchange_exact_fn {
                   device_payloads<T> const& out, gpu::device_span<exchange_report> report) const {
     detail::exchange_exact_call(name, exec, comm, plan,
                                 detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals),
-                                report, detail::no_step_before{});
+                                report, detail::no_step_before);
   }
 
  private:

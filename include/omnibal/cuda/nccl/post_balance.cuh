@@ -144,9 +144,14 @@ struct post_balance_fn {
     if (options.slot_bytes) detail::check_slot(name, *options.slot_bytes);
     device_plan_view const view = plan.view();
     detail::local_columns local = detail::columns_of(name, costs);
-    local.offsets = offsets_of(in);
+    constexpr bool has_sizes = requires(In const& given) { given.offsets; };
+    if constexpr (has_sizes) local.offsets = in.offsets.data();
     auto const load_at = [&](std::int64_t* columns) {
-      return load_of(in, out, columns + view.most_samples, view);
+      if constexpr (has_sizes) {
+        return detail::payload_of(name, columns + view.most_samples, in, out, view.most_arrivals);
+      } else {
+        return detail::payload_of(name, in, out);
+      }
     };
     if (options.slot_bytes) {
       gpu::detail::run_on_device(exec, [&](auto& b) {
@@ -209,29 +214,6 @@ struct post_balance_fn {
     b.fill_zero(report, 1);
     detail::make_plan_on_stream(b, wire, local, arrays, &report->faults);
     detail::exchange_in_slots(b, wire, view, load_at(arrays.columns), slot_bytes, report);
-  }
-
-  template <class T>
-  [[nodiscard]] static std::uint64_t const* offsets_of(device_rows<T> const&) {
-    return nullptr;
-  }
-  template <class T>
-  [[nodiscard]] static std::uint64_t const* offsets_of(device_payloads<T> const& in) {
-    return in.offsets.data();
-  }
-
-  template <class T>
-  [[nodiscard]] static detail::payload load_of(device_rows<T const> const& in,
-                                               device_rows<T> const& out, std::int64_t const*,
-                                               device_plan_view const&) {
-    return detail::payload_of(name, in, out);
-  }
-  template <class T>
-  [[nodiscard]] static detail::payload load_of(device_payloads<T const> const& in,
-                                               device_payloads<T> const& out,
-                                               std::int64_t const* sizes,
-                                               device_plan_view const& view) {
-    return detail::payload_of(name, sizes, in, out, view.most_arrivals);
   }
 };
 

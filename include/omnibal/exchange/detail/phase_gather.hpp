@@ -10,7 +10,7 @@
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/padded_gather.hpp>
-#include <omnibal/exchange/make_plan_options.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
