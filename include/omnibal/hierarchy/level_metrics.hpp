@@ -65,8 +65,8 @@ struct level_metrics_fn {
       step_count += count;
       packed_level const& own = packed.levels[level];
       space += static_cast<double>(own.setting.length) * own.group_count;
-      for (std::uint32_t const group : detail::groups_of(own)) {
-        used += static_cast<double>(loads[group][0]);
+      for (std::uint32_t g = 0; g != own.group_count; ++g) {
+        used += static_cast<double>(loads[own.first_group + g][0]);
       }
     }
     if (step_count > 0) {

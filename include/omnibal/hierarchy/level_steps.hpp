@@ -3,6 +3,7 @@
 /// \file
 /// Global batches of the levels of a hierarchy.
 
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -11,6 +12,7 @@
 #include <omnibal/steps.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <ranges>
 #include <span>
@@ -38,21 +40,42 @@ struct level_steps_fn {
                                               std::size_t ranks,
                                               schedule_steps_options const& options = {}) const {
     using load_type = std::ranges::range_value_t<GroupLoads const>;
-    detail::check_no_carry(name, options);
+    if (options.remainder == remainder_policy::carry || !options.carried.empty()) {
+      detail::throw_invalid(name, "options.remainder is carry, must be short_step or repeat");
+    }
     auto const own = detail::checked_loads<load_type>(name, packed, loads);
     std::vector<steps> result;
     result.reserve(packed.levels.size());
     for (std::size_t level = 0; level != packed.levels.size(); ++level) {
       packed_level const& at = packed.levels[level];
       std::size_t const packs = detail::packs_per_step(name, level, at.setting, ranks);
-      result.push_back(detail::schedule_level(level, detail::groups_of(at),
-                                              std::span<load_type const>(own), packs, options));
+      auto const loads_of_level = std::span(own).subspan(at.first_group, at.group_count);
+      schedule_steps_options of_level = options;
+      of_level.seed = detail::level_seed(options.seed, level);
+      result.push_back(shifted(schedule_steps(loads_of_level, packs, of_level), at.first_group));
     }
     return result;
   }
 
  private:
   static constexpr std::string_view name = "level_steps";
+
+  /// The same steps with the groups from `first` on.
+  [[nodiscard]] static steps shifted(steps const& schedule, std::uint32_t first) {
+    steps result(schedule.ranks());
+    result.reserve(schedule.size(), schedule.cells().item_count());
+    for (std::size_t step = 0; step != schedule.size(); ++step) {
+      for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
+        for (std::uint32_t const place : schedule(step, rank)) result.push(first + place);
+        if (schedule.is_repeat(step, rank)) {
+          result.close_repeat();
+        } else {
+          result.close();
+        }
+      }
+    }
+    return result;
+  }
 };
 
 /// Global batches of the levels; see `level_steps_fn`.
