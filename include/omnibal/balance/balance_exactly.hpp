@@ -5,11 +5,11 @@
 
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/balance/detail/differencing.hpp>
 #include <omnibal/balance/detail/largest_load.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
 #include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>

@@ -4,7 +4,6 @@
 /// Exchanges on a stream, for any backend.
 
 #include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
-#include <omnibal/cuda/nccl/detail/plan_tables.hpp>
 #include <omnibal/cuda/nccl/detail/row_kernels.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>

@@ -6,7 +6,6 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
-#include <omnibal/cuda/nccl/detail/plan_tables.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 
