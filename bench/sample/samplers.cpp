@@ -10,9 +10,9 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

@@ -128,7 +128,6 @@
 #include <omnibal/sample/loss_scale.hpp>
 #include <omnibal/sample/mixture.hpp>
 #include <omnibal/sample/repack.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/solve_status.hpp>
 #include <omnibal/steps.hpp>

@@ -10,7 +10,6 @@
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

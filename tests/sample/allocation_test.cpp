@@ -3,10 +3,10 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

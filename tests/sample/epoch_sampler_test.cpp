@@ -6,7 +6,6 @@
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 
 #include <algorithm>
 #include <cstddef>

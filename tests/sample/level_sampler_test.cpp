@@ -10,7 +10,6 @@
 #include <omnibal/resources.hpp>
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/level_sampler.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,6 @@
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/repack.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

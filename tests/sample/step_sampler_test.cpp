@@ -6,7 +6,7 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/resources.hpp>
-#include <omnibal/sample/sampler_state.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/steps.hpp>
 

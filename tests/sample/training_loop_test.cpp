@@ -6,9 +6,9 @@
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/sample/bundles.hpp>
+#include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

@@ -5,15 +5,236 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/thread_communicator/thread_group.hpp>
 
+#include <algorithm>
 #include <concepts>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <mutex>
+#include <numeric>
 #include <span>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The collectives of ranks that are threads. Each rank posts where its data are, all meet, each
+/// copies what it is to get, and all meet again before anyone may change its data.
+///
+/// The group breaks where a rank leaves or arguments do not match; every later call fails.
+class thread_group {
+ public:
+  explicit thread_group(std::size_t ranks) : posts_(ranks), errors_(ranks) {}
+
+  [[nodiscard]] std::size_t size() const { return posts_.size(); }
+
+  void all_gather(std::size_t rank, std::span<std::byte const> in, std::span<std::byte> out) {
+    posts_[rank] = {operation::all_gather, out.size() == in.size() * size(), in, {}, {}};
+    meet_before();
+    if (all_posted(operation::all_gather) && same_sizes()) {
+      for (std::size_t from = 0; from != size(); ++from) {
+        copy(posts_[from].in, out.subspan(from * in.size(), in.size()));
+      }
+    } else {
+      report_mismatch();
+    }
+    meet_after();
+  }
+
+  void all_to_all_v(std::size_t rank, std::span<std::byte const> in,
+                    std::span<std::uint64_t const> send_counts, std::span<std::byte> out,
+                    std::span<std::uint64_t const> receive_counts) {
+    bool const is_sound = add_up(send_counts, in.size()) && add_up(receive_counts, out.size());
+    exchange(rank, {operation::all_to_all_v, is_sound, in, send_counts, {}}, out, receive_counts,
+             [&](post const& other, std::span<std::byte> place) {
+               auto const from = block_for(rank, other.in, other.send_counts);
+               if (from.size() != place.size()) return false;
+               copy(from, place);
+               return true;
+             });
+  }
+
+  void all_to_all_pieces(std::size_t rank, std::span<sent_piece const> sent,
+                         std::span<std::uint64_t const> send_counts,
+                         std::span<received_piece const> received,
+                         std::span<std::uint64_t const> receive_counts) {
+    bool const is_sound =
+        add_up(send_counts, sent.size()) && add_up(receive_counts, received.size());
+    exchange(rank, {operation::all_to_all_pieces, is_sound, {}, send_counts, sent}, received,
+             receive_counts, [&](post const& other, std::span<received_piece const> places) {
+               return copy_pieces(block_for(rank, other.pieces, other.send_counts), places);
+             });
+  }
+
+  /// No more calls will come from this rank, because of an error or at its end.
+  void leave(std::size_t rank, std::exception_ptr error) noexcept {
+    {
+      std::lock_guard const lock(mutex_);
+      errors_[rank] = std::move(error);
+      if (state_ == state::whole) {
+        state_ = errors_[rank] == nullptr ? state::left : state::failed;
+        culprit_ = rank;
+      }
+    }
+    changed_.notify_all();
+  }
+
+  /// Throws the exception of the lowest rank that has one of its own, or else of the lowest that
+  /// failed because of another. To be called when all ranks have left.
+  void rethrow() const {
+    std::exception_ptr chosen;
+    for (std::exception_ptr const& error : errors_) {
+      if (error == nullptr) continue;
+      if (is_own(error)) std::rethrow_exception(error);
+      if (chosen == nullptr) chosen = error;
+    }
+    if (chosen != nullptr) std::rethrow_exception(chosen);
+  }
+
+ private:
+  enum class operation { none, all_gather, all_to_all_v, all_to_all_pieces };
+  enum class state { whole, mismatch, left, failed };
+
+  struct post {
+    operation called = operation::none;
+    bool is_sound = false;
+    std::span<std::byte const> in;
+    std::span<std::uint64_t const> send_counts;
+    std::span<sent_piece const> pieces;
+  };
+
+  [[nodiscard]] static bool is_own(std::exception_ptr const& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (communication_error const&) {
+      return false;
+    } catch (...) {
+      return true;
+    }
+  }
+
+  /// `copy_from(post, places)` copies what a rank has for this one; false where it does not fit.
+  template <class Received, class Copy>
+  void exchange(std::size_t rank, post const& own, std::span<Received> received,
+                std::span<std::uint64_t const> receive_counts, Copy const& copy_from) {
+    posts_[rank] = own;
+    meet_before();
+    bool is_match = all_posted(own.called);
+    std::size_t position = 0;
+    for (std::size_t from = 0; is_match && from != size(); ++from) {
+      is_match = copy_from(posts_[from], received.subspan(position, receive_counts[from]));
+      position += receive_counts[from];
+    }
+    if (!is_match) report_mismatch();
+    meet_after();
+  }
+
+  static void copy(std::span<std::byte const> from, std::span<std::byte> to) {
+    std::copy(from.begin(), from.end(), to.begin());
+  }
+
+  /// False, before anything is copied, where both do not have as many bytes.
+  [[nodiscard]] static bool copy_pieces(std::span<sent_piece const> from,
+                                        std::span<received_piece const> to) {
+    auto const bytes = [](std::size_t sum, auto const& piece) { return sum + piece.size(); };
+    if (std::accumulate(from.begin(), from.end(), std::size_t{0}, bytes) !=
+        std::accumulate(to.begin(), to.end(), std::size_t{0}, bytes)) {
+      return false;
+    }
+    auto next = from.begin();
+    sent_piece rest;
+    for (received_piece place : to) {
+      while (!place.empty()) {
+        while (rest.empty()) rest = *next++;
+        std::size_t const size = std::min(rest.size(), place.size());
+        copy(rest.first(size), place.first(size));
+        rest = rest.subspan(size);
+        place = place.subspan(size);
+      }
+    }
+    return true;
+  }
+
+  /// Waits until all ranks have posted what they call.
+  void meet_before() {
+    std::unique_lock lock(mutex_);
+    if (state_ != state::whole) throw_broken();
+    std::uint64_t const before = meetings_;
+    arrive();
+    changed_.wait(lock, [&] { return meetings_ != before || state_ != state::whole; });
+    if (meetings_ == before) throw_broken();
+  }
+
+  /// Waits until no rank needs the data of another. None can leave before it returns.
+  void meet_after() {
+    std::unique_lock lock(mutex_);
+    std::uint64_t const before = meetings_;
+    arrive();
+    changed_.wait(lock, [&] { return meetings_ != before; });
+    if (state_ == state::mismatch) throw_broken();
+  }
+
+  void arrive() {
+    if (++arrived_ != size()) return;
+    arrived_ = 0;
+    ++meetings_;
+    changed_.notify_all();
+  }
+
+  void report_mismatch() {
+    std::lock_guard const lock(mutex_);
+    state_ = state::mismatch;
+  }
+
+  [[noreturn]] void throw_broken() const {
+    if (state_ == state::mismatch) {
+      throw_invalid(name, "the ranks called different collectives or gave sizes that do not match");
+    }
+    throw communication_error(message(
+        name, "rank " + to_text(culprit_) + (state_ == state::left ? " has left" : " has thrown")));
+  }
+
+  [[nodiscard]] bool all_posted(operation called) const {
+    return std::all_of(posts_.begin(), posts_.end(),
+                       [&](post const& other) { return other.called == called && other.is_sound; });
+  }
+  [[nodiscard]] bool add_up(std::span<std::uint64_t const> counts, std::size_t bytes) const {
+    for (std::uint64_t const count : counts) {
+      if (count > bytes) return false;
+      bytes -= count;
+    }
+    return counts.size() == size() && bytes == 0;
+  }
+  [[nodiscard]] bool same_sizes() const {
+    return std::all_of(posts_.begin(), posts_.end(),
+                       [&](post const& other) { return other.in.size() == posts_[0].in.size(); });
+  }
+  /// What is for a rank: bytes or pieces.
+  template <class T>
+  [[nodiscard]] static std::span<T const> block_for(std::size_t rank, std::span<T const> sent,
+                                                    std::span<std::uint64_t const> counts) {
+    std::size_t position = 0;
+    for (std::size_t to = 0; to != rank; ++to) position += counts[to];
+    return sent.subspan(position, counts[rank]);
+  }
+
+  static constexpr std::string_view name = "thread_communicator";
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  state state_ = state::whole;
+  std::size_t culprit_ = 0;
+  std::size_t arrived_ = 0;
+  std::uint64_t meetings_ = 0;
+  std::vector<post> posts_;
+  std::vector<std::exception_ptr> errors_;
+};
+
+}  // namespace omnibal::inline v0::detail
 
 namespace omnibal::inline v0 {
 

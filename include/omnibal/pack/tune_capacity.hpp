@@ -7,7 +7,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/objective.hpp>
-#include <omnibal/pack/tune_capacity/capacity_grid.hpp>
 #include <omnibal/pack/tune_capacity/capacity_search.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>

@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// What samplers share: the order of an epoch, its seed, and the share of a process.
+/// What samplers share: the order of an epoch, its seed, the share of a process, and what a
+/// checkpoint holds.
 
 #include <omnibal/config.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -33,6 +34,47 @@ struct shard {
   std::size_t rank = 0;
 
   [[nodiscard]] friend constexpr bool operator==(shard const&, shard const&) = default;
+};
+
+/// Steps of one epoch that ran one after the other with the same number of ranks, each of which
+/// took `batch` samples or groups in a step.
+struct sampler_segment {
+  std::uint32_t ranks = 0;
+  std::uint32_t batch = 0;
+  std::uint64_t step_count = 0;
+
+  [[nodiscard]] friend constexpr bool operator==(sampler_segment const&,
+                                                 sampler_segment const&) = default;
+};
+
+/// How often the ranks may change within an epoch, as to their number or their batch.
+inline constexpr std::size_t most_rank_changes = 8;
+
+/// The most ranks that a sampler serves.
+inline constexpr std::uint32_t most_ranks = std::uint32_t{1} << 20;
+
+/// The most samples that a sampler without an index array takes in an epoch.
+inline constexpr std::uint64_t most_samples = (std::uint64_t{1} << 63) - 1;
+
+/// All that the future of a sampler depends on, besides the data and the options. Trivially
+/// copyable, without padding and without pointers, so that a checkpoint may hold its bytes or its
+/// members. The same on all ranks.
+///
+/// The samplers check what they are given: a state that no sampler of these data could have is an
+/// error.
+struct sampler_state {
+  std::uint64_t seed = 0;
+  /// The epoch that runs, or that has just ended.
+  std::uint64_t epoch = 0;
+  /// Identifies the data, and the options that change what runs when.
+  std::uint64_t digest = 0;
+  /// What of the epoch has run, oldest first, then zeros.
+  sampler_segment segments[most_rank_changes + 1] = {};
+  /// The number of samples or groups that the epoch before left over for this one.
+  std::uint64_t carried = 0;
+
+  [[nodiscard]] friend constexpr bool operator==(sampler_state const&,
+                                                 sampler_state const&) = default;
 };
 
 }  // namespace omnibal::inline v0

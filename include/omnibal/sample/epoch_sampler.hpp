@@ -10,7 +10,6 @@
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/epoch.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 
 #include <algorithm>
 #include <cstddef>

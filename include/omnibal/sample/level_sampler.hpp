@@ -14,7 +14,6 @@
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/detail/scheduled_plan.hpp>
 #include <omnibal/sample/epoch.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/detail/share_tree.hpp>
 #include <omnibal/sample/epoch.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -11,7 +11,6 @@
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/detail/scheduled_plan.hpp>
 #include <omnibal/sample/epoch.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 #include <omnibal/steps.hpp>
 
 #include <concepts>

@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/sample/epoch.hpp>
-#include <omnibal/sample/sampler_state.hpp>
 
 #include <cstddef>
 #include <cstdint>
