@@ -17,6 +17,8 @@ work=$root/build/planted
 tree=$work/tree
 build=$work/build
 log=$work/log.txt
+# A program that looks for races fails with the first.
+export TSAN_OPTIONS=halt_on_error=1
 
 # Splits a line of the list into the array `fields`.
 split() {
@@ -93,7 +95,7 @@ fi
 
 rm -rf "$tree"
 mkdir -p "$tree"
-cp -r "$root"/{CMakeLists.txt,cmake,include,tests} "$tree"
+cp -r "$root"/{CMakeLists.txt,cmake,include,tests,bench} "$tree"
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_CXX_FLAGS=-O1 -DOMNIBAL_BUILD_BENCH=OFF \
   -DOMNIBAL_BUILD_EXAMPLES=OFF -DOMNIBAL_BUILD_DOCS=OFF >/dev/null
 
