@@ -156,9 +156,8 @@ class scheduler {
            std::function<void()> const& body) {
     order_ = order;
     body_ = &body;
-    for (block& each : blocks_) past_.push_back(std::move(each.shared));
-    blocks_.clear();
-    blocks_.resize(last - first);
+    past_.push_back(std::move(blocks_));
+    blocks_ = std::vector<block>(last - first);
     if (is_observed()) set_ = (set_ + 1) % fiber_sets;
     threads_of_block_ = shape.threads;
     threads_ = std::vector<thread>(std::size_t{last - first} * shape.threads);
@@ -324,9 +323,9 @@ class scheduler {
   std::mt19937_64 random_;
   std::function<void()> const* body_ = nullptr;
   std::vector<block> blocks_;
-  /// Shared memory of blocks that have ended, until the launch has: other blocks, which are not
-  /// after them, get none of it.
-  std::vector<std::unique_ptr<unsigned char[]>> past_;
+  /// Blocks that have ended, until the launch has: other blocks, which are not after them, get none
+  /// of their shared memory and of what the thread sanitizer sees of their barriers.
+  std::vector<std::vector<block>> past_;
   std::vector<thread> threads_;
   std::size_t threads_of_block_ = 0;
   barrier of_grid_;

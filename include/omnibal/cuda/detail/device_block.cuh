@@ -414,7 +414,7 @@ class device_block {
     while (lane_bits != 0 && n << lane_bits > Threads) --lane_bits;
     unsigned const lanes = 1u << lane_bits;
     unsigned const lane = threadIdx.x & (lanes - 1);
-    for (std::size_t first = 0; first < n; first += Threads >> lane_bits) {
+    for (std::size_t first = 0; first < n; first += std::size_t{Threads} >> lane_bits) {
       std::size_t const i = first + (threadIdx.x >> lane_bits);
       T value = neutral;
       if (i < n) {
