@@ -23,6 +23,10 @@
 
 namespace gpu = omnibal::gpu;
 
+// What one launch does by default is bounded.
+static_assert(gpu::refine_options{}.rounds <= 1000 &&
+              gpu::refine_options{}.rounds == test::refine_rounds_options{}.rounds);
+
 namespace {
 
 using test::cost_list;

@@ -25,8 +25,10 @@ struct refine_options {
   double max_overload = 0.005;
   /// With `kept` samples are only swapped, else moved too.
   part_counts counts = part_counts::free;
-  /// The most rounds.
-  std::size_t rounds = 1'000'000;
+  /// The most rounds, each a ranking of the parts and a pass over the samples of the step. All of
+  /// them are one launch that nothing interrupts, so that their number bounds how long it takes
+  /// where the tolerance cannot be met.
+  std::size_t rounds = 1000;
 };
 
 #pragma GCC visibility push(hidden)

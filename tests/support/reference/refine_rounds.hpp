@@ -113,7 +113,7 @@ class round_refiner {
 struct refine_rounds_options {
   double max_overload = 0.005;
   omnibal::part_counts counts = omnibal::part_counts::free;
-  std::size_t rounds = 1'000'000;
+  std::size_t rounds = 1000;
 };
 
 struct refine_rounds_fn {

@@ -123,7 +123,7 @@ template <class Backend>
   result.without = backend.template scratch<std::uint32_t>(count);
   result.depth = backend.template scratch<std::uint32_t>(count);
   // 1/32 + 1/32^2 + ..., each rounded up.
-  result.minima = backend.template scratch<std::uint32_t>(count / 31 + 8);
+  result.minima = backend.template scratch<std::uint32_t>(count / 31 + 16);
   return result;
 }
 
@@ -143,7 +143,7 @@ struct fit_unpack {
 /// of 32, 32^2, ... values. Complexity of a look-up: at most 64 values in each level of the tree.
 class preceding_minimum {
  public:
-  /// `minima` has room for n / 31 + 8 elements.
+  /// `minima` has room for n / 31 + 16 elements: where each level begins, and the levels.
   OMNIBAL_HOST_DEVICE preceding_minimum(std::uint32_t const* values, std::uint32_t* minima)
       : values_(values), minima_(minima) {}
 
@@ -151,8 +151,9 @@ class preceding_minimum {
   template <class Grid>
   OMNIBAL_HOST_DEVICE void build(Grid& grid, std::size_t n) {
     std::uint32_t const* below = values_;
-    std::uint32_t* level = minima_;
-    while (n > best_fit_tuning::fan_out) {
+    std::uint32_t* level = minima_ + most_levels;
+    for (std::size_t number = 0; n > best_fit_tuning::fan_out; ++number) {
+      auto const start = static_cast<std::uint32_t>(level - minima_);
       std::size_t const size = parts_of(n, best_fit_tuning::fan_out);
       grid.for_each(size, [&](std::size_t k) {
         std::size_t const last = smaller_of((k + 1) * best_fit_tuning::fan_out, n);
@@ -160,8 +161,8 @@ class preceding_minimum {
         for (std::size_t i = k * best_fit_tuning::fan_out + 1; i < last; ++i)
           least = smaller_of(least, below[i]);
         level[k] = least;
+        if (k == 0) minima_[number] = start;
       });
-      starts_[levels_++] = static_cast<std::size_t>(level - minima_);
       below = level;
       level += size;
       n = size;
@@ -191,14 +192,14 @@ class preceding_minimum {
   }
 
  private:
+  static constexpr std::size_t most_levels = 8;
+
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t at(int level, std::size_t i) const {
-    return level < 0 ? values_[i] : minima_[starts_[level] + i];
+    return level < 0 ? values_[i] : minima_[minima_[level] + i];
   }
 
   std::uint32_t const* values_;
   std::uint32_t* minima_;
-  std::size_t starts_[7] = {};
-  int levels_ = 0;
 };
 
 /// Every thread runs the same rounds, and its share of each phase. The samples of a window take,

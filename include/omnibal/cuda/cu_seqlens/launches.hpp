@@ -19,6 +19,7 @@ namespace omnibal::inline v0::gpu::detail {
 /// one.
 template <class Length>
 struct accumulate_lengths {
+  static constexpr int least_blocks = 4;
   static constexpr std::uint64_t most_tokens = 0x7fffffff;
 
   demands_of_items<Length> of;

@@ -199,6 +199,8 @@ struct mean_in_order {
 /// The idle share of the lengths of one group: of several groups a block, as in `sum_by_blocks`.
 template <class Length>
 struct pad_by_blocks {
+  static constexpr int least_blocks = 4;
+
   demands_of_items<Length> of;
   double* shares;
   std::size_t groups_per_block;
