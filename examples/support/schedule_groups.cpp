@@ -2,7 +2,6 @@
 
 #include "pack_samples.hpp"
 
-#include <omnibal/balance/left_out.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/metrics.hpp>

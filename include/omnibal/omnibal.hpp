@@ -12,7 +12,6 @@
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/keep_home.hpp>
-#include <omnibal/balance/left_out.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/balance/refine.hpp>

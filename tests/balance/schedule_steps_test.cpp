@@ -3,7 +3,6 @@
 #include "samples.hpp"
 #include "schedules.hpp"
 
-#include <omnibal/balance/left_out.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/metrics.hpp>

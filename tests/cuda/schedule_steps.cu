@@ -5,7 +5,6 @@
 #include "parts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/balance/left_out.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/execution.hpp>

@@ -1,7 +1,7 @@
 #include "../balance/best_relabelling.hpp"
 #include "samples.hpp"
 
-#include <omnibal/detail/sparse_assignment.hpp>
+#include <omnibal/detail/rank_placer.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,5 @@
 // What would refer to an object that is gone does not compile; what lives long enough does.
 
-#include <omnibal/balance/left_out.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/comm/ragged.hpp>
