@@ -103,7 +103,6 @@ class bottleneck_search {
     auto const& rules = stages_.rules();
     std::size_t const next_first = windows_.first[s + 1];
     std::size_t high = windows_.last[s + 1];
-    std::size_t start = high;
     for (std::size_t first = windows_.last[s] + std::size_t{1}; first-- != windows_.first[s];) {
       C best = never<C>;
       C& cell = cells_[windows_.cell(s, first)];
@@ -112,53 +111,24 @@ class bottleneck_search {
       if (rules.may_be_empty && windows_.contains(s + 1, first)) best = after(s + 1, first);
       std::size_t const low = std::max(next_first, first + rules.shortest[s]);
       while (high >= low && stages_.is_over(s, first, high, limit)) --high;
-      if (high >= low) {
-        if (stages_.bound().is_known()) {
-          start = std::clamp(start, low, high);
-          while (start != low && stages_.bound()(s, first, start) > least_[start - next_first]) {
-            --start;
-          }
-          best = try_ends(s, first, low, start, high, best);
-        } else {
-          best = try_all_ends(s, first, low, high, best);
-        }
-      }
+      best = stages_.bound().is_known() ? try_ends<true>(s, first, low, high, best)
+                                        : try_ends<false>(s, first, low, high, best);
       if (best <= limit) cell = best;
     }
   }
 
-  /// The best of the ends in [low, high], from `start` on in both directions: to the right the
-  /// bound grows, to the left what follows.
-  [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t start,
-                           std::size_t high, C best) const {
-    std::size_t const next_first = windows_.first[s + 1];
-    C const* const next = cells_.data() + windows_.offsets[s + 1];
-    auto const try_end = [&](std::size_t last) {
-      C const rest = next[last - next_first];
-      if (rest >= best) return;
-      C const larger = std::max(rest, stages_(s, first, last));
-      if (larger < best && stages_.fits(s, first, last)) best = larger;
-    };
-    for (std::size_t last = start; last <= high; ++last) {
-      if (stages_.bound()(s, first, last) >= best) break;
-      try_end(last);
-    }
-    for (std::size_t last = start; last-- > low;) {
-      if (least_[last - next_first] >= best) break;
-      try_end(last);
-    }
-    return best;
-  }
-
-  /// The same where nothing is known of the costs of long stages.
-  [[nodiscard]] C try_all_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
-                               C best) const {
+  /// The best of the ends in [low, high], as far as what follows may be better. Where no bound is
+  /// known, nothing is compared with it.
+  template <bool is_known>
+  [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
+                           C best) const {
     std::size_t const next_first = windows_.first[s + 1];
     C const* const next = cells_.data() + windows_.offsets[s + 1];
     for (std::size_t last = high + 1; last-- > low;) {
       if (least_[last - next_first] >= best) break;
-      C const cost = stages_.valid_cost(s, first, last);
       C const rest = next[last - next_first];
+      if (is_known && (rest >= best || stages_.bound()(s, first, last) >= best)) continue;
+      C const cost = is_known ? stages_(s, first, last) : stages_.valid_cost(s, first, last);
       C const larger = cost < rest ? rest : cost;
       if (larger < best && stages_.fits(s, first, last)) best = larger;
     }
@@ -211,36 +181,17 @@ class bottleneck_search {
     std::size_t last;
   };
 
-  /// A long stage from `first` on within the limit: the longest where more layers never cost less.
+  /// The longest stage from `first` on within the limit; its cost is `never` where there is none.
   [[nodiscard]] walked_stage walk_stage(std::size_t s, std::size_t first, C limit) const {
     auto const& rules = stages_.rules();
     auto const low = std::max<std::size_t>(rules.first_cut[s + 1], first + rules.shortest[s]);
-    std::size_t const high =
-        stages_.furthest(s, first, std::max<std::size_t>(first, rules.last_cut[s + 1]), limit);
-    walked_stage good{never<C>, high + 1};
-    std::size_t bad = high + 1;
-    for (std::size_t step = 1; good.cost == never<C> && bad > low; step *= 2) {
-      good.last = bad - std::min(step, bad - low);
-      good.cost = cost_within(s, first, good.last, limit);
-      if (good.cost == never<C>) bad = good.last;
+    std::size_t const high = std::max<std::size_t>(first, rules.last_cut[s + 1]);
+    for (std::size_t last = stages_.furthest(s, first, high, limit); last >= low; --last) {
+      if (rules.may_cut[last] == 0) continue;
+      C const cost = stages_(s, first, last);
+      if (cost <= limit && stages_.fits(s, first, last)) return {cost, last};
     }
-    while (good.cost != never<C> && good.last + 1 < bad) {
-      std::size_t const last = good.last + (bad - good.last) / 2;
-      C const cost = cost_within(s, first, last, limit);
-      if (cost == never<C>) {
-        bad = last;
-      } else {
-        good = {cost, last};
-      }
-    }
-    return good;
-  }
-
-  /// The cost of a stage that may be one and is within the limit, or `never`.
-  [[nodiscard]] C cost_within(std::size_t s, std::size_t first, std::size_t last, C limit) const {
-    if (stages_.rules().may_cut[last] == 0) return never<C>;
-    C const cost = stages_(s, first, last);
-    return cost <= limit && stages_.fits(s, first, last) ? cost : never<C>;
+    return {never<C>, first};
   }
 
   stage_costs<C, Cost, Fits> const& stages_;
