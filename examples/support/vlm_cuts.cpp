@@ -4,7 +4,7 @@
 #include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
-#include <omnibal/partition/partition_result.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 
 #include <algorithm>
 #include <limits>

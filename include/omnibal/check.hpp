@@ -78,6 +78,8 @@ template <class T>
 [[nodiscard]] constexpr bool is_valid_weight(T value) {
   if constexpr (std::floating_point<T>) {
     return value >= T{0} && value <= std::numeric_limits<T>::max();
+  } else if constexpr (std::unsigned_integral<T>) {
+    return true;
   } else {
     return value >= T{0};
   }

@@ -92,10 +92,8 @@
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
-#include <omnibal/partition/partition_result.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/partition/search_cuts.hpp>
-#include <omnibal/partition/weight_list.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/pipeline/gpipe.hpp>
 #include <omnibal/pipeline/interleaved_1f1b.hpp>

@@ -13,7 +13,7 @@
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/partition/neighbours.hpp>
-#include <omnibal/partition/weight_list.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/sample/epoch_sampler.hpp>

@@ -81,7 +81,7 @@ TEST_CASE("a trainer's layers go through minimax and the greedy walk") {
   CHECK(by_method == by_lambda);
   CHECK(by_method.boundaries.back() == layers.size());
   omnibal::minimax_workspace<float> workspace;
-  CHECK(omnibal::minimax(layers, 4, &measured_layer::milliseconds, workspace) == by_method);
+  CHECK(omnibal::minimax(layers, 4, &measured_layer::milliseconds, {}, workspace) == by_method);
   std::vector<float> const speeds{1.0f, 1.0f, 0.5f, 1.0f};
   CHECK(omnibal::minimax(layers, speeds, &measured_layer::milliseconds).bottleneck >
         by_method.bottleneck);

@@ -22,6 +22,22 @@
 
 namespace omnibal::inline v0::detail {
 
+/// The first number from `first` on for which `is_true`, as it is for all smaller ones, no longer
+/// holds; `last` where there is none before it.
+template <class Condition>
+[[nodiscard]] std::size_t first_without(std::size_t first, std::size_t last,
+                                        Condition const& is_true) {
+  while (first != last) {
+    std::size_t const middle = first + (last - first) / 2;
+    if (is_true(middle)) {
+      first = middle + 1;
+    } else {
+      last = middle;
+    }
+  }
+  return first;
+}
+
 /// The type in which the costs of these layers are added.
 template <class Layers, class Cost>
 using chain_weight_of = working_weight<demand_result<Cost, sample_reference<Layers>>>;

@@ -7,7 +7,6 @@
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
-#include <omnibal/partition/weight_list.hpp>
 
 #include <cstddef>
 #include <functional>

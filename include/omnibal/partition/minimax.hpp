@@ -10,7 +10,6 @@
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
-#include <omnibal/partition/partition_result.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -239,16 +238,6 @@ struct minimax_fn {
     result.lower_bound = result.bottleneck;
     result.proven = true;
     return result;
-  }
-
-  /// The same with the options as they are.
-  template <sample_range Layers, weight T, class Cost>
-    requires cost_function<Cost, sample_reference<Layers>> &&
-        std::same_as<detail::working_weight<T>, detail::chain_weight_of<Layers, Cost>>
-  auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
-                  minimax_workspace<T>& workspace) const
-      -> partition_result<detail::chain_weight_of<Layers, Cost>> const& {
-    return (*this)(layers, stages, cost, {}, workspace);
   }
 
   /// The same for layers that are their costs.

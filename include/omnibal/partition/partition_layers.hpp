@@ -7,7 +7,6 @@
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
-#include <omnibal/partition/partition_result.hpp>
 
 #include <cstddef>
 #include <string_view>

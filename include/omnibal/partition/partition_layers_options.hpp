@@ -1,23 +1,83 @@
 #pragma once
 
 /// \file
-/// Constraints and options of the partitions.
+/// What partitions are asked and what they answer.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/partition/weight_list.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <initializer_list>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0 {
+
+namespace detail {
+
+/// Measures the elements of a range in what can be a `T`: no fraction is lost.
+template <class Measure, class T, class Values>
+concept measures_as = cost_function<Measure, sample_reference<Values>> &&
+    (std::floating_point<T> || std::integral<demand_result<Measure, sample_reference<Values>>>);
+
+}  // namespace detail
+
+/// A list of weights in an option. It is made of weights in braces, of any range of weights, or of
+/// any range and what is to be measured: `{layers, &layer::bytes}`, or of one weight. It owns its
+/// weights.
+///
+/// Errors: `std::invalid_argument` for an unsigned value above 2^63 - 1, and for one weight that is
+/// no whole number where whole numbers are listed.
+template <weight T>
+class weight_list {
+ public:
+  weight_list() = default;
+  weight_list(std::initializer_list<T> weights) : weights_(weights) {}
+
+  /// One value, which holds for all where the option says so: `.capacity = 80e9`.
+  template <weight Value>
+  weight_list(Value value) {
+    if constexpr (std::integral<T> && std::floating_point<Value>) {
+      if (!(value >= -0x1p63 && value < 0x1p63 && std::trunc(value) == value)) {
+        detail::throw_invalid("weight_list", "the value is " + detail::to_text(value) +
+                                                 ", must be a whole number below 2^63");
+      }
+      weights_.push_back(static_cast<T>(value));
+    } else {
+      using working = detail::working_weight<Value>;
+      weights_.push_back(
+          static_cast<T>(detail::to_working<working>({"weight_list", "weight", 0}, value)));
+    }
+  }
+
+  template <sample_range Values, detail::measures_as<T, Values> Measure = std::identity>
+  weight_list(Values const& values, Measure const& measure = {}) {
+    weights_.reserve(std::ranges::size(values));
+    for (auto&& value : values) {
+      using working = detail::working_weight<demand_result<Measure, sample_reference<Values>>>;
+      auto const weight = detail::to_working<working>({"weight_list", "weight", weights_.size()},
+                                                      std::invoke(measure, value));
+      weights_.push_back(static_cast<T>(weight));
+    }
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return weights_.empty(); }
+  [[nodiscard]] std::span<T const> values() const& noexcept { return weights_; }
+  void values() const&& = delete;
+
+ private:
+  std::vector<T> weights_;
+};
 
 /// Whether as many stages as asked for must have layers, or at most as many.
 enum class empty_stages { forbidden, allowed };
@@ -135,5 +195,33 @@ template <layer_chain Layers>
 }
 
 }  // namespace detail
+
+/// Stages of a chain: stage s runs the layers [boundaries[s], boundaries[s + 1]).
+template <weight C>
+struct partition_result {
+  /// Infeasible where no stages satisfy the memory and the predicate, and not found where the
+  /// labels of a search with `devices` were used up before any stages were; then there are no
+  /// boundaries.
+  solve_status status = solve_status::solved;
+  /// One more than there are stages; from zero to the number of layers.
+  std::vector<std::uint32_t> boundaries{};
+  /// The largest cost of a stage.
+  C bottleneck{};
+  /// What was minimised: the bottleneck, or for `partition_throughput` the time of a step.
+  C objective{};
+  /// No stages have a smaller objective than this.
+  C lower_bound{};
+  /// True where the objective is the smallest possible, or, where infeasible, the missing bytes.
+  bool proven = false;
+  /// Where infeasible: the first stage that lacks most memory, or, where the memory would do, the
+  /// first stage that the layers do not reach.
+  std::uint32_t stage = 0;
+  /// Where infeasible: the least that must be added to every capacity, of `partition_constraints`
+  /// and of a `memory_rule`, so that some stages satisfy all; zero where no memory helps, as a
+  /// predicate that is no `memory_rule` or the constraints allow no stages.
+  std::int64_t missing_bytes = 0;
+
+  [[nodiscard]] friend bool operator==(partition_result const&, partition_result const&) = default;
+};
 
 }  // namespace omnibal::inline v0

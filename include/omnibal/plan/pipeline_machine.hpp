@@ -10,7 +10,6 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/effort.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
-#include <omnibal/partition/weight_list.hpp>
 #include <omnibal/resources.hpp>
 
 #include <concepts>
@@ -19,8 +18,6 @@
 #include <limits>
 #include <optional>
 #include <ranges>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0 {

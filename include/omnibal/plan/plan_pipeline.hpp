@@ -12,14 +12,11 @@
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
 #include <omnibal/plan/plan_pipeline/joint_search.hpp>
-#include <omnibal/plan/plan_pipeline/least_memory.hpp>
-#include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>

@@ -13,7 +13,6 @@
 #include <limits>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {

@@ -8,7 +8,6 @@
 #include <omnibal/partition/detail/device_label_dp.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
-#include <omnibal/partition/partition_result.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -304,31 +304,15 @@ class stage_costs {
   /// The last end up to `high` of a stage from `first` on that is not over. There is one.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t first, std::size_t high,
                                      C limit) const {
-    std::size_t low = first;
-    while (low != high) {
-      std::size_t const half = high - (high - low) / 2;
-      if (is_over(stage, first, half, limit)) {
-        high = half - 1;
-      } else {
-        low = half;
-      }
-    }
-    return low;
+    return first_without(first, high,
+                         [&](std::size_t last) { return !is_over(stage, first, last + 1, limit); });
   }
 
   /// The first beginning from `low` on of a stage up to `last` that is not over. There is one.
   [[nodiscard]] std::size_t nearest(std::size_t stage, std::size_t low, std::size_t last,
                                     C limit) const {
-    std::size_t high = last;
-    while (low != high) {
-      std::size_t const half = low + (high - low) / 2;
-      if (is_over(stage, half, last, limit)) {
-        low = half + 1;
-      } else {
-        high = half;
-      }
-    }
-    return low;
+    return first_without(low, last,
+                         [&](std::size_t first) { return is_over(stage, first, last, limit); });
   }
 
  private:

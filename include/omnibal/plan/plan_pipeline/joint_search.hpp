@@ -4,12 +4,10 @@
 /// Cuts and choices with the shortest step.
 
 #include <omnibal/partition/partition_layers_options.hpp>
-#include <omnibal/partition/partition_result.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/plan_pipeline/integer_layers.hpp>
-#include <omnibal/plan/plan_pipeline/stage_budgets.hpp>
 #include <omnibal/plan/plan_pipeline/stage_lower_bounds.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
