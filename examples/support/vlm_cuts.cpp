@@ -1,7 +1,6 @@
 #include "vlm_cuts.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>

@@ -87,7 +87,6 @@
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/partition/cut_score.hpp>
-#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>

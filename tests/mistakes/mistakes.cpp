@@ -122,8 +122,8 @@ auto mistake() {
 }
 
 #elif MISTAKE <= 26
-#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 auto const seconds = [](std::size_t, std::size_t first, std::size_t last) { return last - first; };
 auto mistake() {
 //| 21 | stage_cost | a stage cost of two arguments

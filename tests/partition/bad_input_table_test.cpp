@@ -4,9 +4,9 @@
 #include "error_text.hpp"
 
 #include <omnibal/partition/cut_score.hpp>
-#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 
 #include <cstddef>

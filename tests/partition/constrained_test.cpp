@@ -4,8 +4,8 @@
 #include "all_cuts.hpp"
 #include "samples.hpp"
 
-#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 
 #include <algorithm>

@@ -3,9 +3,9 @@
 #include "all_cuts.hpp"
 #include "certificate.hpp"
 
-#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
+#include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/config.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
@@ -123,12 +122,6 @@ class equal_speed_minimax {
       }
       overflow = std::min(overflow, static_cast<T>(sums_[last + 1] - start));
       first = last;
-      T const rest = static_cast<T>(sums_.back() - sums_[last]);
-      std::size_t const left = stages_ - s;
-      if (is_above(rest, limit, left) && least_largest(rest, left) > limit) {
-        std::copy_n(ends_.now.begin() + 1, s, ends_.low.begin() + 1);
-        return {false, std::min(overflow, least_largest(rest, left))};
-      }
     }
     T const rest = static_cast<T>(sums_.back() - sums_[first]);
     if (rest <= limit) {
@@ -137,15 +130,6 @@ class equal_speed_minimax {
     }
     ends_.low.swap(ends_.now);
     return {false, std::min(overflow, rest)};
-  }
-
-  /// Whether `rest` is more than `stages` times `limit`, but for rounding.
-  [[nodiscard]] static bool is_above(T rest, T limit, std::size_t stages) {
-    if constexpr (std::floating_point<T>) {
-      return rest > limit * static_cast<T>(stages);
-    } else {
-      return static_cast<int128>(limit) * static_cast<int128>(stages) < static_cast<int128>(rest);
-    }
   }
 
   /// The largest number up to `most` for which `holds`, as it does for all smaller ones and for

@@ -8,7 +8,6 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
-#include <omnibal/partition/memory_rule.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/resources.hpp>
 
