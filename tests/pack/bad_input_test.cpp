@@ -188,8 +188,8 @@ TEST_CASE("isf refuses a shuffle that is no permutation") {
                           omnibal::reaches_most(omnibal::resources{10}), shuffle);
     });
   };
-  check_names(error(2), {"omnibal::isf", "shuffle", "index 2", "round 0"});
-  check_names(error(3), {"omnibal::isf", "shuffle", "index 3", "round 0"});
+  check_names(error(2), {"omnibal::isf", "shuffle in round 0 names 2 twice"});
+  check_names(error(3), {"omnibal::isf", "shuffle in round 0 names 3, there are 3 indices"});
   CHECK(error(0) == "no error");
 }
 

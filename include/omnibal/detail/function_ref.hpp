@@ -3,7 +3,6 @@
 /// \file
 /// A functor without its type.
 
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -21,8 +20,7 @@ class function_ref<Result(Arguments...)> {
   template <class Function>
     requires(!std::is_same_v<std::remove_cvref_t<Function>, function_ref>)
   function_ref(Function const& function)
-      : function_(std::addressof(function)),
-        call_([](void const* called, Arguments... arguments) -> Result {
+      : function_(&function), call_([](void const* called, Arguments... arguments) -> Result {
           return (*static_cast<Function const*>(called))(std::forward<Arguments>(arguments)...);
         }) {}
 

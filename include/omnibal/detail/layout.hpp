@@ -110,57 +110,22 @@ class packed_layout {
   Word bias_ = 0;
 };
 
-/// Integers that no single word can hold.
-template <std::size_t R>
-class wide_layout {
+/// Amounts as they are: floating-point ones, and integers that no single word can hold. The room is
+/// kept as the load, so that a load is the sum of its demands in the order of packing and not what
+/// rounding left of the capacity.
+template <std::size_t R, class T>
+class plain_layout {
  public:
-  using amounts_type = resources<R, std::int64_t>;
+  using amounts_type = resources<R, T>;
   using demand_type = amounts_type;
   using room_type = amounts_type;
 
-  explicit constexpr wide_layout(amounts_type const& capacity) : capacity_(capacity) {}
-
-  [[nodiscard]] constexpr room_type empty_room() const { return capacity_; }
-  [[nodiscard]] constexpr demand_type encode(amounts_type const& amounts) const { return amounts; }
-  [[nodiscard]] constexpr amounts_type amounts(demand_type const& demand) const { return demand; }
-  [[nodiscard]] constexpr auto amount(demand_type const& demand, std::size_t kind) const {
-    return demand[kind];
-  }
-  [[nodiscard]] constexpr amounts_type left(room_type const& room) const { return room; }
-  [[nodiscard]] constexpr amounts_type load(room_type const& room) const {
-    return capacity_ - room;
-  }
-  [[nodiscard]] constexpr bool fits(room_type const& room, demand_type const& demand) const {
-    return demand.fits(room);
-  }
-  constexpr void take(room_type& room, demand_type const& demand) const { room -= demand; }
-  constexpr bool take_or_renew(room_type& room, demand_type const& demand) const {
-    bool const fitted = demand.fits(room);
-    for (std::size_t r = 0; r != R; ++r) {
-      room[r] = (fitted ? room[r] : capacity_[r]) - demand[r];
-    }
-    return fitted;
-  }
-
- private:
-  amounts_type capacity_;
-};
-
-/// Floating-point amounts. The room is kept as the load, so that a load is the sum of its demands
-/// in the order of packing and not what rounding left of the capacity.
-template <std::size_t R>
-class floating_layout {
- public:
-  using amounts_type = resources<R, double>;
-  using demand_type = amounts_type;
-  using room_type = amounts_type;
-
-  explicit constexpr floating_layout(amounts_type const& capacity) : capacity_(capacity) {}
+  explicit constexpr plain_layout(amounts_type const& capacity) : capacity_(capacity) {}
 
   [[nodiscard]] constexpr room_type empty_room() const { return {}; }
   [[nodiscard]] constexpr demand_type encode(amounts_type const& amounts) const { return amounts; }
   [[nodiscard]] constexpr amounts_type amounts(demand_type const& demand) const { return demand; }
-  [[nodiscard]] constexpr auto amount(demand_type const& demand, std::size_t kind) const {
+  [[nodiscard]] constexpr T amount(demand_type const& demand, std::size_t kind) const {
     return demand[kind];
   }
   [[nodiscard]] constexpr amounts_type left(room_type const& room) const {
@@ -168,13 +133,14 @@ class floating_layout {
   }
   [[nodiscard]] constexpr amounts_type load(room_type const& room) const { return room; }
   [[nodiscard]] constexpr bool fits(room_type const& room, demand_type const& demand) const {
+    // The sum of integers may exceed the largest.
+    if constexpr (std::integral<T>) return demand.fits(left(room));
     return (room + demand).fits(capacity_);
   }
   constexpr void take(room_type& room, demand_type const& demand) const { room += demand; }
   constexpr bool take_or_renew(room_type& room, demand_type const& demand) const {
-    room_type const sum = room + demand;
-    bool const fitted = sum.fits(capacity_);
-    room = fitted ? sum : demand;
+    bool const fitted = fits(room, demand);
+    for (std::size_t r = 0; r != R; ++r) room[r] = (fitted ? room[r] : T{}) + demand[r];
     return fitted;
   }
 
@@ -186,12 +152,12 @@ class floating_layout {
 template <std::size_t R, class T, class Body>
 decltype(auto) with_layout(resources<R, T> const& capacity, Body const& body) {
   if constexpr (std::floating_point<T>) {
-    return body(floating_layout<R>(capacity));
+    return body(plain_layout<R, T>(capacity));
   } else {
     std::size_t const bits = packed_layout<std::uint64_t, R>::bits_for(capacity);
     if (bits <= 32) return body(packed_layout<std::uint32_t, R>(capacity));
     if (R == 1 || bits <= 64) return body(packed_layout<std::uint64_t, R>(capacity));
-    return body(wide_layout<R>(capacity));
+    return body(plain_layout<R, T>(capacity));
   }
 }
 

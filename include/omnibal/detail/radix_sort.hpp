@@ -3,6 +3,8 @@
 /// \file
 /// Sorting in linear time.
 
+#include <omnibal/detail/function_ref.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -43,13 +45,8 @@ inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint6
   }
 }
 
-/// A function from an index to an integer that is not negative, whose type is forgotten.
-struct index_key {
-  void const* function;
-  std::uint64_t (*call)(void const* function, std::size_t index);
-
-  [[nodiscard]] std::uint64_t operator()(std::size_t index) const { return call(function, index); }
-};
+/// A function from an index to an integer that is not negative.
+using index_key = function_ref<std::uint64_t(std::size_t)>;
 
 /// Sorts runs of indices by descending key that agree in the leading 32 bits of their words.
 inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::uint32_t>& order,
@@ -114,12 +111,10 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
 /// their leading 32 bits, which are sorted by comparison.
 template <class Key>
 [[nodiscard]] std::vector<std::uint32_t> order_descending(std::size_t count, Key const& key) {
+  auto const word = [&key](std::size_t i) { return static_cast<std::uint64_t>(key(i)); };
   std::vector<std::uint64_t> words(count);
-  for (std::size_t i = 0; i != count; ++i) words[i] = static_cast<std::uint64_t>(key(i));
-  return order_words(std::move(words), {&key, [](void const* function, std::size_t index) {
-                                          return static_cast<std::uint64_t>(
-                                              (*static_cast<Key const*>(function))(index));
-                                        }});
+  for (std::size_t i = 0; i != count; ++i) words[i] = word(i);
+  return order_words(std::move(words), word);
 }
 
 }  // namespace omnibal::inline v0::detail

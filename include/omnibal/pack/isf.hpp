@@ -39,14 +39,15 @@ struct isf_fn {
   /// that is not positive, a threshold above it, no rounds, a gain that is not in [0, 1], a demand
   /// that is negative or not finite, a shuffler that does not permute; `std::length_error` above
   /// 2^32 - 1 samples. Source: Yao et al., OmniBal, ICML 2025.
-  template <class Samples, class Demand, class Capacity, class Keep, class Shuffle>
+  template <class Samples, class Demand, class Capacity, class Keep,
+            class Shuffle = rng::fisher_yates>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         keep_rule<Keep, resources<detail::kinds_of<Capacity>,
                                   detail::working_weight_of<Samples, Demand, Capacity>>> &&
         shuffler<Shuffle>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, isf_options const& options,
-                                   Keep const& keep, Shuffle const& shuffle) const {
+                                   Keep const& keep, Shuffle const& shuffle = {}) const {
     auto const limits = detail::checked_capacity<Samples, Demand, Capacity>("isf", capacity);
     detail::check_positive("isf", "options.rounds", options.rounds);
     if (!(options.min_gain >= 0.0 && options.min_gain <= 1.0)) {
@@ -64,25 +65,14 @@ struct isf_fn {
     });
   }
 
-  /// The same with `rng::fisher_yates{0}`.
-  template <class Samples, class Demand, class Capacity, class Keep>
-    requires detail::measured_samples<Samples, Demand, Capacity> &&
-        keep_rule<Keep, resources<detail::kinds_of<Capacity>,
-                                  detail::working_weight_of<Samples, Demand, Capacity>>>
-  [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
-                                   Capacity const& capacity, isf_options const& options,
-                                   Keep const& keep) const {
-    return (*this)(samples, demand, capacity, options, keep, rng::fisher_yates{});
-  }
-
-  /// The same with the default keep rule and `rng::fisher_yates{0}`.
+  /// The same with the default keep rule.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity,
                                    isf_options const& options = {}) const {
     auto const limits = detail::checked_capacity<Samples, Demand, Capacity>("isf", capacity);
-    return (*this)(samples, demand, capacity, options, reaches_most(limits), rng::fisher_yates{});
+    return (*this)(samples, demand, capacity, options, reaches_most(limits));
   }
 };
 

@@ -234,25 +234,15 @@ template <class Value>
       [](std::size_t) { return std::uint32_t{1}; }, capacity);
 }
 
-/// The bound for `count` integers in any order: by counting where the capacity is small, else by
-/// sorting.
-template <class Value>
-[[nodiscard]] std::size_t integer_bound(std::size_t count, Value const& value,
-                                        std::int64_t capacity) {
-  if (is_countable(count, capacity)) {
-    return counted_bound(count_values(count, value, capacity));
-  }
-  std::vector<std::uint64_t> values(count);
-  for (std::size_t i = 0; i != count; ++i) values[i] = static_cast<std::uint64_t>(value(i));
-  return sorted_bound(std::move(values), capacity);
-}
-
 /// The bound from one resource: L2 and patterns for integers; for floating-point values the volume,
 /// less an allowance for rounding, and the number of values above half of the capacity.
 template <class Value, class T>
 [[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
   if constexpr (std::integral<T>) {
-    return integer_bound(count, value, capacity);
+    if (is_countable(count, capacity)) return counted_bound(count_values(count, value, capacity));
+    std::vector<std::uint64_t> values(count);
+    for (std::size_t i = 0; i != count; ++i) values[i] = static_cast<std::uint64_t>(value(i));
+    return sorted_bound(std::move(values), capacity);
   } else {
     double const unit = std::numeric_limits<double>::epsilon();
     double const half = capacity / 2 * (1 + 4 * unit);

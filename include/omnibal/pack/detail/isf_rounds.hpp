@@ -4,6 +4,7 @@
 /// The rounds of iterative sampling and filtering.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/each_once.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
@@ -90,25 +91,15 @@ class isf_rounds {
       std::vector<std::uint32_t> order(pool_.size());
       std::iota(order.begin(), order.end(), std::uint32_t{0});
       shuffle(std::span<std::uint32_t>(order), round);
-      check_permutation(order, round);
+      std::string const who = "shuffle in round " + to_text(round);
+      each_once named("isf", who, "indices", order.size());
+      named.take(order);
       gather([&order](std::size_t i) { return order[i]; });
     } else if constexpr (rng::random_access_shuffler<Shuffle>) {
       auto const order = shuffle.order(pool_.size(), round);
       gather([&order](std::size_t i) { return static_cast<std::size_t>(order(i)); });
     } else {
       shuffle(std::span<record_type>(pool_), round);
-    }
-  }
-
-  static void check_permutation(std::vector<std::uint32_t> const& order, std::size_t round) {
-    std::vector<bool> seen(order.size());
-    for (std::uint32_t const index : order) {
-      if (index >= order.size() || seen[index]) {
-        throw_invalid("isf", "shuffle gave index " + to_text(index) +
-                                 (index < order.size() ? " twice" : ", which is out of range,") +
-                                 " in round " + to_text(round));
-      }
-      seen[index] = true;
     }
   }
 

@@ -220,8 +220,7 @@ class waiting_samples {
  public:
   using sample_type = waiting_sample<R, T>;
   using amounts_type = resources<R, T>;
-  using layout_type =
-      std::conditional_t<std::floating_point<T>, floating_layout<R>, wide_layout<R>>;
+  using layout_type = plain_layout<R, T>;
   using room_type = typename layout_type::room_type;
   using slot = std::uint32_t;
 
