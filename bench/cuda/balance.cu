@@ -5,7 +5,7 @@
 #include "samples.hpp"
 #include "timing.hpp"
 
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>

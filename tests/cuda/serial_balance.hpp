@@ -4,7 +4,7 @@
 
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>

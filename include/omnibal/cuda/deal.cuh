@@ -3,7 +3,7 @@
 /// \file
 /// Dealing sorted samples forth and back, on the device.
 
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/deal/launches.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>

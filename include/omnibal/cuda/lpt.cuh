@@ -5,7 +5,7 @@
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>

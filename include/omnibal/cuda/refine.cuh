@@ -4,7 +4,7 @@
 /// Moves and swaps that even parts, many pairs of parts at a time, on the device.
 
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>

@@ -3,7 +3,7 @@
 #include "catch.hpp"
 #include "device_run.hpp"
 
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_grouping.hpp>

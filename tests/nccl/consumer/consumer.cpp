@@ -1,7 +1,7 @@
 // A user's program: finds headers and libraries, and asks NCCL for an id, which needs no device.
 
 #include <omnibal/comm/self_communicator.hpp>
-#include <omnibal/cuda/nccl/share_id.hpp>
+#include <omnibal/cuda/nccl/connect.hpp>
 
 #include <cstdio>
 #include <exception>

@@ -4,7 +4,7 @@
 /// Dealing sorted samples forth and back, by a block for each step or by sorts of all steps.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/step_parts.hpp>

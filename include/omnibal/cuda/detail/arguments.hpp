@@ -4,7 +4,7 @@
 /// Checks of arguments on the device, as far as the host knows them.
 
 #include <omnibal/check.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>

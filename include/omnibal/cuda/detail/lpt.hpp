@@ -6,7 +6,7 @@
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/part_ranking.hpp>

@@ -5,7 +5,7 @@
 /// each sample to the samples of each part, by ascending index.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/outputs.hpp>

@@ -5,7 +5,7 @@
 /// smallest.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>

@@ -1,28 +1,274 @@
 #pragma once
 
 /// \file
-/// Communicators of NCCL from nothing: by another communicator, a file, or the variables of a
-/// launcher.
+/// Starting NCCL: the ranks share an id by a communicator, a file or the environment, and connect.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
-#include <omnibal/cuda/nccl/share_id.hpp>
+#include <omnibal/cuda/nccl/detail/host_identity.hpp>
+#include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/detail/agreement.hpp>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 #include <cuda_runtime_api.h>
+#include <fcntl.h>
+#include <nccl.h>
 #include <unistd.h>
 
+namespace omnibal::inline v0::nccl::detail {
+
+/// "omnibal" and the version of these messages.
+inline constexpr std::uint64_t boot_magic = 0x6f6d6e6962616c01;
+
+/// Who a rank is and with what it works. All must agree but for the rank.
+struct boot_hello {
+  std::uint64_t magic = boot_magic;
+  /// Of the text by which a run names itself.
+  std::uint64_t run = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t size = 0;
+  std::int32_t nccl_version = 0;
+  std::uint32_t unused = 0;
+};
+
+/// What rank 0 tells the others.
+struct boot_answer {
+  boot_hello rank_0;
+  ncclUniqueId id{};
+};
+
+[[nodiscard]] inline boot_hello hello_of(world const& place, std::string_view run) {
+  boot_hello result;
+  result.run = digest_of_text(run);
+  result.rank = static_cast<std::uint32_t>(place.rank);
+  result.size = static_cast<std::uint32_t>(place.size);
+  int version = 0;
+  check(ncclGetVersion(&version));
+  result.nccl_version = version;
+  return result;
+}
+
+/// As NCCL writes its versions: 2.28.9.
+[[nodiscard]] inline std::string version_text(std::int32_t version) {
+  int const major = version >= 10000 ? version / 10000 : version / 1000;
+  int const rest = version >= 10000 ? version % 10000 : version % 1000;
+  return omnibal::detail::to_text(major) + "." + omnibal::detail::to_text(rest / 100) + "." +
+         omnibal::detail::to_text(rest % 100);
+}
+
+/// Throws unless a rank that was found fits rank 0.
+inline void check_fits(std::string_view function, boot_hello const& rank_0,
+                       boot_hello const& found) {
+  using omnibal::detail::to_text;
+  std::string text;
+  if (found.nccl_version != rank_0.nccl_version) {
+    text = " has NCCL " + version_text(found.nccl_version) + ", rank 0 has NCCL " +
+           version_text(rank_0.nccl_version);
+  } else if (found.size != rank_0.size) {
+    text = " is in a world of " + to_text(found.size) + " ranks, rank 0 in one of " +
+           to_text(rank_0.size);
+  }
+  if (text.empty()) return;
+  throw mismatch(omnibal::detail::message(function, "rank " + to_text(found.rank) + text));
+}
+
+/// A new id; with the variable NCCL_COMM_ID one for the whole run.
+[[nodiscard]] inline ncclUniqueId new_id() {
+  ncclUniqueId id{};
+  check(ncclGetUniqueId(&id));
+  return id;
+}
+
+}  // namespace omnibal::inline v0::nccl::detail
+
 namespace omnibal::inline v0::nccl {
+
+struct share_id_by_comm_fn {
+  /// The id by which the ranks of `comm` join a communicator of NCCL, equal on all of them: over
+  /// MPI, over a trainer's process group that is a communicator in twenty lines, or over another
+  /// communicator of NCCL.
+  ///
+  /// A collective call of one collective. Memory: about 190 bytes per rank. Errors on all ranks:
+  /// what NCCL throws on rank 0, elsewhere `communication_error`; `nccl::mismatch` for different
+  /// versions of NCCL; those of the communicator.
+  template <omnibal::communicator Comm>
+  [[nodiscard]] ncclUniqueId operator()(Comm&& comm) const {
+    world const place{.rank = omnibal::detail::own_rank(comm),
+                      .size = omnibal::detail::rank_count(comm)};
+    omnibal::detail::agreement<facts> on_id;
+    auto const reports = on_id.run({name, ""}, comm, [&](auto& report) {
+      report.facts.hello = detail::hello_of(place, "");
+      if (place.rank == 0) report.facts.id = detail::new_id();
+    });
+    for (std::size_t rank = 1; rank < reports.size(); ++rank) {
+      detail::check_fits(name, reports[0].facts.hello, reports[rank].facts.hello);
+    }
+    return reports[0].facts.id;
+  }
+
+ private:
+  static constexpr std::string_view name = "nccl::share_id_by_comm";
+
+  struct facts {
+    detail::boot_hello hello;
+    ncclUniqueId id{};
+  };
+};
+
+/// An id for the ranks of a communicator; see `share_id_by_comm_fn`.
+inline constexpr share_id_by_comm_fn share_id_by_comm{};
+
+}  // namespace omnibal::inline v0::nccl
+
+namespace omnibal::inline v0::nccl::detail {
+
+/// Owns a file descriptor.
+class descriptor {
+ public:
+  explicit descriptor(int number) : number_(number) {}
+  descriptor(descriptor const&) = delete;
+  descriptor& operator=(descriptor const&) = delete;
+  ~descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+
+  [[nodiscard]] int get() const { return number_; }
+  [[nodiscard]] bool is_open() const { return number_ >= 0; }
+
+ private:
+  int number_;
+};
+
+[[noreturn]] inline void throw_system(std::string_view function, std::string_view text, int code) {
+  throw std::system_error(code, std::generic_category(), omnibal::detail::message(function, text));
+}
+
+enum class file_state { missing, other, whole };
+
+/// Writes the file under another name and renames it.
+inline void write_whole(std::string_view function, std::string const& path,
+                        boot_answer const& answer) {
+  // A name that nobody can know, for a file that is new.
+  std::string draft = path + ".XXXXXX";
+  descriptor const file(::mkostemp(draft.data(), O_CLOEXEC));
+  if (!file.is_open()) throw_system(function, "cannot write '" + draft + "'", errno);
+  bool const is_written = ::write(file.get(), &answer, sizeof(answer)) == sizeof(answer) &&
+                          ::fsync(file.get()) == 0 && ::rename(draft.c_str(), path.c_str()) == 0;
+  if (is_written) return;
+  int const code = errno;
+  ::unlink(draft.c_str());
+  throw_system(function, "cannot write '" + path + "'", code);
+}
+
+/// Reads the file where it exists.
+[[nodiscard]] inline file_state read_whole(std::string_view function, std::string const& path,
+                                           boot_answer& answer) {
+  // Network file systems remember what they did not find until its folder is opened again.
+  std::size_t const slash = path.rfind('/');
+  std::string const folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  descriptor const opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  descriptor const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file.is_open()) {
+    // Handles of files that were replaced are stale on network file systems.
+    if (errno == ENOENT || errno == ESTALE) return file_state::missing;
+    throw_system(function, "cannot read '" + path + "'", errno);
+  }
+  ssize_t const bytes = ::read(file.get(), &answer, sizeof(answer));
+  if (bytes < 0 && errno == ESTALE) return file_state::missing;
+  if (bytes < 0) throw_system(function, "cannot read '" + path + "'", errno);
+  return bytes == static_cast<ssize_t>(sizeof(answer)) ? file_state::whole : file_state::other;
+}
+
+}  // namespace omnibal::inline v0::nccl::detail
+
+namespace omnibal::inline v0::nccl {
+
+struct file_meeting {
+  /// A file on a file system that all ranks share. Rank 0 writes it.
+  std::string path;
+  /// What names this run and no other, such as the id of the job and how often it was restarted: a
+  /// file that an earlier run has left is told by it, and waited out.
+  std::string run;
+  std::chrono::milliseconds timeout = communicator_options{}.timeout;
+};
+
+struct share_id_by_file_fn {
+  /// The id by which the ranks of a world join a communicator: rank 0 makes it and writes it under
+  /// another name, which becomes `path` when it is complete; the others look for it, after pauses
+  /// that grow from 10 milliseconds to a second. Neither follows a symbolic link. Who has made the
+  /// communicator may remove the file, as `connect_by_file` does.
+  ///
+  /// Errors: `std::invalid_argument` for a place outside the world, an empty path or run;
+  /// `std::system_error` where the file cannot be written or read; `nccl::timeout` where it does
+  /// not come in time, with what was found instead; `nccl::mismatch` where rank 0 has another
+  /// version of NCCL or another size of the world. What is wrong on one rank the others learn by
+  /// the timeout of the communicator alone.
+  [[nodiscard]] ncclUniqueId operator()(world const& place, file_meeting const& meeting) const {
+    detail::check_world(name, place);
+    detail::check_timeout(name, "meeting.timeout", meeting.timeout);
+    if (meeting.path.empty()) omnibal::detail::throw_invalid(name, "the path is empty");
+    if (meeting.run.empty()) {
+      omnibal::detail::throw_invalid(
+          name, "the name of the run is empty, by which a file of an earlier run is told");
+    }
+    detail::boot_answer answer;
+    if (place.rank == 0) {
+      answer.rank_0 = detail::hello_of(place, meeting.run);
+      answer.id = detail::new_id();
+      detail::write_whole(name, meeting.path, answer);
+      return answer.id;
+    }
+    auto const hello = detail::hello_of(place, meeting.run);
+    answer = read_when_there(meeting, hello);
+    detail::check_fits(name, answer.rank_0, hello);
+    return answer.id;
+  }
+
+ private:
+  static constexpr std::string_view name = "nccl::share_id_by_file";
+  static constexpr std::chrono::milliseconds longest_pause{1000};
+
+  [[nodiscard]] static detail::boot_answer read_when_there(file_meeting const& meeting,
+                                                           detail::boot_hello const& hello) {
+    detail::deadline const limit(meeting.timeout);
+    for (std::chrono::milliseconds pause(10);; pause = std::min(2 * pause, longest_pause)) {
+      detail::boot_answer answer;
+      auto const found = detail::read_whole(name, meeting.path, answer);
+      bool const is_ours = found == detail::file_state::whole &&
+                           answer.rank_0.magic == hello.magic && answer.rank_0.run == hello.run;
+      if (is_ours) return answer;
+      if (limit.has_passed()) {
+        std::string const reason =
+            found == detail::file_state::missing ? "does not exist"
+            : found == detail::file_state::other || answer.rank_0.magic != hello.magic
+                ? "is not one of omnibal"
+                : "was left by another run";
+        throw timeout(omnibal::detail::message(
+            name, "rank " + omnibal::detail::to_text(hello.rank) + " has waited " + limit.text() +
+                      " for rank 0, and the file '" + meeting.path + "' " + reason));
+      }
+      std::this_thread::sleep_for(std::min(pause, limit.left()));
+    }
+  }
+};
+
+/// An id by a file that all ranks see; see `share_id_by_file_fn`.
+inline constexpr share_id_by_file_fn share_id_by_file{};
 
 /// What a launcher tells a process.
 struct environment {

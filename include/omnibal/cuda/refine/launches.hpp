@@ -4,7 +4,7 @@
 /// Evens given parts, a block for each step: in shared memory, or with lists in device memory.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/cost_steps.hpp>
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/step_parts.hpp>
