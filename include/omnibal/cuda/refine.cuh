@@ -56,7 +56,7 @@ struct refine_fn {
   ///
   /// Complexity: the sorts; for each round a ranking of the parts, a search for each sample of the
   /// parts above the limit, and a pass over the samples of the step. Memory: none where it fits;
-  /// else 32 bytes per sample and what the sorts take, and above 1300 parts 72 for each part of
+  /// else 28 bytes per sample and what the sorts take, and above 1300 parts 72 for each part of
   /// each step. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument` for
   /// numbers of groups that the steps do not divide, arrays of `out` of another size and a
   /// tolerance that is negative or not finite; `std::length_error` above 2^32 - 1 costs or groups;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace omnibal::inline v0::gpu::detail {
 
@@ -92,57 +93,41 @@ struct take_smaller {
   }
 };
 
-/// `*word += value`, and the value before, which does depend on the order.
-OMNIBAL_HOST_DEVICE inline std::uint32_t atomic_add(std::uint32_t* word, std::uint32_t value) {
-#if defined(__CUDA_ARCH__)
-  return atomicAdd(word, value);
-#else
-  std::uint32_t const before = *word;
-  *word = before + value;
-  return before;
-#endif
+/// A word of 32 or 64 bits as the atomic functions of a device take it.
+OMNIBAL_HOST_DEVICE inline std::uint32_t* device_word(std::uint32_t* word) { return word; }
+OMNIBAL_HOST_DEVICE inline unsigned long long* device_word(std::uint64_t* word) {
+  return reinterpret_cast<unsigned long long*>(word);
 }
 
-/// The same for 64 bits.
-OMNIBAL_HOST_DEVICE inline std::uint64_t atomic_add(std::uint64_t* word, std::uint64_t value) {
+/// `*word += value`, and the value before, which does depend on the order.
+template <class T>
+OMNIBAL_HOST_DEVICE T atomic_add(T* word, std::type_identity_t<T> value) {
 #if defined(__CUDA_ARCH__)
-  return atomicAdd(reinterpret_cast<unsigned long long*>(word), value);
+  return static_cast<T>(atomicAdd(device_word(word), value));
 #else
-  std::uint64_t const before = *word;
+  T const before = *word;
   *word = before + value;
   return before;
 #endif
 }
 
 /// `*word = max(*word, value)`.
-OMNIBAL_HOST_DEVICE inline void atomic_max(std::uint32_t* word, std::uint32_t value) {
+template <class T>
+OMNIBAL_HOST_DEVICE void atomic_max(T* word, std::type_identity_t<T> value) {
 #if defined(__CUDA_ARCH__)
-  atomicMax(word, value);
+  atomicMax(device_word(word), value);
 #else
-  if (value > *word) *word = value;
-#endif
-}
-OMNIBAL_HOST_DEVICE inline void atomic_max(std::uint64_t* word, std::uint64_t value) {
-#if defined(__CUDA_ARCH__)
-  atomicMax(reinterpret_cast<unsigned long long*>(word), value);
-#else
-  if (value > *word) *word = value;
+  *word = larger_of(*word, value);
 #endif
 }
 
 /// `*word = min(*word, value)`.
-OMNIBAL_HOST_DEVICE inline void atomic_min(std::uint32_t* word, std::uint32_t value) {
+template <class T>
+OMNIBAL_HOST_DEVICE void atomic_min(T* word, std::type_identity_t<T> value) {
 #if defined(__CUDA_ARCH__)
-  atomicMin(word, value);
+  atomicMin(device_word(word), value);
 #else
-  if (value < *word) *word = value;
-#endif
-}
-OMNIBAL_HOST_DEVICE inline void atomic_min(std::uint64_t* word, std::uint64_t value) {
-#if defined(__CUDA_ARCH__)
-  atomicMin(reinterpret_cast<unsigned long long*>(word), value);
-#else
-  if (value < *word) *word = value;
+  *word = smaller_of(*word, value);
 #endif
 }
 

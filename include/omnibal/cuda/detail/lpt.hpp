@@ -389,7 +389,8 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
       steps.step_count, is_shared ? of_parts : 0,
       lpt_of_sorted{table, writer, policy, order, part_of, scratch, of_parts});
   // The costs are no longer needed.
-  write_parts_of_places(backend, steps, table, writer, order.samples, part_of, order.costs);
+  write_parts_of_places(backend, steps, table, writer, order.samples, part_of,
+                        reinterpret_cast<std::uint32_t*>(order.costs));
 }
 
 }  // namespace omnibal::inline v0::gpu::detail

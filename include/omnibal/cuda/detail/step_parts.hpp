@@ -124,15 +124,14 @@ struct name_parts {
   part_writer out;
   std::uint32_t const* samples;
   std::uint32_t const* part_of_place;
-  std::uint64_t* groups;
+  std::uint32_t* groups;
   OMNIBAL_HOST_DEVICE void operator()(std::size_t place) const {
     std::uint32_t const sample = samples[place];
     std::uint32_t const step = table.step_of(sample);
     bool const is_in_step = step != table.steps() && table[step].size != 0;
     if (is_in_step) out.name_part(sample, part_of_place[place]);
-    std::uint64_t const first = std::uint64_t{step} * out.parts;
     groups[sample] =
-        is_in_step ? first + part_of_place[place] : std::uint64_t{table.steps()} * out.parts;
+        is_in_step ? step * out.parts + part_of_place[place] : table.steps() * out.parts;
     out.items[sample] = sample;
   }
 };
@@ -142,7 +141,7 @@ struct name_parts {
 template <class Backend>
 void write_parts_of_places(Backend& backend, cost_steps const& steps, step_table const& table,
                            part_writer const& out, std::uint32_t const* samples,
-                           std::uint32_t const* part_of_place, std::uint64_t* groups) {
+                           std::uint32_t const* part_of_place, std::uint32_t* groups) {
   std::size_t const count = steps.costs.size();
   backend.for_each(count, name_parts{table, out, samples, part_of_place, groups});
   backend.sort_pairs(groups, out.items, count, 0, bits_up_to(std::size_t{out.steps} * out.parts));

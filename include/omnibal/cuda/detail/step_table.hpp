@@ -146,7 +146,7 @@ struct write_cost_keys {
 struct write_step_keys {
   step_table table;
   std::uint32_t const* samples;
-  std::uint64_t* keys;
+  std::uint32_t* keys;
   OMNIBAL_HOST_DEVICE void operator()(std::size_t place) const {
     keys[place] = table.step_of(samples[place]);
   }
@@ -181,9 +181,10 @@ template <class Backend>
   backend.for_each(count, write_cost_keys{table, result});
   backend.sort_pairs(result.costs, result.samples, count, 0, cost_bits);
   if (!steps.offsets.empty()) {
-    // The keys of both sorts are of one type, since every type of keys takes seconds to compile.
-    backend.for_each(count, write_step_keys{table, result.samples, result.costs});
-    backend.sort_pairs(result.costs, result.samples, count, 0, bits_up_to(steps.step_count));
+    // The costs are found again from their samples.
+    auto* const keys = reinterpret_cast<std::uint32_t*>(result.costs);
+    backend.for_each(count, write_step_keys{table, result.samples, keys});
+    backend.sort_pairs(keys, result.samples, count, 0, bits_up_to(steps.step_count));
   }
   backend.for_each(count, restore_costs{table, result});
   return result;

@@ -66,30 +66,27 @@ struct given_parts {
   template <class Block>
   OMNIBAL_HOST_DEVICE void read(Block& block, step_table const& table, part_writer const& out,
                                 std::size_t step, part_lists& lists) const {
-    constexpr std::uint32_t no_part = ~std::uint32_t{0};
     step_range range = table[step];
     if (!match(block, table, step, range)) range.size = 0;
     lists.samples = range.size;
-    std::uint32_t* const part_of_sample = lists.next_places;
+    // By the number of its part, one larger.
+    std::uint32_t* const number_of_sample = lists.next_places;
     // A loop that does nothing else has several loads under way.
     block.for_each(range.size, [&](std::size_t i) {
-      part_of_sample[i] = no_part;
+      number_of_sample[i] = 0;
       lists.places[i] = groups.item(range.first + i);
     });
     block.for_each(range.size, [&](std::size_t i) {
       auto const position = range.first + static_cast<std::uint32_t>(i);
       std::uint32_t const sample = lists.places[i] - range.first;
-      if (sample < range.size) part_of_sample[sample] = part_at(step, position);
+      if (sample < range.size) number_of_sample[sample] = part_at(step, position) + 1;
     });
     static_cast<void>(write_in_order(block, table, range, lists.costs, lists.places));
     block.for_each(range.size, [&](std::size_t place) {
       std::uint32_t const sample = lists.places[place];
-      std::uint32_t part = part_of_sample[sample];
-      if (part == no_part) {
-        raise(table.faults(), fault::unknown_index);
-        part = 0;
-      }
-      lists.part_of[place] = part;
+      std::uint32_t const number = number_of_sample[sample];
+      if (number == 0) raise(table.faults(), fault::unknown_index);
+      lists.part_of[place] = number == 0 ? 0 : number - 1;
       out.items[range.first + place] = range.first + sample;
     });
     block.for_each(range.size,
@@ -100,22 +97,14 @@ struct given_parts {
   /// The same for all steps, whose samples are sorted. `keys` is memory for a key of each.
   template <class Backend>
   void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
-                ordered_samples const& order, part_lists const& lists, std::uint64_t* keys) const;
+                ordered_samples const& order, part_lists const& lists, std::uint32_t* keys) const;
 };
 
-/// Says that samples are in no part.
-struct fill_with_no_part {
-  std::uint32_t* part_of_sample;
-  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
-    part_of_sample[i] = ~std::uint32_t{0};
-  }
-};
-
-/// Says for each sample which part of its step it is in.
+/// Says for each sample which part of its step it is in, by a number one larger.
 struct read_given_parts {
   step_table table;
   given_parts given;
-  std::uint32_t* part_of_sample;
+  std::uint32_t* number_of_sample;
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
     std::uint32_t const step = table.step_of(i);
     if (step == table.steps()) return;
@@ -123,7 +112,8 @@ struct read_given_parts {
     auto const position = static_cast<std::uint32_t>(i);
     if (position - range.first >= range.size || !is_inside(step, position)) return;
     std::uint32_t const sample = given.groups.item(position);
-    if (sample - range.first < range.size) part_of_sample[sample] = given.part_at(step, position);
+    if (sample - range.first >= range.size) return;
+    number_of_sample[sample] = given.part_at(step, position) + 1;
   }
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_inside(std::size_t step, std::uint32_t position) const {
@@ -137,31 +127,29 @@ struct read_places {
   step_table table;
   given_parts given;
   std::uint32_t const* samples;
-  std::uint32_t const* part_of_sample;
+  std::uint32_t const* number_of_sample;
   std::uint32_t* part_of;
   std::uint32_t* places;
-  std::uint64_t* keys;
+  std::uint32_t* keys;
   OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const {
     std::uint32_t const sample = samples[i];
     std::uint32_t const step = table.step_of(sample);
     std::uint32_t const first = step == table.steps() ? 0 : table[step].first;
-    std::uint32_t part = part_of_sample[sample];
-    if (part >= given.parts) {
-      if (step != table.steps()) raise(table.faults(), fault::unknown_index);
-      part = 0;
-    }
+    std::uint32_t const number = number_of_sample[sample];
+    if (number == 0 && step != table.steps()) raise(table.faults(), fault::unknown_index);
+    std::uint32_t const part = number == 0 ? 0 : number - 1;
     part_of[i] = part;
     places[i] = static_cast<std::uint32_t>(i) - first;
-    keys[i] = std::uint64_t{step} * given.parts + (step == table.steps() ? 0 : part);
+    keys[i] = step * given.parts + (step == table.steps() ? 0 : part);
   }
 };
 
 template <class Backend>
 void given_parts::read_all(Backend& backend, cost_steps const& steps, step_table const& table,
                            ordered_samples const& order, part_lists const& lists,
-                           std::uint64_t* keys) const {
+                           std::uint32_t* keys) const {
   std::size_t const count = steps.costs.size();
-  backend.for_each(count, fill_with_no_part{lists.next_places});
+  backend.fill_zero(lists.next_places, count);
   backend.for_each(count, read_given_parts{table, *this, lists.next_places});
   backend.for_each(count, read_places{table, *this, order.samples, lists.next_places, lists.part_of,
                                       lists.places, keys});
@@ -208,7 +196,7 @@ struct dealt_parts {
   template <class Backend>
   void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
                 ordered_samples const& order, part_lists const& lists,
-                std::uint64_t* /*keys*/) const {
+                std::uint32_t* /*keys*/) const {
     backend.for_each(steps.costs.size(), deal_places{table, parts, order.samples, lists});
   }
 };
@@ -345,7 +333,7 @@ void refine(Backend& backend, cost_steps const& steps, Start const& start, doubl
   lists.part_of = backend.template scratch<std::uint32_t>(count);
   lists.places = backend.template scratch<std::uint32_t>(count);
   lists.next_places = backend.template scratch<std::uint32_t>(count);
-  auto* const keys = backend.template scratch<std::uint64_t>(count);
+  auto* const keys = backend.template scratch<std::uint32_t>(count);
   start.read_all(backend, steps, table, order, lists, keys);
   std::size_t const of_parts =
       arena_bytes([&](arena_meter& arena) { refine_of_sorted::take(arena, parts, lists, memory); });
