@@ -99,7 +99,7 @@ constexpr limits all_limits[] = {
 
 TEST_CASE("refined parts of one step are those of the host", "[slow]") {
   for (std::size_t const count : {0u, 1u, 2u, 7u, 64u}) {
-    for (std::size_t const parts : {1u, 2u, 3u, 8u, 70u}) {
+    for (std::size_t const parts : {1u, 2u, 3u, 8u, 70u, 200u}) {
       for (auto const& shape : test::cost_shapes(count, count, parts)) {
         step_costs const steps({shape.costs});
         for (limits const& most : all_limits) {

@@ -26,14 +26,14 @@ struct lpt_fn {
   /// s * parts + p of `out.groups`; its items are indices into all costs, ascending.
   ///
   /// A block of threads places a step, many samples at a time. Steps that fit the shared memory of
-  /// a block (12 bytes for each sample of the largest step and 28 for each part, 40 above 128
+  /// a block (12 bytes for each sample of the largest step and 28 for each part, 36 above 128
   /// parts, 96 KiB in all) take one launch, whatever their number; else all samples are sorted by
   /// radix sorts before and after.
   ///
   /// Complexity: a sort in the block; then about as many rounds as the largest part has samples,
   /// each a ranking of the parts. Where only a few parts get samples, as long as others have
   /// giants, a sample is placed at a time. Memory: none where it fits; else 16 bytes per sample,
-  /// what the sorts take, and 40 for each part of each step above 2400 parts. Determinism:
+  /// what the sorts take, and 36 for each part of each step above 2700 parts. Determinism:
   /// portable. Synchronises nothing. Errors: `std::invalid_argument` for no parts, arrays of `out`
   /// of another size, and equal counts where the host sees that the parts do not divide the
   /// samples; `std::length_error` above 2^32 - 1 costs or parts of all steps; `gpu::error`. Faults

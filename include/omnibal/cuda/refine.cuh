@@ -50,13 +50,12 @@ struct refine_fn {
   /// `out`, which has the same numbers of groups; the items there are ascending in each part.
   ///
   /// Steps that fit the shared memory of a block (20 bytes for each sample of the largest step and
-  /// 60 for each part, 72 above 128 parts, 96 KiB in all) take one launch with a block for each;
-  /// else all samples are sorted by radix sorts before and after, and the lists lie in device
-  /// memory.
+  /// 60 for each part, 96 KiB in all) take one launch with a block for each; else all samples are
+  /// sorted by radix sorts before and after, and the lists lie in device memory.
   ///
   /// Complexity: the sorts; for each round a ranking of the parts, a search for each sample of the
   /// parts above the limit, and a pass over the samples of the step. Memory: none where it fits;
-  /// else 28 bytes per sample and what the sorts take, and above 1300 parts 72 for each part of
+  /// else 28 bytes per sample and what the sorts take, and above 1600 parts 60 for each part of
   /// each step. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument` for
   /// numbers of groups that the steps do not divide, arrays of `out` of another size and a
   /// tolerance that is negative or not finite; `std::length_error` above 2^32 - 1 costs or groups;

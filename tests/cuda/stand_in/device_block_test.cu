@@ -69,10 +69,7 @@ struct all_phases {
             return both{data[first + k], data[first + k], 1};
           },
           combine{}, both{i, 77, 0});
-      warp.once([&] { of_warps[i] = 0; });
-      warp.for_each(40, [&](std::size_t k) {
-        if (k == 35) of_warps[i] += part.sum + part.least * 1000u + part.count;
-      });
+      warp.once([&] { of_warps[i] = part.sum + part.least * 1000u + part.count; });
     });
     std::uint64_t const warps = block.reduce(
         6, [&](std::size_t i) { return of_warps[i] + i; }, larger{}, std::uint64_t{0});

@@ -20,13 +20,6 @@ class serial_warp {
  public:
   serial_warp(visit_order order, std::uint64_t seed) : order_(order), seed_(seed) {}
 
-  [[nodiscard]] static constexpr unsigned threads() { return 32; }
-
-  template <class F>
-  void for_each(std::size_t n, F const& f) {
-    visit(n, order_, seed_++, f);
-  }
-
   template <class F, class Op, class T>
   [[nodiscard]] T reduce(std::size_t n, F const& f, Op const& op, T init) {
     visit(n, order_, seed_++, [&](std::size_t i) { init = op(init, f(i)); });
@@ -49,8 +42,6 @@ class serial_block {
  public:
   serial_block(unsigned threads, std::size_t shared_bytes, visit_order order, std::uint64_t seed)
       : threads_(threads), shared_(shared_bytes + alignment, 0xcd), order_(order), seed_(seed) {}
-
-  [[nodiscard]] unsigned threads() const { return threads_; }
 
   template <class F>
   void for_each(std::size_t n, F const& f) {

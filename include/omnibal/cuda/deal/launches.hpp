@@ -45,10 +45,7 @@ struct deal_in_block {
       std::uint32_t const sample = range.first + order.samples[place];
       out.put(range.first + turns.position(place), sample, turns.part(place));
     });
-    block.for_each(out.parts, [&](std::size_t part) {
-      out.begin(step, part, range.first + turns.offset(static_cast<std::uint32_t>(part)));
-    });
-    block.once([&] { out.end(step, range); });
+    write_offsets(block, out, step, range, [&](std::uint32_t part) { return turns.offset(part); });
   }
 };
 
@@ -83,10 +80,7 @@ struct deal_offsets {
         std::uint64_t{0});
     if (sum > largest_sum) raise(table.faults(), fault::overflow);
     dealing const turns(range.size, out.parts);
-    block.for_each(out.parts, [&](std::size_t part) {
-      out.begin(step, part, range.first + turns.offset(static_cast<std::uint32_t>(part)));
-    });
-    block.once([&] { out.end(step, range); });
+    write_offsets(block, out, step, range, [&](std::uint32_t part) { return turns.offset(part); });
   }
 };
 

@@ -91,16 +91,6 @@ template <class T, class Op>
 /// The 32 threads of one warp, with members as a block has them.
 class device_warp {
  public:
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr unsigned threads() { return 32; }
-
-  template <class F>
-  OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
-#if defined(__CUDA_ARCH__)
-    for (std::size_t i = threadIdx.x % 32; i < n; i += 32) f(i);
-    __syncwarp();
-#endif
-  }
-
   template <class F, class Op, class T>
   [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
                                              [[maybe_unused]] F const& f,
@@ -350,8 +340,6 @@ class device_block {
 
   OMNIBAL_HOST_DEVICE explicit device_block(unsigned char* shared)
       : exchange_(shared), free_(shared + reserved_bytes) {}
-
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr unsigned threads() { return Threads; }
 
   /// `f(i)` for all `i < n`, in any order, at once.
   template <class F>

@@ -51,7 +51,7 @@ struct longest_first {
   std::uint64_t* loads;
   std::uint32_t* counts;
   part_ranking ranking;
-  /// By part, or by rank.
+  /// By part, or by rank, until the next ranking.
   std::uint32_t* marks;
   /// What one thread tells the others.
   std::uint32_t* message;
@@ -62,8 +62,9 @@ struct longest_first {
   [[nodiscard]] OMNIBAL_HOST_DEVICE static longest_first take(Arena& arena, std::size_t parts) {
     auto* const loads = arena.template take<std::uint64_t>(parts);
     auto* const counts = arena.template take<std::uint32_t>(parts);
-    auto const ranking = part_ranking::take(arena, parts);
-    auto* const marks = arena.template take<std::uint32_t>(parts);
+    auto* const marks =
+        arena.template take<std::uint32_t>(larger_of(parts, 2 * part_ranking::spare_words(parts)));
+    auto const ranking = part_ranking::take(arena, parts, marks);
     auto* const message = arena.template take<std::uint32_t>(2);
     return {loads, counts, ranking, marks, message, arena.template take<std::uint32_t>(2)};
   }

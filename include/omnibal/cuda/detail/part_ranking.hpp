@@ -26,20 +26,20 @@ inline constexpr std::uint64_t no_load = ~std::uint64_t{0};
 struct part_ranking {
   std::uint64_t* loads;
   std::uint32_t* parts;
-  /// Memory for as many again where they are sorted.
-  std::uint64_t* spare_loads;
-  std::uint32_t* spare_parts;
-
   /// More parts are sorted.
   static constexpr std::size_t most_counted = 128;
+  /// Memory of so many words for that; what is there is lost.
+  std::uint64_t* spare;
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::size_t spare_words(std::size_t parts) {
+    return parts > most_counted ? parts + (parts + 1) / 2 : 0;
+  }
 
+  /// The memory to spare is that of another array.
   template <class Arena>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts) {
-    std::size_t const spare = parts > most_counted ? parts : 0;
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts,
+                                                             void* spare) {
     auto* const loads = arena.template take<std::uint64_t>(parts);
-    auto* const numbers = arena.template take<std::uint32_t>(parts);
-    auto* const spare_loads = arena.template take<std::uint64_t>(spare);
-    return {loads, numbers, spare_loads, arena.template take<std::uint32_t>(spare)};
+    return {loads, arena.template take<std::uint32_t>(parts), static_cast<std::uint64_t*>(spare)};
   }
 
   /// Ranks so many parts by `load(part)`: each by the number of those before it, which several
@@ -47,7 +47,7 @@ struct part_ranking {
   template <class Block, class Load>
   OMNIBAL_HOST_DEVICE void rank(Block& block, std::uint32_t count, Load const& load) const {
     if (count > most_counted) {
-      sorted_pairs pairs{loads, parts, spare_loads, spare_parts};
+      sorted_pairs pairs{loads, parts, spare, reinterpret_cast<std::uint32_t*>(spare + count)};
       pairs.begin_merge(count, 1);
       block.for_each(count, [&](std::size_t part) {
         pairs.keys[part] = load(static_cast<std::uint32_t>(part));

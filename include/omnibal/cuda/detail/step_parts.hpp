@@ -95,15 +95,23 @@ struct write_no_steps {
   OMNIBAL_HOST_DEVICE void operator()(std::size_t) const { out.finish(0); }
 };
 
-/// Writes where the parts of a step begin. `counts` has the number of samples of each part, and is
+/// Writes where the parts of a step begin: that of a part is `first(part)` behind the step's own.
+template <class Block, class First>
+OMNIBAL_HOST_DEVICE void write_offsets(Block& block, part_writer const& out, std::size_t step,
+                                       step_range const& range, First const& first) {
+  block.for_each(out.parts, [&](std::size_t part) {
+    out.begin(step, part, range.first + first(static_cast<std::uint32_t>(part)));
+  });
+  block.once([&] { out.end(step, range); });
+}
+
+/// The same of counts. `counts` has the number of samples of each part, and is
 /// not the same afterwards.
 template <class Block>
 OMNIBAL_HOST_DEVICE void write_part_offsets(Block& block, part_writer const& out, std::size_t step,
                                             step_range const& range, std::uint32_t* counts) {
   static_cast<void>(block.exclusive_sum(counts, out.parts));
-  block.for_each(out.parts,
-                 [&](std::size_t part) { out.begin(step, part, range.first + counts[part]); });
-  block.once([&] { out.end(step, range); });
+  write_offsets(block, out, step, range, [&](std::uint32_t part) { return counts[part]; });
 }
 
 /// Writes the samples of the parts of a step, which are sorted for that: `parts[i]` is the part of

@@ -210,8 +210,8 @@ struct refine_memory {
 
   template <class Arena>
   OMNIBAL_HOST_DEVICE void take(Arena& arena, std::size_t parts) {
-    ranking = part_ranking::take(arena, parts);
     swaps = arena.template take<part_exchange>(parts);
+    ranking = part_ranking::take(arena, parts, swaps);
   }
 };
 
