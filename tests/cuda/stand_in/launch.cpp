@@ -158,7 +158,7 @@ class scheduler {
     body_ = &body;
     past_.push_back(std::move(blocks_));
     blocks_ = std::vector<block>(last - first);
-    if (is_observed()) set_ = (set_ + 1) % fiber_sets;
+    if (is_observed()) set_ = static_cast<unsigned>(past_.size() % fiber_sets);
     threads_of_block_ = shape.threads;
     threads_ = std::vector<thread>(std::size_t{last - first} * shape.threads);
     ready_.resize(threads_.size());
