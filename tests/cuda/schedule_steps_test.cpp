@@ -130,28 +130,14 @@ TEST_CASE("the rounds end where they are asked to") {
   }
 }
 
-/// Counts what is scanned in one piece: that takes as long where all blocks of a round end at once.
-class scan_counter : public serial_backend {
- public:
-  template <class F, class T>
-  void exclusive_sum_of(std::size_t n, F const& f, T* out) {
-    scanned += n;
-    serial_backend::exclusive_sum_of(n, f, out);
-  }
-
-  std::size_t scanned = 0;
-};
-
 TEST_CASE("a round is seven launches that end where no cell is to be cut") {
   load_vectors<2> const even(3001, {5, 5});
   indices const carried{0, 1, 2};
-  scan_counter few;
-  scan_counter many;
+  serial_backend few;
+  serial_backend many;
   static_cast<void>(run(few, even, 8, {.rounds = 1, .carried = carried}));
   static_cast<void>(run(many, even, 8, {.rounds = 31, .carried = carried}));
   CHECK(many.launches() - few.launches() == 30 * 7);
-  CHECK(few.scanned != 0);
-  CHECK(many.scanned == few.scanned);
 }
 
 TEST_CASE("the device bears the largest loads, and says what is wrong with them") {

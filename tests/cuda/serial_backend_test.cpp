@@ -1,5 +1,6 @@
 #include "support/serial_backend.hpp"
 
+#include <omnibal/cuda/detail/exclusive_sum.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 
 #include <cstddef>
@@ -122,12 +123,18 @@ TEST_CASE("scratch is poisoned, aligned, and measured as it is used") {
   CHECK(meter.scratch_bytes() == backend.scratch_bytes());
 }
 
-TEST_CASE("scans") {
+TEST_CASE("sums of any number of tiles") {
   for (visit_order const order : orders) {
     serial_backend backend(order, 9);
-    std::vector<std::uint32_t> out(4);
-    backend.exclusive_sum_of(4, square{}, out.data());
-    CHECK(out == std::vector<std::uint32_t>{0, 0, 1, 5});
+    for (std::size_t const n : {0u, 1u, 4u, 4096u, 4097u, 20'000u}) {
+      std::vector<std::uint32_t> out(n);
+      omnibal::gpu::detail::exclusive_sum_of(backend, n, square{}, out.data());
+      std::uint32_t sum = 0;
+      for (std::uint32_t i = 0; i != n; ++i) {
+        REQUIRE(out[i] == sum);
+        sum += i * i;
+      }
+    }
   }
 }
 

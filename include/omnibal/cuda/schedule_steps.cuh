@@ -8,7 +8,6 @@
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>

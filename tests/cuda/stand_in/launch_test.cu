@@ -6,7 +6,7 @@
 
 #include <omnibal/cuda/best_fit_rounds/device_grid.cuh>
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/device_scan.cuh>
+#include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
@@ -29,10 +29,6 @@ struct take_much {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     static_cast<void>(block.template shared<std::byte>(shared_bytes));
   }
-};
-
-struct one {
-  OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::size_t) const { return 1; }
 };
 
 struct write_blocks {
@@ -98,10 +94,10 @@ TEST_CASE("a grid has one block for each multiprocessor and no more than it need
 
 TEST_CASE("an error that the program left is not that of an algorithm", "[launch]") {
   auto const exec = gpu::on(cudaStreamPerThread);
-  gpu::device_array<std::uint32_t> const data = gpu::upload(exec, std::vector<std::uint32_t>(9, 1));
+  gpu::device_array<std::uint32_t> const data =
+      gpu::upload(exec, std::vector<std::uint32_t>{4, 3, 2, 1, 0, 1, 2, 3});
   CHECK(cudaSetDevice(99) != cudaSuccess);
-  CHECK_NOTHROW(gpu::detail::run_on_device(exec, [&](auto& backend) {
-    backend.exclusive_sum_of(data.size(), one{}, data.data());
-  }));
-  CHECK(gpu::download(exec, data)[8] == 8);
+  CHECK_NOTHROW(gpu::detail::run_on_device(
+      exec, [&](auto& backend) { backend.sort_pairs(data.data(), data.data() + 4, 4); }));
+  CHECK(gpu::download(exec, data) == std::vector<std::uint32_t>{1, 2, 3, 4, 3, 2, 1, 0});
 }

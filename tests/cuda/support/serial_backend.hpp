@@ -67,18 +67,6 @@ class serial_backend {
     f(grid);
   }
 
-  template <class F, class T>
-  void exclusive_sum_of(std::size_t n, F const f, T* out) {
-    if (n == 0) return;
-    ++launches_;
-    T sum{};
-    for (std::size_t i = 0; i != n; ++i) {
-      T const value = f(i);
-      out[i] = sum;
-      sum = static_cast<T>(sum + value);
-    }
-  }
-
   template <class Key, class Value>
   void sort_pairs(Key* keys, Value* values, std::size_t n, int begin_bit = 0,
                   int end_bit = static_cast<int>(8 * sizeof(Key))) {

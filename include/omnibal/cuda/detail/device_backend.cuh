@@ -17,72 +17,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <type_traits>
 
 #include <cuda_runtime.h>
 #include <cuda_runtime_api.h>
 
 namespace omnibal::inline v0::gpu::detail {
-
-/// The iterator at `index` over `f(0), f(1), ...`, each converted to T.
-template <class F, class T>
-struct index_iterator {
-  using iterator_category = std::random_access_iterator_tag;
-  using value_type = T;
-  using difference_type = std::ptrdiff_t;
-  using pointer = T const*;
-  using reference = T;
-
-  F f;
-  std::ptrdiff_t index = 0;
-
-  OMNIBAL_HOST_DEVICE T operator*() const {
-    return static_cast<T>(f(static_cast<std::size_t>(index)));
-  }
-  OMNIBAL_HOST_DEVICE T operator[](std::ptrdiff_t distance) const { return *(*this + distance); }
-
-  OMNIBAL_HOST_DEVICE index_iterator& operator+=(std::ptrdiff_t distance) {
-    index += distance;
-    return *this;
-  }
-  OMNIBAL_HOST_DEVICE index_iterator& operator-=(std::ptrdiff_t distance) {
-    index -= distance;
-    return *this;
-  }
-  OMNIBAL_HOST_DEVICE index_iterator& operator++() { return *this += 1; }
-  OMNIBAL_HOST_DEVICE index_iterator& operator--() { return *this -= 1; }
-  OMNIBAL_HOST_DEVICE index_iterator operator++(int) {
-    index_iterator const before = *this;
-    ++index;
-    return before;
-  }
-
-  OMNIBAL_HOST_DEVICE friend index_iterator operator+(index_iterator iterator,
-                                                      std::ptrdiff_t distance) {
-    return iterator += distance;
-  }
-  OMNIBAL_HOST_DEVICE friend index_iterator operator+(std::ptrdiff_t distance,
-                                                      index_iterator iterator) {
-    return iterator += distance;
-  }
-  OMNIBAL_HOST_DEVICE friend index_iterator operator-(index_iterator iterator,
-                                                      std::ptrdiff_t distance) {
-    return iterator -= distance;
-  }
-  OMNIBAL_HOST_DEVICE friend std::ptrdiff_t operator-(index_iterator const& left,
-                                                      index_iterator const& right) {
-    return left.index - right.index;
-  }
-  OMNIBAL_HOST_DEVICE friend bool operator==(index_iterator const& left,
-                                             index_iterator const& right) {
-    return left.index == right.index;
-  }
-  OMNIBAL_HOST_DEVICE friend bool operator<(index_iterator const& left,
-                                            index_iterator const& right) {
-    return left.index < right.index;
-  }
-};
 
 // Hidden, as is all that is instantiated with a backend for a device, so that of two shared
 // libraries each runs its own: they may be compiled for other devices or by another CUDA. (As an
@@ -195,8 +135,6 @@ void launch_for_each_block(cudaStream_t stream, std::size_t blocks, std::size_t 
 
 // Defined in the headers of these names: an algorithm includes those whose steps it uses, since
 // each takes seconds to compile.
-template <class F, class T>
-struct device_scan;
 template <class Key, class Value>
 struct device_sort;
 template <int Threads, class F>
@@ -214,14 +152,6 @@ class device_meter : public scratch_meter {
  public:
   /// Clears an error that an earlier call of the program left, which CUB would report as its own.
   device_meter() { static_cast<void>(cudaGetLastError()); }
-
-  template <class F, class T>
-  void exclusive_sum_of(std::size_t n, F const& f, T* out) {
-    if (n == 0) return;
-    need([&](std::size_t& bytes) {
-      return device_scan<F, T>::exclusive_sum(nullptr, bytes, step_size(n), f, out, nullptr);
-    });
-  }
 
   template <class Key, class Value>
   void sort_pairs(Key* keys, Value* values, std::size_t n, int begin_bit = 0,
@@ -302,14 +232,6 @@ class device_backend {
   void for_grid(std::size_t threads, std::size_t shared_bytes, F const& f) {
     grid_launch<Threads, F>::run(stream_, threads, shared_bytes, f,
                                  scratch<unsigned char>(grid_exchange_bytes));
-  }
-
-  /// `out[i]` is the sum of `f(0) .. f(i - 1)`; `f` may read `out[i]` for f(i) alone.
-  template <class F, class T>
-  void exclusive_sum_of(std::size_t n, F const& f, T* out) {
-    if (n == 0) return;
-    std::size_t bytes = temporary_bytes_;
-    check(device_scan<F, T>::exclusive_sum(temporary_, bytes, step_size(n), f, out, stream_));
   }
 
   /// Sorts by the bits [begin_bit, end_bit) of unsigned keys, ascending and stably, in place.

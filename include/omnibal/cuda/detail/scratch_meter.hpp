@@ -37,8 +37,6 @@ class scratch_meter {
     static_cast<void>(scratch<unsigned char>(grid_exchange_bytes));
   }
 
-  template <class F, class T>
-  void exclusive_sum_of(std::size_t, F const&, T*) {}
 
   template <class Key, class Value>
   void sort_pairs(Key*, Value*, std::size_t, int = 0, int = static_cast<int>(8 * sizeof(Key))) {}

@@ -4,7 +4,6 @@
 /// Moving samples as a plan says, in messages of exact size.
 
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>

@@ -7,7 +7,6 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/device_scan.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
 #include <omnibal/cuda/detail/lpt.hpp>
 #include <omnibal/cuda/device_array.hpp>

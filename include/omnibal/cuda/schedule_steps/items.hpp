@@ -5,6 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
+#include <omnibal/cuda/detail/exclusive_sum.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
@@ -228,7 +229,7 @@ template <class Backend, class Load>
                             backend.template scratch<load_level>(R * shape.pool()),
                             backend.template scratch<std::uint32_t>(shape.pool())};
   auto* const places = backend.template scratch<std::uint32_t>(shape.runs);
-  backend.exclusive_sum_of(shape.runs, count_full{is_last}, places);
+  exclusive_sum_of(backend, shape.runs, count_full{is_last}, places);
   backend.for_each(shape.runs, copy_pool<R>{all, pool, is_last, places, shape});
   return pool;
 }

@@ -4,6 +4,7 @@
 /// The schedule of an epoch by rounds of cuts, on any backend.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/exclusive_sum.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/outputs.hpp>
@@ -516,7 +517,7 @@ void schedule_steps(Backend& backend, device_span<Load const> loads,
   if (marked != 0) {
     backend.fill_zero(has_carried, marked);
     backend.for_each(shape.pool(), mark_carried<R>{cells, items.runs, has_carried});
-    backend.exclusive_sum_of(marked, count_carried{order, has_carried}, carried_before);
+    exclusive_sum_of(backend, marked, count_carried{order, has_carried}, carried_before);
   }
   backend.for_each(shape.steps,
                    write_positions{order, shape.steps, marked == 0 ? nullptr : has_carried,

@@ -40,35 +40,10 @@ cudaError_t submit(void* temporary, std::size_t& bytes, std::uint32_t n, cudaStr
   return cudaPeekAtLastError();
 }
 
-/// Tiles of changing sizes, in their order.
-template <class Tile>
-void for_tiles(std::size_t n, Tile const& tile) {
-  std::size_t size = 1;
-  for (std::size_t first = 0; first < n;) {
-    std::size_t const last = std::min(n, first + size);
-    tile(first, last);
-    first = last;
-    size = size % 61 + 7;
-  }
-}
-
 /// An element of what may be any random-access iterator.
 template <class In>
 decltype(auto) element(In const& in, std::size_t i) {
   return in[static_cast<std::ptrdiff_t>(i)];
-}
-
-/// The prefix sums of a tile, as pairs of pairs.
-template <class T, class In, class Op>
-std::vector<T> scanned_tile(In const& in, std::size_t first, std::size_t last, Op const& op) {
-  std::vector<T> sums;
-  for (std::size_t i = first; i != last; ++i) sums.push_back(element(in, i));
-  for (std::size_t distance = 1; distance < sums.size(); distance *= 2) {
-    for (std::size_t i = sums.size() - 1; i >= distance; --i) {
-      sums[i] = op(sums[i - distance], sums[i]);
-    }
-  }
-  return sums;
 }
 
 }  // namespace stand_in

@@ -5,6 +5,7 @@
 /// order of the steps.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/exclusive_sum.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
@@ -228,10 +229,10 @@ void find_routes(Backend& b, exchange_state const& state, payload const& load,
   auto const& [tables, positions] = state;
   gpu::fault* const faults = &report->faults;
   make_plan_tables(b, tables, faults);
-  b.exclusive_sum_of(positions.size(), wire_size{tables, load}, positions.all);
+  gpu::detail::exclusive_sum_of(b, positions.size(), wire_size{tables, load}, positions.all);
   if (load.out_offsets != nullptr) {
-    b.exclusive_sum_of(std::size_t{tables.plan.most_arrivals} + 1,
-                       arrival_elements{tables, load, faults}, load.out_offsets);
+    gpu::detail::exclusive_sum_of(b, std::size_t{tables.plan.most_arrivals} + 1,
+                                  arrival_elements{tables, load, faults}, load.out_offsets);
   }
   b.template for_each_block<exchange_tuning::threads>(
       1, 0, describe_exchange{tables, load, positions, report, slots, slot_bytes, sizes});
