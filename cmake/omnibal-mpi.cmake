@@ -1,4 +1,4 @@
-# The target omnibal::mpi, for the headers in omnibal/comm/mpi. Needs omnibal::omnibal and
+# The target omnibal::mpi, for omnibal/comm/mpi.hpp. Needs omnibal::omnibal and
 # MPI::MPI_CXX.
 
 add_library(omnibal::mpi INTERFACE IMPORTED GLOBAL)

@@ -1,7 +1,7 @@
 #pragma once
 
 // The list of all packers: a packer that stands here is tried by the tests of properties, bad
-// input, memory and concepts, by the fuzzer and by the golden values.
+// input and memory, by the fuzzer and by the golden values.
 
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
