@@ -222,6 +222,8 @@ template <class Block>
 /// result until they are needed.
 template <class Start>
 struct refine_in_block {
+  static constexpr int least_blocks = 1;
+
   step_table table;
   Start start;
   part_writer out;
