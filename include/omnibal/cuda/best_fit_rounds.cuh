@@ -56,7 +56,7 @@ struct best_fit_rounds_fn {
     // One number stands for no group.
     omnibal::detail::check_index_count(name, "demands", demands.size() + 1);
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::best_fit_rounds(backend, demands.data(), demands.size(),
+      detail::best_fit_rounds(backend, detail::data_of(demands), demands.size(),
                               static_cast<std::uint64_t>(limits[0]), options.most_blocks, out);
     });
   }

@@ -48,12 +48,14 @@ struct cost_steps {
 
 /// The type of the elements of an array in device memory.
 template <class Array>
-using device_element_of = std::remove_cvref_t<decltype(*std::declval<Array const&>().data())>;
+using device_element_of =
+    std::remove_cvref_t<decltype(*detail::data_of(std::declval<Array const&>()))>;
 
-/// An array in device memory: `device_span`, `device_array` and what else has a pointer and a size.
+/// An array in device memory: `device_span`, `device_array`, `cuda::std::span`,
+/// `thrust::device_vector` and what else has a pointer and a size.
 template <class Array>
 concept device_range = requires(Array const& array) {
-  { array.data() } -> std::convertible_to<void const*>;
+  { detail::data_of(array) } -> std::convertible_to<void const*>;
   { array.size() } -> std::convertible_to<std::size_t>;
 };
 

@@ -34,9 +34,9 @@ struct cu_seqlens_fn {
     detail::check_room("gpu::cu_seqlens", "begins", out.begins.size(), groups.view.size() + 1);
     detail::check_room("gpu::cu_seqlens", "longest", out.longest.size(), groups.view.size());
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::cu_seqlens(backend, groups.view, lengths.data(), lengths.size(), out.begins.data(),
-                         out.offsets.data(), out.offsets.size(), out.longest.data(),
-                         out.faults.data());
+      detail::cu_seqlens(backend, groups.view, detail::data_of(lengths), lengths.size(),
+                         out.begins.data(), out.offsets.data(), out.offsets.size(),
+                         out.longest.data(), out.faults.data());
     });
   }
 

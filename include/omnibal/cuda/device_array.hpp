@@ -41,7 +41,7 @@ class device_array {
     }
     if (size == 0) return;
     data_ = static_cast<T*>(
-        exec.resource().allocate(size * sizeof(T), scratch_alignment, exec.stream()));
+        exec.resource().allocate(exec.stream(), size * sizeof(T), scratch_alignment));
   }
   device_array(device_array&& other) noexcept
       : exec_(other.exec_),
@@ -55,7 +55,7 @@ class device_array {
   }
   ~device_array() {
     if (size_ == 0) return;
-    exec_.resource().deallocate(data_, size_ * sizeof(T), scratch_alignment, exec_.stream());
+    exec_.resource().deallocate(exec_.stream(), data_, size_ * sizeof(T), scratch_alignment);
   }
 
   [[nodiscard]] T* data() const noexcept { return data_; }

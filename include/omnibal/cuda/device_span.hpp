@@ -7,9 +7,43 @@
 
 #include <concepts>
 #include <cstddef>
+#include <span>
+#include <tuple>
 #include <type_traits>
 
 namespace omnibal::inline v0::gpu {
+
+namespace detail {
+
+/// Where an array in device memory begins; `thrust::device_vector` says it by a pointer of a class.
+template <class Array>
+  requires requires(Array&& array) { array.data(); }
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr auto data_of(Array&& array) {
+  if constexpr (requires { array.data().get(); }) {
+    return array.data().get();
+  } else {
+    return array.data();
+  }
+}
+
+/// Containers of the host and its spans.
+template <class Array>
+inline constexpr bool is_of_host = !std::is_trivially_copyable_v<Array> || requires {
+  std::tuple_size<Array>::value;
+};
+template <class T, std::size_t Extent>
+inline constexpr bool is_of_host<std::span<T, Extent>> = true;
+
+/// An owner or a span of such elements in device memory, also one of another library.
+template <class Array, class T>
+concept array_of_device = requires(Array& array) {
+  { array.size() } -> std::convertible_to<std::size_t>;
+  requires std::convertible_to < std::remove_pointer_t<decltype(data_of(array))>(*)
+  [], T(*)[] > ;
+  requires !is_of_host<std::remove_cvref_t<Array>> || requires { array.data().get(); };
+};
+
+}  // namespace detail
 
 /// A contiguous array in device memory that lives elsewhere. Trivially copyable. Host code passes
 /// it on and asks for its size; only device code may look at the elements.
@@ -24,11 +58,13 @@ class device_span {
 
   OMNIBAL_HOST_DEVICE constexpr device_span(T* data, std::size_t size) : data_(data), size_(size) {}
 
-  /// A span of the same elements that may not be changed through it.
-  template <class U>
-    requires(!std::same_as<T, U> && std::same_as<T, U const>)
-  OMNIBAL_HOST_DEVICE constexpr device_span(device_span<U> other)
-      : data_(other.data()), size_(other.size()) {}
+  /// The same elements, of a span or of an owner of another library: a `cuda::std::span` of device
+  /// memory, a `thrust::device_vector`.
+  template <class Array>
+    requires(!std::same_as<device_span, std::remove_cvref_t<Array>> &&
+             detail::array_of_device<Array, T>)
+  OMNIBAL_HOST_DEVICE constexpr device_span(Array&& array)
+      : data_(detail::data_of(array)), size_(array.size()) {}
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T* data() const { return data_; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t size() const { return size_; }

@@ -20,11 +20,12 @@ namespace omnibal::inline v0::gpu {
 /// A source of device memory in the order of a stream: what `allocate` returns may be used by work
 /// that is submitted to the stream afterwards, and `deallocate` takes effect after the work that
 /// was submitted before. `allocate` throws where there is not enough; `deallocate` does not throw.
+/// The resources of CCCL 3.1 and RMM have this order of arguments and are taken as they are.
 template <class Resource>
 concept device_resource = requires(Resource& resource, std::size_t size, void* memory,
                                    cudaStream_t stream) {
-  { resource.allocate(size, size, stream) } -> std::same_as<void*>;
-  resource.deallocate(memory, size, size, stream);
+  { resource.allocate(stream, size, size) } -> std::same_as<void*>;
+  resource.deallocate(stream, memory, size, size);
 };
 
 /// The alignment of scratch and of every array in it, in bytes.
@@ -39,8 +40,8 @@ class stream_pool {
   stream_pool() = default;
   explicit stream_pool(cudaMemPool_t pool) : pool_(pool) {}
 
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t /*alignment*/,
-                               cudaStream_t stream) const {
+  [[nodiscard]] void* allocate(cudaStream_t stream, std::size_t bytes,
+                               std::size_t /*alignment*/) const {
     if (bytes == 0) return nullptr;
     void* memory = nullptr;
     check(pool_ == nullptr ? cudaMallocAsync(&memory, bytes, stream)
@@ -48,8 +49,8 @@ class stream_pool {
     return memory;
   }
 
-  void deallocate(void* memory, std::size_t /*bytes*/, std::size_t /*alignment*/,
-                  cudaStream_t stream) const noexcept {
+  void deallocate(cudaStream_t stream, void* memory, std::size_t /*bytes*/,
+                  std::size_t /*alignment*/) const noexcept {
     if (memory == nullptr) return;
     // Fails only where the device is lost already, which the next call reports.
     static_cast<void>(cudaFreeAsync(memory, stream));
@@ -68,7 +69,7 @@ class given_scratch {
  public:
   explicit given_scratch(device_span<std::byte> memory) : memory_(memory) {}
 
-  [[nodiscard]] void* allocate(std::size_t bytes, std::size_t alignment, cudaStream_t /*stream*/) {
+  [[nodiscard]] void* allocate(cudaStream_t /*stream*/, std::size_t bytes, std::size_t alignment) {
     auto const address = reinterpret_cast<std::uintptr_t>(memory_.data()) + used_;
     std::size_t const padding = static_cast<std::size_t>(0 - address) & (alignment - 1);
     std::size_t const free = memory_.size() - used_;
@@ -83,8 +84,8 @@ class given_scratch {
     return memory;
   }
 
-  void deallocate(void* memory, std::size_t bytes, std::size_t /*alignment*/,
-                  cudaStream_t /*stream*/) noexcept {
+  void deallocate(cudaStream_t /*stream*/, void* memory, std::size_t bytes,
+                  std::size_t /*alignment*/) noexcept {
     auto* const first = static_cast<std::byte*>(memory);
     if (first + bytes == memory_.data() + used_) {
       used_ = static_cast<std::size_t>(first - memory_.data());
@@ -99,6 +100,22 @@ class given_scratch {
   std::size_t used_ = 0;
 };
 
+/// A stream: that of CUDA, or a reference to one with a member `get`, as `cuda::stream_ref` has it.
+class stream_handle {
+ public:
+  stream_handle(cudaStream_t stream) : stream_(stream) {}
+  template <class Stream>
+    requires requires(Stream const& stream) {
+      { stream.get() } -> std::convertible_to<cudaStream_t>;
+    }
+  stream_handle(Stream const& stream) : stream_(stream.get()) {}
+
+  operator cudaStream_t() const noexcept { return stream_; }
+
+ private:
+  cudaStream_t stream_;
+};
+
 /// A stream and the memory resource for scratch: the first argument of every algorithm of cuda/.
 /// All work is submitted to the stream and the call returns; nothing synchronises unless its name
 /// or comment says so. A copyable handle: stream and resource must outlive it, and the current
@@ -108,7 +125,7 @@ class execution {
  public:
   using resource_type = Resource;
 
-  execution(cudaStream_t stream, Resource& resource) : stream_(stream), resource_(&resource) {}
+  execution(stream_handle stream, Resource& resource) : stream_(stream), resource_(&resource) {}
 
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
   [[nodiscard]] Resource& resource() const noexcept { return *resource_; }
@@ -136,11 +153,11 @@ inline stream_pool default_pool;
 }  // namespace detail
 
 /// Runs on `stream`, with scratch from the current pool of its device.
-[[nodiscard]] inline execution<> on(cudaStream_t stream) { return {stream, detail::default_pool}; }
+[[nodiscard]] inline execution<> on(stream_handle stream) { return {stream, detail::default_pool}; }
 
 /// Runs on `stream`, with scratch from `resource`, which must outlive the result.
 template <device_resource Resource>
-[[nodiscard]] execution<Resource> on(cudaStream_t stream, Resource& resource) {
+[[nodiscard]] execution<Resource> on(stream_handle stream, Resource& resource) {
   return {stream, resource};
 }
 

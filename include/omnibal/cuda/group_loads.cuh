@@ -36,8 +36,8 @@ struct group_loads_fn {
     omnibal::detail::check_index_count("gpu::group_loads", "demands", demands.size());
     detail::check_room("gpu::group_loads", "loads", loads.size(), groups.view.size());
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::group_loads(backend, groups.view, demands.data(), demands.size(), loads.data(),
-                          faults.data());
+      detail::group_loads(backend, groups.view, detail::data_of(demands), demands.size(),
+                          loads.data(), faults.data());
     });
   }
 

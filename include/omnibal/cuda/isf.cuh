@@ -57,7 +57,7 @@ struct isf_fn {
       keep.check(name, limits);
     }
     detail::isf_input<device_element_of<Demands>, limits.size()> const input{
-        demands.data(), demands.size(), limits};
+        detail::data_of(demands), demands.size(), limits};
     detail::run_on_device(
         exec, [&](auto& backend) { detail::run_isf(backend, input, options, keep, shuffle, out); });
   }

@@ -49,7 +49,7 @@ void write_ratios_of(std::string_view function, execution<Resource> const& exec,
   omnibal::detail::check_index_count(function, "the amounts", amounts.size());
   check_room(function, "out", out.size(), kinds_on_device<Amounts>);
   run_on_device(exec, [&](auto& backend) {
-    ratios_of(backend, amounts.data(), element_count{amounts.size(), count.data()}, ratio,
+    ratios_of(backend, detail::data_of(amounts), element_count{amounts.size(), count.data()}, ratio,
               out.data(), faults.data());
   });
 }
@@ -81,8 +81,8 @@ struct pad_ratio_fn {
     omnibal::detail::check_index_count("gpu::pad_ratio", "lengths", lengths.size());
     detail::check_room("gpu::pad_ratio", "out", out.size(), 1);
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::pad_ratio_of_groups(backend, groups.view, lengths.data(), lengths.size(), out.data(),
-                                  faults.data());
+      detail::pad_ratio_of_groups(backend, groups.view, detail::data_of(lengths), lengths.size(),
+                                  out.data(), faults.data());
     });
   }
 
@@ -132,8 +132,8 @@ struct dist_ratio_fn {
     omnibal::detail::check_index_count("gpu::dist_ratio", "loads", loads.size());
     detail::check_room("gpu::dist_ratio", "out", out.size(), detail::kinds_on_device<Loads>);
     detail::run_on_device(exec, [&](auto& backend) {
-      detail::dist_ratio_of_steps(backend, cells.view, ranks, step_count.data(), loads.data(),
-                                  loads.size(), out.data(), faults.data());
+      detail::dist_ratio_of_steps(backend, cells.view, ranks, step_count.data(),
+                                  detail::data_of(loads), loads.size(), out.data(), faults.data());
     });
   }
 

@@ -54,7 +54,7 @@ struct schedule_steps_fn {
                     " elements, must have " + omnibal::detail::to_text(cells));
     }
     using load_type = device_element_of<Loads>;
-    device_span<load_type const> const all(loads.data(), loads.size());
+    device_span<load_type const> const all(detail::data_of(loads), loads.size());
     detail::run_on_device(exec,
                           [&](auto& backend) { run(backend, all, ranks, options, carried, out); });
   }

@@ -1,5 +1,6 @@
 #include "error_text.hpp"
 
+#include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/device_span.hpp>
@@ -8,9 +9,11 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -30,6 +33,58 @@ static_assert(std::convertible_to<gpu::device_span<int>, gpu::device_span<int co
 static_assert(!std::convertible_to<gpu::device_span<int const>, gpu::device_span<int>>);
 static_assert(!std::convertible_to<gpu::device_span<int>, gpu::device_span<long const>>);
 
+/// As `thrust::device_vector` and its pointers.
+template <class T>
+struct foreign_vector {
+  template <class U>
+  struct pointer {
+    U* to;
+    [[nodiscard]] U* get() const { return to; }
+    U& operator*() const { return *to; }
+  };
+  std::vector<T> values;
+
+  [[nodiscard]] pointer<T> data() { return {values.data()}; }
+  [[nodiscard]] pointer<T const> data() const { return {values.data()}; }
+  [[nodiscard]] std::size_t size() const { return values.size(); }
+};
+/// As `cuda::std::span`.
+template <class T>
+struct foreign_span {
+  T* first;
+  std::size_t count;
+
+  [[nodiscard]] T* data() const { return first; }
+  [[nodiscard]] std::size_t size() const { return count; }
+};
+/// As `cuda::stream_ref`.
+struct foreign_stream {
+  cudaStream_t stream;
+
+  [[nodiscard]] cudaStream_t get() const { return stream; }
+};
+/// As the resources of CCCL and RMM, whose stream is a class made of that of CUDA.
+struct foreign_resource {
+  struct stream_ref {
+    stream_ref(cudaStream_t) {}
+  };
+  void* allocate(stream_ref, std::size_t, std::size_t);
+  void deallocate(stream_ref, void*, std::size_t, std::size_t) noexcept;
+};
+
+static_assert(gpu::device_resource<foreign_resource>);
+static_assert(std::convertible_to<foreign_vector<int>&, gpu::device_span<int>>);
+static_assert(std::convertible_to<foreign_vector<int> const&, gpu::device_span<int const>>);
+static_assert(!std::convertible_to<foreign_vector<int> const&, gpu::device_span<int>>);
+static_assert(std::convertible_to<foreign_span<int>, gpu::device_span<int const>>);
+static_assert(!std::convertible_to<foreign_span<int const>, gpu::device_span<int>>);
+static_assert(!std::convertible_to<foreign_span<int>, gpu::device_span<long>>);
+static_assert(gpu::device_demands<foreign_vector<std::int64_t>>);
+// Memory of the host is none of the device.
+static_assert(!std::convertible_to<std::vector<int>&, gpu::device_span<int>>);
+static_assert(!std::convertible_to<std::span<int>, gpu::device_span<int>>);
+static_assert(!std::convertible_to<std::array<int, 3>&, gpu::device_span<int>>);
+
 static_assert(gpu::device_resource<gpu::stream_pool>);
 static_assert(gpu::device_resource<gpu::stream_pool const>);
 static_assert(gpu::device_resource<gpu::given_scratch>);
@@ -44,12 +99,12 @@ static_assert(!gpu::host_array<std::vector<bool>>);
 /// Lends memory of the host, and counts what is not given back. Can fail.
 class counting_resource {
  public:
-  void* allocate(std::size_t bytes, std::size_t alignment, cudaStream_t) {
+  void* allocate(cudaStream_t, std::size_t bytes, std::size_t alignment) {
     if (bytes > limit) throw std::bad_alloc();
     bytes_ += bytes;
     return ::operator new (bytes, std::align_val_t{alignment});
   }
-  void deallocate(void* memory, std::size_t bytes, std::size_t alignment, cudaStream_t) noexcept {
+  void deallocate(cudaStream_t, void* memory, std::size_t bytes, std::size_t alignment) noexcept {
     bytes_ -= bytes;
     ::operator delete (memory, std::align_val_t{alignment});
   }
@@ -62,6 +117,16 @@ class counting_resource {
 };
 
 }  // namespace
+
+TEST_CASE("arrays and streams of other libraries are taken as they are") {
+  foreign_vector<int> owner{{1, 2, 3}};
+  gpu::device_span<int> const elements = owner;
+  CHECK(elements.data() == owner.values.data());
+  CHECK(elements.size() == 3);
+  auto* const stream = reinterpret_cast<cudaStream_t>(owner.values.data());
+  CHECK(gpu::on(foreign_stream{stream}).stream() == stream);
+  CHECK(gpu::on(stream).stream() == stream);
+}
 
 TEST_CASE("an error of CUDA has its code, text and place") {
   try {
@@ -86,26 +151,26 @@ TEST_CASE("given scratch is handed out from front to back and taken again") {
   auto const exec = gpu::on(nullptr, scratch);
   CHECK(&exec.resource() == &scratch);
 
-  void* const first = scratch.allocate(100, 256, nullptr);
-  void* const second = scratch.allocate(256, 256, nullptr);
+  void* const first = scratch.allocate(nullptr, 100, 256);
+  void* const second = scratch.allocate(nullptr, 256, 256);
   CHECK(first == memory);
   CHECK(second == memory + 256);
   CHECK(scratch.used() == 512);
   CHECK(error_text<std::length_error>([&] {
-          static_cast<void>(scratch.allocate(513, 256, nullptr));
+          static_cast<void>(scratch.allocate(nullptr, 513, 256));
         }) == "omnibal::gpu::given_scratch: 1025 bytes are needed, 1024 are given");
   CHECK(scratch.used() == 512);
-  scratch.deallocate(second, 256, 256, nullptr);
+  scratch.deallocate(nullptr, second, 256, 256);
   CHECK(scratch.used() == 256);
-  CHECK(scratch.allocate(768, 256, nullptr) == second);
+  CHECK(scratch.allocate(nullptr, 768, 256) == second);
   CHECK(scratch.used() == 1024);
 
   gpu::given_scratch empty({});
-  CHECK_THROWS_AS(empty.allocate(1, 256, nullptr), std::length_error);
+  CHECK_THROWS_AS(empty.allocate(nullptr, 1, 256), std::length_error);
   gpu::given_scratch shifted({memory + 1, 255});
-  CHECK_THROWS_AS(shifted.allocate(1, 256, nullptr), std::length_error);
+  CHECK_THROWS_AS(shifted.allocate(nullptr, 1, 256), std::length_error);
   gpu::given_scratch enough({memory + 1, 256});
-  CHECK(enough.allocate(1, 256, nullptr) == memory + 256);
+  CHECK(enough.allocate(nullptr, 1, 256) == memory + 256);
 }
 
 TEST_CASE("an array gives its memory back, once, whoever owns it last") {

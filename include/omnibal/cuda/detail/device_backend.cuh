@@ -294,14 +294,14 @@ void run_on_device(execution<Resource> const& exec, Algorithm const& algorithm) 
     void* memory;
     ~arena() {
       if (bytes != 0) {
-        exec.resource().deallocate(memory, bytes, scratch_alignment, exec.stream());
+        exec.resource().deallocate(exec.stream(), memory, bytes, scratch_alignment);
       }
     }
   };
   std::size_t const bytes = meter.total_bytes();
   arena const scratch{
       exec, bytes,
-      bytes == 0 ? nullptr : exec.resource().allocate(bytes, scratch_alignment, exec.stream())};
+      bytes == 0 ? nullptr : exec.resource().allocate(exec.stream(), bytes, scratch_alignment)};
 
   device_backend backend(exec.stream(), static_cast<std::byte*>(scratch.memory),
                          meter.temporary_bytes());

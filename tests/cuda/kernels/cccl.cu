@@ -1,0 +1,26 @@
+// What CCCL calls a stream, a span and a vector goes into the algorithms as it is; nothing here runs.
+
+#include <omnibal/cuda/deal.cuh>
+#include <omnibal/cuda/group_loads.cuh>
+#include <omnibal/cuda/isf.cuh>
+
+#include <cstdint>
+
+#include <cuda/std/span>
+#include <cuda/stream_ref>
+#include <thrust/device_vector.h>
+
+namespace gpu = omnibal::gpu;
+
+void call(cuda::stream_ref stream, thrust::device_vector<std::int64_t>& demands,
+          cuda::std::span<std::int64_t const> costs, thrust::device_vector<std::uint32_t>& items,
+          cuda::std::span<std::uint32_t> offsets) {
+  auto const exec = gpu::on(stream);
+  gpu::grouping_span const groups{offsets, items, {}};
+  gpu::deal(exec, costs, 8, gpu::part_span{groups});
+  gpu::deal(exec, demands, 8, gpu::part_span{groups});
+  gpu::isf(exec, demands, 4096, {}, omnibal::reaches_any{omnibal::resources{4000}},
+           gpu::packing_span{groups});
+  thrust::device_vector<omnibal::resources<1, std::int64_t>> loads(8);
+  gpu::group_loads(exec, groups, demands, loads);
+}
