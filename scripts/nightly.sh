@@ -23,6 +23,10 @@ step cmake --preset release -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
 step cmake --build --preset release
 step ctest --preset nightly
 
+# Elsewhere there is nothing to see.
+cccl() { ./scripts/cccl.sh || [[ $? == 77 ]]; }
+step cccl
+
 shopt -s nullglob
 for fuzzer in build/clang/tests/fuzz/fuzz_*; do
   name=${fuzzer##*/fuzz_}
