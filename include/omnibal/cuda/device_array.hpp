@@ -4,6 +4,7 @@
 /// An array in device memory and its way to the host and back.
 
 #include <omnibal/check.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
@@ -58,8 +59,9 @@ class device_array {
     exec_.resource().deallocate(exec_.stream(), data_, size_ * sizeof(T), scratch_alignment);
   }
 
-  [[nodiscard]] T* data() const noexcept { return data_; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // As those of spans, which generic code of host and device asks for.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE T* data() const noexcept { return data_; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] device_span<T> span() const& noexcept { return {data_, size_}; }
   void span() const&& = delete;
