@@ -101,6 +101,8 @@ template <device_resource Resource, host_array Range>
 
 namespace detail {
 
+#pragma GCC visibility push(hidden)
+
 /// The elements of an array on the device, from when the stream has been synchronised.
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> start_download(
@@ -113,6 +115,8 @@ template <device_resource Resource, class T>
   }
   return result;
 }
+
+#pragma GCC visibility pop
 
 }  // namespace detail
 
