@@ -185,8 +185,8 @@ TEST_CASE("a workspace can be used after an exception") {
   std::int64_t const last = samples().back().tokens;
 
   omnibal::minimax_workspace<std::int64_t> cuts;
-  CHECK_THROWS_AS(omnibal::minimax(samples(), 8, fails_at(last), cuts), std::domain_error);
-  CHECK(omnibal::minimax(samples(), 8, &sample::tokens, cuts) ==
+  CHECK_THROWS_AS(omnibal::minimax(samples(), 8, fails_at(last), {}, cuts), std::domain_error);
+  CHECK(omnibal::minimax(samples(), 8, &sample::tokens, {}, cuts) ==
         omnibal::minimax(samples(), 8, &sample::tokens));
 
   auto const home = omnibal::deal(samples(), 8, &sample::images);
