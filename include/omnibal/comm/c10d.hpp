@@ -20,9 +20,9 @@
 
 namespace omnibal::inline v0::c10d {
 
-/// Shares a process group, such as a trainer's group of data-parallel ranks: any
-/// `::c10d::ProcessGroup` or `::c10d::Backend`, or a class derived from one, that takes tensors of
-/// the host, as Gloo, MPI and UCC do. Models `exchanging_communicator`. Tensors of bytes are made
+/// Shares a process group, such as a trainer's group of data-parallel ranks: any `ProcessGroup` or
+/// `Backend` of PyTorch's c10d, or a class derived from one, that takes tensors of the host, as
+/// Gloo, MPI and UCC do. Models `exchanging_communicator`. Tensors of bytes are made
 /// over the caller's memory, so the group may copy but this does not.
 ///
 /// All ranks call the collectives of a group in the same order; a trainer that communicates on

@@ -38,8 +38,7 @@ inline constexpr bool is_of_host<std::span<T, Extent>> = true;
 template <class Array, class T>
 concept array_of_device = requires(Array& array) {
   { array.size() } -> std::convertible_to<std::size_t>;
-  requires std::convertible_to < std::remove_pointer_t<decltype(data_of(array))>(*)
-  [], T(*)[] > ;
+  requires std::is_convertible_v<std::remove_pointer_t<decltype(data_of(array))> (*)[], T (*)[]>;
   requires !is_of_host<std::remove_cvref_t<Array>> || requires { array.data().get(); };
 };
 

@@ -100,12 +100,16 @@ class given_scratch {
   std::size_t used_ = 0;
 };
 
-/// A stream: that of CUDA, or a reference to one with a member `get`, as `cuda::stream_ref` has it.
+/// A stream: that of CUDA, an owner that converts to it, or a reference with a member `get`, as
+/// `cuda::stream_ref` has it.
 class stream_handle {
  public:
   stream_handle(cudaStream_t stream) : stream_(stream) {}
   template <class Stream>
-    requires requires(Stream const& stream) {
+    requires std::convertible_to<Stream const&, cudaStream_t>
+  stream_handle(Stream const& stream) : stream_(stream) {}
+  template <class Stream>
+    requires(!std::convertible_to<Stream const&, cudaStream_t>) && requires(Stream const& stream) {
       { stream.get() } -> std::convertible_to<cudaStream_t>;
     }
   stream_handle(Stream const& stream) : stream_(stream.get()) {}
