@@ -1,6 +1,7 @@
 // A program with CUDA that runs where there is no driver, or where the driver shows no device, is
 // told so. The test hides the devices of a machine that has some.
 
+#include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
@@ -8,6 +9,7 @@
 #include <omnibal/cuda/metrics.cuh>
 #include <omnibal/rng/feistel.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -54,9 +56,12 @@ int main() {
   expect_clear_error("a launch", [&] {
     gpu::feistel(exec, omnibal::rng::feistel{1}, 0, gpu::device_span<std::uint32_t>(nullptr, 1000));
   });
-  expect_clear_error("a size of scratch",
-                     [] { static_cast<void>(gpu::imbalance.scratch_bytes<std::int64_t>(1000)); });
-  expect_clear_error("a step of CUB", [&] {
+  expect_clear_error("a size of scratch", [] {
+    gpu::cost_steps const steps(
+        gpu::device_span<std::int64_t const>(nullptr, std::size_t{1} << 20));
+    static_cast<void>(gpu::deal.scratch_bytes(steps, 64));
+  });
+  expect_clear_error("scratch", [&] {
     gpu::imbalance(exec, gpu::device_span<std::int64_t const>(nullptr, 1000),
                    gpu::device_span<double>(nullptr, 1));
   });
