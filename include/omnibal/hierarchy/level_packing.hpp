@@ -14,7 +14,6 @@
 #include <ranges>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0 {

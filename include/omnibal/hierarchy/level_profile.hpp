@@ -8,7 +8,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <type_traits>
 #include <vector>

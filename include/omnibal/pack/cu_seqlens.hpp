@@ -17,7 +17,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {

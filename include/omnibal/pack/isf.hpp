@@ -13,8 +13,6 @@
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <string>
 #include <utility>
 

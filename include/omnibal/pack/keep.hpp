@@ -8,7 +8,6 @@
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <type_traits>

@@ -75,10 +75,10 @@ class equal_speed_minimax {
     for (std::size_t s = stages_; s-- != 1;) {
       std::size_t const least = s * fewest;
       std::size_t const most = std::min<std::size_t>(last - fewest, ends_.high[s]);
-      T const end = sums_[last];
-      T const* const from = sums_.data() + most;
-      last = most -
-             most_steps(most - least, [=](std::size_t n) { return end - *(from - n) <= limit; });
+      last = first_without(least, most,
+                           [end = sums_[last], sums = sums_.data(), limit](std::size_t first) {
+                             return end - sums[first] > limit;
+                           });
       boundaries[s] = static_cast<std::uint32_t>(last);
     }
     boundaries[0] = 0;
@@ -108,10 +108,9 @@ class equal_speed_minimax {
     for (std::size_t s = 1; s != stages_; ++s) {
       T const start = sums_[first];
       std::size_t const least = std::max<std::size_t>(first, ends_.low[s]);
-      T const* const from = sums_.data() + least;
-      std::size_t const last = least + most_steps(ends_.high[s] - least, [=](std::size_t n) {
-                                 return from[n] - start <= limit;
-                               });
+      std::size_t const last = first_without(
+          least, ends_.high[s],
+          [=, next = sums_.data() + 1](std::size_t l) { return next[l] - start <= limit; });
       ends_.now[s] = static_cast<std::uint32_t>(last);
       realised = std::max(realised, static_cast<T>(sums_[last] - start));
       if (last == layers()) {
@@ -130,19 +129,6 @@ class equal_speed_minimax {
     }
     ends_.low.swap(ends_.now);
     return {false, std::min(overflow, rest)};
-  }
-
-  /// The largest number up to `most` for which `holds`, as it does for all smaller ones and for
-  /// zero.
-  template <class Holds>
-  [[nodiscard]] static std::size_t most_steps(std::size_t most, Holds const& holds) {
-    std::size_t result = 0;
-    while (most != 0) {
-      std::size_t const half = (most + 1) / 2;
-      result += holds(result + half) ? half : 0;
-      most -= half;
-    }
-    return result;
   }
 
   std::span<T const> sums_;

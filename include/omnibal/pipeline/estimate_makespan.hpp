@@ -11,10 +11,8 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <string_view>
-#include <type_traits>
 
 namespace omnibal::inline v0 {
 

@@ -4,7 +4,6 @@
 /// One plan for micro-batches of several shapes.
 
 #include <omnibal/check.hpp>
-#include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 

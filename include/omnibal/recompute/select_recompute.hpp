@@ -11,7 +11,6 @@
 #include <omnibal/recompute/select_recompute/budget_search.hpp>
 #include <omnibal/resources.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace omnibal::inline v0::detail {
 

@@ -3,7 +3,6 @@
 /// \file
 /// The smallest bottleneck under a general stage cost.
 
-#include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 
 #include <algorithm>
