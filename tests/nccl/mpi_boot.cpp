@@ -5,7 +5,7 @@
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/mpi.hpp>
-#include <omnibal/cuda/nccl/connect_by_mpi.hpp>
+#include <omnibal/cuda/nccl/connect.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -38,13 +38,13 @@ void run() {
   auto const start = std::chrono::steady_clock::now();
   if (device_count() == 0) {
     auto const caught = test::error_of<nccl::error, omnibal::gpu::error>(
-        [] { static_cast<void>(nccl::connect_by_mpi()); });
+        [&] { static_cast<void>(nccl::connect_by_comm(all)); });
     test::require(caught == test::seen::own, "no driver is an error of NCCL");
     test::require(std::chrono::steady_clock::now() - start < std::chrono::seconds(30), "in time");
     if (all.rank() == 0) std::puts("ids are shared, and no device is a clear error");
   } else if (device_count() >= static_cast<int>(all.size())) {
     omnibal::gpu::check(cudaSetDevice(static_cast<int>(all.rank())));
-    nccl::communicator comm = nccl::connect_by_mpi();
+    nccl::communicator comm = nccl::connect_by_comm(all);
     test::require(comm.rank() == static_cast<std::size_t>(all.rank()), "the rank of MPI");
     test::require(omnibal::all_gather(comm, comm.rank()).back() + 1 == comm.size(), "a gather");
     if (all.rank() == 0) std::puts("ranks of MPI gather over NCCL");

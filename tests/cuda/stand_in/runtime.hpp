@@ -22,6 +22,9 @@ memory_kind kind_of(void const* address, std::size_t bytes);
 /// The device allocations that were not given back.
 std::size_t live_allocations();
 
+/// Copies that ran when their target had been given back; they write nothing.
+std::size_t late_copies();
+
 /// How often all threads together asked the runtime so far.
 struct call_counts {
   /// Copies from or to the host.

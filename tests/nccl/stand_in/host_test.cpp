@@ -78,6 +78,7 @@ TEST_CASE("a communicator that blocks works too", "[nccl]") {
 
 TEST_CASE("a communicator takes over one that is ready, and destroys it", "[nccl]") {
   test::watchdog const limit;
+  std::size_t const allocations = stand_in::live_allocations();
   ncclUniqueId id{};
   ncclGetUniqueId(&id);
   stand_in::run_ranks(3, [&](std::size_t rank) {
@@ -94,7 +95,7 @@ TEST_CASE("a communicator takes over one that is ready, and destroys it", "[nccl
     test::require(comm.is_aborted() && !moved.is_aborted(), "one owner");
   });
   CHECK(stand_in::live_communicators() == 0);
-  CHECK(stand_in::live_allocations() == 0);
+  CHECK(stand_in::live_allocations() == allocations);
   CHECK_THROWS_AS(nccl::communicator::adopt(nullptr), std::invalid_argument);
 }
 
@@ -109,8 +110,12 @@ TEST_CASE("communicators are split", "[nccl]") {
     nccl::communicator moved = std::move(backwards);
     test::require(omnibal::all_equal(moved, 1), "moved");
     test::require(test::error_of<std::invalid_argument, nccl::error>(
-                      [&] { static_cast<void>(comm.split(-1)); }) == test::seen::own,
+                      [&] { static_cast<void>(comm.split(-2)); }) == test::seen::own,
                   "a negative color");
+    bool const is_without = comm.rank() == 1;
+    nccl::communicator const three = comm.split(is_without ? NCCL_SPLIT_NOCOLOR : 0);
+    test::require(three.is_aborted() == is_without, "a part for those with a color");
+    test::require(is_without || three.size() == 3, "of three");
     test::require(omnibal::all_equal(comm, 1), "an argument does not abort");
   });
 }

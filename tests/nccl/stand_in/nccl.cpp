@@ -4,6 +4,7 @@
 #include "stand_in.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <cuda_runtime_api.h>
@@ -58,23 +60,13 @@ void drop(ncclComm_t comm) {
   auto const last = std::move(comm->self);
 }
 
-void end(ncclComm_t comm) {
-  // NCCL gives what it was about to make to its owner all the same.
-  if (comm->split) static_cast<void>(comm->split(true));
-  comm->split = nullptr;
-  {
-    std::lock_guard const lock(comm->ranks->mutex);
-    comm->is_aborted = true;
-  }
-  comm->ranks->wake(comm->rank);
-}
-
 /// Waits for others that a start or an end needs, shortly; true where they have come.
 bool is_settled(ncclComm& comm, std::unique_lock<std::mutex>& lock) {
   clique const& ranks = *comm.ranks;
   return comm.wait_shortly(lock, [&] {
     bool const is_waiting =
-        ranks.here != ranks.size || (comm.is_finalizing && ranks.finalized != ranks.size);
+        ranks.here != ranks.size ||
+        (comm.is_finalizing && (ranks.finalized != ranks.size || comm.used.use_count() > 1));
     return ranks.error != ncclSuccess || !is_waiting;
   });
 }
@@ -85,6 +77,7 @@ ncclComm_t join_part(ncclComm& comm, std::uint64_t number) {
   std::unique_lock lock(ranks.mutex);
   auto const& keys = ranks.splits[number];
   auto const [color, key] = keys.at(comm.rank);
+  if (color == NCCL_SPLIT_NOCOLOR) return nullptr;
   int before = 0;
   int members = 0;
   for (auto const& [rank, of] : keys) {
@@ -108,6 +101,22 @@ bool is_ready(ncclComm& comm) {
 }
 
 void count_operation() { ++all().operations; }
+
+void end(ncclComm_t comm) {
+  // NCCL gives what it was about to make to its owner all the same.
+  if (comm->split) static_cast<void>(comm->split(true));
+  comm->split = nullptr;
+  {
+    std::lock_guard const lock(comm->ranks->mutex);
+    comm->is_aborted = true;
+  }
+  comm->ranks->wake(comm->rank);
+}
+
+void give_back(ncclComm_t comm) {
+  while (comm->used.use_count() > 1) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  drop(comm);
+}
 
 void kill(ncclComm_t comm, death how) {
   end(comm);
@@ -209,12 +218,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return comm->is_blocking ? ncclSuccess : ncclInProgress;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  stand_in::drop(comm);
-  return ncclSuccess;
-}
-ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  stand_in::end(comm);
-  stand_in::drop(comm);
+  stand_in::give_back(comm);
   return ncclSuccess;
 }
 

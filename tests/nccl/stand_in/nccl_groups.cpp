@@ -35,32 +35,35 @@ struct group {
   ncclResult_t error = ncclSuccess;
   std::map<std::pair<ncclComm*, cudaStream_t>, std::vector<transfer>> transfers;
   std::vector<std::tuple<ncclComm*, cudaStream_t, void const*, void*, std::size_t>> gathers;
+  std::vector<ncclComm*> aborted;
 };
 thread_local group open_group;
 
 /// Runs a call when those before it on this communicator have run.
 void submit(ncclComm* comm, cudaStream_t stream, std::function<void()> action) {
   auto const self = comm->self;
-  stream_of(stream).push({[self, action = std::move(action)]() -> std::function<void()> {
-    std::uint64_t number = 0;
-    {
-      std::lock_guard const lock(self->ranks->mutex);
-      number = self->next++;
-    }
-    return [self, action, number] {
-      {
-        std::unique_lock lock(self->ranks->mutex);
-        if (!self->wait_for(lock, [&] { return self->running == number; })) return;
-      }
-      count_operation();
-      action();
-      {
-        std::lock_guard const lock(self->ranks->mutex);
-        ++self->running;
-      }
-      self->ranks->wake(self->rank);
-    };
-  }});
+  // A graph keeps this, and so does what is queued.
+  stream_of(stream).push(
+      {[self, used = self->used, action = std::move(action)]() -> std::function<void()> {
+        std::uint64_t number = 0;
+        {
+          std::lock_guard const lock(self->ranks->mutex);
+          number = self->next++;
+        }
+        return [self, used, action, number] {
+          {
+            std::unique_lock lock(self->ranks->mutex);
+            if (!self->wait_for(lock, [&] { return self->running == number; })) return;
+          }
+          count_operation();
+          action();
+          {
+            std::lock_guard const lock(self->ranks->mutex);
+            ++self->running;
+          }
+          self->ranks->wake(self->rank);
+        };
+      }});
 }
 
 void run_gather(ncclComm& comm, void const* in, void* out, std::size_t bytes) {
@@ -74,8 +77,14 @@ void run_gather(ncclComm& comm, void const* in, void* out, std::size_t bytes) {
   // Nobody copies from a rank that is gone.
   auto const withdraw = [&] { call.posted.erase(comm.rank); };
   if (!comm.wait_for(lock, [&] { return call.posted.size() == size; })) return withdraw();
+  bool const is_match = std::all_of(call.posted.begin(), call.posted.end(),
+                                    [&](auto const& one) { return one.second.second == bytes; });
+  // What NCCL does is undefined; it may hang.
+  if (!is_match) {
+    static_cast<void>(comm.wait_for(lock, [] { return false; }));
+    return withdraw();
+  }
   for (auto const& [rank, sent] : call.posted) {
-    if (sent.second != bytes) return ranks.fail(ncclInvalidUsage);
     std::memmove(static_cast<std::byte*>(out) + static_cast<std::size_t>(rank) * bytes, sent.first,
                  bytes);
   }
@@ -112,7 +121,10 @@ void run_transfers(ncclComm& comm, std::vector<transfer> const& transfers) {
       for (int const peer : std::exchange(peers, {})) ranks.wake(peer);
       if (!comm.wait_for(lock, [&] { return !box.empty(); })) return withdraw();
     }
-    if (box.front()->bytes != one.bytes) return ranks.fail(ncclInvalidUsage);
+    if (box.front()->bytes != one.bytes) {
+      static_cast<void>(comm.wait_for(lock, [] { return false; }));
+      return withdraw();
+    }
     std::memcpy(one.address, box.front()->from, one.bytes);
     box.front()->is_taken = true;
     box.pop_front();
@@ -191,12 +203,20 @@ ncclResult_t ncclGroupEnd() {
   if (open_group.depth == 0) return ncclInvalidUsage;
   if (--open_group.depth != 0) return ncclSuccess;
   auto const closed = std::exchange(open_group, {});
+  for (ncclComm* const comm : closed.aborted) stand_in::give_back(comm);
   // A group in which a call has failed does nothing.
   if (closed.error != ncclSuccess) return closed.error;
   auto const comms = stand_in::submit_group(closed);
   bool const is_blocking =
       std::all_of(comms.begin(), comms.end(), [](ncclComm* comm) { return comm->is_blocking; });
   return is_blocking ? ncclSuccess : ncclInProgress;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  ncclGroupStart();
+  stand_in::end(comm);
+  open_group.aborted.push_back(comm);
+  return ncclGroupEnd();
 }
 
 ncclResult_t ncclAllGather(void const* in, void* out, std::size_t count, ncclDataType_t type,

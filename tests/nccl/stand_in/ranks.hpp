@@ -88,6 +88,9 @@ struct ncclComm {
   std::function<bool(bool is_given_up)> split;
   /// Runs on a stream and uses this: nobody deletes it before.
   std::shared_ptr<ncclComm> self;
+  /// Shared by what is queued on streams and by the graphs that have captured calls, for all of
+  /// which NCCL waits before it ends a communicator.
+  std::shared_ptr<int> used = std::make_shared<int>();
 
   /// Waits for the other ranks; false where this one is aborted or dead meanwhile.
   template <class Condition>
@@ -111,5 +114,11 @@ bool is_ready(ncclComm& comm);
 
 /// Counts a collective or a group that runs.
 void count_operation();
+
+/// Ends what runs, without waiting for it.
+void end(ncclComm_t comm);
+
+/// Waits until nothing uses a communicator, as NCCL does, and gives it back.
+void give_back(ncclComm_t comm);
 
 }  // namespace stand_in

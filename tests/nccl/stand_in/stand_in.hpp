@@ -2,7 +2,8 @@
 
 // NOT NCCL: a stand-in with its signatures, over that for CUDA in tests/cuda/stand_in. Ranks are
 // threads of one process. It is stricter than NCCL: a message of memory of the wrong kind is an
-// error, and so is one whose counts differ on both sides.
+// error. What NCCL leaves undefined, such as counts that differ on both sides, hangs until somebody
+// aborts, and so does everything in which NCCL waits.
 
 #include "runtime.hpp"
 

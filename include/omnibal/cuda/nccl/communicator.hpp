@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -57,7 +58,6 @@ class communicator : private communicator_ref {
     if (std::uncaught_exceptions() > exceptions_ || !finalize()) {
       abort();
     } else {
-      release_staging();
       static_cast<void>(ncclCommDestroy(forget()));
     }
   }
@@ -78,42 +78,43 @@ class communicator : private communicator_ref {
   /// True after an error, when only the destructor may be called.
   [[nodiscard]] bool is_aborted() const { return !is_alive(); }
 
-  /// Ends everything that runs on this communicator, on this rank alone.
+  /// Ends everything that runs on this communicator, on this rank alone; see
+  /// `communicator_options::abort`.
   void abort() noexcept {
     if (is_alive()) abort_alive();
   }
 
   /// The ranks that give the same `color`, which is not negative, in the order of `key`, equal ones
   /// and those without one by present rank: data-parallel ranks out of all, or with
-  /// `node_map::order_of` the ranks of a node one after the other. A collective call. Errors: those
-  /// of the constructor.
+  /// `node_map::order_of` the ranks of a node one after the other. With `NCCL_SPLIT_NOCOLOR` a rank
+  /// is in no part, and gets an object like one that has been moved from. A collective call. Errors:
+  /// those of the constructor.
   [[nodiscard]] communicator split(int color, std::optional<int> key = {},
                                    gpu::location where = gpu::location::here()) {
-    if (color < 0) {
-      omnibal::detail::throw_invalid(
-          "nccl::split",
-          "the color is " + omnibal::detail::to_text(color) + ", must not be negative");
+    if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
+      omnibal::detail::throw_invalid("nccl::split",
+                                     "the color is " + omnibal::detail::to_text(color) +
+                                         ", must not be negative, or be NCCL_SPLIT_NOCOLOR");
     }
-    communicator_options options;
-    options.timeout = timeout();
-    ncclComm_t part = nullptr;
+    communicator_options const options{.timeout = timeout(), .abort = how_to_abort()};
+    int const order = key.value_or(static_cast<int>(rank()));
+    auto const part = std::make_shared<ncclComm_t>(nullptr);
     try {
-      // NCCL writes `part` in the background, at the latest while this communicator is aborted.
-      guarded([&] {
-        int const order = key.value_or(static_cast<int>(rank()));
-        check(ncclCommSplit(get(), color, order, &part, nullptr), get(), where);
-        wait_for_nccl(where);
-      });
+      check(ncclCommSplit(get(), color, order, part.get(), nullptr), get(), where);
+      wait_for_nccl(where);
     } catch (...) {
-      if (part != nullptr) static_cast<void>(ncclCommAbort(part));
+      abort_alive(part);
       throw;
     }
-    return {finish_start(part, options, "split", where), options};
+    if (color == NCCL_SPLIT_NOCOLOR) return {};
+    return {finish_start(*part, options, "split", where), options};
   }
 
  private:
+  /// Like one that has been moved from.
+  communicator() = default;
   communicator(ncclComm_t comm, communicator_options const& options)
-      : communicator_ref(comm, options.timeout, ownership::own),
+      : communicator_ref(comm, options.timeout, options.abort),
         exceptions_(std::uncaught_exceptions()) {}
 
   [[nodiscard]] static ncclComm_t start(world const& place, ncclUniqueId const& id,
@@ -150,7 +151,7 @@ class communicator : private communicator_ref {
         limit.pause();
       }
     } catch (...) {
-      if (comm != nullptr) static_cast<void>(ncclCommAbort(comm));
+      if (comm != nullptr) detail::call_apart(options.timeout, [=] { options.abort(comm); });
       throw;
     }
   }

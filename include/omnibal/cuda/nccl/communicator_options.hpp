@@ -9,9 +9,12 @@
 #include <chrono>
 #include <climits>
 #include <cstddef>
+#include <functional>
+#include <future>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include <nccl.h>
 
@@ -26,10 +29,17 @@ struct world {
 struct communicator_options {
   /// The longest that a rank waits for the others: to meet, to start and in every collective call
   /// with host memory. A call of `wait` may give another time.
-  std::chrono::milliseconds timeout = std::chrono::minutes(2);
+  std::chrono::milliseconds timeout = std::chrono::minutes(10);
   /// NCCL's own settings. Where `blocking` is not set, calls do not block, which the timeout needs:
   /// with `blocking = 1` NCCL waits for ever for ranks that do not come.
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  /// Ends the communicator after an error or a timeout, on a thread of its own that is waited for at
+  /// most for five seconds: NCCL itself waits in it, for graphs that have captured the communicator
+  /// and for what lies before its work on a stream. A trainer with several communicators aborts all
+  /// of them here, between `ncclGroupStart` and `ncclGroupEnd`. Must not throw.
+  std::function<void(ncclComm_t)> abort = [](ncclComm_t comm) {
+    static_cast<void>(ncclCommAbort(comm));
+  };
 };
 
 }  // namespace omnibal::inline v0::nccl
@@ -56,6 +66,19 @@ inline void check_timeout(std::string_view function, std::string_view argument,
   omnibal::detail::throw_invalid(function, std::string(argument) + " is " +
                                                omnibal::detail::to_text(timeout.count()) +
                                                " ms, must be positive");
+}
+
+/// Calls `call` on a thread of its own, and waits for it at most that long or five seconds.
+template <class Call>
+void call_apart(std::chrono::milliseconds longest, Call const& call) noexcept {
+  try {
+    std::packaged_task<void()> task(call);
+    auto const done = task.get_future();
+    std::thread(std::move(task)).detach();
+    done.wait_for(std::min<std::chrono::milliseconds>(longest, std::chrono::seconds(5)));
+  } catch (...) {
+    call();
+  }
 }
 
 /// A point in time, and pauses until it that grow from nothing to a millisecond.

@@ -14,7 +14,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,7 +48,7 @@ class communicator_ref {
   /// call of NCCL on a communicator that blocks cannot be ended.
   explicit communicator_ref(ncclComm_t comm,
                             std::chrono::milliseconds timeout = communicator_options{}.timeout)
-      : communicator_ref(comm, timeout, ownership::borrowed) {}
+      : communicator_ref(comm, timeout, nullptr) {}
 
   [[nodiscard]] std::size_t rank() const { return static_cast<std::size_t>(alive().rank_); }
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(alive().size_); }
@@ -98,15 +101,10 @@ class communicator_ref {
   [[nodiscard]] std::byte const* fetch(void const* from, std::size_t bytes, cudaStream_t stream,
                                        gpu::location where = gpu::location::here()) {
     std::byte* to = nullptr;
-    guarded([&] {
-      try {
-        to = staging_.pinned(bytes);
-        gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), where);
-        wait_for(stream, timeout_, where);
-      } catch (...) {
-        staging_.set_hanging(detail::host_staging::hang::possible);
-        throw;
-      }
+    staged(stream, [&] {
+      to = staging_.pinned(bytes);
+      gpu::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), where);
+      wait_for(stream, timeout_, where);
     });
     return to;
   }
@@ -134,11 +132,12 @@ class communicator_ref {
   }
 
  protected:
-  /// Who aborts the communicator after an error.
-  enum class ownership { borrowed, own };
-
-  communicator_ref(ncclComm_t comm, std::chrono::milliseconds timeout, ownership whose)
-      : comm_(comm), timeout_(timeout), whose_(whose) {
+  /// Refers to none.
+  communicator_ref() = default;
+  /// `abort` ends the communicator after an error; it is empty where it is borrowed.
+  communicator_ref(ncclComm_t comm, std::chrono::milliseconds timeout,
+                   std::function<void(ncclComm_t)> abort)
+      : comm_(comm), timeout_(timeout), abort_(std::move(abort)) {
     constexpr std::string_view name = "nccl::communicator_ref";
     if (comm == nullptr) omnibal::detail::throw_invalid(name, "the communicator is null");
     detail::check_timeout(name, "timeout", timeout);
@@ -151,15 +150,15 @@ class communicator_ref {
   /// Gives the communicator up; returns it.
   ncclComm_t forget() noexcept { return std::exchange(comm_, nullptr); }
 
-  /// Gives back what collectives of host memory took.
-  void release_staging() noexcept { staging_ = detail::host_staging(); }
+  [[nodiscard]] std::function<void(ncclComm_t)> const& how_to_abort() const { return abort_; }
 
-  /// Ends everything that runs, and gives the communicator up.
-  void abort_alive() noexcept {
-    // What hangs is ended first, so that its memory can be given back.
-    static_cast<void>(ncclCommAbort(forget()));
-    staging_.set_hanging(detail::host_staging::hang::no);
-    release_staging();
+  /// Ends everything that runs, and gives the communicator up, with the part of a split that NCCL
+  /// may write until then.
+  void abort_alive(std::shared_ptr<ncclComm_t> const& part = {}) noexcept {
+    detail::call_apart(timeout_, [abort = abort_, comm = forget(), part] {
+      abort(comm);
+      if (part != nullptr && *part != nullptr) abort(*part);
+    });
   }
 
   /// Aborts what is owned where NCCL or CUDA has failed or others did not come.
@@ -168,13 +167,9 @@ class communicator_ref {
     static_cast<void>(alive());
     try {
       call();
-    } catch (nccl::error const&) {
-      fail();
+    } catch (std::invalid_argument const&) {
       throw;
-    } catch (gpu::error const&) {
-      fail();
-      throw;
-    } catch (nccl::timeout const&) {
+    } catch (...) {
       fail();
       throw;
     }
@@ -196,7 +191,7 @@ class communicator_ref {
   }
 
   void fail() noexcept {
-    if (whose_ == ownership::own) abort_alive();
+    if (abort_) abort_alive();
   }
 
   void wait_for(cudaStream_t stream, std::chrono::milliseconds timeout, gpu::location where) const {
@@ -227,21 +222,29 @@ class communicator_ref {
     wait_for_nccl(where);
   }
 
+  /// The same for a call that uses staging memory on `stream`.
+  template <class Call>
+  void staged(cudaStream_t const& stream, Call const& call) {
+    try {
+      guarded(call);
+    } catch (...) {
+      // What hangs has been ended, where it could be, so that memory need not be left.
+      staging_.abandon_unless_idle(stream);
+      throw;
+    }
+  }
+
   /// A collective of host memory; `collective(stream)` calls NCCL.
   template <class Collective>
   void run(std::span<std::byte const> in, std::span<std::byte> out, std::size_t received,
            Collective const& collective) {
-    guarded([&] {
-      detail::current_device const on_device(device_);
-      try {
-        cudaStream_t const stream = staging_.stream();
-        staging_.send(in, received);
-        submit_group([&] { collective(stream); }, gpu::location::here());
-        staging_.receive(out, [&] { wait_for(stream, timeout_, gpu::location::here()); });
-      } catch (...) {
-        staging_.set_hanging(detail::host_staging::hang::possible);
-        throw;
-      }
+    detail::current_device const on_device(device_);
+    cudaStream_t stream = nullptr;
+    staged(stream, [&] {
+      stream = staging_.stream();
+      staging_.send(in, received);
+      submit_group([&] { collective(stream); }, gpu::location::here());
+      staging_.receive(out, [&] { wait_for(stream, timeout_, gpu::location::here()); });
     });
   }
 
@@ -282,9 +285,9 @@ class communicator_ref {
             omnibal::detail::to_text(where.line) + "]"));
   }
 
-  ncclComm_t comm_;
-  std::chrono::milliseconds timeout_;
-  ownership whose_;
+  ncclComm_t comm_ = nullptr;
+  std::chrono::milliseconds timeout_{};
+  std::function<void(ncclComm_t)> abort_;
   int rank_ = 0;
   int size_ = 0;
   int device_ = 0;
