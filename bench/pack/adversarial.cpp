@@ -86,7 +86,7 @@ void growth(benchmark::State& state, bench::workload const& work) {
                  [&] { return Pack{}(samples, work.capacity()); });
   bench::make_promises(state, {{std::string("time(1e6) / time(1e5), ") + Pack::name +
                                     (work.unit == token_unit::one ? "" : ", noise"),
-                                "ratio", 15.0}});
+                                "ratio", 18.0}});
 }
 
 template <class Pack>

@@ -80,7 +80,7 @@ std::size_t stages_of(benchmark::State const& state) {
 
 void one_f_one_b(benchmark::State& state) {
   compare_with_table(state, omnibal::one_f_one_b{stages_of(state), bench::size_of(state)});
-  promise_speed(state, "one_f_one_b", 9.0);
+  promise_speed(state, "one_f_one_b", 11.0);
 }
 
 void one_f_one_b_with_timeline(benchmark::State& state) {
