@@ -46,10 +46,10 @@ struct best_fit_rounds_fn {
   /// that is not positive and an output that is too small for every packing, `std::length_error` above 2^32 - 2 samples;
   /// `error`. Faults on the device: `invalid_amount` for a demand that is negative or above 2^63 -
   /// 1; `no_room` for more groups or oversized samples than the outputs have room for.
-  template <device_resource Resource, device_demands Demands, integral_amount Capacity>
+  template <executor Exec, device_demands Demands, integral_amount Capacity>
     requires(omnibal::detail::kinds_of<device_element_of<Demands>> == 1 &&
              omnibal::detail::kinds_of<Capacity> == 1)
-  void operator()(execution<Resource> const& exec, Demands const& demands, Capacity const& capacity,
+  void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,
                   best_fit_rounds_options const& options, packing_span const& out) const {
     omnibal::detail::check_positive(name, "options.most_blocks", options.most_blocks);
     auto const limits = detail::checked_packing(name, demands.size(), capacity, out);

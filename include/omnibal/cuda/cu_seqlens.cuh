@@ -27,8 +27,8 @@ struct cu_seqlens_fn {
   /// `std::invalid_argument` for `begins` or `longest` without room for all groups; `error`. Faults
   /// on the device: `unknown_index`, `invalid_amount`, `overflow` for a group of more than 2^31 - 1
   /// tokens, `no_room` for too few `offsets`.
-  template <device_resource Resource, device_integers Lengths>
-  void operator()(execution<Resource> const& exec, device_groups groups, Lengths const& lengths,
+  template <executor Exec, device_integers Lengths>
+  void operator()(Exec const& exec, device_groups groups, Lengths const& lengths,
                   sequence_offsets_span out) const {
     omnibal::detail::check_index_count("gpu::cu_seqlens", "lengths", lengths.size());
     detail::check_room("gpu::cu_seqlens", "begins", out.begins.size(), groups.view.size() + 1);

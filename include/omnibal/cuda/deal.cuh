@@ -32,8 +32,8 @@ struct deal_fn {
   /// of all steps; `gpu::error`. Faults on the device: `invalid_amount` for a negative cost;
   /// `overflow` for a sum of a step above 2^63 - 1; `unknown_index` for offsets that decrease, do
   /// not start with zero or exceed the costs; `no_room` for a step above `largest_step`.
-  template <device_resource Resource>
-  void operator()(execution<Resource> const& exec, cost_steps const& steps, std::size_t parts,
+  template <executor Exec>
+  void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   part_span const& out) const {
     detail::check_steps(name, steps, parts);
     detail::check_out(name, steps, parts, out);

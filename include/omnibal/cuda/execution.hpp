@@ -120,7 +120,7 @@ class stream_handle {
   cudaStream_t stream_;
 };
 
-/// A stream and the memory resource for scratch: the first argument of every algorithm of cuda/.
+/// A stream and the memory resource for scratch: what every algorithm of cuda/ takes first.
 /// All work is submitted to the stream and the call returns; nothing synchronises unless its name
 /// or comment says so. A copyable handle: stream and resource must outlive it, and the current
 /// device must be that of the stream wherever it is used.
@@ -164,5 +164,14 @@ template <device_resource Resource>
 [[nodiscard]] execution<Resource> on(stream_handle stream, Resource& resource) {
   return {stream, resource};
 }
+
+template <device_resource Resource>
+[[nodiscard]] execution<Resource> on(execution<Resource> const& exec) {
+  return exec;
+}
+
+/// What algorithms take first: an execution, or a stream alone, which is the same as `on(stream)`.
+template <class T>
+concept executor = requires(T const& exec) { gpu::on(exec); };
 
 }  // namespace omnibal::inline v0::gpu

@@ -27,8 +27,8 @@ struct feistel_fn {
   /// Complexity: constant work for each element, one launch. Takes no scratch. Determinism:
   /// portable, equal to `shuffle.order(n, round)` on the host. Errors: `std::length_error` above
   /// 2^32 - 1 elements; `error`.
-  template <device_resource Resource>
-  void operator()(execution<Resource> const& exec, rng::feistel const& shuffle, std::uint64_t round,
+  template <executor Exec>
+  void operator()(Exec const& exec, rng::feistel const& shuffle, std::uint64_t round,
                   device_span<std::uint32_t> out) const {
     omnibal::detail::check_index_count("gpu::feistel", "out", out.size());
     detail::run_on_device(exec, [&](auto& backend) {
@@ -39,8 +39,8 @@ struct feistel_fn {
   /// Shuffles the elements of `in` into `out`, which must not overlap: equal to `shuffle(in,
   /// round)` on the host. Cost and errors as above, and `std::invalid_argument` for different
   /// sizes.
-  template <device_resource Resource, device_element T>
-  void operator()(execution<Resource> const& exec, device_span<std::type_identity_t<T> const> in,
+  template <executor Exec, device_element T>
+  void operator()(Exec const& exec, device_span<std::type_identity_t<T> const> in,
                   rng::feistel const& shuffle, std::uint64_t round, device_span<T> out) const {
     omnibal::detail::check_index_count("gpu::feistel", "out", out.size());
     if (in.size() != out.size()) {

@@ -29,8 +29,8 @@ struct group_loads_fn {
   /// floating-point demands is summed by one thread. Takes no scratch. Determinism: portable, equal
   /// to `omnibal::group_loads`. Errors on the host: `std::invalid_argument` for too few loads;
   /// `error`. Faults on the device: `unknown_index`, `invalid_amount`, `overflow`.
-  template <device_resource Resource, device_amounts Demands>
-  void operator()(execution<Resource> const& exec, device_groups groups, Demands const& demands,
+  template <executor Exec, device_amounts Demands>
+  void operator()(Exec const& exec, device_groups groups, Demands const& demands,
                   device_span<detail::load_of<device_element_of<Demands>>> loads,
                   device_span<fault> faults = {}) const {
     omnibal::detail::check_index_count("gpu::group_loads", "demands", demands.size());

@@ -40,10 +40,10 @@ struct isf_fn {
   /// the demands in one resource add up to more than that, each with an empty result; `no_room` for
   /// more groups or oversized samples than the outputs have room for. Source: Yao et al., OmniBal,
   /// ICML 2025.
-  template <device_resource Resource, device_demands Demands, amount Capacity,
+  template <executor Exec, device_demands Demands, amount Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
-  void operator()(execution<Resource> const& exec, Demands const& demands, Capacity const& capacity,
+  void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,
                   isf_options const& options, Keep const& keep, rng::feistel const& shuffle,
                   packing_span const& out) const {
     auto const limits = detail::checked_packing(name, demands.size(), capacity, out);
@@ -63,10 +63,10 @@ struct isf_fn {
   }
 
   /// The same with `rng::feistel{0}`.
-  template <device_resource Resource, device_demands Demands, amount Capacity,
+  template <executor Exec, device_demands Demands, amount Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
-  void operator()(execution<Resource> const& exec, Demands const& demands, Capacity const& capacity,
+  void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,
                   isf_options const& options, Keep const& keep, packing_span const& out) const {
     (*this)(exec, demands, capacity, options, keep, rng::feistel{}, out);
   }

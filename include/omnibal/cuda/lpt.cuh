@@ -42,8 +42,8 @@ struct lpt_fn {
   /// `unknown_index` for offsets that decrease, do not start with zero or exceed the costs;
   /// `no_room` for a step above `largest_step`. Source: Graham, "Bounds on multiprocessing timing
   /// anomalies", 1969.
-  template <device_resource Resource>
-  void operator()(execution<Resource> const& exec, cost_steps const& steps, std::size_t parts,
+  template <executor Exec>
+  void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   lpt_options const& options, part_span const& out) const {
     check(steps, parts, options);
     detail::check_out(name, steps, parts, out);

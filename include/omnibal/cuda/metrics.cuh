@@ -42,9 +42,9 @@ template <class Amount>
 }
 
 /// Checks the arguments that all ratios have in common and writes the ratios.
-template <class Resource, class Amounts, class Ratio>
-void write_ratios_of(std::string_view function, execution<Resource> const& exec,
-                     Amounts const& amounts, Ratio const& ratio, device_span<double> out,
+template <executor Exec, class Amounts, class Ratio>
+void write_ratios_of(std::string_view function, Exec const& exec, Amounts const& amounts,
+                     Ratio const& ratio, device_span<double> out,
                      device_span<std::uint32_t const> count, device_span<fault> faults) {
   omnibal::detail::check_index_count(function, "the amounts", amounts.size());
   check_room(function, "out", out.size(), kinds_on_device<Amounts>);
@@ -64,8 +64,8 @@ struct pad_ratio_fn {
   /// last bit. Errors on the host: `std::invalid_argument` for an `out` without room,
   /// `std::length_error` above 2^32 - 1 lengths; `error`. Faults on the device: `invalid_amount`,
   /// `overflow`. Source: Yao et al., OmniBal, ICML 2025.
-  template <device_resource Resource, device_integers Lengths>
-  void operator()(execution<Resource> const& exec, Lengths const& lengths, device_span<double> out,
+  template <executor Exec, device_integers Lengths>
+  void operator()(Exec const& exec, Lengths const& lengths, device_span<double> out,
                   device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     detail::write_ratios_of("gpu::pad_ratio", exec, lengths, detail::idle_share{}, out, count,
@@ -75,8 +75,8 @@ struct pad_ratio_fn {
   /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults as
   /// above, and the fault `unknown_index`. Complexity: linear; one thread adds the ratios, in the
   /// order of the groups, since a mean of floating-point numbers depends on it.
-  template <device_resource Resource, device_integers Lengths>
-  void operator()(execution<Resource> const& exec, device_groups groups, Lengths const& lengths,
+  template <executor Exec, device_integers Lengths>
+  void operator()(Exec const& exec, device_groups groups, Lengths const& lengths,
                   device_span<double> out, device_span<fault> faults = {}) const {
     omnibal::detail::check_index_count("gpu::pad_ratio", "lengths", lengths.size());
     detail::check_room("gpu::pad_ratio", "out", out.size(), 1);
@@ -111,8 +111,8 @@ struct dist_ratio_fn {
   ///
   /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
   /// `omnibal::dist_ratio`.
-  template <device_resource Resource, device_demands Totals>
-  void operator()(execution<Resource> const& exec, Totals const& totals, device_span<double> out,
+  template <executor Exec, device_demands Totals>
+  void operator()(Exec const& exec, Totals const& totals, device_span<double> out,
                   device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     detail::write_ratios_of("gpu::dist_ratio", exec, totals, detail::idle_share{}, out, count,
@@ -123,10 +123,9 @@ struct dist_ratio_fn {
   /// of rank r in step s at `s * ranks + r`, as `steps::cells`; `loads` has the load of each group.
   /// `step_count`, where it is given, is one number on the device: only so many steps count. Errors
   /// on the host: also `std::invalid_argument` for no rank. Faults: also `unknown_index`.
-  template <device_resource Resource, device_demands Loads>
-  void operator()(execution<Resource> const& exec, device_groups cells, std::size_t ranks,
-                  Loads const& loads, device_span<double> out,
-                  device_span<std::uint32_t const> step_count = {},
+  template <executor Exec, device_demands Loads>
+  void operator()(Exec const& exec, device_groups cells, std::size_t ranks, Loads const& loads,
+                  device_span<double> out, device_span<std::uint32_t const> step_count = {},
                   device_span<fault> faults = {}) const {
     omnibal::detail::check_positive("gpu::dist_ratio", "ranks", ranks);
     omnibal::detail::check_index_count("gpu::dist_ratio", "loads", loads.size());
@@ -162,8 +161,8 @@ struct imbalance_fn {
   ///
   /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
   /// `omnibal::imbalance`.
-  template <device_resource Resource, device_demands Loads>
-  void operator()(execution<Resource> const& exec, Loads const& loads, device_span<double> out,
+  template <executor Exec, device_demands Loads>
+  void operator()(Exec const& exec, Loads const& loads, device_span<double> out,
                   device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     detail::write_ratios_of("gpu::imbalance", exec, loads, detail::largest_over_mean{}, out, count,
@@ -187,9 +186,9 @@ struct utilisation_fn {
   /// Count, complexity, determinism and faults as for `gpu::pad_ratio`; equal to
   /// `omnibal::utilisation`. Errors on the host: also `std::invalid_argument` for a capacity that
   /// is not positive or not finite.
-  template <device_resource Resource, device_demands Loads, amount Capacity>
+  template <executor Exec, device_demands Loads, amount Capacity>
     requires omnibal::detail::same_kinds<device_element_of<Loads>, Capacity>
-  void operator()(execution<Resource> const& exec, Loads const& loads, Capacity const& capacity,
+  void operator()(Exec const& exec, Loads const& loads, Capacity const& capacity,
                   device_span<double> out, device_span<std::uint32_t const> count = {},
                   device_span<fault> faults = {}) const {
     auto const limits = omnibal::detail::to_capacity<detail::working_weight_of<Capacity>>(

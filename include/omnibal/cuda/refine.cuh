@@ -61,8 +61,8 @@ struct refine_fn {
   /// tolerance that is negative or not finite; `std::length_error` above 2^32 - 1 costs or groups;
   /// `gpu::error`. Faults on the device: those of `gpu::deal`, and `unknown_index` for parts that
   /// name a sample twice, not at all, or of another step.
-  template <device_resource Resource>
-  void operator()(execution<Resource> const& exec, cost_steps const& steps, device_groups parts,
+  template <executor Exec>
+  void operator()(Exec const& exec, cost_steps const& steps, device_groups parts,
                   refine_options const& options, part_span const& out) const {
     std::size_t const count = checked_parts(steps, parts.view.size(), options);
     detail::check_out(name, steps, count, out);
@@ -73,8 +73,8 @@ struct refine_fn {
   /// The same from the parts of `gpu::deal`, so many for each step, which are written nowhere
   /// before: one launch instead of two and one sort of the costs. Scratch and faults are those of
   /// the other overload, but no part can be wrong. Errors: `std::invalid_argument` for no parts.
-  template <device_resource Resource>
-  void operator()(execution<Resource> const& exec, cost_steps const& steps, std::size_t parts,
+  template <executor Exec>
+  void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   refine_options const& options, part_span const& out) const {
     omnibal::detail::check_max_overload(name, options.max_overload);
     detail::check_steps(name, steps, parts);

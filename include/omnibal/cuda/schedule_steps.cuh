@@ -43,8 +43,8 @@ struct schedule_steps_fn {
   /// groups and ranks, or the groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults on the
   /// device: `invalid_amount` for a load that is negative or above 2^63 - 1; `unknown_index` for a
   /// carried group that does not exist. Source: as `omnibal::schedule_steps`.
-  template <device_resource Resource, device_demands Loads>
-  void operator()(execution<Resource> const& exec, Loads const& loads, std::size_t ranks,
+  template <executor Exec, device_demands Loads>
+  void operator()(Exec const& exec, Loads const& loads, std::size_t ranks,
                   schedule_steps_options const& options, device_span<std::uint32_t const> carried,
                   schedule_span const& out) const {
     std::size_t const cells = this->cells(loads.size(), carried.size(), ranks, options);

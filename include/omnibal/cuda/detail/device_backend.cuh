@@ -283,13 +283,14 @@ template <class Algorithm>
 /// Calls `algorithm(backend)` with a backend that submits to the stream of `exec`. All scratch is
 /// one piece of memory of the resource, given back in the order of the stream, also where a step
 /// throws. `algorithm` is called twice: first with a backend that only measures.
-template <device_resource Resource, class Algorithm>
-void run_on_device(execution<Resource> const& exec, Algorithm const& algorithm) {
+template <executor Exec, class Algorithm>
+void run_on_device(Exec const& given, Algorithm const& algorithm) {
+  auto const exec = on(given);
   device_meter meter;
   algorithm(meter);
 
   struct arena {
-    execution<Resource> const& exec;
+    decltype(on(given)) exec;
     std::size_t bytes;
     void* memory;
     ~arena() {
