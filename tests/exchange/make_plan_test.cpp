@@ -6,6 +6,7 @@
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/micro_batches.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
@@ -208,6 +209,82 @@ TEST_CASE("costs and bytes may be ranges, functors and resources, offsets any in
     return omnibal::keep_home(home, c, b, options);
   };
   CHECK(make_plan(indices{0, 3, 4}, costs, costs, {}, like_keep_home) == plan);
+}
+
+TEST_CASE("a plan has the bytes of its samples, and values in the order of either side") {
+  numbers const costs{9, 1, 1, 1, 5, 3};
+  numbers const bytes{90, 10, 11, 12, 50, 30};
+  auto const plan = omnibal::make_plan(numbers{0, 4, 4, 6}, costs, bytes, {}, omnibal::lpt);
+  CHECK(numbers(plan.bytes().begin(), plan.bytes().end()) == bytes);
+  auto const inverse = plan.inverse();
+  auto const after = plan.permuted(bytes);
+  CHECK(numbers(inverse.bytes().begin(), inverse.bytes().end()) == after);
+  CHECK(inverse.permuted(after) == bytes);
+  for (std::size_t rank = 0; rank != 3; ++rank) {
+    std::int64_t before = 0;
+    for (auto s = plan.home_offsets()[rank]; s != plan.home_offsets()[rank + 1]; ++s) {
+      before += bytes[s];
+    }
+    CHECK(inverse.elements_after(rank, inverse.bytes()) == before);
+    auto const doubled = [&](std::uint32_t s) { return 2 * plan.bytes()[s]; };
+    CHECK(plan.elements_after(rank, doubled) == 2 * plan.elements_after(rank, bytes));
+  }
+  // Of what the second plan starts with, the first one's arrivals.
+  auto const home = omnibal::compose(plan, inverse, bytes);
+  CHECK(numbers(home.bytes().begin(), home.bytes().end()) == bytes);
+
+  using test::error_text;
+  CHECK(error_text<std::invalid_argument>([&] { (void)plan.permuted(numbers(5)); }) ==
+        "omnibal::exchange_plan::permuted: values has 5 values for 6 samples");
+  CHECK(error_text<std::invalid_argument>([&] { (void)plan.elements_after(0, numbers(7)); }) ==
+        "omnibal::exchange_plan::elements_after: sizes has 7 elements, but there are 6 samples");
+  CHECK(error_text<std::invalid_argument>([&] { (void)plan.elements_after(0, numbers(6, -1)); }) ==
+        "omnibal::exchange_plan::elements_after: sizes[0] is -1, must be finite and not negative");
+  CHECK_THROWS_AS(inverse.elements_after(0, numbers(6, std::int64_t{1} << 62)),
+                  std::overflow_error);
+}
+
+TEST_CASE("an arrangement that is decided becomes a plan as it is") {
+  numbers const bytes{1, 2, 3, 4, 5, 6};
+  grouping swapped;
+  for (std::uint32_t const i : {4u, 3u, 5u}) swapped.push(i);
+  swapped.close();
+  for (std::uint32_t const i : {0u, 1u, 2u}) swapped.push(i);
+  swapped.close();
+  auto const plan = make_plan(numbers{0, 3, 6}, swapped, bytes);
+  CHECK(plan.moved_bytes() == 21);
+  CHECK(plan.moved_bytes_across_nodes() == 21);
+  CHECK(make_plan(numbers{0, 3, 6}, swapped, bytes, {.ranks_per_node = 2})
+            .moved_bytes_across_nodes() == 0);
+  CHECK(indices(plan.arrivals(0).begin(), plan.arrivals(0).end()) == indices{4, 3, 5});
+  // Where the parts may be placed, they are where their samples are.
+  auto const given = [&](auto const&, std::size_t, auto const&) { return swapped; };
+  CHECK(make_plan(numbers{0, 3, 6}, bytes, bytes, {}, given).moved_bytes() == 0);
+
+  auto const steps = omnibal::micro_batches(
+      bytes, 2, [](std::int64_t n) { return n; },
+      [](std::int64_t n) { return omnibal::resources{n}; }, omnibal::resources{7});
+  REQUIRE(steps.size() == 2);
+  auto const batches = make_plan(numbers{0, 3, 6}, steps.cells(), bytes);
+  for (std::size_t rank = 0; rank != 2; ++rank) {
+    indices wanted;
+    for (std::size_t step = 0; step != 2; ++step) {
+      wanted.insert(wanted.end(), steps(step, rank).begin(), steps(step, rank).end());
+    }
+    CHECK(indices(batches.arrivals(rank).begin(), batches.arrivals(rank).end()) == wanted);
+  }
+  CHECK(make_plan(numbers{0, 0, 0}, grouping(), numbers()).sample_count() == 0);
+
+  using test::error_text;
+  CHECK(error_text<std::invalid_argument>([&] {
+          (void)make_plan(numbers{0, 3, 6, 6}, swapped, bytes);
+        }) == "omnibal::make_plan: there are 2 parts for 3 ranks");
+  CHECK(error_text<std::invalid_argument>([&] {
+          (void)make_plan(numbers{0, 4, 7}, swapped, numbers(7));
+        }) == "omnibal::make_plan: the parts have 6 samples, not 7");
+  CHECK_THROWS_AS(make_plan(numbers{0, 3, 6}, swapped, numbers(6, -1)), std::invalid_argument);
+  CHECK_THROWS_AS(make_plan(numbers{0, 3, 6}, swapped, bytes, {.ranks_per_node = 0}),
+                  std::invalid_argument);
 }
 
 TEST_CASE("the tolerance reaches the balancer") {

@@ -101,6 +101,18 @@ void check_payloads(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_
       nccl::exchange_samples(exec, comm, plan, sizes, constant(in), straight.span());
   require(begins == offsets_after, "where the payloads begin, straight");
   require(to_host(exec, comm, straight) == after, "the payloads of the plan, straight");
+  auto const inverse = plan.inverse();
+  gpu::device_array<T> again(exec, before.size());
+  nccl::exchange_samples(exec, comm, inverse, plan.permuted(sizes), constant(straight),
+                         again.span());
+  require(to_host(exec, comm, again) == before, "the payloads again, straight");
+  // Sizes in another order, or a buffer with room, are no silent mistake.
+  gpu::device_array<T> const roomy(exec, after.size() + 1);
+  require(error_of<std::invalid_argument, omnibal::communication_error>([&] {
+            nccl::exchange_samples(exec, comm, inverse, plan.permuted(sizes), constant(roomy),
+                                   again.span());
+          }) == seen::own,
+          "elements to send that the sizes do not have");
 }
 
 /// What a wide row or payload takes on the wire, in a slot that fits all.

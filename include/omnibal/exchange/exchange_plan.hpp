@@ -3,7 +3,10 @@
 /// \file
 /// Who sends which sample to whom, and the options of plans.
 
+#include <omnibal/balance/index_measure.hpp>
+#include <omnibal/check.hpp>
 #include <omnibal/detail/data_digest.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/node_layout.hpp>
 #include <omnibal/detail/overload.hpp>
 #include <omnibal/grouping.hpp>
@@ -11,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -50,7 +54,7 @@ inline void check_exchange_options(std::string_view function, make_plan_options 
 ///
 /// An exchange permutes: the arrivals of the ranks, one rank after the other, are the samples in
 /// another order. A plan has both directions, so that its inverse costs no more than a copy.
-/// Memory: 8 bytes per sample and per rank. Determinism: portable. An object that has been moved
+/// Memory: 16 bytes per sample and 8 per rank. Determinism: portable. An object that has been moved
 /// from may only be assigned to or destroyed.
 class exchange_plan {
  public:
@@ -78,7 +82,13 @@ class exchange_plan {
     return {home_offsets_.data(), slot_of_.data(), ranks()};
   }
 
+  /// The bytes of each sample as they were measured for this plan, in the order of its samples
+  /// before the exchange, also for an inverse. Every rank has those of all, so that sizes which
+  /// follow from them need not travel; see `sized_field`.
+  [[nodiscard]] std::span<std::int64_t const> bytes() const& { return bytes_; }
+
   /// Of a temporary, such as `inverse()` gives, there are no views.
+  void bytes() const&& = delete;
   void home_offsets() const&& = delete;
   void arrivals() const&& = delete;
   void arrivals(std::size_t rank) const&& = delete;
@@ -121,6 +131,38 @@ class exchange_plan {
     return counts_by_owner(home_offsets_, arrivals()[rank]);
   }
 
+  /// Values of all samples, given in the order before the exchange, in the order after it: what
+  /// `inverse()`, or a plan that goes on from here, has before. Errors: `std::invalid_argument` for
+  /// another number of values.
+  template <std::ranges::random_access_range Values>
+  [[nodiscard]] auto permuted(Values const& values) const {
+    detail::check_size("exchange_plan::permuted", "values", std::ranges::size(values),
+                       sample_count(), "samples");
+    std::vector<std::ranges::range_value_t<Values const>> result;
+    result.reserve(sample_count());
+    auto const first = std::ranges::begin(values);
+    for (std::uint32_t const item : item_at_) {
+      result.push_back(first[static_cast<std::ranges::range_difference_t<Values const>>(item)]);
+    }
+    return result;
+  }
+
+  /// How many elements a rank gets where `sizes` has those of each sample: a functor of the index
+  /// of a sample, or a range in the order before the exchange. Errors: `std::invalid_argument` for
+  /// another number of sizes and negative ones, `std::overflow_error` where their sum leaves its
+  /// type.
+  template <detail::index_bytes Sizes>
+  [[nodiscard]] std::int64_t elements_after(std::size_t rank, Sizes const& sizes) const {
+    constexpr std::string_view name = "exchange_plan::elements_after";
+    auto const size_of = detail::amounts_by_index(name, "sizes", sizes, sample_count());
+    std::int64_t sum = 0;
+    for (std::uint32_t const sample : arrivals(rank)) {
+      auto const size = detail::checked_cost<std::int64_t>(name, "sizes", sample, size_of(sample));
+      detail::checked_add(name, "the sum of the sizes", sum, size);
+    }
+    return sum;
+  }
+
   /// The bytes of samples that change their rank, and of those that change their node.
   [[nodiscard]] std::int64_t moved_bytes() const { return moved_bytes_; }
   [[nodiscard]] std::int64_t moved_bytes_across_nodes() const { return moved_bytes_across_nodes_; }
@@ -140,6 +182,8 @@ class exchange_plan {
     result.arrival_offsets_ = home_offsets_;
     result.item_at_ = slot_of_;
     result.slot_of_ = item_at_;
+    result.bytes_.resize(item_at_.size());
+    for (std::size_t k = 0; k != item_at_.size(); ++k) result.bytes_[k] = bytes_[item_at_[k]];
     result.moved_bytes_ = moved_bytes_;
     result.moved_bytes_across_nodes_ = moved_bytes_across_nodes_;
     result.digest_ = inverse_digest_;
@@ -172,6 +216,7 @@ class exchange_plan {
   indices arrival_offsets_{0};
   indices item_at_;
   indices slot_of_;
+  std::vector<std::int64_t> bytes_;
   std::int64_t moved_bytes_ = 0;
   std::int64_t moved_bytes_across_nodes_ = 0;
   std::uint64_t digest_ = 0;
@@ -206,12 +251,14 @@ struct plan_writer {
     }
     plan.digest_ = digest_of(plan.home_offsets_, plan.arrival_offsets_, plan.item_at_);
     plan.inverse_digest_ = digest_of(plan.arrival_offsets_, plan.home_offsets_, plan.slot_of_);
-    count_moved_bytes(ranks_per_node, bytes_of);
+    set_bytes(ranks_per_node, bytes_of);
   }
 
-  /// Counts again, for other bytes.
+  /// Keeps the bytes of each sample and counts those that move.
   template <class BytesOf>
-  void count_moved_bytes(std::size_t ranks_per_node, BytesOf const& bytes_of) const {
+  void set_bytes(std::size_t ranks_per_node, BytesOf const& bytes_of) const {
+    plan.bytes_.resize(plan.item_at_.size());
+    for (std::uint32_t s = 0; s != plan.bytes_.size(); ++s) plan.bytes_[s] = bytes_of(s);
     plan.moved_bytes_ = 0;
     plan.moved_bytes_across_nodes_ = 0;
     for (std::size_t rank = 0; rank != plan.ranks(); ++rank) {
@@ -219,7 +266,7 @@ struct plan_writer {
       std::uint32_t const last = plan.home_offsets_[rank + 1];
       for (std::uint32_t const sample : plan.arrivals(rank)) {
         if (sample >= first && sample < last) continue;
-        std::int64_t const bytes = bytes_of(sample);
+        std::int64_t const bytes = plan.bytes_[sample];
         plan.moved_bytes_ += bytes;
         if (plan.home_of(sample) / ranks_per_node != rank / ranks_per_node) {
           plan.moved_bytes_across_nodes_ += bytes;

@@ -7,7 +7,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/data_digest.hpp>
-#include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 
@@ -114,12 +113,9 @@ class make_orchestration_workspace {
   friend struct make_orchestration_fn;
 
   make_plan_workspace<1> planner_;
-  compose_workspace composer_;
   std::vector<std::uint32_t> first_piece_;
   std::vector<std::uint32_t> offsets_;
   std::vector<std::int64_t> travelling_;
-  exchange_plan back_;
-  exchange_plan with_samples_;
   orchestration result_;
 };
 
@@ -135,7 +131,7 @@ struct make_orchestration_fn {
   /// moves comes back to its sample; so the balancer sees the bytes of both as those of the sample
   /// and of the piece. The plans count their own bytes only. Any number of encoders, also none.
   ///
-  /// Complexity and memory: those of `make_plan` for each phase and of `compose` for each encoder.
+  /// Complexity and memory: those of `make_plan` for each phase.
   /// Determinism: portable. Errors: those of `make_plan` for each phase; `std::invalid_argument`
   /// for measures that do not have an element for each sample or piece. Source: OrchMLLM (arXiv
   /// 2503.23830, 2025).
@@ -179,7 +175,7 @@ struct make_orchestration_fn {
     add_outputs(function, language, encoders, workspace.travelling_);
     plans.samples = make_plan_fn::plan(function, home_offsets, language.costs,
                                        workspace.travelling_, options, balance, workspace.planner_);
-    detail::plan_writer{plans.samples}.count_moved_bytes(
+    detail::plan_writer{plans.samples}.set_bytes(
         options.ranks_per_node, [&](std::uint32_t sample) { return language.bytes[sample]; });
     plans.encoders.resize(encoders.size());
     for (std::size_t e = 0; e != encoders.size(); ++e) {
@@ -204,15 +200,9 @@ struct make_orchestration_fn {
     }
     routes.inputs = make_plan_fn::plan(function, workspace.offsets_, encoder.costs,
                                        workspace.travelling_, options, balance, workspace.planner_);
-    detail::plan_writer{routes.inputs}.count_moved_bytes(
+    detail::plan_writer{routes.inputs}.set_bytes(
         options.ranks_per_node, [&](std::uint32_t piece) { return encoder.bytes[piece]; });
-    send_with_samples(samples, workspace);
-    auto const output_bytes = [&](std::uint32_t slot) {
-      return encoder.output_bytes[routes.inputs.arrivals().item(slot)];
-    };
-    routes.inputs.inverse_into(workspace.back_);
-    routes.outputs = compose(workspace.back_, workspace.with_samples_, output_bytes,
-                             {.ranks_per_node = options.ranks_per_node}, workspace.composer_);
+    find_outputs(samples, workspace.first_piece_, encoder, options, routes);
     routes.piece_offsets.clear();
     for (std::size_t rank = 0; rank != samples.ranks(); ++rank) {
       std::uint32_t pieces = 0;
@@ -276,21 +266,25 @@ struct make_orchestration_fn {
     result.push_back(next);
   }
 
-  /// The plan by which pieces would go where their samples go.
-  static void send_with_samples(exchange_plan const& samples,
-                                make_orchestration_workspace& workspace) {
-    std::vector<std::uint32_t> const& first_piece = workspace.first_piece_;
-    detail::plan_writer const writer{workspace.with_samples_};
-    writer.start(workspace.offsets_);
+  /// From where pieces are encoded to where their samples are, those of a sample in order.
+  static void find_outputs(exchange_plan const& samples,
+                           std::vector<std::uint32_t> const& first_piece,
+                           encoder_measures const& encoder, make_plan_options const& options,
+                           encoder_routes& routes) {
+    auto const encoded = routes.inputs.arrivals();
+    auto const slots = routes.inputs.departures();
+    detail::plan_writer const writer{routes.outputs};
+    writer.start(encoded.offsets());
     for (std::size_t rank = 0; rank != samples.ranks(); ++rank) {
       for (std::uint32_t const sample : samples.arrivals(rank)) {
         for (std::uint32_t p = first_piece[sample]; p != first_piece[sample + 1]; ++p) {
-          writer.push(p);
+          writer.push(slots.item(p));
         }
       }
       writer.close();
     }
-    writer.finish(1, [](std::uint32_t) { return std::int64_t{0}; });
+    writer.finish(options.ranks_per_node,
+                  [&](std::uint32_t slot) { return encoder.output_bytes[encoded.item(slot)]; });
   }
 };
 

@@ -116,6 +116,41 @@ struct make_plan_fn {
     return plan(name, home_offsets, costs, bytes, options, balance, workspace);
   }
 
+  /// The plan of an arrangement that is decided: part r goes to rank r, in its order. Of more parts
+  /// than ranks, such as the `micro_batch_steps::cells` of several steps, part p goes to rank p
+  /// modulo the ranks, after those before it. Nothing is relabelled; where each part may go to
+  /// whichever rank, a balancer that gives the parts lets them be placed as above.
+  ///
+  /// Complexity and errors: as above; `std::invalid_argument` where the number of parts is no
+  /// multiple of that of the ranks.
+  template <offset_range Offsets, detail::index_bytes Bytes>
+  [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, groups_argument parts,
+                                         Bytes const& bytes,
+                                         placement_options const& options = {}) const {
+    detail::check_ranks_per_node(name, options.ranks_per_node);
+    make_plan_workspace<1> workspace;
+    copy_offsets(name, home_offsets, workspace.offsets_);
+    std::size_t const count = workspace.offsets_.back();
+    std::size_t const ranks = workspace.offsets_.size() - 1;
+    if (parts.size() % ranks != 0) {
+      detail::throw_invalid(name, "there are " + detail::to_text(parts.size()) + " parts for " +
+                                      detail::to_text(ranks) + " ranks");
+    }
+    detail::part_of_samples(name, "part", parts, count, workspace.part_of_);
+    detail::measure_bytes_into(name, bytes, count, workspace.bytes_);
+    detail::plan_writer const writer{workspace.result_};
+    writer.start(workspace.offsets_);
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      for (std::size_t part = rank; part < parts.size(); part += ranks) {
+        for (std::uint32_t const sample : parts[part]) writer.push(sample);
+      }
+      writer.close();
+    }
+    writer.finish(options.ranks_per_node,
+                  [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; });
+    return std::move(workspace.result_);
+  }
+
  private:
   friend struct plan_exchange_fn;
   friend struct make_orchestration_fn;

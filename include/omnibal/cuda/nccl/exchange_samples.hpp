@@ -127,10 +127,12 @@ struct exchange_samples_fn {
   }
 
   /// The same for samples of different sizes: `sizes` has the elements of each sample of the global
-  /// batch, in host memory, as `gather_lengths` gives them. The samples lie one after the other in
-  /// `in` and then in `out`; the result is where each arrival begins, and their end. Errors
-  /// further: `std::invalid_argument` for another number of sizes, `std::overflow_error` for their
-  /// sum.
+  /// batch, in host memory, in the order that they have before the exchange: as `gather_lengths`
+  /// gives them for a plan that starts from there, and `permuted` by that plan for its inverse. The
+  /// samples lie one after the other, and nothing else, in `in` and then in `out`, of which
+  /// `elements_after` tells the size; the result is where each arrival begins, and their end.
+  /// Errors further: `std::invalid_argument` for another number of sizes and an `in` of another
+  /// size than they add up to, `std::overflow_error` for their sum.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   std::vector<std::uint64_t> operator()(gpu::execution<Resource> const& exec, Comm&& comm,
                                         exchange_plan const& plan,
@@ -144,7 +146,7 @@ struct exchange_samples_fn {
     auto const before =
         offsets_of(plan.home_count(rank), [&](std::size_t i) { return sizes[first + i]; });
     auto after = offsets_of(arrivals.size(), [&](std::size_t i) { return sizes[arrivals[i]]; });
-    check_room("the elements to send", in.size(), before.back());
+    omnibal::detail::check_size(name, "the number of elements to send", in.size(), before.back());
     check_room("the elements to receive", out.size(), after.back());
     detail::payload load;
     load.in = reinterpret_cast<std::byte const*>(in.data());
