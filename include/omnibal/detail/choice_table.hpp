@@ -148,6 +148,12 @@ class choice_table {
   [[nodiscard]] std::span<numbered_choice<Time> const> operator[](std::size_t layer) const {
     return std::span(choices_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
+  /// The choice of a layer with this number.
+  [[nodiscard]] numbered_choice<Time> const& choice(std::size_t layer, std::uint32_t index) const {
+    std::size_t k = offsets_[layer];
+    while (choices_[k].index != index) ++k;
+    return choices_[k];
+  }
   [[nodiscard]] bool are_equal(std::size_t left, std::size_t right) const {
     auto const a = (*this)[left];
     auto const b = (*this)[right];

@@ -143,7 +143,7 @@ struct plan_pipeline_fn {
       for (std::size_t i = 0; i != solved.choices.size(); ++i) {
         auto const& way = whole.by_index(range.first + i)[solved.choices[i]];
         result.choices.push_back(way.index);
-        stage.time += time_of_choice<Time>(table[range.first + i], way.index);
+        stage.time += table.choice(range.first + i, way.index).time;
       }
     }
     result.step_time =
@@ -152,13 +152,6 @@ struct plan_pipeline_fn {
     auto const gap = whole.original(table, joint.value() - joint.bound());
     result.lower_bound = std::max(Time{}, result.step_time - gap);
     return result;
-  }
-
-  template <class Time, class Choices>
-  [[nodiscard]] static Time time_of_choice(Choices const& choices, std::uint32_t index) {
-    std::size_t k = 0;
-    while (choices[k].index != index) ++k;
-    return choices[k].time;
   }
 
   template <class Time>

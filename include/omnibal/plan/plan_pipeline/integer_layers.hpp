@@ -21,13 +21,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A choice with its number within the layer.
-struct whole_choice {
-  std::int64_t time;
-  std::int64_t bytes;
-  std::int64_t transient_bytes;
-  std::uint32_t index;
-};
+using whole_choice = numbered_choice<std::int64_t>;
 
 /// The choices of a layer that no other choice of it beats in time and in both kinds of bytes, from
 /// the fewest bytes to the most.
@@ -41,7 +35,7 @@ class integer_layers {
                                          : 0) {
     for (std::size_t l = 0; l != table.size(); ++l) {
       for (auto const& way : table[l]) {
-        push({table.to_whole(way.time) >> shift_, way.bytes, way.transient_bytes, way.index});
+        push({way.bytes, table.to_whole(way.time) >> shift_, way.transient_bytes, way.index});
       }
       close(function, state_bytes[l]);
     }
@@ -57,13 +51,10 @@ class integer_layers {
   }
   /// The transient bytes of all choices, ascending, each number once.
   [[nodiscard]] std::vector<std::int64_t> transient_bytes() const {
-    std::vector<sort_key> keys;
-    for (auto const& way : choices_) keys.push_back({way.transient_bytes, 0});
-    sort_keys(keys);
     std::vector<std::int64_t> result;
-    for (sort_key const& key : keys) {
-      if (result.empty() || result.back() != key.number) result.push_back(key.number);
-    }
+    for (auto const& way : choices_) result.push_back(way.transient_bytes);
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
     return result;
   }
 

@@ -243,16 +243,9 @@ class budget_search {
   [[nodiscard]] std::int64_t largest_transient(std::vector<std::uint32_t> const& choices) const {
     std::int64_t result = 0;
     for (std::size_t layer = 0; layer != choices.size(); ++layer) {
-      result = std::max(result, way_of(layer, choices[layer]).transient_bytes);
+      result = std::max(result, table_.choice(layer, choices[layer]).transient_bytes);
     }
     return result;
-  }
-
-  [[nodiscard]] numbered_choice<Time> const& way_of(std::size_t layer, std::uint32_t index) const {
-    auto const choices = table_[layer];
-    std::size_t k = 0;
-    while (choices[k].index != index) ++k;
-    return choices[k];
   }
 
   [[nodiscard]] int128 taken(std::int64_t kept_bytes, std::int64_t transient_bytes) const {
@@ -284,7 +277,7 @@ class budget_search {
     std::int64_t const gap = time_ - std::min(time_, bound_);
     std::int64_t kept_bytes = 0;
     for (std::size_t layer = 0; layer != choices_.size(); ++layer) {
-      auto const& way = way_of(layer, choices_[layer]);
+      auto const& way = table_.choice(layer, choices_[layer]);
       result.time += way.time;
       kept_bytes += way.bytes;
     }

@@ -22,31 +22,20 @@ namespace omnibal::inline v0::detail {
 class layer_order {
  public:
   void sort(pareto_fronts const& fronts, hull_step const& step) {
-    constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
     losses_.clear();
-    int128 most = 0;
-    for (std::size_t layer = 0; layer != fronts.size(); ++layer) {
+    layers_.clear();
+    for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
       losses_.push_back(clearness(fronts[layer], step));
-      if (fronts[layer].size() != 1) most = std::max(most, losses_.back());
+      layers_.push_back(layer);
     }
-    // The leading bits of the largest loss tell layers apart that are not equal.
-    int shift = 0;
-    while (most >> shift >= largest) ++shift;
-    clear_.clear();
-    for (int128 const loss : losses_) {
-      int128 const leading = std::min<int128>(loss >> shift, largest);
-      clear_.push_back({-static_cast<std::int64_t>(leading), clear_.size()});
-    }
-    sort_keys(clear_);
-    places_.resize(clear_.size());
-    for (std::uint32_t place = 0; place != clear_.size(); ++place) {
-      places_[clear_[place].place] = place;
-    }
+    std::sort(layers_.begin(), layers_.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return losses_[a] > losses_[b] || (losses_[a] == losses_[b] && a < b);
+    });
+    places_.resize(layers_.size());
+    for (std::uint32_t place = 0; place != layers_.size(); ++place) places_[layers_[place]] = place;
   }
 
-  [[nodiscard]] std::uint32_t layer_at(std::size_t place) const {
-    return static_cast<std::uint32_t>(clear_[place].place);
-  }
+  [[nodiscard]] std::uint32_t layer_at(std::size_t place) const { return layers_[place]; }
   [[nodiscard]] std::uint32_t place_of(std::uint32_t layer) const { return places_[layer]; }
 
  private:
@@ -66,7 +55,7 @@ class layer_order {
 
   std::vector<int128> losses_;
   /// By falling loss.
-  std::vector<sort_key> clear_;
+  std::vector<std::uint32_t> layers_;
   std::vector<std::uint32_t> places_;
 };
 
