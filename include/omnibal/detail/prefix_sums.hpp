@@ -59,10 +59,11 @@ template <class T, class Cost>
 /// Makes `sums[i]` the sum of the costs of the first i layers, and calls `cost` once for each
 /// layer, in order. Returns the largest difference of neighbouring sums.
 ///
-/// Errors: those of `measure_costs`.
+/// Errors: those of `measure_costs`. A call of its own: as a part of a larger function the loop would
+/// keep its variables in memory.
 template <class T, sample_range Layers, class Cost>
-T sum_costs(std::string_view function, Layers const& layers, Cost const& cost, std::vector<T>& sums,
-            measure_names const& names = cost_names) {
+[[gnu::noinline]] T sum_costs(std::string_view function, Layers const& layers, Cost const& cost,
+                              std::vector<T>& sums, measure_names const& names = cost_names) {
   check_index_count(function, "layers", std::ranges::size(layers));
   sums.resize(std::ranges::size(layers) + 1);
   // Integers wrap, which the check finds.

@@ -4,7 +4,7 @@
 /// Why there are no stages.
 
 #include <omnibal/check.hpp>
-#include <omnibal/partition/detail/bottleneck_search.hpp>
+#include <omnibal/partition/detail/chain_dp.hpp>
 #include <omnibal/partition/detail/device_label_dp.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>

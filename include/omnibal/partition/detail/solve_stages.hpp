@@ -4,7 +4,7 @@
 /// The common course of the partitions with general stage costs.
 
 #include <omnibal/check.hpp>
-#include <omnibal/partition/detail/bottleneck_search.hpp>
+#include <omnibal/partition/detail/chain_dp.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
 #include <omnibal/partition/detail/device_label_dp.hpp>
 #include <omnibal/partition/detail/missing_memory.hpp>
@@ -12,8 +12,6 @@
 #include <omnibal/partition/partition_layers_options.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,118 +19,6 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// Dynamic programming over the boundaries, from the last stage to the first. Sums are added in
-/// that order.
-template <class C, class Cost, class Fits>
-class min_sum_dp {
- public:
-  explicit min_sum_dp(stage_costs<C, Cost, Fits> const& stages) : stages_(stages) {}
-
-  /// The smallest sum of stages that each cost at most `limit`, or `never`.
-  [[nodiscard]] C run(C limit) {
-    limit_ = limit;
-    if (!windows_.narrow(stages_, limit)) return never<C>;
-    std::size_t const count = stages_.stages();
-    cells_.resize(windows_.offsets[count + 1]);
-    cells_.back() = C{};
-    for (std::size_t s = count; s-- != 0;) {
-      std::size_t high = windows_.last[s + 1];
-      for (std::size_t first = windows_.last[s] + std::size_t{1}; first-- != windows_.first[s];) {
-        auto const low =
-            std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
-        while (high >= low && stages_.is_over(s, first, high, limit)) --high;
-        cells_[windows_.cell(s, first)] = least_sum(s, first, low, high);
-      }
-    }
-    return cells_.front();
-  }
-
-  /// The first boundaries, in lexicographic order, with the sum and the limit of the last `run`.
-  /// Returns their bottleneck. Precondition: `run` has found a sum.
-  C cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
-    boundaries.assign(stages_.stages() + 1, 0);
-    C bottleneck{};
-    std::size_t first = 0;
-    for (std::size_t s = 0; s != stages_.stages(); ++s) {
-      C const wanted = cells_[windows_.cell(s, first)];
-      if (!stays(s, first, wanted)) {
-        std::size_t const last = first_end(s, first, wanted);
-        bottleneck = std::max(bottleneck, stages_(s, first, last));
-        // Limits fall from one bottleneck to the next only where none is above its limit.
-        if (bottleneck > limit_) stages_.throw_changed(s, first, last, last);
-        first = last;
-      }
-      boundaries[s + 1] = static_cast<std::uint32_t>(first);
-    }
-    return bottleneck;
-  }
-
- private:
-  static constexpr std::string_view sum_name = "the sum over the stages";
-
-  [[nodiscard]] C after(std::size_t boundary, std::size_t position) const {
-    return cells_[windows_.cell(boundary, position)];
-  }
-
-  /// The first end of a stage that leads to the sum.
-  [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C wanted) const {
-    std::size_t const low =
-        std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
-    std::size_t const high = windows_.last[s + 1];
-    for (std::size_t last = low; last <= high; ++last) {
-      if (sum_with(s, first, last, never<C>) == wanted) return last;
-    }
-    stages_.throw_changed(s, first, low, high);
-  }
-
-  /// Whether the sum is that of an empty stage.
-  [[nodiscard]] bool stays(std::size_t s, std::size_t first, C wanted) const {
-    return stages_.rules().may_be_empty && windows_.contains(s + 1, first) &&
-           after(s + 1, first) == wanted;
-  }
-
-  [[nodiscard]] C least_sum(std::size_t s, std::size_t first, std::size_t low,
-                            std::size_t high) const {
-    C best = never<C>;
-    if (stages_.rules().may_cut[first] == 0) return best;
-    if (stages_.rules().may_be_empty && windows_.contains(s + 1, first)) {
-      best = after(s + 1, first);
-    }
-    for (std::size_t last = low; last <= high; ++last) {
-      best = std::min(best, sum_with(s, first, last, best));
-    }
-    return best;
-  }
-
-  /// The sum of a stage and of what follows, or `never` where that is not less than `best` or not
-  /// possible.
-  [[nodiscard]] C sum_with(std::size_t s, std::size_t first, std::size_t last, C best) const {
-    C sum = after(s + 1, last);
-    if (sum == never<C> || stages_.bound()(s, first, last) >= best - sum) return never<C>;
-    C const cost = stages_(s, first, last);
-    if (cost > limit_ || cost == never<C>) return never<C>;
-    checked_add(stages_.function(), sum_name, sum, cost);
-    // The largest value stands for what cannot be.
-    if (sum == never<C>) throw_overflow(stages_.function(), sum_name);
-    return sum < best && stages_.fits(s, first, last) ? sum : never<C>;
-  }
-
-  stage_costs<C, Cost, Fits> const& stages_;
-  cut_windows windows_;
-  std::vector<C> cells_;
-  C limit_{};
-};
-
-/// The largest number below `value`.
-template <class C>
-[[nodiscard]] C just_below(C value) {
-  if constexpr (std::floating_point<C>) {
-    return std::nextafter(value, C{});
-  } else {
-    return static_cast<C>(value - 1);
-  }
-}
 
 /// The stages with the least time: of those with the smallest sum up to a limit, for limits that
 /// fall from one bottleneck to the next lower one, until the sum alone is too much.
@@ -142,11 +28,11 @@ template <class C, class Cost, class Fits>
 void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& time,
                        partition_result<C>& result) {
   C const least = result.bottleneck;
-  min_sum_dp sums(stages);
+  chain_dp sums(stages, as_sum<C>{stages.function()});
   C const first_sum = sums.run(least);
   if (first_sum == never<C>) stages.throw_changed(0, 0, 1, stages.rules().last_cut[1]);
   wide_weight<C> best = time(least, first_sum);
-  sums.cut_leftmost(result.boundaries);
+  static_cast<void>(sums.cut_leftmost(result.boundaries));
 
   C limit = time.highest_bottleneck(best, stages.bound().least_sum());
   std::vector<std::uint32_t> boundaries;

@@ -1,0 +1,280 @@
+#pragma once
+
+/// \file
+/// The smallest bottleneck, or the smallest sum, under a general stage cost.
+
+#include <omnibal/check.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The largest number below `value`.
+template <class C>
+[[nodiscard]] C just_below(C value) {
+  if constexpr (std::floating_point<C>) {
+    return std::nextafter(value, C{});
+  } else {
+    return static_cast<C>(value - 1);
+  }
+}
+
+/// Stages cost as much as the most expensive one.
+template <class C>
+struct as_bottleneck {
+  /// True where all stages together may be within a limit that one of them exceeds.
+  static constexpr bool hides_costs = false;
+
+  [[nodiscard]] C operator()(C cost, C rest) const { return cost < rest ? rest : cost; }
+  /// True only where they may cost less than `best`; what follows a stage costs `rest`.
+  [[nodiscard]] bool may_be_less(C least, C rest, C best) const {
+    return rest < best && least < best;
+  }
+  /// What may follow a stage of stages that cost `whole`.
+  [[nodiscard]] C rest_of(C whole, C) const { return whole; }
+};
+
+/// Stages cost their sum, added from the last to the first.
+template <class C>
+struct as_sum {
+  static constexpr bool hides_costs = true;
+  std::string_view function;
+
+  [[nodiscard]] C operator()(C cost, C rest) const {
+    constexpr std::string_view name = "the sum over the stages";
+    if (rest == never<C>) return rest;
+    checked_add(function, name, rest, cost);
+    // The largest value stands for what cannot be.
+    if (rest == never<C>) throw_overflow(function, name);
+    return rest;
+  }
+  [[nodiscard]] bool may_be_less(C least, C rest, C best) const {
+    return rest < best && least < best - rest;
+  }
+  [[nodiscard]] C rest_of(C, C rest) const { return rest; }
+};
+
+/// Dynamic programming over the boundaries, from the last stage to the first.
+template <class C, class Cost, class Fits, class Rule>
+class chain_dp {
+ public:
+  chain_dp(stage_costs<C, Cost, Fits> const& stages, Rule const& rule)
+      : stages_(stages), rule_(rule) {}
+
+  /// What the best stages cost of which none is above the limit, or `never`.
+  [[nodiscard]] C run(C limit) {
+    limit_ = limit;
+    most_ = limit == never<C> ? just_below(limit) : limit;
+    if (!windows_.narrow(stages_, limit)) return never<C>;
+    std::size_t const count = stages_.stages();
+    cells_.resize(windows_.offsets[count + 1]);
+    cells_.back() = C{};
+    for (std::size_t s = count; s-- != 0;) {
+      find_least_up_to(s + 1);
+      fill_row(s);
+    }
+    return Rule::hides_costs || cells_.front() <= most_ ? cells_.front() : never<C>;
+  }
+
+  /// The first boundaries, in lexicographic order, of what the last `run` has found; returns their
+  /// bottleneck.
+  [[nodiscard]] C cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
+    boundaries.assign(stages_.stages() + 1, 0);
+    C bottleneck{};
+    C wanted = cells_.front();
+    std::size_t first = 0;
+    for (std::size_t s = 0; s != stages_.stages(); ++s) {
+      first = first_end(s, first, wanted, bottleneck);
+      boundaries[s + 1] = static_cast<std::uint32_t>(first);
+      wanted = rule_.rest_of(wanted, after(s + 1, first));
+    }
+    return bottleneck;
+  }
+
+ private:
+  [[nodiscard]] C after(std::size_t boundary, std::size_t position) const {
+    return cells_[windows_.cell(boundary, position)];
+  }
+
+  /// The first end of a stage that leads to what is wanted; raises `bottleneck` to its cost.
+  [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C wanted,
+                                      C& bottleneck) const {
+    auto const& rules = stages_.rules();
+    if (rules.may_be_empty && windows_.contains(s + 1, first) && after(s + 1, first) <= wanted) {
+      return first;
+    }
+    std::size_t const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
+    std::size_t const high = windows_.last[s + 1];
+    for (std::size_t last = low; last <= high; ++last) {
+      C const rest = after(s + 1, last);
+      if (rest > wanted || stages_.is_over(s, first, last, limit_)) continue;
+      C const cost = stages_(s, first, last);
+      if (cost > most_ || rule_(cost, rest) > wanted) continue;
+      if (!stages_.fits(s, first, last)) continue;
+      bottleneck = std::max(bottleneck, cost);
+      return last;
+    }
+    stages_.throw_changed(s, first, low, high);
+  }
+
+  /// For each position of a boundary the least of its cells up to there: it bounds from below what
+  /// a stage that ends further left leads to.
+  void find_least_up_to(std::size_t boundary) {
+    least_.resize(windows_.size(boundary));
+    C least = never<C>;
+    for (std::size_t i = 0; i != least_.size(); ++i) {
+      least = std::min(least, cells_[windows_.offsets[boundary] + i]);
+      least_[i] = least;
+    }
+  }
+
+  void fill_row(std::size_t s) {
+    auto const& rules = stages_.rules();
+    std::size_t const next_first = windows_.first[s + 1];
+    std::size_t high = windows_.last[s + 1];
+    for (std::size_t first = windows_.last[s] + std::size_t{1}; first-- != windows_.first[s];) {
+      C& cell = cells_[windows_.cell(s, first)];
+      cell = never<C>;
+      if (rules.may_cut[first] == 0) continue;
+      if (rules.may_be_empty && windows_.contains(s + 1, first)) cell = after(s + 1, first);
+      std::size_t const low = std::max(next_first, first + rules.shortest[s]);
+      while (high >= low && stages_.is_over(s, first, high, limit_)) --high;
+      cell = stages_.bound().is_known() ? try_ends<true>(s, first, low, high, cell)
+                                        : try_ends<false>(s, first, low, high, cell);
+    }
+  }
+
+  /// The best of the ends in [low, high], as far as what follows may be better. Where no bound is
+  /// known, nothing is compared with it.
+  template <bool is_known>
+  [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
+                           C best) const {
+    std::size_t const next_first = windows_.first[s + 1];
+    C const* const next = cells_.data() + windows_.offsets[s + 1];
+    for (std::size_t last = high + 1; last-- > low;) {
+      if (least_[last - next_first] >= best) break;
+      C const rest = next[last - next_first];
+      if (is_known && !rule_.may_be_less(stages_.bound()(s, first, last), rest, best)) continue;
+      C const cost = is_known ? stages_(s, first, last) : stages_.valid_cost(s, first, last);
+      if (Rule::hides_costs && cost > most_) continue;
+      C const whole = rule_(cost, rest);
+      if (whole < best && stages_.fits(s, first, last)) best = whole;
+    }
+    return best;
+  }
+
+  stage_costs<C, Cost, Fits> const& stages_;
+  Rule rule_;
+  C limit_{};
+  /// The most that a stage may cost.
+  C most_{};
+  cut_windows windows_;
+  std::vector<C> cells_;
+  std::vector<C> least_;
+};
+
+/// The smallest bottleneck, within the windows that are left at that of stages that a greedy walk
+/// finds.
+template <class C, class Cost, class Fits>
+class bottleneck_search {
+ public:
+  explicit bottleneck_search(stage_costs<C, Cost, Fits> const& stages)
+      : stages_(stages), cuts_(stages, {}) {}
+
+  /// The smallest bottleneck, or `never`.
+  [[nodiscard]] C run() {
+    C const walked = walked_bottleneck();
+    if (walked == never<C>) {
+      // Twice the bound is much less work than no limit.
+      C const least = stages_.bound().least_bottleneck();
+      if (least > C{} && least < never<C> / 4) {
+        C const found = cuts_.run(static_cast<C>(2 * least));
+        if (found != never<C>) return found;
+      }
+    }
+    C const found = cuts_.run(walked);
+    // The walk has found stages within this limit.
+    if (found == never<C> && walked != never<C>) {
+      stages_.throw_changed(0, 0, 1, stages_.rules().last_cut[1]);
+    }
+    return found;
+  }
+
+  /// The first boundaries, in lexicographic order, of stages with the bottleneck that `run` has
+  /// returned. Throws where costs have changed since.
+  void cut_leftmost(C least, std::vector<std::uint32_t>& boundaries) const {
+    if (cuts_.cut_leftmost(boundaries) != least) stages_.throw_changed(boundaries);
+  }
+
+ private:
+  /// The bottleneck of some stages, in most cases not far from the best; `never` where none are
+  /// found.
+  [[nodiscard]] C walked_bottleneck() const {
+    if (!stages_.bound().is_known()) return never<C>;
+    C low = stages_.bound().least_bottleneck();
+    C gap = static_cast<C>(low / 16 + (std::integral<C> ? 1 : 0));
+    C high = never<C>;
+    for (std::size_t tries = 0; tries != 8 && high == never<C>; ++tries) {
+      if (gap > never<C> / 2 - low) return never<C>;
+      C const limit = static_cast<C>(low + gap);
+      high = walk(limit);
+      if (high == never<C>) low = limit;
+      gap = static_cast<C>(gap * 2);
+    }
+    for (std::size_t tries = 0; tries != 6 && high != never<C>; ++tries) {
+      if (high - low <= high / 256) break;
+      C const limit = middle(low, high);
+      C const walked = walk(limit);
+      (walked == never<C> ? low : high) = walked == never<C> ? limit : walked;
+    }
+    return high;
+  }
+
+  /// The bottleneck of stages that are each about as long as the limit allows, or `never`.
+  [[nodiscard]] C walk(C limit) const {
+    auto const& rules = stages_.rules();
+    C bottleneck{};
+    std::size_t first = 0;
+    for (std::size_t s = 0; s != stages_.stages(); ++s) {
+      walked_stage const walked = walk_stage(s, first, limit);
+      if (walked.cost != never<C>) {
+        bottleneck = std::max(bottleneck, walked.cost);
+        first = walked.last;
+      } else if (!rules.may_be_empty || first < rules.first_cut[s + 1] ||
+                 first > rules.last_cut[s + 1]) {
+        return never<C>;
+      }
+    }
+    return bottleneck;
+  }
+
+  struct walked_stage {
+    C cost;
+    std::size_t last;
+  };
+
+  /// The longest stage from `first` on within the limit; its cost is `never` where there is none.
+  [[nodiscard]] walked_stage walk_stage(std::size_t s, std::size_t first, C limit) const {
+    auto const& rules = stages_.rules();
+    auto const low = std::max<std::size_t>(rules.first_cut[s + 1], first + rules.shortest[s]);
+    std::size_t const high = std::max<std::size_t>(first, rules.last_cut[s + 1]);
+    for (std::size_t last = stages_.furthest(s, first, high, limit); last >= low; --last) {
+      if (rules.may_cut[last] == 0) continue;
+      C const cost = stages_(s, first, last);
+      if (cost <= limit && stages_.fits(s, first, last)) return {cost, last};
+    }
+    return {never<C>, first};
+  }
+
+  stage_costs<C, Cost, Fits> const& stages_;
+  chain_dp<C, Cost, Fits, as_bottleneck<C>> cuts_;
+};
+
+}  // namespace omnibal::inline v0::detail
