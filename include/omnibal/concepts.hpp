@@ -47,7 +47,8 @@ concept cost_function =
 /// An accumulator for costs that are not sums over samples (padded batches: count * longest). `add`
 /// never makes `value` smaller, and the value does not depend on the order of the calls.
 template <class Set, class Sample>
-concept set_cost = std::copyable<Set> && requires(Set set, Set const& read, Sample&& sample) {
+concept set_cost = std::copy_constructible<Set> &&
+    requires(Set set, Set const& read, Sample&& sample) {
   set.add(static_cast<Sample&&>(sample));
   { read.value() } -> weight;
 };

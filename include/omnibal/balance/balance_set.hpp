@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <string_view>
@@ -37,7 +38,7 @@ class run_search {
   using value_type = std::remove_cvref_t<decltype(std::declval<Set const&>().value())>;
 
   run_search(std::string_view function, Samples const& samples, std::size_t parts, Set const& empty)
-      : function_(function), samples_(samples), parts_(parts), empty_(empty), set_(empty) {}
+      : function_(function), samples_(samples), parts_(parts), empty_(empty) {}
 
   /// The cost of each sample alone.
   [[nodiscard]] std::vector<value_type> single_values() {
@@ -69,15 +70,15 @@ class run_search {
  private:
   /// The cost of the set with one sample more.
   [[nodiscard]] value_type extend(std::uint32_t index) {
-    set_.add(std::ranges::begin(
+    set_->add(std::ranges::begin(
         samples_)[static_cast<std::ranges::range_difference_t<Samples const>>(index)]);
-    value_type const value = set_.value();
+    value_type const value = set_->value();
     check_weight(function_, "set_cost", index, value);
     return value;
   }
   /// The cost of a sample alone.
   [[nodiscard]] value_type restart(std::uint32_t index) {
-    set_ = empty_;
+    set_.emplace(empty_);
     return extend(index);
   }
 
@@ -128,7 +129,7 @@ class run_search {
   Samples const& samples_;
   std::size_t parts_;
   Set const& empty_;
-  Set set_;
+  std::optional<Set> set_;
   std::vector<std::uint32_t> cuts_;
   value_type largest_{};
   value_type least_overflow_{};

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,29 +25,11 @@ template <class Length, class Sample, class T>
 concept length_function = cost_function<Length, Sample> &&
     (std::floating_point<T> || std::integral<demand_result<Length, Sample>>);
 
-/// A functor that can be assigned even where it is a lambda with captures, which cannot.
-template <class Function>
-class assignable_function {
- public:
-  explicit assignable_function(Function function) : function_(std::move(function)) {}
-  assignable_function(assignable_function const&) = default;
-  assignable_function& operator=(assignable_function const& other) {
-    if (this != &other) function_.emplace(*other.function_);
-    return *this;
-  }
-  ~assignable_function() = default;
-
-  [[nodiscard]] Function const& operator*() const { return *function_; }
-
- private:
-  std::optional<Function> function_;
-};
-
 /// The length of a sample; throws where it is negative, not finite or above what `T` can hold.
 template <class T, class Length, class Sample>
-[[nodiscard]] T checked_length(std::string_view function, assignable_function<Length> const& length,
+[[nodiscard]] T checked_length(std::string_view function, Length const& length,
                                Sample const& sample) {
-  auto const value = std::invoke(*length, sample);
+  auto const value = std::invoke(length, sample);
   if constexpr (std::integral<T>) {
     if (std::in_range<T>(value) && value >= 0) return static_cast<T>(value);
   } else {
@@ -98,7 +79,7 @@ class padded_batch {
   }
 
  private:
-  detail::assignable_function<Length> length_;
+  Length length_;
   T count_{0};
   T longest_{0};
 };
@@ -122,7 +103,7 @@ class padded_attention {
   }
 
  private:
-  detail::assignable_function<Length> length_;
+  Length length_;
   T count_{0};
   T longest_{0};
 };
@@ -167,7 +148,7 @@ class unmasked_pack {
   }
 
  private:
-  detail::assignable_function<Length> length_;
+  Length length_;
   pack_weights<T> weights_;
   T sum_{0};
 };
