@@ -24,8 +24,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A number and where it comes from. It is sorted in place of that, so that sorting is compiled
-/// once.
+/// A number and where it comes from, sorted in place of that so that sorting is compiled once.
 struct sort_key {
   std::int64_t number;
   std::uint64_t place;
@@ -46,8 +45,7 @@ struct front_point {
   std::uint32_t index;
 };
 
-/// A front for each layer. Its points ascend strictly in bytes and in gain; the first is zero in
-/// both.
+/// A front for each layer: points ascend strictly in bytes and gain, the first is zero in both.
 class pareto_fronts {
  public:
   [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }

@@ -52,8 +52,7 @@ template <class To, class From>
 /// Maps numbers from zero to a largest one, or to their sum, to fixed point, rounded down.
 class fixed_point {
  public:
-  /// Only powers of two as factors, so that numbers keep their bits; `largest` becomes less than
-  /// 2^bits.
+  /// Only powers of two as factors, so that numbers keep their bits; `largest` stays below 2^bits.
   [[nodiscard]] static fixed_point by_power_of_two(double largest, int bits = 62) {
     return {largest, bits, false};
   }

@@ -11,8 +11,7 @@ namespace omnibal::inline v0::detail {
 template <class Signature>
 class function_ref;
 
-/// Calls a functor that it does not own, so that a search is compiled once and not for each
-/// functor.
+/// Calls a functor that it does not own, so that a search is compiled once for all functors.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {
  public:

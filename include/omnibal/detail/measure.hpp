@@ -174,8 +174,7 @@ template <std::size_t R, class T>
   return result;
 }
 
-/// The greatest common divisor of all demands for each resource, where a capacity is so large that
-/// it matters, else ones.
+/// The common divisor of all demands for each resource, where a capacity is large; else ones.
 template <class Amounts, class Samples, class Demand>
 [[nodiscard]] Amounts common_units(std::string_view function, Samples const& samples,
                                    Demand const& demand, Amounts const& capacity) {

@@ -36,8 +36,7 @@ class sparse_assignment {
  public:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// No sum of gains exceeds a quarter of the largest amount. Allocates only beyond the largest
-  /// network so far.
+  /// No sum of gains exceeds a quarter of the largest amount. Allocates for larger networks only.
   template <class Network>
   void run(Network const& network, std::uint64_t most_steps) {
     std::size_t const vertices = network.places() + network.hubs();
@@ -133,8 +132,7 @@ class sparse_assignment {
     carry_out(root);
   }
 
-  /// Goes on to the nearest vertices until the shortest path is known; false where that would look
-  /// at too many parts.
+  /// Goes on until the shortest path is known; false where that would look at too many parts.
   template <class Network>
   [[nodiscard]] bool search(Network const& network, std::size_t most_parts) {
     while (best_ != now_) {
@@ -287,8 +285,7 @@ struct bytes_at {
   std::int64_t bytes;
 };
 
-/// A sparse table: for each part the places where it has bytes, by ascending place. Keeps its
-/// memory.
+/// For each part the places where it has bytes, by ascending place. Keeps its memory.
 class kept_bytes {
  public:
   /// `most` is a number of entries that will not be exceeded.

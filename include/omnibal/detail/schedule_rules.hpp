@@ -207,8 +207,7 @@ struct cut_choice {
   std::uint32_t steps;
 };
 
-/// What a cut saves behind which so many groups are: they wait no longer for the largest load, but
-/// for `level`, the largest of theirs.
+/// What a cut behind so many groups saves: they wait for `level`, their largest, from then on.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr uint128 saved_by_cut(std::uint64_t groups,
                                                                  load_level level,
                                                                  load_level largest) {

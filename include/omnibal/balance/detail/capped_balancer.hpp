@@ -120,8 +120,7 @@ class capacity_tree {
     nodes_[node] = {least_of(left.least, right.least), most};
   }
 
-  /// False where no part below a node has room. What rounding makes of floating-point amounts only
-  /// the parts know.
+  /// False where no part below a node has room; of floating-point amounts only the parts know.
   template <class Value>
   [[nodiscard]] bool may_fit(std::size_t node, search<Value> const& wanted) const {
     if constexpr (std::integral<typename amounts_type::value_type>) {
@@ -342,8 +341,7 @@ class capped_balancer {
                   capped_effort const& effort)
       : input_(input), costs_(costs), effort_(effort), order_(largest_first(costs)) {}
 
-  /// The part of each sample, with costs as even as is found; nothing where the samples are not
-  /// made to fit.
+  /// The part of each sample, as even as is found; nothing where the samples are not made to fit.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts) {
     std::int64_t const bound = lower_bound(parts);
     auto best = evened(place_by_cost(input_, costs_, order_, parts), parts, bound);

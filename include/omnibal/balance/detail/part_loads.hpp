@@ -19,8 +19,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Words with the load above the number of the part, so that the least word names the least load,
-/// and of equal ones the lowest part.
+/// Words with the load above the number of the part: the least names the lowest of the least loads.
 template <class Word>
 class load_key {
  public:
@@ -146,8 +145,7 @@ class count_limits {
     return counts_[part] >= floor_ + (extra_ != 0 ? 1 : 0);
   }
 
-  /// One more sample in a part with room. True where that leaves less room in other parts too,
-  /// which happens at most once.
+  /// One more sample in a part with room. True, once at most, where that fills other parts too.
   bool add(std::size_t part) { return ++counts_[part] > floor_ && --extra_ == 0; }
 
   /// Takes an `add` back.

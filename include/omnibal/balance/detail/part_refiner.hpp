@@ -86,8 +86,7 @@ struct open_part {
   resources<R> load;
 };
 
-/// Positions of a sample that leaves one part and of one that comes for it; `nothing` is legal for
-/// the latter.
+/// Positions of a sample that leaves one part and of one, or `nothing`, that comes for it.
 struct part_exchange {
   static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
 
@@ -265,8 +264,7 @@ class part_refiner {
     return rank_(std::numeric_limits<std::int64_t>::max() - parts_.load(part), part);
   }
 
-  /// Evens a part with the lightest one, or with the first other from the lightest on with which
-  /// that is possible.
+  /// Evens a part with the lightest one, or else the lightest other with which that is possible.
   bool relieve(std::uint32_t heavy) {
     std::uint32_t const light = rank_.part(lightest().least());
     if (light != heavy && even(heavy, light)) return true;

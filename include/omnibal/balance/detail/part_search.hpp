@@ -23,8 +23,7 @@ namespace omnibal::inline v0::detail {
 template <class Amounts>
 class part_search {
  public:
-  /// `amounts` has what each sample takes, in the order in which they are placed: the largest
-  /// first.
+  /// `amounts` has what each sample takes, in the order in which they are placed: largest first.
   part_search(std::vector<Amounts> amounts, Amounts const& limit, count_limits room)
       : amounts_(std::move(amounts)),
         limit_(limit),
@@ -64,8 +63,7 @@ class part_search {
     return solve_status::solved;
   }
 
-  /// The part of each sample, in the order in which they are placed. Precondition: a solution was
-  /// found last.
+  /// The part of each sample, in their order. Precondition: a solution was found last.
   [[nodiscard]] std::vector<std::uint32_t> const& placed() const { return placed_; }
 
  private:
@@ -113,8 +111,7 @@ class part_search {
     return room_.parts();
   }
 
-  /// False where the samples that are not placed cannot have room, because parts with less room
-  /// than the smallest sample are lost.
+  /// False where the rest finds no room, as parts with less than the smallest sample are lost.
   [[nodiscard]] bool holds_rest() const {
     for (std::size_t r = 0; r != kinds; ++r) {
       sum_type room = 0;

@@ -104,8 +104,7 @@ class offload {
     }
   }
 
-  /// The rank of a node whose largest load would be least with the sample, which is not the rank
-  /// where it is if there is another.
+  /// The rank of a node, if possible another, whose largest load would be least with the sample.
   [[nodiscard]] static std::uint32_t lightest_on_node(assignment_state<R> const& state,
                                                       node_layout const& layout, std::size_t node,
                                                       std::uint32_t sample) {
@@ -209,8 +208,7 @@ class offload {
   std::vector<std::uint64_t> spare_;
 };
 
-/// Starts from where samples are and moves some of them until no load is above a target. Keeps its
-/// memory.
+/// Moves samples from where they are until no load is above a target. Keeps its memory.
 template <std::size_t R>
 class migration {
  public:
@@ -272,8 +270,7 @@ class migration {
     return state.largest_load() <= target;
   }
 
-  /// Samples that were moved and fit at home return, or else to their node, those with the most
-  /// bytes first.
+  /// Moved samples that fit at home, or else on their node, return; those with most bytes first.
   void bring_back(std::int64_t target) {
     order_.clear();
     for (std::uint32_t i = 0; i != state.rank_of.size(); ++i) {

@@ -132,8 +132,7 @@ template <std::size_t R>
   return sum_of(excess_above(load, target));
 }
 
-/// Positions of a sample that leaves a rank and of one that comes for it; `nothing` and `several`
-/// are legal for the latter.
+/// Positions of a sample that leaves a rank and of one, `nothing` or `several`, that comes for it.
 struct home_exchange {
   static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
   /// Those that `for_each_in_return` names.
@@ -253,8 +252,7 @@ template <std::size_t R>
 template <std::size_t R>
 class swap_search {
  public:
-  /// Goes on until no load is above the target, nothing helps or there were 16 exchanges for each
-  /// rank.
+  /// Until no load is above the target, nothing helps or there were 16 exchanges for each rank.
   void run(assignment_state<R>& state, node_layout const& layout, std::int64_t target) {
     if (state.largest_load() <= target) return;
     auto const size = [&](std::uint32_t sample) { return sum_of(state.costs[sample]); };

@@ -89,8 +89,7 @@ struct schedule_pool {
   std::array<std::int64_t, R> last_waiting{};
 };
 
-/// The runs of the step that is not full and of those that repeat: by size, ascending, those from
-/// the one number `first` on.
+/// The runs of the last step and of those that repeat: by size, ascending, from number `first` on.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> runs_of_last_step(load_levels<R> const& levels,
                                                            std::span<std::uint32_t const> runs,

@@ -43,8 +43,7 @@ enum class held {
 /// What the backward pass needs a kept tensor for.
 enum class needed { always, for_weights };
 
-/// What is made again by the choice `selective`: nothing, the outputs of norms and activations, or
-/// the scores of unfused attention.
+/// What `selective` makes again: nothing, outputs of norms and activations, or unfused scores.
 enum class remade { nothing, elementwise, scores };
 
 /// Forward and backward passes of a product of activations with parameters, for each forward pass.

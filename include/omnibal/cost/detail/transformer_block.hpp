@@ -88,8 +88,7 @@ struct attention {
     check_width(name, "heads * latent.value_size", heads * size_of_value());
   }
 
-  /// `rows` tokens attend to `context_rows` tokens, in `pairs` pairs of them, or half as many where
-  /// the mask is causal.
+  /// `rows` tokens attend to `context_rows` in `pairs` pairs, half as many with a causal mask.
   void add_to(layer_tally& tally, int128 rows, int128 context_rows, int128 pairs) const {
     int128 const query_width = int128{heads} * key_size();
     int128 const output_width = int128{heads} * size_of_value();

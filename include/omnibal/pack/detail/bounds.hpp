@@ -52,8 +52,7 @@ class pattern_prices {
     return (largest_part + 1) * capacity_ * values_.size();
   }
 
-  /// The best bound from the present prices and their parts; then changes the prices. Precondition:
-  /// there are values.
+  /// The best bound from the present prices; changes these. Precondition: there are values.
   std::size_t next() {
     std::uint64_t const worth = best_worth(prices_);
     std::size_t bound = bound_from(prices_, worth);

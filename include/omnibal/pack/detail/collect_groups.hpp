@@ -111,8 +111,7 @@ class unset_array {
   T* values_;
 };
 
-/// The group of each sample, samples in the order in which they are packed, and the size of each
-/// group.
+/// The group of each sample, in the order in which they are packed, and the size of each group.
 class group_assignment {
  public:
   explicit group_assignment(std::size_t sample_count)

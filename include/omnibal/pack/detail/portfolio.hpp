@@ -98,8 +98,7 @@ template <class Layout>
                                                      least_slack(input.capacity)));
 }
 
-/// True where random groups take no more groups than best-fit decreasing, judged by some of the
-/// samples, drawn at random.
+/// True where random groups are as few as by best-fit decreasing, judged by some random samples.
 template <class Layout>
 [[nodiscard]] bool sampling_pays(measured<Layout> const& input, size_measure measure) {
   std::size_t const draws = std::clamp<std::size_t>(input.size() / 16, 1024, 8192);

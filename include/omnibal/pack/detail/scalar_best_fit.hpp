@@ -19,8 +19,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// What is known of a run of groups with equal room, kept under the first of them, in memory of its
-/// own.
+/// What is known of a run of groups with equal room, under the first of them, in memory of its own.
 template <class Room>
 class run_rooms {
  public:
@@ -98,8 +97,7 @@ class sorted_open_bins {
   /// The room of the best fit. Precondition: not empty.
   [[nodiscard]] room_type best_room() const { return rooms_.room(top_); }
 
-  /// Removes and returns the best fit and those that follow it with equal room, at most `most`
-  /// groups. Preconditions: not empty, `most` is positive.
+  /// Removes the best fit and up to `most - 1` that follow it with equal room. There must be one.
   group_run take(std::size_t most) {
     group_run const run{top_, rooms_.last(top_)};
     std::uint32_t const next = rooms_.next(top_);
@@ -131,8 +129,7 @@ class sorted_open_bins {
     }
   }
 
-  /// Adds groups, the best fit first, with new room, less than that of all active groups. `size` is
-  /// the current size.
+  /// Adds groups, the best fit first, with less room than the active ones at the current `size`.
   void push(group_run run, room_type room, room_type size) {
     rooms_.set(run, room);
     if (room >= size) {
@@ -228,8 +225,7 @@ template <class Rooms, class NextRun>
   return result;
 }
 
-/// Best-fit decreasing of one integer resource by counting its values, and its lower bound. Frees
-/// the demands.
+/// Best-fit decreasing by counting the values of one integer resource, and its lower bound.
 template <class Layout>
 [[nodiscard]] grouping pack_counted_line(measured<Layout>& input, packing_report& report) {
   auto counts = count_values(input.size(), input.amounts_of(0), input.capacity[0]);

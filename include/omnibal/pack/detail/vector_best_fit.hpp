@@ -304,8 +304,7 @@ class open_bin_index {
     return true;
   }
 
-  /// What is left of the capacity in a group with these amounts; rounding does not make it
-  /// negative.
+  /// What these amounts leave of the capacity in a group; rounding does not make it negative.
   template <class Layout>
   [[nodiscard]] static amounts_type left_after(group_rooms<Layout> const& groups,
                                                std::uint32_t group, amounts_type const& amounts) {

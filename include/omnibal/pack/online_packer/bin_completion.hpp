@@ -90,8 +90,7 @@ class bin_completion {
     return result;
   }
 
-  /// Puts the filling that leaves the least into `best_`. `next` is the first sample that is not in
-  /// the group.
+  /// Puts the filling that leaves least into `best_`. `next` is the first sample behind the group.
   void compare_fillings(waiting_type& waiting, std::uint64_t candidates, room_type const& room,
                         typename waiting_type::place const& place, slot next) {
     candidates = std::min<std::uint64_t>(candidates, candidates_.size());
@@ -137,8 +136,7 @@ class bin_completion {
     return count;
   }
 
-  /// Fills the room with `first` and then with the most valuable samples. Puts them into `trial_`
-  /// and returns what the room that is left is worth.
+  /// Fills the room with `first`, then the most valuable samples; returns what is left is worth.
   std::uint64_t fill(waiting_type& waiting, room_type room, slot first) {
     auto const& layout = waiting.layout();
     std::size_t count = 0;

@@ -245,8 +245,7 @@ class waiting_samples {
   [[nodiscard]] amounts_type const& demand(slot of) const { return nodes_[of].demand; }
   [[nodiscard]] sample_type sample(slot of) const { return {id(of), push(of), demand(of)}; }
 
-  /// Precondition: fewer than the most samples wait, none is hidden, and the demand fits the
-  /// capacity.
+  /// Precondition: fewer than the most wait, none is hidden, and the demand fits the capacity.
   void add(sample_type const& sample) {
     slot const made = free_;
     node& added = nodes_[made];

@@ -29,8 +29,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// An amount as one of a type that may be an integer, rounded up; at most half of the range of
-/// that, so that two have a sum.
+/// An amount in another type, rounded up; at most half of its range, so that two have a sum.
 template <class T>
 [[nodiscard]] T rounded_up(double amount) {
   if constexpr (std::floating_point<T>) {
@@ -91,8 +90,7 @@ struct capacity_axis {
     return in_order(std::move(values));
   }
 
-  /// The distance of neighbours among `points` even capacities, halved `halvings` times; zero where
-  /// nothing lies between them.
+  /// The distance of neighbours among even capacities, halved; zero where nothing lies between.
   [[nodiscard]] T distance(std::size_t points, std::size_t halvings) const {
     T result = points < 2 ? T{} : (last - first) / static_cast<T>(points - 1);
     for (std::size_t k = 0; k != halvings; ++k) result /= 2;
@@ -282,8 +280,7 @@ class capacity_grid {
     }
   }
 
-  /// Even capacities of the coarsest resource, and of the others so many times their amount for one
-  /// granule of it.
+  /// Even capacities of the coarsest resource, and the multiples of their granules of the others.
   void walk_together(std::size_t candidates) {
     auto const lead = coarsest();
     for (T const amount : axes_[lead].even_values(candidates)) {
@@ -416,8 +413,7 @@ class capacity_search {
     }
   }
 
-  /// Tries the best capacities on `count` samples and forgets the others. On all samples it goes on
-  /// until a capacity is accepted.
+  /// Tries the best on `count` samples, on all until one is accepted, and forgets the others.
   void narrow(std::size_t count) {
     bool const is_last = count == demands_.size();
     demands_type const part = part_of(count);

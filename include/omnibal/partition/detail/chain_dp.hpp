@@ -83,8 +83,7 @@ class chain_dp {
     return Rule::hides_costs || cells_.front() <= most_ ? cells_.front() : never<C>;
   }
 
-  /// The first boundaries, in lexicographic order, of what the last `run` has found; returns their
-  /// bottleneck.
+  /// The first boundaries, lexicographically, of what `run` has found; returns their bottleneck.
   [[nodiscard]] C cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
     boundaries.assign(stages_.stages() + 1, 0);
     C bottleneck{};
@@ -124,8 +123,7 @@ class chain_dp {
     stages_.throw_changed(s, first, low, high);
   }
 
-  /// For each position of a boundary the least of its cells up to there: it bounds from below what
-  /// a stage that ends further left leads to.
+  /// The least cell of a boundary up to each position, a bound for stages that end there or before.
   void find_least_up_to(std::size_t boundary) {
     least_.resize(windows_.size(boundary));
     C least = never<C>;
@@ -151,8 +149,7 @@ class chain_dp {
     }
   }
 
-  /// The best of the ends in [low, high], as far as what follows may be better. Where no bound is
-  /// known, nothing is compared with it.
+  /// The best of the ends in [low, high], as far as what follows, and a known bound, may be better.
   template <bool is_known>
   [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
                            C best) const {
@@ -180,8 +177,7 @@ class chain_dp {
   std::vector<C> least_;
 };
 
-/// The smallest bottleneck, within the windows that are left at that of stages that a greedy walk
-/// finds.
+/// The smallest bottleneck, within the windows left at that of stages that a greedy walk finds.
 template <class C, class Cost, class Fits>
 class bottleneck_search {
  public:
@@ -207,15 +203,13 @@ class bottleneck_search {
     return found;
   }
 
-  /// The first boundaries, in lexicographic order, of stages with the bottleneck that `run` has
-  /// returned. Throws where costs have changed since.
+  /// The first boundaries with the bottleneck that `run` has returned; throws where that changed.
   void cut_leftmost(C least, std::vector<std::uint32_t>& boundaries) const {
     if (cuts_.cut_leftmost(boundaries) != least) stages_.throw_changed(boundaries);
   }
 
  private:
-  /// The bottleneck of some stages, in most cases not far from the best; `never` where none are
-  /// found.
+  /// The bottleneck of some stages, mostly not far from the best; `never` where none are found.
   [[nodiscard]] C walked_bottleneck() const {
     if (!stages_.bound().is_known()) return never<C>;
     C low = stages_.bound().least_bottleneck();

@@ -45,8 +45,7 @@ struct chain_rule {
 /// The constraints of a chain of so many layers and stages, one by one.
 class rule_book {
  public:
-  /// Throws where an element names a layer or stage that is not there, or is out of range by
-  /// itself.
+  /// Throws where an element names a layer or stage that is not there, or is out of range itself.
   rule_book(std::string_view function, std::size_t layers, std::size_t stages,
             partition_constraints const& constraints)
       : function_(function), layers_(layers), stages_(stages), constraints_(constraints) {

@@ -48,8 +48,7 @@ class device_labels {
     usage_.insert(usage_.end(), used.begin(), used.end());
   }
 
-  /// Adds a label to the list from `begin` on unless one of it is as good, and drops those of it
-  /// than which the new one is as good.
+  /// Adds a label to the list from `begin` on and drops whichever is no better than another.
   void add_unless_dominated(std::size_t begin, label const& made,
                             std::span<std::int64_t const> used) {
     for (std::size_t l = begin; l != labels_.size(); ++l) {
@@ -122,8 +121,7 @@ class device_label_dp {
         least_(least),
         most_labels_(labels) {}
 
-  /// True where stages with a bottleneck of at most `limit` are found; `best_time` and
-  /// `best_bottleneck` are theirs then.
+  /// True where stages within `limit` are found; `best_time` and `best_bottleneck` are theirs.
   [[nodiscard]] bool run(C limit) {
     limit_ = limit;
     labels_.clear(devices());
@@ -281,8 +279,7 @@ class device_label_dp {
     return result;
   }
 
-  /// Drops all but the best labels of the cell that is made: half of those kept have the least
-  /// time, half leave the most room.
+  /// Keeps of the labels that are made half with the least time and half that leave the most room.
   void keep_best(std::size_t s, std::size_t first) {
     is_complete_ = false;
     std::size_t const begin = begins_[windows_.cell(s, first)];
@@ -377,8 +374,7 @@ class device_label_dp {
   std::optional<outcome> best_;
 };
 
-/// Runs a search with limits that grow from the least bottleneck on, until it finds stages. False
-/// where it finds none without a limit.
+/// Runs a search with limits that grow from the least bottleneck on; false without stages.
 template <class C, class Search>
 [[nodiscard]] bool run_with_limits(Search& devices, C least) {
   C gap = static_cast<C>(least / 64 + (std::integral<C> ? 1 : 0));

@@ -118,8 +118,7 @@ template <class Stages>
   return result;
 }
 
-/// The boundaries whose stages have the most even bytes that rules and predicate allow; none where
-/// they allow nothing.
+/// Boundaries with the most even bytes that rules and predicate allow; none where there are none.
 template <class Stages, class Bytes>
 [[nodiscard]] std::vector<std::uint32_t> most_even_bytes(Stages const& stages,
                                                          stage_bound<std::int64_t> const& bound,

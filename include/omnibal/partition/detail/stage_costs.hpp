@@ -218,8 +218,7 @@ class stage_costs {
     return static_cast<bool>(fits_(stage, first, last));
   }
 
-  /// False where the layers cannot be that stage whatever the memory: its predicate says so, which
-  /// is no memory rule, or its cost.
+  /// False where predicate, unless a memory rule, or cost forbids the layers whatever the memory.
   [[nodiscard]] bool admits(std::size_t stage, std::size_t first, std::size_t last) const {
     if constexpr (!memory_predicate<Fits>) {
       if (!fits(stage, first, last)) return false;
@@ -229,8 +228,7 @@ class stage_costs {
 
   /// Whether memory is a part of what is known of the stages.
   [[nodiscard]] bool knows_memory() const { return memory_.is_limited() || memory_predicate<Fits>; }
-  /// What the user's memory rule lacks, negative where it has more than enough; the least number
-  /// where there is no such rule.
+  /// What the memory rule lacks, negative where it has more; the least number where there is none.
   [[nodiscard]] std::int64_t missing_by_rule(std::size_t stage, std::size_t first,
                                              std::size_t last) const {
     if constexpr (memory_predicate<Fits>) return fits_.missing_bytes(stage, first, last);
@@ -256,16 +254,14 @@ class stage_costs {
     return (*this)(stage, first, last) <= limit && fits(stage, first, last);
   }
 
-  /// True where even the bound is above the limit, or memory or rules allow fewer layers; then more
-  /// layers are over too.
+  /// True where bound, memory or rules allow fewer layers; then more layers are over too.
   [[nodiscard]] bool is_over(std::size_t stage, std::size_t first, std::size_t last,
                              C limit) const {
     return bound_(stage, first, last) > limit || last - first > rules_.longest[stage] ||
            !memory_.fits(stage, first, last);
   }
 
-  /// Throws because no end of a stage in [low, high] has what an earlier call has promised. Names
-  /// the first that changes between two calls.
+  /// Throws as no end in [low, high] has what was promised; names the first that changes.
   [[noreturn, gnu::noinline]] void throw_changed(std::size_t stage, std::size_t first,
                                                  std::size_t low, std::size_t high) const {
     std::string const rule = ", must be equal for equal arguments";

@@ -83,8 +83,7 @@ struct time_type_of<Value> {
       working_weight<decltype(Value::forward), decltype(Value::backward), decltype(Value::weight)>;
 };
 
-/// Throws unless a range has a value for each of `count` stages and, where it has ranges of them,
-/// for each of `micro_batches`.
+/// Throws unless ranges have a value for each of `count` stages and, inside, of `micro_batches`.
 template <class Source>
 void check_value_count(std::string_view function, std::string_view argument, Source const& source,
                        std::size_t count, std::size_t micro_batches) {
@@ -124,8 +123,7 @@ template <class Working, weight T>
   return result;
 }
 
-/// When the inputs of the operations of one direction arrive, for each virtual stage and
-/// micro-batch.
+/// When the inputs of one direction arrive, for each virtual stage and micro-batch.
 template <class T>
 class arrival_table {
  public:

@@ -23,8 +23,7 @@ namespace omnibal::inline v0::detail {
 
 using whole_choice = numbered_choice<std::int64_t>;
 
-/// The choices of a layer that no other choice of it beats in time and in both kinds of bytes, from
-/// the fewest bytes to the most.
+/// Choices that no other of the layer beats in time and both kinds of bytes, by ascending bytes.
 class integer_layers {
  public:
   /// Floating-point times become whole numbers so small that a step of `micro_batches` remains one.

@@ -187,8 +187,7 @@ class run_lower_bounds {
     for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
   }
 
-  /// True only if some choices of the layers [first, last) need no more than `room` for the kept
-  /// bytes of `in_flight` micro-batches and the transient bytes.
+  /// True only if some choices of the layers need no more than `room`, kept and transient together.
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, std::int64_t room,
                           std::int64_t in_flight) const {
     for (std::size_t k = 0; k != levels_.size() && levels_.most[k] <= room; ++k) {
@@ -198,8 +197,7 @@ class run_lower_bounds {
     return false;
   }
 
-  /// No choices of the layers [first, last) take less time where `room` holds the kept bytes of
-  /// `in_flight` micro-batches and the transient bytes.
+  /// No choices of the layers take less time in `room` for the kept and the transient bytes.
   [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last, std::int64_t room,
                                         std::int64_t in_flight) const {
     std::int64_t result = no_time;
@@ -334,8 +332,7 @@ struct stage_range {
   std::size_t last;
 };
 
-/// The least time of each stage, which is `no_time` where it does not fit the memory or takes
-/// longer than a limit. Each time may be raised.
+/// The least time of each stage, `no_time` beyond its memory or a limit. May be raised.
 class stage_lower_bounds {
  public:
   stage_lower_bounds(integer_layers const& layers, stage_budgets const& rooms)

@@ -138,8 +138,7 @@ class budget_search {
     least_bytes_ = least + options_.reserve_bytes;
   }
 
-  /// Admits the choices up to a number of transient bytes. The result is the room for the bytes of
-  /// one micro-batch beyond the fewest.
+  /// Admits choices up to such transient bytes; returns the room for bytes beyond the fewest.
   std::int64_t limit(std::int64_t transient_bytes, std::int64_t kept_bytes) {
     limit_fronts(table_, order_, transient_bytes, limited_);
     std::int64_t const room = kept_bytes - limited_.bytes;

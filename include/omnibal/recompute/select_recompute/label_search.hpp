@@ -121,8 +121,7 @@ class label_search {
     std::int64_t gain;
   };
 
-  /// Decides about one layer after the other, and betters the best solution. False where it gives
-  /// up.
+  /// Decides about one layer after the other; false where it gives up.
   [[nodiscard]] bool decide_all(std::size_t max_states,
                                 function_ref<bool(std::int64_t)> is_enough) {
     tolerance_ = 0;
@@ -202,8 +201,7 @@ class label_search {
     }
   }
 
-  /// The same for a layer with so many points that those that lead nowhere are dropped before the
-  /// others are sorted.
+  /// The same for very many points: those that lead nowhere are dropped before the rest is sorted.
   void extend_by_many(std::span<front_point const> front, std::uint32_t place) {
     reached_.clear();
     by_bytes_.clear();

@@ -15,8 +15,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The linear relaxation: takes the steps of all hulls while they fit, then a part of the one that
-/// does not.
+/// The linear relaxation: steps of all hulls while they fit, then a part of the one that does not.
 class lp_relaxation {
  public:
   /// Precondition: each point alone fits the budget.
@@ -99,8 +98,7 @@ class reduced_problem {
   }
 
   [[nodiscard]] pareto_fronts const& fronts() const { return fronts_; }
-  /// What remains of the budget, and what is already gained, where each front gives its first
-  /// point.
+  /// What remains of the budget, and is already gained, where each front gives its first point.
   [[nodiscard]] std::int64_t budget() const { return budget_; }
   [[nodiscard]] std::int64_t base_gain() const { return base_gain_; }
 
@@ -227,8 +225,7 @@ class reduced_problem {
     starts_.push_back(first);
   }
 
-  /// Of what takes as much as the one at that place by bytes, from there on, the one that gains
-  /// most.
+  /// Of those that take as much as the one at that place by bytes, the one that gains most.
   [[nodiscard]] front_point best_from(std::size_t place) const {
     front_point best = made_[by_bytes_[place].place];
     while (++place != by_bytes_.size() && by_bytes_[place].number == best.bytes) {

@@ -60,8 +60,7 @@ inline void check_carried(std::string_view function, sampler_state const& state,
 /// The segments of the epoch that runs: those that have ended, and the one of the present ranks.
 class epoch_progress {
  public:
-  /// Goes on where `state` stops; `present` has no steps yet. Throws for segments that no sampler
-  /// could write.
+  /// Goes on where `state` stops, unless no sampler could write it; `present` has no steps yet.
   epoch_progress(std::string_view function, sampler_state const& state,
                  sampler_segment const& present)
       : ended_(state), ended_count_(count_segments(function, state)), present_(present) {
