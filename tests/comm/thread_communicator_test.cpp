@@ -57,8 +57,9 @@ TEST_CASE("a rank that throws is an error on the ranks that wait for it, not a h
           static_cast<void>(omnibal::all_gather(comm, 2));
         } catch (communication_error const& error) {
           ++remote;
-          if (std::string(error.what()) !=
-              "omnibal::thread_communicator: rank " + std::to_string(thrower) + " has thrown") {
+          if (std::string(error.what()) != "omnibal::thread_communicator: rank " +
+                                               std::to_string(thrower) + " has thrown: of rank " +
+                                               std::to_string(thrower)) {
             throw std::logic_error(error.what());
           }
           throw;

@@ -217,6 +217,48 @@ void agree_on_bad_lengths(Comm& comm) {
   });
 }
 
+/// What all ranks give may change, and is an error on all of them where one gives another.
+template <class Comm>
+void agree_on_most_samples(Comm& comm) {
+  bool const is_last = comm.rank() + 1 == comm.size();
+  std::vector<int> const local{3, 4};
+  omnibal::gather_lengths_workspace<1> kept;
+  auto const gather = [&](std::size_t most) {
+    auto const& rows =
+        omnibal::gather_lengths(comm, local, std::identity{}, {.most_samples = most}, kept);
+    require(rows.values().size() == 2 * static_cast<std::size_t>(comm.size()), "all lengths");
+  };
+  for (std::size_t const most : {std::size_t{4}, std::size_t{4}, std::size_t{2}}) {
+    gather(most);
+    if (comm.size() == 1) continue;
+    for (std::size_t const other : {std::size_t{8}, std::size_t{3}, std::size_t{100'000}}) {
+      try {
+        gather(is_last ? other : most);
+        require(false, "another number on one rank");
+      } catch (std::invalid_argument const& error) {
+        std::string const wanted = "omnibal::gather_lengths: ranks 0 and " +
+                                   std::to_string(comm.size() - 1) +
+                                   " have different options.most_samples: " + std::to_string(most) +
+                                   " and " + std::to_string(other);
+        require(error.what() == wanted, error.what());
+      }
+      require(omnibal::all_equal(comm, 1), "the next call succeeds");
+    }
+  }
+  // The other ranks learn why.
+  auto const negative = [&](int length) { return is_last ? -length : length; };
+  try {
+    static_cast<void>(omnibal::gather_lengths(comm, local, negative));
+    require(false, "a negative length");
+  } catch (std::exception const& error) {
+    std::string const own = "length[0] is -3";
+    std::string const text = error.what();
+    require(text.find(own) != std::string::npos, text);
+    std::string const of_other = "rank " + std::to_string(comm.size() - 1) + " has failed: " + own;
+    require(is_last || text.find(of_other) != std::string::npos, text);
+  }
+}
+
 /// Calls `run(body)` for every body that a communicator must satisfy.
 template <class Run>
 void for_each_comm_body(Run const& run) {
@@ -228,6 +270,7 @@ void for_each_comm_body(Run const& run) {
   run("compare_values", [](auto& comm) { compare_values(comm); });
   run("gather_all_lengths", [](auto& comm) { gather_all_lengths(comm); });
   run("agree_on_bad_lengths", [](auto& comm) { agree_on_bad_lengths(comm); });
+  run("agree_on_most_samples", [](auto& comm) { agree_on_most_samples(comm); });
 }
 
 }  // namespace test

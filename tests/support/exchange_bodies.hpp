@@ -401,6 +401,15 @@ void refuse_differences(Comm& comm) {
     auto const one = [](auto const&) { return 1; };
     static_cast<void>(omnibal::plan_exchange(comm, std::vector<int>(2), one, one, {}, balance));
   });
+  check("kinds of costs", [&] {
+    auto const one = [](auto const&) { return 1.5; };
+    auto const two = [](auto const&) { return omnibal::resources<2>{1, 2}; };
+    if (is_last && ranks > 1) {
+      static_cast<void>(omnibal::plan_exchange(comm, local, two, doubled, {}, omnibal::lpt));
+    } else {
+      static_cast<void>(omnibal::plan_exchange(comm, local, one, doubled, {}, omnibal::lpt));
+    }
+  });
   check("orchestrations", [&] {
     static_cast<void>(omnibal::orchestrate(comm, local, omnibal::language_phase{squared, doubled},
                                            std::tuple{}, {.max_overload = is_last ? 0.1 : 0.2}));

@@ -6,17 +6,19 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <ranges>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 namespace omnibal::inline v0 {
 
-/// What a rank throws where another one has failed or left. The text names that rank, whose own
-/// exception has the reason.
+/// What a rank throws where another one has failed or left. The text names that rank, and begins to
+/// say why where that is known; the exception of that rank has the whole reason.
 class communication_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -148,6 +150,17 @@ template <wire_range Range>
 [[nodiscard]] auto values_of(Range const& range) {
   return std::span<std::ranges::range_value_t<Range const> const>(std::ranges::data(range),
                                                                   std::ranges::size(range));
+}
+
+/// What an exception says.
+[[nodiscard]] inline std::string text_of(std::exception_ptr const& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (std::exception const& known) {
+    return known.what();
+  } catch (...) {
+    return "an exception of an unknown type";
+  }
 }
 
 /// The rank of the caller.

@@ -16,9 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -30,7 +28,8 @@
 namespace omnibal::inline v0 {
 
 struct gather_lengths_options {
-  /// The most samples of a rank, equal on all ranks. Where it is known one collective is enough.
+  /// The most samples of a rank, equal on all ranks. Where it is known one collective is enough, from
+  /// the second call with a workspace on.
   std::optional<std::size_t> most_samples;
 };
 
@@ -38,7 +37,8 @@ struct gather_lengths_options {
 template <std::size_t R>
 using lengths_of_sample = std::conditional_t<R == 1, std::int64_t, resources<R>>;
 
-/// Memory of `gather_lengths`, and its last result. To be kept from step to step.
+/// Memory of `gather_lengths`, its last result, and on how many samples the ranks have agreed. To be
+/// kept from step to step, for one communicator and on all of its ranks alike.
 template <std::size_t R = 1>
 class gather_lengths_workspace {
  public:
@@ -51,6 +51,8 @@ class gather_lengths_workspace {
 
   std::vector<lengths_of_sample<R>> own_;
   std::vector<std::uint64_t> counts_;
+  /// The `most_samples` of the last call that gave it, on which all ranks have agreed.
+  std::size_t most_ = 0;
   std::vector<std::byte> block_;
   detail::agreement<std::uint64_t> agreement_;
   detail::padded_gather gather_;
@@ -69,11 +71,12 @@ struct gather_lengths_fn {
   /// text. Ranks may have different numbers of samples, also none; the offsets of the result are
   /// what `make_plan` takes.
   ///
-  /// A collective call. Complexity: one collective where `options.most_samples` is given, whose
-  /// blocks are padded to it; else two, the counts and blocks that are padded to the largest.
-  /// Memory: the result, the padded blocks, 32 bytes per rank and 16R per sample of this rank.
-  /// Determinism: portable. Errors on all ranks: where a rank has more than `options.most_samples`,
-  /// where a length is negative or above 2^63 - 1 and where `length` throws; there it is
+  /// A collective call. Complexity: one collective where `options.most_samples` is given and is that
+  /// of the last call with the workspace, whose blocks are padded to it; else two, the counts and
+  /// blocks that are padded to the largest or to the new number. Memory: the result, the padded
+  /// blocks, 32 bytes per rank and 16R per sample of this rank. Determinism: portable. Errors on all
+  /// ranks: `std::invalid_argument` for different `options.most_samples`; where a rank has more,
+  /// where a length is negative or above 2^63 - 1 and where `length` throws, there it is
   /// `std::invalid_argument` or what was thrown, and elsewhere `communication_error`.
   template <communicator Comm, sample_range Samples, class Length = std::identity>
     requires demand_function<Length, sample_reference<Samples>> &&
@@ -95,7 +98,6 @@ struct gather_lengths_fn {
                          gather_lengths_workspace<kinds<Samples, Length>>& workspace) const {
     auto const measured = [&] { measure(local, length, options, workspace.own_); };
     if (options.most_samples) {
-      detail::check_number(name, "options.most_samples", *options.most_samples);
       gather_at_once(comm, measured, *options.most_samples, workspace);
     } else {
       gather_counts_first(comm, measured, workspace);
@@ -136,53 +138,67 @@ struct gather_lengths_fn {
   template <class Comm, class Measured, class Workspace>
   static void gather_counts_first(Comm& comm, Measured const& measured, Workspace& workspace) {
     using own_type = typename decltype(workspace.own_)::value_type;
-    auto const reports = workspace.agreement_.run({name, ""}, comm, [&](auto& report) {
-      measured();
-      report.facts = workspace.own_.size();
-    });
+    auto const reports =
+        workspace.agreement_.run({name, "collective calls"}, comm, [&](auto& report) {
+          measured();
+          report.facts = workspace.own_.size();
+        });
     workspace.counts_.clear();
     for (auto const& report : reports) workspace.counts_.push_back(report.facts);
     workspace.gather_.run(comm, std::span<own_type const>(workspace.own_), workspace.counts_,
                           workspace.result_);
   }
 
-  /// Each rank gives the number of its samples, or that it failed, and then their lengths.
+  /// Each rank gives a report and then its lengths, in as much room as all had the last time. Where
+  /// they give another number, of which they know each other then, all come again in that room.
   template <class Comm, class Measured, class Workspace>
   static void gather_at_once(Comm& comm, Measured const& measured, std::size_t most,
                              Workspace& workspace) {
-    using own_type = typename decltype(workspace.own_)::value_type;
-    constexpr std::uint64_t failure = std::numeric_limits<std::uint64_t>::max();
-    std::exception_ptr error;
-    try {
-      measured();
-    } catch (...) {
-      error = std::current_exception();
-      workspace.own_.clear();
+    bool is_known = false;
+    for (bool is_measured = false; !is_known; is_measured = true) {
+      workspace.agreement_.start(comm, [&](auto& report) {
+        detail::check_number(name, "options.most_samples", most);
+        if (!is_measured) measured();
+        report.facts = workspace.own_.size();
+        report.digest = most;
+      });
+      is_known = most == workspace.most_;
+      auto const blocks = gather_blocks(comm, is_known, workspace);
+      workspace.agreement_.finish({name, "options.most_samples", true}, comm);
+      workspace.most_ = most;
+      if (is_known) read_blocks(blocks, workspace);
     }
-    std::uint64_t const header = error == nullptr ? workspace.own_.size() : failure;
-    auto const own = std::as_bytes(std::span(workspace.own_));
-    std::size_t const block = sizeof(header) + most * sizeof(own_type);
-    workspace.block_.resize(sizeof(header) + own.size());
-    std::memcpy(workspace.block_.data(), &header, sizeof(header));
-    std::copy(own.begin(), own.end(), workspace.block_.begin() + sizeof(header));
+  }
 
-    auto const blocks = workspace.gather_.gather(comm, workspace.block_, block);
-    if (error != nullptr) std::rethrow_exception(error);
-    auto const header_of = [&](std::size_t rank) {
-      std::uint64_t result = 0;
-      std::memcpy(&result, &blocks[rank * block], sizeof(result));
-      return result;
-    };
-    std::size_t const ranks = detail::rank_count(comm);
-    workspace.counts_.clear();
-    for (std::size_t rank = 0; rank != ranks; ++rank) {
-      if (header_of(rank) == failure) detail::throw_remote_failure(name, rank);
-      workspace.counts_.push_back(header_of(rank));
+  /// The blocks of all ranks; their reports go to the agreement.
+  template <class Comm, class Workspace>
+  [[nodiscard]] static std::span<std::byte const> gather_blocks(Comm& comm, bool has_lengths,
+                                                                Workspace& workspace) {
+    auto const reports = workspace.agreement_.reports();
+    auto lengths = std::as_bytes(std::span(workspace.own_));
+    if (!has_lengths || workspace.agreement_.has_failed()) lengths = {};
+    auto const report = std::as_bytes(reports.subspan(detail::own_rank(comm), 1));
+    std::size_t const room = workspace.most_ * sizeof(workspace.own_[0]);
+    workspace.block_.resize(report.size() + lengths.size());
+    auto const rest = std::copy(report.begin(), report.end(), workspace.block_.begin());
+    std::copy(lengths.begin(), lengths.end(), rest);
+    auto const blocks = workspace.gather_.gather(comm, workspace.block_, report.size() + room);
+    for (std::size_t rank = 0; rank != reports.size(); ++rank) {
+      std::memcpy(&reports[rank], &blocks[rank * (report.size() + room)], report.size());
     }
+    return blocks;
+  }
+
+  template <class Workspace>
+  static void read_blocks(std::span<std::byte const> blocks, Workspace& workspace) {
+    auto const reports = workspace.agreement_.reports();
+    workspace.counts_.clear();
+    for (auto const& report : reports) workspace.counts_.push_back(report.facts);
     workspace.result_.shape(workspace.counts_);
-    for (std::size_t rank = 0; rank != ranks; ++rank) {
+    for (std::size_t rank = 0; rank != reports.size(); ++rank) {
       auto const row = std::as_writable_bytes(workspace.result_[rank]);
-      auto const from = blocks.subspan(rank * block + sizeof(header), row.size());
+      std::size_t const begin = rank * (blocks.size() / reports.size()) + sizeof(reports[0]);
+      auto const from = blocks.subspan(begin, row.size());
       std::copy(from.begin(), from.end(), row.begin());
     }
   }

@@ -195,7 +195,9 @@ class thread_group {
       throw_invalid(name, "the ranks called different collectives or gave sizes that do not match");
     }
     throw communication_error(message(
-        name, "rank " + to_text(culprit_) + (state_ == state::left ? " has left" : " has thrown")));
+        name,
+        "rank " + to_text(culprit_) +
+            (state_ == state::left ? " has left" : " has thrown: " + text_of(errors_[culprit_]))));
   }
 
   [[nodiscard]] bool all_posted(operation called) const {

@@ -44,7 +44,8 @@ enum class fault : std::uint32_t {
 /// `std::overflow_error` or `std::length_error`; returns where there is none. `function` names the
 /// algorithm in the text.
 inline void check(fault faults, std::string_view function) {
-  auto const name = std::string("gpu::").append(function);
+  bool const is_qualified = function.find("::") != std::string_view::npos;
+  auto const name = std::string(is_qualified ? "" : "gpu::").append(function);
   if (has(faults, fault::invalid_amount)) {
     omnibal::detail::throw_invalid(name, "an amount is negative or not finite");
   }

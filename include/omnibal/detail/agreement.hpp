@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -21,6 +22,8 @@ struct agreement_names {
   std::string_view function;
   /// What must be equal on all ranks.
   std::string_view compared;
+  /// The digests are numbers, which the text names.
+  bool is_number = false;
 };
 
 /// What a rank tells the others. `digest` must be equal on all ranks.
@@ -31,8 +34,32 @@ struct rank_report {
   Facts facts{};
 };
 
-[[noreturn]] inline void throw_remote_failure(std::string_view function, std::size_t rank) {
-  throw communication_error(message(function, "rank " + to_text(rank) + " has failed"));
+/// `why` is the text of the other rank's exception.
+[[noreturn]] inline void throw_remote_failure(std::string_view function, std::size_t rank,
+                                              std::string_view why) {
+  throw communication_error(
+      message(function, "rank " + to_text(rank) + " has failed: " + std::string(why)));
+}
+
+/// Throws on all ranks where `failed` is the lowest that has failed: its own exception where there
+/// is one, else a `communication_error` with the text of that rank, whose beginning a collective
+/// brings. So what goes well pays nothing for it.
+template <class Comm>
+[[noreturn]] void throw_failure(std::string_view function, Comm& comm, std::size_t failed,
+                                std::exception_ptr const& own) {
+  std::string text = own == nullptr ? "" : text_of(own);
+  // All name the function anyway.
+  if (std::string const before = message(function, ""); text.starts_with(before)) {
+    text.erase(0, before.size());
+  }
+  constexpr std::size_t most = 160;
+  text.resize(most);
+  std::vector<char> texts(most * rank_count(comm));
+  comm.all_gather(std::as_bytes(std::span(std::as_const(text))),
+                  std::as_writable_bytes(std::span(texts)));
+  if (own != nullptr) std::rethrow_exception(own);
+  std::string_view const why(texts.data() + failed * most, most);
+  throw_remote_failure(function, failed, why.substr(0, why.find('\0')));
 }
 
 /// Keeps its memory.
@@ -40,36 +67,55 @@ template <class Facts>
 class agreement {
  public:
   /// Calls `work(report)` and gathers the reports. Throws on all ranks where it threw on one, there
-  /// its own exception and elsewhere a `communication_error`, and `std::invalid_argument` on all
+  /// its own exception and elsewhere a `communication_error` that says why, and `std::invalid_argument` on all
   /// ranks where digests differ.
   template <class Comm, class Work>
   std::span<rank_report<Facts> const> run(agreement_names const& names, Comm& comm,
                                           Work const& work) {
-    rank_report<Facts> own;
-    std::exception_ptr error;
+    start(comm, work);
+    rank_report<Facts> const own = reports_[own_rank(comm)];
+    comm.all_gather(std::as_bytes(std::span<rank_report<Facts> const>(&own, 1)),
+                    std::as_writable_bytes(std::span(reports_)));
+    return finish(names, comm);
+  }
+
+  /// The same in two halves, where the caller sends the report of this rank along with a message
+  /// and writes those of the others to `reports` in between.
+  template <class Comm, class Work>
+  void start(Comm& comm, Work const& work) {
+    error_ = nullptr;
+    reports_.assign(rank_count(comm), {});
+    rank_report<Facts>& own = reports_[own_rank(comm)];
     try {
       work(own);
     } catch (...) {
-      error = std::current_exception();
+      error_ = std::current_exception();
       own = {};
       own.has_failed = 1;
     }
-    reports_.resize(rank_count(comm));
-    comm.all_gather(std::as_bytes(std::span<rank_report<Facts> const>(&own, 1)),
-                    std::as_writable_bytes(std::span(reports_)));
-    if (error != nullptr) std::rethrow_exception(error);
+  }
+  template <class Comm>
+  std::span<rank_report<Facts> const> finish(agreement_names const& names, Comm& comm) {
+    auto const error = std::exchange(error_, nullptr);
     for (std::size_t rank = 0; rank != reports_.size(); ++rank) {
-      if (reports_[rank].has_failed != 0) throw_remote_failure(names.function, rank);
+      if (reports_[rank].has_failed != 0) throw_failure(names.function, comm, rank, error);
     }
     for (std::size_t rank = 1; rank < reports_.size(); ++rank) {
       if (reports_[rank].digest == reports_[0].digest) continue;
+      std::string const values = names.is_number ? ": " + to_text(reports_[0].digest) + " and " +
+                                                       to_text(reports_[rank].digest)
+                                                 : "";
       throw_invalid(names.function, "ranks 0 and " + to_text(rank) + " have different " +
-                                        std::string(names.compared));
+                                        std::string(names.compared) + values);
     }
     return reports_;
   }
 
+  [[nodiscard]] bool has_failed() const { return error_ != nullptr; }
+  [[nodiscard]] std::span<rank_report<Facts>> reports() { return reports_; }
+
  private:
+  std::exception_ptr error_;
   std::vector<rank_report<Facts>> reports_;
 };
 

@@ -84,7 +84,7 @@ class orchestrate_workspace {
 
   detail::phase_gather<1, 1 + Encoders> phases_;
   std::array<std::vector<std::uint32_t>, Encoders> piece_counts_;
-  detail::agreement<detail::phase_facts<1, 1 + Encoders>> on_arguments_;
+  detail::agreement<detail::phase_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plans_;
   make_orchestration_workspace planner_;
 };

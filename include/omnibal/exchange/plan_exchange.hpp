@@ -48,7 +48,7 @@ class plan_exchange_workspace {
   friend struct plan_exchange_fn;
 
   detail::phase_gather<R, 1> phases_;
-  detail::agreement<detail::phase_facts<R, 1>> on_arguments_;
+  detail::agreement<detail::phase_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plan_;
   make_plan_workspace<R> planner_;
 };

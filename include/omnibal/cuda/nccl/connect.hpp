@@ -111,7 +111,7 @@ struct share_id_by_comm_fn {
     world const place{.rank = omnibal::detail::own_rank(comm),
                       .size = omnibal::detail::rank_count(comm)};
     omnibal::detail::agreement<facts> on_id;
-    auto const reports = on_id.run({name, ""}, comm, [&](auto& report) {
+    auto const reports = on_id.run({name, "collective calls"}, comm, [&](auto& report) {
       report.facts.hello = detail::hello_of(place, "");
       if (place.rank == 0) report.facts.id = detail::new_id();
     });

@@ -30,7 +30,7 @@ template <class Comm, class Check>
 [[nodiscard]] std::size_t agree_on_most(std::string_view function, Comm& comm, std::size_t count,
                                         Check const& check) {
   omnibal::detail::agreement<std::uint64_t> on_counts;
-  auto const reports = on_counts.run({function, ""}, comm, [&](auto& report) {
+  auto const reports = on_counts.run({function, "collective calls"}, comm, [&](auto& report) {
     check();
     report.facts = count;
   });

@@ -45,16 +45,15 @@ struct measured_phase {
   /// Empty where each sample is one piece and has no output.
   std::vector<std::int64_t> piece_counts;
   /// Of each piece its costs, its bytes and, for an encoder, those of its output. The bits of
-  /// floating-point costs wait here until the largest of all ranks is known.
+  /// floating-point costs become integers when the largest of all ranks is known.
   std::vector<std::int64_t> words;
-  std::array<double, R> largest{};
   bool is_floating = false;
   std::size_t pieces = 0;
 
   void clear() {
     piece_counts.clear();
     words.clear();
-    largest = {};
+    is_floating = false;
     pieces = 0;
   }
 
@@ -66,24 +65,11 @@ struct measured_phase {
     is_floating = std::floating_point<working>;
     auto const amounts = checked_costs<working>(function, "cost", pieces, cost);
     for (std::size_t r = 0; r != R; ++r) {
-      if (is_floating) largest[r] = std::max(largest[r], static_cast<double>(amounts[r]));
       words.push_back(std::bit_cast<std::int64_t>(amounts[r]));
     }
     words.push_back(checked_cost<std::int64_t>(function, "bytes", pieces, bytes));
     (words.push_back(checked_cost<std::int64_t>(function, "output bytes", pieces, output)), ...);
     ++pieces;
-  }
-
-  /// Makes integers of floating-point costs, by the largest on which ranks agree.
-  void quantise(std::array<double, R> const& of_all_ranks) {
-    if (!is_floating || pieces == 0) return;
-    std::size_t const stride = words.size() / pieces;
-    for (std::size_t r = 0; r != R; ++r) {
-      auto const to_share = fixed_point::by_share(of_all_ranks[r], 31);
-      for (std::size_t i = r; i < words.size(); i += stride) {
-        words[i] = to_share(std::bit_cast<double>(words[i]));
-      }
-    }
   }
 };
 
@@ -122,15 +108,36 @@ struct phase_columns {
       if (is_encoder) output_bytes.push_back(words[R + 1]);
     }
   }
+
+  /// Makes integers of the bits of floating-point costs, by the largest of each kind.
+  void quantise() {
+    for (std::size_t r = 0; r != R; ++r) {
+      double largest = 0;
+      for (auto& cost : costs) largest = std::max(largest, std::bit_cast<double>(amount(cost, r)));
+      auto const to_share = fixed_point::by_share(largest, 31);
+      for (auto& cost : costs) {
+        amount(cost, r) = to_share(std::bit_cast<double>(amount(cost, r)));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] static std::int64_t& amount(lengths_of_sample<R>& cost, std::size_t r) {
+    if constexpr (R == 1) {
+      return cost;
+    } else {
+      return cost.amounts[r];
+    }
+  }
 };
 
-/// What a rank says of its samples before it sends their measures.
-template <std::size_t R, std::size_t Phases>
+/// What a rank says of its samples before it sends their measures. As large for every number of
+/// kinds and phases, so that different ones are found out.
 struct phase_facts {
   std::uint64_t samples = 0;
   std::uint64_t words = 0;
-  /// The largest costs of each phase, where they are floating-point numbers.
-  std::array<std::array<double, R>, Phases> largest{};
+  /// A bit for each phase with floating-point costs.
+  std::uint64_t floating = 0;
 };
 
 /// Lets every rank have the measures of all. The first phase has one piece for each sample, the
@@ -147,11 +154,12 @@ class phase_gather {
   void clear() {
     for (auto& phase : own) phase.clear();
   }
-  [[nodiscard]] phase_facts<R, Phases> facts(std::size_t samples) const {
-    phase_facts<R, Phases> result{.samples = samples};
+  [[nodiscard]] phase_facts facts(std::size_t samples) const {
+    static_assert(Phases <= 64);
+    phase_facts result{.samples = samples};
     for (std::size_t p = 0; p != Phases; ++p) {
       result.words += own[p].piece_counts.size() + own[p].words.size();
-      result.largest[p] = own[p].largest;
+      result.floating |= std::uint64_t{own[p].is_floating} << p;
     }
     return result;
   }
@@ -159,7 +167,6 @@ class phase_gather {
   /// `reports` have the facts of all ranks.
   template <class Comm, class Reports>
   void run(Comm& comm, Reports const& reports) {
-    quantise(reports);
     words_.clear();
     for (auto const& phase : own) {
       for (auto const* const part : {&phase.piece_counts, &phase.words}) {
@@ -168,7 +175,9 @@ class phase_gather {
     }
     counts_.clear();
     offsets.assign(1, 0);
+    std::uint64_t floating = 0;
     for (auto const& report : reports) {
+      floating |= report.facts.floating;
       counts_.push_back(report.facts.words);
       offsets.push_back(offsets.back() + report.facts.samples);
     }
@@ -179,22 +188,12 @@ class phase_gather {
       for (std::size_t p = 0; p != Phases; ++p)
         all[p].read(row, reports[rank].facts.samples, p != 0);
     }
-  }
-
- private:
-  template <class Reports>
-  void quantise(Reports const& reports) {
     for (std::size_t p = 0; p != Phases; ++p) {
-      std::array<double, R> largest{};
-      for (auto const& report : reports) {
-        for (std::size_t r = 0; r != R; ++r) {
-          largest[r] = std::max(largest[r], report.facts.largest[p][r]);
-        }
-      }
-      own[p].quantise(largest);
+      if ((floating >> p & 1) != 0) all[p].quantise();
     }
   }
 
+ private:
   std::vector<std::int64_t> words_;
   std::vector<std::uint64_t> counts_;
   ragged<std::int64_t> rows_;

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <string>
 #include <string_view>
@@ -141,8 +142,10 @@ class exact_exchange {
     };
     gpu::check(faults_of(rank), function);
     for (std::size_t other = 0; other != ranks_; ++other) {
-      if (faults_of(other) != gpu::fault::none) {
-        omnibal::detail::throw_remote_failure(function, other);
+      try {
+        gpu::check(faults_of(other), function);
+      } catch (std::exception const& error) {
+        omnibal::detail::throw_remote_failure(function, other, error.what());
       }
     }
   }
