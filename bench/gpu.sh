@@ -1,16 +1,27 @@
 #!/usr/bin/env bash
-# Everything that needs a GPU, in one call of at most ten minutes: builds the programs of tests/cuda,
-# tests/nccl and bench/cuda with nvcc alone, runs the tests, the timings, and the tests again under
-# compute-sanitizer, and prints a short table last.
-# usage: gpu.sh [folder for programs and logs]
-# NVCC and NVCC_FLAGS say how to compile, OMNIBAL_GPU_SECONDS when to stop (570).
-# Returns 77 where there is no GPU or no nvcc, and 1 where a test failed or a promise was missed.
+# Everything that needs a GPU, in steps, within nine minutes a call: builds the programs of tests/cuda,
+# tests/nccl and bench/cuda with nvcc alone, compares with the host, replays graphs, repeats, times, runs
+# the tests again under compute-sanitizer, and prints a table last.
+# usage: gpu.sh [--anew[=TEXT]] [folder for programs and logs]
+# Each step writes its result as it ends, to the file OMNIBAL_GPU_RESULTS (results.tsv in the folder). A
+# call runs the steps that have no result yet on this device for these sources; --anew forgets all
+# results, --anew=TEXT those of steps whose name has the text in it.
+# NVCC and NVCC_FLAGS say how to compile, OMNIBAL_GPU_SECONDS when to stop (530); OMNIBAL_GPU_STEP_SECONDS
+# takes the place of each step's own limit.
+# Returns 77 where there is no GPU or no nvcc, 1 where a step failed or a promise was missed, and 2 where
+# steps are left for the next call.
 set -uo pipefail
 
+anew=
+if [[ ${1:-} == --anew* ]]; then
+  anew=$1
+  shift
+fi
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${1:-$root/build/gpu}
+results=${OMNIBAL_GPU_RESULTS:-$out/results.tsv}
 begin=$(date +%s)
-deadline=$((begin + ${OMNIBAL_GPU_SECONDS:-570}))
+deadline=$((begin + ${OMNIBAL_GPU_SECONDS:-530}))
 PATH=$PATH:/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer
 
 skip() {
@@ -27,7 +38,7 @@ left() {
 
 nvcc=${NVCC:-$(command -v nvcc)} || skip "there is no nvcc"
 mkdir -p "$out/logs" || exit 1
-rm -f "$out"/logs/* "$out"/rows
+touch "$results" || exit 1
 
 # The device, asked by a program, since nvidia-smi may be missing.
 cat >"$out/device.cu" <<'END'
@@ -57,6 +68,29 @@ target=sm_$architecture
 release=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
 say "$device; nvcc $release for $target"
 
+# Results count for the same device, sources and options.
+sources=$(cd "$root" && find include tests/cuda tests/nccl tests/support bench/cuda bench/support -type f \
+  -exec cksum {} + | LC_ALL=C sort -k3 | cksum | cut -d' ' -f1)
+key="$device; nvcc $release ${NVCC_FLAGS:-}; sources $sources"
+
+# A line of the file: key, STEP, its name, verdict, seconds, last words; or key, TIME, the step, a timing.
+if [[ -n $anew ]]; then
+  awk -F '\t' -v text="${anew#--anew}" '
+    BEGIN { sub(/^=/, "", text) }
+    text != "" && !index($3, text)' "$results" >"$results.kept" && mv "$results.kept" "$results"
+fi
+rows() { KEY=$key awk -F '\t' -v kind="$1" '$1 == ENVIRON["KEY"] && $2 == kind' "$results"; }
+# write name verdict seconds words: one line, or the timings of a log and one line, at once.
+write() {
+  {
+    [[ $1 != time* || ! -e $out/logs/$1 ]] ||
+      sed -n "s/^TIME\t//p" "$out/logs/$1" | KEY=$key NAME=$1 awk '
+        { print ENVIRON["KEY"] "\tTIME\t" ENVIRON["NAME"] "\t" $0 }'
+    printf '%s\tSTEP\t%s\t%s\t%s\t%s\n' "$key" "$@"
+  } >"$out/logs/${1// /.}.result"
+  cat "$out/logs/${1// /.}.result" >>"$results"
+}
+
 # name, source, options
 programs=()
 add() {
@@ -66,8 +100,11 @@ add() {
   # shellcheck disable=SC2086
   printf '%q ' "${command[@]}" ${NVCC_FLAGS:-} >"$out/$1.command"
 }
-for source in "$root"/tests/cuda/*.cu; do
-  [[ -e $source ]] && add "test_$(basename "$source" .cu)" "$source" "-I$root/tests/support"
+# Those that take longest to compile and to run first.
+for source in "$root"/tests/cuda/{best_fit_rounds,balance,repeated,isf,schedule_steps}.cu \
+  "$root"/tests/cuda/*.cu; do
+  name=test_$(basename "$source" .cu)
+  [[ " ${programs[*]} " == *" $name "* ]] || add "$name" "$source" "-I$root/tests/support"
 done
 # NCCL where nvcc finds it, or where a Python package has brought it.
 nccl_missing=
@@ -81,164 +118,183 @@ if ! echo '#include <nccl.h>' | "$nvcc" -x cu -E - >"$out/logs/nccl" 2>&1; then
     nccl_missing="there is no nccl.h"
   fi
 fi
-if [[ -z $nccl_missing && -e $root/tests/nccl/ranks.cu ]]; then
+nccl_options+=(-Xcompiler -pthread)
+if [[ -z $nccl_missing ]]; then
   add test_nccl_ranks "$root/tests/nccl/ranks.cu" "-I$root/tests/support" "-I$root/tests/nccl" \
-    "${nccl_options[@]}" -Xcompiler -pthread
+    "${nccl_options[@]}"
 fi
 for source in "$root"/bench/cuda/*.cu; do
   options=("-I$root/bench/support" -DNDEBUG)
   if grep -q 'cuda/nccl/\|<nccl.h>' "$source"; then
     [[ -z $nccl_missing ]] || continue
-    options+=("-I$root/tests/nccl" "${nccl_options[@]}" -Xcompiler -pthread)
+    options+=("-I$root/tests/nccl" "${nccl_options[@]}")
   fi
   add "time_$(basename "$source" .cu)" "$source" "${options[@]}"
 done
 
-jobs=$(nproc)
-say "compiling ${#programs[@]} programs, $jobs at a time"
-rm -f "${programs[@]/#/$out/}"
-# shellcheck disable=SC2016
-printf '%s\n' "${programs[@]}" |
-  xargs -P "$jobs" -I{} sh -c 'sh "$0/{}.command" >"$0/logs/{}.compile" 2>&1' "$out"
-
-failures=0
-# kind, name, verdict, what else
-row() {
-  printf '%s\t%s\t%s\t%s\n' "$@" >>"$out/rows"
-  case $3 in FAILED*) failures=$((failures + 1)) ;; esac
-}
-
-# run name most_seconds: writes the log and, beside it, the verdict and how long it took.
-run() {
-  local name=$1 begin log=$out/logs/$1 status=0 seconds
-  begin=$(date +%s)
-  seconds=$(left "$2")
-  if [[ $name != two_libraries && ! -x $out/$name ]]; then
-    printf 'FAILED: does not compile\t%s\n' "$log.compile" >"$log.verdict"
-    return
-  fi
-  if ((seconds == 0)); then
-    printf 'not run: out of time\t\n' >"$log.verdict"
-    return
-  fi
-  local command=(timeout -k 5 "$seconds" "$out/$name")
-  case $name in
-    test_without_device) command=(env CUDA_VISIBLE_DEVICES= "${command[@]}") ;;
-    # Ranks are processes, which may all share the device; few rounds.
-    test_nccl_ranks) command=(env OMNIBAL_SMALL=1 "${command[@]}" 1 2 4) ;;
-    # The loader looks for the shared runtime.
-    two_libraries)
-      command=(env "LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64:${LD_LIBRARY_PATH:-}" timeout -k 5
-        "$seconds" "$root/tests/cuda/libraries/two_libraries.sh" "$out/libraries" "$nvcc" -std=c++20
-        "-I$root/include")
-      ;;
-  esac
-  "${command[@]}" >"$log" 2>&1 || status=$?
-  local verdict=FAILED
-  case $status in
-    0) verdict=passed ;;
-    77) verdict=skipped ;;
-    124 | 137) verdict="FAILED: out of time" ;;
-  esac
-  printf '%s\t%d s; %s\n' "$verdict" "$(($(date +%s) - begin))" \
-    "$(grep -v '^TIME' "$log" | tail -1)" >"$log.verdict"
-}
-rows_of() {
-  local kind=$1 name verdict more
-  for name in "${@:2}"; do
-    IFS=$'\t' read -r verdict more <"$out/logs/$name.verdict"
-    row "$kind" "$name" "$verdict" "$more"
-  done
-}
-export -f run left
-export out root nvcc target deadline
-
-# The tests run beside each other: most of their time the host makes what it compares with.
+# The steps in their order: a tool of the sanitizer and a program, or a program and its arguments.
 tests=()
 timings=()
 for name in "${programs[@]}"; do
   case $name in
-    test_nccl_ranks) tests=("$name" "${tests[@]}") ;;
+    test_repeated) tests+=("$name graphs" "$name seeds") ;;
     test_*) tests+=("$name") ;;
     *) timings+=("$name") ;;
   esac
 done
 tests+=(two_libraries)
-beside=$((jobs / 2 > 1 ? jobs / 2 : 1))
-say "testing, $beside programs at a time"
-printf '%s\n' "${tests[@]}" | xargs -P "$beside" -I{} bash -c 'run {} 150'
-rows_of test "${tests[@]}"
-if [[ -n $nccl_missing ]]; then row test nccl "not run: $nccl_missing" ""; fi
-
-# Timings have the device for themselves.
-for name in "${timings[@]}"; do
-  say "$name"
-  run "$name" 100
-done
-rows_of time "${timings[@]}"
-
-# Under a tool the programs leave large sizes out.
-sanitize() {
-  local tool=$1 name=$2 status=0 seconds
-  local log=$out/logs/$tool.$name
-  seconds=$(left 150)
-  if ((seconds < 10)); then
-    echo "not run: out of time" >"$log.verdict"
-    return
-  fi
-  local arguments=()
-  [[ $name == test_nccl_ranks ]] && arguments=(1)
-  OMNIBAL_SMALL=1 timeout -k 5 "$seconds" compute-sanitizer --tool "$tool" --error-exitcode 9 \
-    --target-processes all "$out/$name" "${arguments[@]}" >"$log" 2>&1 || status=$?
-  if grep -q -i "device not supported" "$log"; then
-    echo "not run: compute-sanitizer refuses this device" >"$log.verdict"
-  elif ((status == 124 || status == 137)); then
-    echo "not run to the end: out of time" >"$log.verdict"
-  elif ((status == 0)); then
-    echo passed >"$log.verdict"
-  else
-    local reason
-    reason=$(grep -m 1 'ERROR SUMMARY\|RACECHECK SUMMARY\|FAILED\|Error' "$log") ||
-      reason="returns $status"
-    echo "FAILED: $reason" >"$log.verdict"
-  fi
-}
-export -f sanitize
-if ! command -v compute-sanitizer >"$out/logs/sanitizer"; then
-  row sanitizer "all tools" "not run: there is no compute-sanitizer" ""
-else
-  say "compute-sanitizer, $beside programs at a time"
-  pairs=()
+checks=()
+if command -v compute-sanitizer >"$out/logs/sanitizer"; then
   for tool in memcheck racecheck initcheck synccheck; do
-    for name in "${tests[@]}"; do
+    for name in "${programs[@]}"; do
       case $name in
-        test_without_device | two_libraries) continue ;;
+        time_* | test_without_device) continue ;;
         # The other tools would judge the kernels of NCCL.
         test_nccl_ranks) [[ $tool == memcheck ]] || continue ;;
       esac
-      [[ -x $out/$name ]] && pairs+=("$tool $name")
+      checks+=("$tool $name")
     done
-  done
-  printf '%s\n' "${pairs[@]}" | xargs -P "$beside" -I{} bash -c 'sanitize {}'
-  for pair in "${pairs[@]}"; do
-    row sanitizer "$pair" "$(cat "$out/logs/${pair/ /.}.verdict")" ""
   done
 fi
 
-# The table.
-missed=$(grep -h '^TIME' "$out"/logs/time_* 2>/dev/null | grep -c $'\tMISSED$')
+# Those of these steps that have no result.
+missing=()
+find_missing() {
+  missing=()
+  local step
+  local -A known=()
+  while IFS= read -r step; do known[$step]=yes; done < <(rows STEP | cut -f3)
+  for step in "$@"; do [[ -n ${known[$step]:-} ]] || missing+=("$step"); done
+}
+
+# Programs that a step needs and that were not built of these sources.
+compile() {
+  local how=$out/$1.command
+  [[ -x $out/$1 && "$key $(<"$how")" == "$(cat "$out/$1.built" 2>/dev/null)" ]] && return
+  rm -f "$out/$1" "$out/$1.built"
+  timeout -k 5 "$(left 400)" sh "$how" >"$out/logs/$1.compile" 2>&1 &&
+    echo "$key $(<"$how")" >"$out/$1.built"
+}
+
+# The program of a step and, in the array `command`, how it is run.
+command_of() {
+  local words
+  read -ra words <<<"$1"
+  program=${words[0]}
+  case $1 in
+    memcheck* | racecheck* | initcheck* | synccheck*)
+      # Under a tool the programs leave large sizes out.
+      program=${words[1]}
+      command=(env OMNIBAL_SMALL=1 compute-sanitizer --tool "${words[0]}" --error-exitcode 9
+        --target-processes all "$out/$program")
+      [[ $program != test_nccl_ranks ]] || command+=(1)
+      ;;
+    test_without_device) command=(env CUDA_VISIBLE_DEVICES= "$out/$1") ;;
+    # Ranks are processes, which may all share the device; few rounds.
+    test_nccl_ranks) command=(env OMNIBAL_SMALL=1 "$out/$1" 1 2 4) ;;
+    # The loader looks for the shared runtime.
+    two_libraries)
+      command=(env "LD_LIBRARY_PATH=$(dirname "$nvcc")/../lib64:${LD_LIBRARY_PATH:-}"
+        "$root/tests/cuda/libraries/two_libraries.sh" "$out/libraries" "$nvcc" -std=c++20
+        "-I$root/include")
+      ;;
+    *) command=("$out/$program" "${words[@]:1}") ;;
+  esac
+}
+
+# run name most_seconds: the log, and the result where the step has one.
+run() {
+  local name=$1 most=${OMNIBAL_GPU_STEP_SECONDS:-$2} log=$out/logs/${1// /.} status=0
+  local seconds begin program command
+  command_of "$name"
+  if [[ $program != two_libraries && ! -x $out/$program ]]; then
+    # Where time ran out it is compiled by the next call.
+    (($(left 1) == 0)) || write "$name" "FAILED: does not compile" 0 "$out/logs/$program.compile"
+    return
+  fi
+  seconds=$(left "$most")
+  # A step that cannot last long is left for the next call.
+  ((seconds >= 3 || seconds == most)) || return
+  begin=$(date +%s)
+  timeout -k 5 "$seconds" "${command[@]}" >"$log" 2>&1 || status=$?
+  # As is one that was cut off by the end of this call.
+  ((status != 124 && status != 137 || seconds == most)) || return
+  local verdict
+  case $status in
+    0) verdict=passed ;;
+    77) verdict=skipped ;;
+    124 | 137) verdict="FAILED: out of time" ;;
+    *) verdict="FAILED: returns $status" ;;
+  esac
+  grep -q -i "device not supported" "$log" && verdict="not run: the tool refuses this device"
+  local words
+  words=$(grep -m 1 '^FAILED\|ERROR SUMMARY: [1-9]\|RACECHECK SUMMARY: [1-9]' "$log" ||
+    grep -v '^TIME' "$log" | tail -1)
+  write "$name" "$verdict" "$(($(date +%s) - begin))" "$(tr '\t' ' ' <<<"$words")"
+}
+export -f run write left compile command_of
+export out root nvcc target deadline key results
+
+jobs=$(nproc)
+beside=$((jobs / 2 > 1 ? jobs / 2 : 1))
+# run_all seconds at_a_time step...
+run_all() {
+  # shellcheck disable=SC2016
+  printf '%s\n' "${@:3}" | xargs -P "$2" -d '\n' -I{} bash -c 'run "$1" "$2"' run {} "$1"
+}
+
+find_missing "${tests[@]}" "${timings[@]}" "${checks[@]}"
+say "${#missing[@]} of $((${#tests[@]} + ${#timings[@]} + ${#checks[@]})) steps have no result yet"
+needed=()
+for name in "${programs[@]}"; do
+  [[ " ${missing[*]} " != *" $name "* ]] || needed+=("$name")
+done
+if ((${#needed[@]} != 0)); then
+  say "compiling ${#needed[@]} programs, $jobs at a time"
+  printf '%s\n' "${needed[@]}" | xargs -P "$jobs" -I{} bash -c 'compile {}'
+fi
+
+# The tests run beside each other: most of their time the host makes what it compares with.
+find_missing "${tests[@]}"
+if ((${#missing[@]} != 0)); then
+  say "testing, $beside programs at a time"
+  run_all 240 "$beside" "${missing[@]}"
+fi
+# Timings have the device for themselves.
+find_missing "${timings[@]}"
+for name in "${missing[@]}"; do
+  say "$name"
+  run "$name" 100
+done
+find_missing "${checks[@]}"
+if ((${#missing[@]} != 0)); then
+  say "compute-sanitizer, $beside programs at a time"
+  run_all 150 "$beside" "${missing[@]}"
+fi
+
+# The table, of this device and these sources.
 echo
 echo "== $device; nvcc $release, $target; $(($(date +%s) - begin)) s"
 echo
-awk -F '\t' '
-  $1 == "sanitizer" && $3 == "passed" { split($2, words, " "); ++clean[words[1]]; next }
-  { printf "%-10s %-28s %-24s %s\n", $1, $2, $3, substr($4, 1, 90) }
-  END { for (name in clean) printf "%-10s %-28s clean in %d programs\n", "sanitizer", name, clean[name] }
-' "$out/rows"
+rows STEP | awk -F '\t' '
+  { split($3, words, " ") }
+  words[1] ~ /check$/ && $4 == "passed" { ++clean[words[1]]; next }
+  { printf "%-36s %-26s %4d s  %s\n", $3, $4, $5, substr($6, 1, 90) }
+  END { for (tool in clean) printf "%-36s clean in %d programs\n", tool, clean[tool] }'
+[[ -z $nccl_missing ]] || printf '%-36s not run: %s\n' NCCL "$nccl_missing"
+((${#checks[@]} != 0)) || printf '%-36s not run: there is none\n' compute-sanitizer
 echo
-printf '%-56s %12s %8s  %-30s %12s %-12s %s\n' "median time" us ratio "to this limit" us promise ""
-grep -h '^TIME' "$out"/logs/time_* 2>/dev/null | awk -F '\t' '
-  { printf "%-56s %12.1f %8.2f  %-30s %12.1f %-12s %s\n", $2, $3, $6, $4, $5, $7, $8 }'
+printf '%-64s %12s %8s  %-30s %12s %-12s %s\n' "median time" us ratio "to this limit" us promise ""
+rows TIME | awk -F '\t' '
+  { printf "%-64s %12.1f %8.2f  %-30s %12.1f %-12s %s\n", $4, $5, $8, $6, $7, $9, $10 }'
 echo
-echo "$failures failed, $missed promises missed; logs in $out/logs"
-((failures == 0 && missed == 0))
+failures=$(rows STEP | awk -F '\t' '$4 ~ /^FAILED/' | wc -l)
+missed=$(rows TIME | awk -F '\t' '$10 == "MISSED"' | wc -l)
+rows STEP | awk -F '\t' '$4 ~ /^FAILED/ { print $3 }' | while IFS= read -r name; do
+  printf -- '-- %s\n' "$name"
+  tail -n 12 "$out/logs/${name// /.}" 2>/dev/null
+done
+find_missing "${tests[@]}" "${timings[@]}" "${checks[@]}"
+echo "$failures failed, $missed promises missed, ${#missing[@]} steps left for the next call; results in $results"
+((failures == 0 && missed == 0)) || exit 1
+((${#missing[@]} == 0)) || exit 2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What takes longer than .ci/run: sanitizers, the other compiler, planted bugs, compile time, fuzzing.
-# FUZZ_SECONDS (default 60) bounds each fuzzer.
+# FUZZ_SECONDS (default 60) bounds each fuzzer. With the word cuda only what concerns omnibal/cuda.
+# usage: nightly.sh [cuda]
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -11,9 +12,37 @@ export CTEST_PARALLEL_LEVEL=${CTEST_PARALLEL_LEVEL:-$(nproc)}
 
 failed=()
 step() {
+  local begin=$SECONDS
   printf '\n== %s\n' "$*"
   "$@" || failed+=("$*")
+  printf '== %d s: %s\n' "$((SECONDS - begin))" "$*"
 }
+finish() {
+  printf '\n%d steps failed\n' "${#failed[@]}"
+  [[ ${#failed[@]} == 0 ]] || { printf '  %s\n' "${failed[@]}"; exit 1; }
+  exit 0
+}
+
+# Where nothing can be downloaded, or without nvcc, there is nothing to see.
+cccl() { ./scripts/cccl.sh || [[ $? == 77 ]]; }
+
+if [[ ${1:-} == cuda ]]; then
+  for preset in release asan; do
+    build=build/cuda-$preset
+    step cmake --preset "$preset" -B "$build" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON \
+      -DOMNIBAL_BUILD_EXAMPLES=OFF -DOMNIBAL_BUILD_DOCS=OFF
+    step cmake --build "$build" --target test_cuda tests/cuda/all
+    # What nvcc compiles is the same with every preset.
+    unless=$([[ $preset == release ]] || echo '^(nightly|compiles)$')
+    step ctest --test-dir "$build" --output-on-failure -R '^(cuda[._]|bench.compile cuda)' \
+      ${unless:+-LE "$unless"}
+  done
+  for folder in cuda_races cuda_stand_in; do
+    step ./scripts/planted_bugs.sh "| $folder"
+  done
+  step cccl
+  finish
+fi
 
 for preset in asan tsan clang; do
   step cmake --workflow --preset "$preset"
@@ -23,8 +52,6 @@ step cmake --preset release -DCMAKE_COMPILE_WARNING_AS_ERROR=ON
 step cmake --build --preset release
 step ctest --preset nightly
 
-# Elsewhere there is nothing to see.
-cccl() { ./scripts/cccl.sh || [[ $? == 77 ]]; }
 step cccl
 
 shopt -s nullglob
@@ -36,5 +63,4 @@ for fuzzer in build/clang/tests/fuzz/fuzz_*; do
     "$found" "tests/fuzz/corpus/$name"
 done
 
-printf '\n%d steps failed\n' "${#failed[@]}"
-[[ ${#failed[@]} == 0 ]] || { printf '  %s\n' "${failed[@]}"; exit 1; }
+finish

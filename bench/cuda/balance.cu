@@ -128,6 +128,8 @@ void time_balance(test::comparison& results, bench::stopwatch& watch, batch cons
   double const over_bound = of.over_bound(results);
   bench::print_time(name, submitted, best, asked);
   bench::print_time(name + ", graph", replayed, best, asked);
+  // A cost and an index of each sample.
+  bench::time_hot_and_cold(watch, name, 12 * of.costs().size(), [&] { balance(exec); });
   std::printf("%s: largest load / bound %.6f\n", name.c_str(), over_bound);
   results.expect(over_bound <= most_over_bound, name + " is as even as promised");
 }

@@ -37,8 +37,8 @@ void time_best_fit(test::comparison& results, bench::stopwatch& watch, bench::wo
                                             gpu::best_fit_rounds.scratch_bytes(count, capacity));
   gpu::given_scratch scratch(memory.span());
   auto const given = gpu::on(watch.stream(), scratch);
-  double const time =
-      watch.median([&] { gpu::best_fit_rounds(given, demands, capacity, {}, packed.out()); });
+  auto const pack = [&] { gpu::best_fit_rounds(given, demands, capacity, {}, packed.out()); };
+  double const time = watch.median(pack);
 
   omnibal::packing decreasing;
   double const on_host = bench::microseconds_on_host(
@@ -54,6 +54,8 @@ void time_best_fit(test::comparison& results, bench::stopwatch& watch, bench::wo
       "best_fit_rounds " + std::string(work.name) + ", " + std::to_string(count) + " samples";
   bench::print_time(name, time, sort);
   bench::print_time(name + ", host's best_fit_decreasing", on_host, sort);
+  // A length and an index of each sample, an offset of each group.
+  bench::time_hot_and_cold(watch, name, 8 * count + 4 * device.groups.size(), pack);
   std::printf("%s: %zu groups, best_fit_decreasing %zu, lower bound %zu\n", name.c_str(),
               device.groups.size(), decreasing.groups.size(), decreasing.report.lower_bound);
 }

@@ -32,6 +32,27 @@ namespace bench {
           })};
 }
 
+/// The time that so many bytes take at the bandwidth of a large copy, which reads and writes: no work
+/// that must read or write them can take less.
+[[nodiscard]] inline limit time_at_bandwidth(stopwatch& watch, std::size_t bytes) {
+  static double const microseconds_per_byte = [&] {
+    std::size_t const copied = sized(std::size_t{1} << 29);
+    return time_copy(watch, copied, {}).microseconds / static_cast<double>(2 * copied);
+  }();
+  return {std::to_string(bytes / 1'000) + " KB at a copy's speed",
+          static_cast<double>(bytes) * microseconds_per_byte};
+}
+
+/// Prints how long `work()` takes with what it reads in the cache of the device and without, beside
+/// the time of the bytes that it must read and write at least.
+template <class Work>
+void time_hot_and_cold(stopwatch& watch, std::string const& name, std::size_t bytes,
+                       Work const& work) {
+  limit const best = time_at_bandwidth(watch, bytes);
+  print_time(name + ", hot", watch.median(work), best);
+  print_time(name + ", cold", watch.median_cold(work), best);
+}
+
 /// Reads so many bytes: CUB's sum of 64-bit words.
 [[nodiscard]] inline limit time_read(stopwatch& watch, std::size_t bytes, std::string name) {
   auto const exec = omnibal::gpu::on(watch.stream());

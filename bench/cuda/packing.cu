@@ -89,6 +89,8 @@ void time_isf(test::comparison& results, bench::stopwatch& watch, bench::workloa
   bench::print_time(name, submitted, sort, asked);
   bench::print_time(name + ", graph", replayed, sort, asked);
   bench::print_time(name + ", host", on_host, sort);
+  // The demands and an index of each sample, an offset of each group.
+  bench::time_hot_and_cold(watch, name, 20 * count + 4 * device.groups.size(), pack);
   std::printf("%s: %.1fM item-rounds, %.2f ns each submitted, %.2f ns in a graph\n", name.c_str(),
               1e-6 * static_cast<double>(host.report.item_rounds),
               1e3 * submitted / static_cast<double>(host.report.item_rounds),
@@ -117,8 +119,8 @@ void time_group_loads(test::comparison& results, bench::stopwatch& watch, bool i
       exec, omnibal::grouping_view(offsets.data(), items.data(), groups));
   auto const amounts = gpu::upload(exec, demands);
   gpu::device_array<resources<1>> const loads(exec, groups);
-  double const time =
-      watch.median([&] { gpu::group_loads(exec, on_device.view(), amounts.span(), loads.span()); });
+  auto const add = [&] { gpu::group_loads(exec, on_device.view(), amounts.span(), loads.span()); };
+  double const time = watch.median(add);
 
   auto const found = gpu::download(exec, loads);
   bool is_right = true;
@@ -129,20 +131,21 @@ void time_group_loads(test::comparison& results, bench::stopwatch& watch, bool i
   }
   results.expect(is_right, "the loads are those of the host");
   std::size_t const bytes = 4 * (groups + 1) + (4 + 8) * count;
-  bench::print_time(std::string("group_loads, 67M items in groups of 4, ") +
-                        (is_shuffled ? "shuffled" : "in order"),
-                    time, bench::time_read(watch, bytes, "one read of the input"),
+  std::string const name = std::string("group_loads, 67M items in groups of 4, ") +
+                           (is_shuffled ? "shuffled" : "in order");
+  bench::print_time(name, time, bench::time_read(watch, bytes, "one read of the input"),
                     {.most_ratio = is_shuffled ? 0.0 : 1.5});
+  bench::time_hot_and_cold(watch, name, bytes + 8 * groups, add);
 }
 
 void time_permutation(bench::stopwatch& watch) {
   std::size_t const count = bench::sized(100'000'000);
   auto const exec = gpu::on(watch.stream());
   gpu::device_array<std::uint32_t> const order(exec, count);
-  double const time =
-      watch.median([&] { gpu::feistel(exec, omnibal::rng::feistel{1}, 0, order.span()); });
-  bench::print_time("permutation of 1e8 written", time,
+  auto const write = [&] { gpu::feistel(exec, omnibal::rng::feistel{1}, 0, order.span()); };
+  bench::print_time("permutation of 1e8 written", watch.median(write),
                     bench::time_copy(watch, 4 * count, "a copy of it"), {.most_ratio = 4});
+  bench::time_hot_and_cold(watch, "permutation of 1e8 written", 4 * count, write);
 }
 
 }  // namespace

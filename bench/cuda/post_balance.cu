@@ -119,6 +119,8 @@ void time_plan(test::comparison& results, bench::stopwatch& watch) {
   bench::promise const asked{.most_microseconds = 150};
   bench::print_time(name, watch.median(run), sort, asked);
   bench::print_time(name + ", graph", watch.median_of_graph(run), sort, asked);
+  // A cost and an index of each sample.
+  bench::time_hot_and_cold(watch, name, 12 * all, run);
 
   auto const parts = omnibal::lpt(costs, ranks);
   auto const items = gpu::download(pool, gpu::device_span<std::uint32_t const>(plan.item_at()));

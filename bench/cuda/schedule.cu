@@ -63,6 +63,8 @@ void time_schedule(test::comparison& results, bench::stopwatch& watch, std::size
   bench::print_time(name, submitted, sort);
   bench::print_time(name + ", graph", replayed, sort);
   bench::print_time(name + ", host", on_host, sort);
+  // Two loads of each group, an index in each cell.
+  bench::time_hot_and_cold(watch, name, 16 * groups + 4 * cells, make);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
-// Real NCCL on real devices: the bodies of the tests over processes, one for each rank. Several
-// ranks may share a device, which NCCL refuses where host and device agree: so each process names a
-// host of its own, and they talk over sockets. Not a way to run NCCL that its makers support.
+// Real NCCL on real devices: the bodies of the tests over processes, one for each rank, which may
+// share a device.
 //
 // usage: ranks [number of ranks ...]     starts that many processes, by default 1, then 2, then 4
 // With RANK, WORLD_SIZE, LOCAL_RANK and NCCL_COMM_ID set it is one of the ranks itself,
@@ -14,6 +13,7 @@
 #include "device_bodies.hpp"
 #include "exchange_bodies.hpp"
 #include "rank_checks.hpp"
+#include "rank_processes.hpp"
 #include "watchdog.hpp"
 
 #include <omnibal/comm/collectives.hpp>
@@ -32,13 +32,11 @@
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
 namespace nccl = omnibal::nccl;
-constexpr int skipped = 77;
 
 bool is_small() { return std::getenv("OMNIBAL_SMALL") != nullptr; }
 
@@ -93,7 +91,7 @@ void outlive(nccl::communicator& comm, std::size_t dying) {
 int run_as_rank() {
   test::watchdog const limit(std::chrono::seconds(240));
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return skipped;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) return test::skipped_rank;
   char const* const dying = std::getenv("OMNIBAL_DYING_RANK");
   try {
     nccl::communicator_options options;
@@ -111,46 +109,10 @@ int run_as_rank() {
   return 0;
 }
 
-void set(std::string const& name, std::string const& value) {
-  ::setenv(name.c_str(), value.c_str(), 1);
-}
-
-/// Starts processes of this program and waits for all: 0, 77 where they were skipped, else 1.
-int start_ranks(int ranks, std::uint16_t port, int dying) {
-  std::vector<pid_t> children;
-  for (int rank = 0; rank != ranks; ++rank) {
-    pid_t const child = ::fork();
-    if (child == 0) {
-      set("RANK", std::to_string(rank));
-      set("LOCAL_RANK", std::to_string(rank));
-      set("WORLD_SIZE", std::to_string(ranks));
-      set("NCCL_COMM_ID", "127.0.0.1:" + std::to_string(port));
-      set("NCCL_HOSTID", "omnibal-rank-" + std::to_string(rank));
-      set("NCCL_P2P_DISABLE", "1");
-      set("NCCL_SHM_DISABLE", "1");
-      set("NCCL_IB_DISABLE", "1");
-      set("NCCL_NET", "Socket");
-      set("NCCL_SOCKET_IFNAME", "lo");
-      if (dying >= 0) set("OMNIBAL_DYING_RANK", std::to_string(dying));
-      ::execl("/proc/self/exe", "ranks", nullptr);
-      _exit(1);
-    }
-    children.push_back(child);
-  }
-  int result = 0;
-  for (pid_t const child : children) {
-    int status = 1;
-    ::waitpid(child, &status, 0);
-    int const code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    if (code != 0 && result != 1) result = code == skipped ? skipped : 1;
-  }
-  return result;
-}
-
 }  // namespace
 
 int main(int count, char** words) {
-  if (std::getenv("RANK") != nullptr) return run_as_rank();
+  if (test::is_rank()) return run_as_rank();
   std::vector<int> numbers;
   for (int i = 1; i < count; ++i) numbers.push_back(std::atoi(words[i]));
   if (numbers.empty()) numbers = {1, 2, 4};
@@ -158,17 +120,19 @@ int main(int count, char** words) {
     std::fprintf(stderr, "usage: %s [number of ranks ...]\n", words[0]);
     return 2;
   }
-  auto port = static_cast<std::uint16_t>(20'000 + ::getpid() % 20'000);
+  std::uint16_t port = test::some_port();
   for (int const ranks : numbers) {
     for (int const dying : {-1, ranks - 1}) {
       if (dying == 0) continue;
       port = static_cast<std::uint16_t>(port + 3);
       std::printf("%d ranks%s\n", ranks, dying < 0 ? "" : ", of which the last one dies");
       std::fflush(stdout);
-      int const code = start_ranks(ranks, port, dying);
-      if (code == skipped) {
+      test::environment more;
+      if (dying >= 0) more.emplace_back("OMNIBAL_DYING_RANK", std::to_string(dying));
+      int const code = test::start_ranks(ranks, port, more);
+      if (code == test::skipped_rank) {
         std::puts("skipped: there is no CUDA device");
-        return skipped;
+        return test::skipped_rank;
       }
       if (code != 0) {
         std::printf("FAILED on %d ranks\n", ranks);

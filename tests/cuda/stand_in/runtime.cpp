@@ -161,6 +161,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     case cudaDevAttrMultiProcessorCount:
       *value = static_cast<int>(stand_in::multiprocessors());
       return cudaSuccess;
+    case cudaDevAttrL2CacheSize: *value = 1 << 16; return cudaSuccess;
     default: return give(cudaErrorInvalidValue);
   }
 }
