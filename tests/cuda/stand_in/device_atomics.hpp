@@ -1,6 +1,9 @@
 #pragma once
 
-// The atomic functions of device code, for threads of the host: no other access is put in order.
+// The atomic functions of device code, for threads of the host: no other access is put in order, but by
+// fences before and after them.
+
+#include "launch.hpp"
 
 #include <type_traits>
 
@@ -8,6 +11,7 @@ namespace stand_in {
 
 template <class T>
 T change(T* word, std::type_identity_t<T> value, bool wants_larger) {
+  change_word(word);
   T before = __atomic_load_n(word, __ATOMIC_RELAXED);
   while (wants_larger ? before < value : value < before) {
     if (__atomic_compare_exchange_n(word, &before, value, true, __ATOMIC_RELAXED,
@@ -22,11 +26,22 @@ T change(T* word, std::type_identity_t<T> value, bool wants_larger) {
 
 template <class T>
 T atomicAdd(T* word, std::type_identity_t<T> value) {
+  stand_in::change_word(word);
   return __atomic_fetch_add(word, value, __ATOMIC_RELAXED);
 }
 template <class T>
 T atomicOr(T* word, std::type_identity_t<T> value) {
+  stand_in::change_word(word);
   return __atomic_fetch_or(word, value, __ATOMIC_RELAXED);
+}
+/// Counts to `last`, then from zero again.
+inline unsigned atomicInc(unsigned* word, unsigned last) {
+  stand_in::change_word(word);
+  unsigned before = __atomic_load_n(word, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(word, &before, before >= last ? 0 : before + 1, true,
+                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return before;
 }
 template <class T>
 T atomicMin(T* word, std::type_identity_t<T> value) {

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -40,8 +41,8 @@ extern "C" {
 namespace stand_in {
 namespace {
 
-// What the thread sanitizer is told: each stack is a thread of its own, and only barriers, begin
-// and end of a launch put what two of them do in order, not the turns that they take on the one
+// What the thread sanitizer is told: each stack is a thread of its own, and only barriers, fences with
+// atomic operations between them, begin and end of a launch put what two of them do in order, not the turns that they take on the one
 // thread of the host, nor that one block runs after another. This file itself is compiled without
 // the sanitizer, which would take its own data for that of the kernels.
 bool is_observed() { return __tsan_create_fiber != nullptr; }
@@ -70,6 +71,69 @@ class observed_thread {
   void* fiber_;
 };
 
+/// What a thread's fences and atomic operations put in order. A fence orders nothing alone: what came
+/// before it is seen by who then finds, with an atomic operation, what this thread has changed with
+/// one after it, and that behind a fence of its own. So two more threads, for the sanitizer, remember:
+/// one what came before the last fence, the other what was found since.
+class memory_order {
+ public:
+  /// A thread begins; `self` is what the sanitizer takes it for, `host` the thread of the host, whose
+  /// all memory of the stand-in is.
+  void begin(void* self, void* host) {
+    self_ = self;
+    host_ = host;
+    has_fence_ = false;
+    has_found_ = false;
+  }
+  void fence() {
+    if (!is_observed()) return;
+    if (has_found_) {
+      observe(found_->fiber());
+      release(&found_mark_);
+      observe(self_);
+      acquire(&found_mark_);
+    }
+    release(&fence_mark_);
+    observe(host_);
+    if (released_ == nullptr) released_ = std::make_unique<observed_thread>();
+    observe(released_->fiber());
+    acquire(&fence_mark_);
+    observe(self_);
+    has_fence_ = true;
+  }
+  /// Of all words that were changed behind a fence; empty between launches.
+  using words = std::map<void const*, char>;
+  /// An atomic operation that reads and changes a word.
+  void change(words& all, void const* word) {
+    if (!is_observed()) return;
+    observe(host_);
+    auto const known = all.find(word);
+    if (known != all.end()) {
+      if (found_ == nullptr) found_ = std::make_unique<observed_thread>();
+      observe(found_->fiber());
+      acquire(&known->second);
+      observe(host_);
+      has_found_ = true;
+    }
+    if (has_fence_) {
+      char& mark = all[word];
+      observe(released_->fiber());
+      release(&mark);
+    }
+    observe(self_);
+  }
+
+ private:
+  void* self_ = nullptr;
+  void* host_ = nullptr;
+  bool has_fence_ = false;
+  bool has_found_ = false;
+  char fence_mark_ = 0;
+  char found_mark_ = 0;
+  std::unique_ptr<observed_thread> released_;
+  std::unique_ptr<observed_thread> found_;
+};
+
 /// Where a fiber, or the thread of the host, goes on.
 struct context {
   ucontext_t begin;
@@ -96,6 +160,7 @@ struct fiber {
   context here;
   std::unique_ptr<std::byte[]> stack{new std::byte[stack_bytes]};
   observed_thread observed;
+  memory_order order;
   unsigned set;
 };
 
@@ -186,6 +251,7 @@ class scheduler {
   void end_launch() {
     acquire(&end_);
     past_.clear();
+    changed_words_.clear();
   }
 
   [[nodiscard]] thread& current() { return threads_[current_]; }
@@ -195,6 +261,8 @@ class scheduler {
   [[nodiscard]] std::size_t threads_of_block() const { return threads_of_block_; }
   [[nodiscard]] std::size_t all_threads() const { return threads_.size(); }
   [[nodiscard]] barrier& of_grid() { return of_grid_; }
+  void fence() { running_->order.fence(); }
+  void change_word(void const* word) { running_->order.change(changed_words_, word); }
   [[nodiscard]] std::mt19937_64& random() { return random_; }
 
   /// Waits until `all` threads have come to the barrier, after what each of them did before.
@@ -295,6 +363,7 @@ class scheduler {
       current_ = self;
       observe(own->observed.fiber());
       acquire(&begin_);
+      own->order.begin(own->observed.fiber(), host_);
       (*body_)();
       release(&end_);
       observe(host_);
@@ -329,6 +398,7 @@ class scheduler {
   std::vector<thread> threads_;
   std::size_t threads_of_block_ = 0;
   barrier of_grid_;
+  memory_order::words changed_words_;
   /// The threads that can go on, the next one last.
   std::vector<std::size_t> ready_;
   std::size_t unfinished_ = 0;
@@ -479,11 +549,8 @@ void wait_for_grid() {
   here.wait(here.of_grid(), here.all_threads());
 }
 
-void order_memory() {
-  static char all = 0;
-  acquire(&all);
-  release(&all);
-}
+void order_memory() { own_scheduler().fence(); }
+void change_word(void const* word) { own_scheduler().change_word(word); }
 
 unsigned meet_lanes(collective what, unsigned mask, unsigned says, unsigned asked) {
   scheduler& here = own_scheduler();

@@ -7,7 +7,7 @@
 // reach, or reach together with another one, ends the program with a message, and so do lanes of a
 // warp that meet in different collectives or with masks that differ or do not name them. In a
 // program that is compiled with the thread sanitizer every thread of a kernel is one for it, ordered
-// by barriers alone: it reports what two threads of a block, or two blocks of a launch, do to a word
+// by barriers, and by fences around atomic operations, alone: it reports what two threads of a block, or two blocks of a launch, do to a word
 // at once.
 
 #include <cstddef>
@@ -55,8 +55,11 @@ unsigned char* dynamic_shared_memory();
 
 void wait_for_block();
 void wait_for_grid();
-/// Who calls it is after all that others did before they called it.
+/// A fence: who finds a word changed that this thread changes later, and then calls it, is after what
+/// this thread did before it.
 void order_memory();
+/// Told of each word before an atomic operation changes it.
+void change_word(void const* word);
 
 /// What the lanes of a warp do together.
 enum class collective {

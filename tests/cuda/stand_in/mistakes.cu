@@ -75,6 +75,32 @@ __global__ void shuffle_for_barrier(unsigned* words, bool is_right) {
   mine[lane()] = other;
 }
 
+/// The last block adds up what the others have written before.
+__device__ void add_up(unsigned* words, bool has_first_fence, bool has_last_fence) {
+  unsigned* const arrived = words + blocks * threads;
+  own(words)[threadIdx.x] = threadIdx.x;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (has_first_fence) __threadfence();
+  bool const is_last = atomicInc(arrived, blocks - 1) == blocks - 1;
+  if (has_last_fence) __threadfence();
+  if (!is_last) return;
+  for (unsigned k = 1; k != blocks * threads; ++k) words[0] += words[k];
+}
+__global__ void missing_first_fence(unsigned* words, bool is_right) {
+  add_up(words, is_right, true);
+}
+__global__ void missing_last_fence(unsigned* words, bool is_right) {
+  add_up(words, true, is_right);
+}
+
+/// Fences order nothing where no atomic operation is between them.
+__global__ void fences_alone(unsigned* words, bool is_right) {
+  __threadfence();
+  if (threadIdx.x == 0) count(words, is_right);
+  __threadfence();
+}
+
 __global__ void two_collectives(unsigned* words, bool is_right) {
   if (lane() < half || is_right) {
     own(words)[threadIdx.x] = __ballot_sync(~0u, 1);
@@ -108,6 +134,9 @@ constexpr mistake mistakes[] = {
     {"missing_barrier", missing_barrier},
     {"missing_warp_barrier", missing_warp_barrier},
     {"shuffle_for_barrier", shuffle_for_barrier},
+    {"missing_first_fence", missing_first_fence},
+    {"missing_last_fence", missing_last_fence},
+    {"fences_alone", fences_alone},
     {"two_collectives", two_collectives},
     {"two_masks", two_masks},
     {"unnamed_lane", unnamed_lane},
@@ -116,7 +145,7 @@ constexpr mistake mistakes[] = {
 
 void run(mistake const& each, bool is_right) {
   auto const exec = gpu::on(cudaStreamPerThread);
-  gpu::device_array<unsigned> const words(exec, std::size_t{blocks} * threads);
+  gpu::device_array<unsigned> const words(exec, std::size_t{blocks} * threads + 1);
   unsigned* data = words.data();
   gpu::check(cudaMemsetAsync(data, 0, words.size() * sizeof(unsigned), exec.stream()));
   void* arguments[] = {&data, &is_right};

@@ -472,9 +472,9 @@ class device_block {
     __syncthreads();
     bool* const is_last = next_exchange<bool>();
     if (threadIdx.x == 0) {
+      auto const last = static_cast<unsigned>(blocks - 1);
       __threadfence();
-      *is_last = atomic_add(arrived, 1) + 1 == blocks;
-      if (*is_last) *arrived = 0;
+      *is_last = atomicInc(arrived, last) == last;
       __threadfence();
     }
     __syncthreads();
