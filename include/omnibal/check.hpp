@@ -85,15 +85,24 @@ template <class T>
   }
 }
 
-/// Throws unless `value` is a valid weight. `argument` and `index` name it, as in `cost[17]`.
+/// Throws unless a number is a valid weight.
+template <class T>
+constexpr void check_weight(std::string_view function, std::string_view argument, T value) {
+  if (is_valid_weight(value)) [[likely]] {
+    return;
+  }
+  throw_invalid(function, std::string(argument) + " is " + to_text(value) +
+                              ", must be finite and not negative");
+}
+
+/// The same for an element of a list, as `cost[17]`.
 template <class T>
 constexpr void check_weight(std::string_view function, std::string_view argument, std::size_t index,
                             T value) {
   if (is_valid_weight(value)) [[likely]] {
     return;
   }
-  throw_invalid(function, std::string(argument) + "[" + to_text(index) + "] is " + to_text(value) +
-                              ", must be finite and not negative");
+  check_weight(function, std::string(argument) + "[" + to_text(index) + "]", value);
 }
 
 /// True for a number above zero, which is finite where it floats.

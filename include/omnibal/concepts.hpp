@@ -103,6 +103,14 @@ concept measured_samples = sample_range<Samples> && amount<Capacity> &&
     demand_function<Demand, sample_reference<Samples>> &&
     same_kinds<demand_result<Demand, sample_reference<Samples>>, Capacity>;
 
+/// The type in which what `Measure` gives for these samples is added up, and the sums.
+template <class Samples, class Measure>
+using measured_weight =
+    working_weight<typename weight_of<demand_result<Measure, sample_reference<Samples>>>::type>;
+template <class Samples, class Measure>
+using measured_amounts = resources<kinds_of<demand_result<Measure, sample_reference<Samples>>>,
+                                   measured_weight<Samples, Measure>>;
+
 /// The type in which these samples are packed: `std::int64_t`, or `double` where any amount floats.
 template <class Samples, class Demand, class Capacity>
 using working_weight_of =

@@ -27,9 +27,8 @@ struct group_loads_fn {
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(groups_argument groups, Samples const& samples,
                                 Demand const& demand) const {
-    using result_type = demand_result<Demand, sample_reference<Samples>>;
-    using working = detail::working_weight<typename detail::weight_of<result_type>::type>;
-    using load_type = resources<detail::kinds_of<result_type>, working>;
+    using load_type = detail::measured_amounts<Samples, Demand>;
+    using working = typename load_type::value_type;
 
     std::vector<load_type> loads(groups.size(), load_type{});
     for (std::size_t g = 0; g != groups.size(); ++g) {

@@ -56,7 +56,7 @@ struct balance_exactly_fn {
     if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
       auto const given = detail::given_costs(name, samples, cost);
       auto const costs = detail::measure_costs(name, given, std::identity{});
-      balance_result<detail::given_load<Samples, Cost>> result;
+      balance_result<detail::measured_weight<Samples, Cost>> result;
       std::int64_t const bound = search(costs, parts, options, result).bound;
       result.lower_bound = detail::given_bound(bound, costs, given);
       result.largest_load = detail::largest_given_load(result.parts, given);

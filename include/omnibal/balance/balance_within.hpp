@@ -102,7 +102,7 @@ struct balance_within_fn {
     auto const given = detail::given_costs(name, samples, cost);
     auto const costs = detail::measure_costs(name, given, std::identity{});
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
-      balance_within_result<detail::given_load<Samples, Cost>> result;
+      balance_within_result<detail::measured_weight<Samples, Cost>> result;
       if (!input.oversized.empty()) {
         result.status = solve_status::infeasible;
         result.reason = within_reason::sample_above_capacity;

@@ -99,10 +99,7 @@ struct flops_utilisation_fn {
   /// Source: Chowdhery et al., "PaLM", 2022 (arXiv 2204.02311), appendix B.
   [[nodiscard]] double operator()(measured_step const& step) const {
     constexpr std::string_view name = "flops_utilisation";
-    if (!detail::is_valid_weight(step.flops)) {
-      detail::throw_invalid(
-          name, "flops is " + detail::to_text(step.flops) + ", must be finite and not negative");
-    }
+    detail::check_weight(name, "flops", step.flops);
     detail::check_positive(name, "seconds", step.seconds);
     detail::check_positive(name, "gpus", step.gpus);
     detail::check_positive(name, "peak_flops_per_gpu_second", step.peak_flops_per_gpu_second);

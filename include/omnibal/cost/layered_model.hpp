@@ -117,7 +117,7 @@ struct stage_sum_fn {
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, Cost const& cost = {}) const {
-    stage_sums<detail::chain_weight_of<Layers, Cost>> result;
+    stage_sums<detail::measured_weight<Layers, Cost>> result;
     detail::sum_costs("stage_sum", layers, cost, result.before_);
     return result;
   }

@@ -91,7 +91,7 @@ concept measured_points = sample_range<Points> && cost_function<Size, sample_ref
 
 /// What a table of these values has: `std::int64_t` or `double`.
 template <class Points, class Value>
-using table_value = working_weight<demand_result<Value, sample_reference<Points>>>;
+using table_value = measured_weight<Points, Value>;
 
 }  // namespace detail
 

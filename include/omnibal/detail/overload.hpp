@@ -14,9 +14,7 @@ namespace omnibal::inline v0::detail {
 
 /// Throws unless `max_overload` is finite and not negative.
 inline void check_max_overload(std::string_view function, double max_overload) {
-  if (is_valid_weight(max_overload)) return;
-  throw_invalid(function, "options.max_overload is " + to_text(max_overload) +
-                              ", must be finite and not negative");
+  check_weight(function, "options.max_overload", max_overload);
 }
 
 /// The bound and the share `tolerance` of it, computed in `double`, or the largest integer.

@@ -34,10 +34,6 @@ template <class Condition>
   return first;
 }
 
-/// The type in which the costs of these layers are added.
-template <class Layers, class Cost>
-using chain_weight_of = working_weight<demand_result<Cost, sample_reference<Layers>>>;
-
 inline constexpr measure_names cost_names{};
 
 /// True for a cost and a sum that are valid, where the sum is not less than the cost.

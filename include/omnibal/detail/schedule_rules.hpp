@@ -96,10 +96,7 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
                            schedule_steps_options const& options) {
   check_positive(function, "ranks", ranks);
   check_index_count(function, "a step", ranks);
-  if (!is_valid_weight(options.max_dist_ratio)) {
-    throw_invalid(function, "options.max_dist_ratio is " + to_text(options.max_dist_ratio) +
-                                ", must be finite and not negative");
-  }
+  check_weight(function, "options.max_dist_ratio", options.max_dist_ratio);
   std::size_t const carried = options.carried.size();
   check_index_count(function, "the schedule", carried + std::max(groups, ranks));
   for (std::size_t i = 0; i != carried; ++i) {

@@ -67,10 +67,6 @@ void for_each_dealt_step(std::size_t group_count, std::size_t ranks, std::uint64
   } while (left.size() >= ranks);
 }
 
-inline void check_ranks(std::string_view function, std::size_t ranks) {
-  check_positive(function, "objective.ranks", ranks);
-}
-
 /// The used share of the capacity, as `utilisation`, also where the sum of the loads leaves 64
 /// bits.
 template <std::size_t R, class T>
@@ -157,7 +153,9 @@ struct published_rule {
     return static_cast<double>(std::invoke(pad, packed)) + sum / static_cast<double>(step_count);
   }
 
-  void check(std::string_view function) const { detail::check_ranks(function, ranks); }
+  void check(std::string_view function) const {
+    detail::check_positive(function, "objective.ranks", ranks);
+  }
 };
 
 /// The estimated time of training on a sample: the groups are dealt to the ranks at random, one a
@@ -192,7 +190,9 @@ struct step_time {
     return samples == 0 ? 0.0 : sum / static_cast<double>(samples);
   }
 
-  void check(std::string_view function) const { detail::check_ranks(function, ranks); }
+  void check(std::string_view function) const {
+    detail::check_positive(function, "objective.ranks", ranks);
+  }
 };
 
 template <class Cost>

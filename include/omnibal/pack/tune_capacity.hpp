@@ -11,7 +11,6 @@
 #include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>
 
-#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -22,36 +21,20 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// The type in which samples with this demand are packed.
-template <class Samples, class Demand>
-using demand_weight_of =
-    working_weight<typename weight_of<demand_result<Demand, sample_reference<Samples>>>::type>;
+template <class Amounts>
+using tune_options_for = tune_capacity_options<Amounts::size(), typename Amounts::value_type>;
 
 template <class Samples, class Demand>
-inline constexpr std::size_t demand_kinds_of =
-    kinds_of<demand_result<Demand, sample_reference<Samples>>>;
+using tune_options_of = tune_options_for<measured_amounts<Samples, Demand>>;
 
-template <class Samples, class Demand>
-using demand_amounts_of =
-    resources<demand_kinds_of<Samples, Demand>, demand_weight_of<Samples, Demand>>;
-
-template <class Samples, class Demand>
-using tune_options_of =
-    tune_capacity_options<demand_kinds_of<Samples, Demand>, demand_weight_of<Samples, Demand>>;
-
-template <class Samples, class Demand>
-using packed_samples_of =
-    packed_samples<demand_kinds_of<Samples, Demand>, demand_weight_of<Samples, Demand>>;
-
-template <class Samples, class Demand>
-using demand_span_of = std::span<demand_amounts_of<Samples, Demand> const>;
+template <class Packer, class Objective, class Amounts>
+concept tunes = packer<Packer, std::span<Amounts const>, std::identity, Amounts> &&
+    packing_objective<Objective, packed_samples<Amounts::size(), typename Amounts::value_type>>;
 
 /// True where `Packer` packs the demands of the samples, and `Objective` judges the result.
 template <class Samples, class Demand, class Packer, class Objective>
 concept tunable = demand_function<Demand, sample_reference<Samples>> &&
-    packer<Packer, demand_span_of<Samples, Demand>, std::identity,
-           demand_amounts_of<Samples, Demand>> &&
-    packing_objective<Objective, packed_samples_of<Samples, Demand>>;
+    tunes<Packer, Objective, measured_amounts<Samples, Demand>>;
 
 }  // namespace detail
 
@@ -88,15 +71,16 @@ struct tune_capacity_fn {
       Samples const& samples, Demand const& demand, double target, Packer const& pack,
       Objective const& objective,
       detail::tune_options_of<Samples, Demand> const& options = {}) const {
-    constexpr std::size_t kinds = detail::demand_kinds_of<Samples, Demand>;
-    using amount_type = detail::demand_weight_of<Samples, Demand>;
+    using amounts_type = detail::measured_amounts<Samples, Demand>;
+    using amount_type = typename amounts_type::value_type;
+    constexpr std::size_t kinds = amounts_type::size();
     check_arguments(target, options);
     if constexpr (checked_objective<Objective>) objective.check(name);
 
     tuned<kinds, amount_type> result;
     auto const demands = detail::demands_of<kinds, amount_type>(name, samples, demand);
     if (demands.empty()) return result;
-    std::span<resources<kinds, amount_type> const> const all(demands);
+    std::span<amounts_type const> const all(demands);
     detail::amount_profile<amount_type> profiles[kinds];
     for (std::size_t r = 0; r != kinds; ++r) {
       profiles[r] = detail::profile_of(all, r, options.most_oversized);
@@ -123,10 +107,7 @@ struct tune_capacity_fn {
   template <std::size_t R, class T>
   static void check_arguments(double target, tune_capacity_options<R, T> const& options) {
     detail::check_positive(name, "target", target);
-    if (!(options.width >= 0.0) || !std::isfinite(options.width)) {
-      detail::throw_invalid(name, "options.width is " + detail::to_text(options.width) +
-                                      ", must be finite and not negative");
-    }
+    detail::check_weight(name, "options.width", options.width);
     for (std::size_t r = 0; r != R; ++r) {
       detail::check_weight(name, "options.granularity", r, options.granularity[r]);
     }

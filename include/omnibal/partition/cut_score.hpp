@@ -10,7 +10,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,8 +36,8 @@ class cut_score {
   cut_score(weight_list<double> const& seconds, weight_list<double> const& traffic,
             std::size_t stages, cut_weights const& weights = {})
       : traffic_(traffic.values().begin(), traffic.values().end()) {
-    check_finite("weights.variance", weights.variance);
-    check_finite("weights.traffic", weights.traffic);
+    detail::check_weight(name, "weights.variance", weights.variance);
+    detail::check_weight(name, "weights.traffic", weights.traffic);
     detail::check_stages(name, seconds.values().size(), stages, empty_stages::allowed);
     detail::check_size(name, "traffic", traffic_.size(), seconds.values().size(), "layers");
     detail::sum_costs(name, seconds.values(), std::identity{}, sums_,
@@ -60,12 +59,6 @@ class cut_score {
 
  private:
   static constexpr std::string_view name = "cut_score";
-
-  static void check_finite(std::string_view argument, double weight) {
-    if (detail::is_valid_weight(weight)) return;
-    detail::throw_invalid(name, std::string(argument) + " is " + detail::to_text(weight) +
-                                    ", must be finite and not negative");
-  }
 
   std::vector<double> sums_;
   std::vector<double> traffic_;

@@ -184,7 +184,7 @@ struct minimax_fn {
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, std::size_t stages, Cost const& cost = {},
                                 minimax_options const& options = {}) const {
-    minimax_workspace<detail::chain_weight_of<Layers, Cost>> workspace;
+    minimax_workspace<detail::measured_weight<Layers, Cost>> workspace;
     (*this)(layers, stages, cost, options, workspace);
     return std::move(workspace.result_);
   }
@@ -193,10 +193,10 @@ struct minimax_fn {
   /// allocates nothing. The result is that of the workspace and lives until its next call.
   template <sample_range Layers, weight T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
-        std::same_as<detail::working_weight<T>, detail::chain_weight_of<Layers, Cost>>
+        std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
   auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
                   minimax_options const& options, minimax_workspace<T>& workspace) const
-      -> partition_result<detail::chain_weight_of<Layers, Cost>> const& {
+      -> partition_result<detail::measured_weight<Layers, Cost>> const& {
     detail::check_stages(name, std::ranges::size(layers), stages, options.empty);
     auto const largest = detail::sum_costs(name, layers, cost, workspace.sums_);
     detail::equal_speed_minimax chain(std::span(std::as_const(workspace.sums_)), stages,
@@ -213,9 +213,9 @@ struct minimax_fn {
   /// The same for layers that are their costs.
   template <sample_range Layers, weight T>
     requires cost_function<std::identity, sample_reference<Layers>> &&
-        std::same_as<detail::working_weight<T>, detail::chain_weight_of<Layers, std::identity>>
+        std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, std::identity>>
   auto operator()(Layers const& layers, std::size_t stages, minimax_workspace<T>& workspace) const
-      -> partition_result<detail::chain_weight_of<Layers, std::identity>> const& {
+      -> partition_result<detail::measured_weight<Layers, std::identity>> const& {
     return (*this)(layers, stages, std::identity{}, {}, workspace);
   }
 
@@ -231,7 +231,7 @@ struct minimax_fn {
   [[nodiscard]] partition_result<double> operator()(Layers const& layers, Speeds const& speeds,
                                                     Cost const& cost = {},
                                                     minimax_options const& options = {}) const {
-    using sum_type = detail::chain_weight_of<Layers, Cost>;
+    using sum_type = detail::measured_weight<Layers, Cost>;
     std::vector<sum_type> sums;
     detail::sum_costs(name, layers, cost, sums);
     partition_layers_options<double> general{.speeds = speeds,

@@ -30,7 +30,7 @@ struct estimate_makespan_fn {
     requires cost_function<Time, sample_reference<Stages>>
   [[nodiscard]] constexpr auto operator()(Stages const& stages, std::size_t batch_count,
                                           Time const& time = {}) const {
-    using working = detail::working_weight<demand_result<Time, sample_reference<Stages>>>;
+    using working = detail::measured_weight<Stages, Time>;
     detail::check_at_least_one(name, "batch_count", batch_count);
     detail::check_at_least_one(name, "stages", std::ranges::size(stages));
     working sum{};

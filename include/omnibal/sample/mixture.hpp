@@ -52,7 +52,7 @@ template <sample_range Sources, class Weight>
   if (std::ranges::size(sources) > most_sources) {
     throw_length(function, "sources", std::ranges::size(sources));
   }
-  using working = working_weight<demand_result<Weight, sample_reference<Sources>>>;
+  using working = measured_weight<Sources, Weight>;
   auto const weights = checked_weights<working>(function, sources, weight);
   // The sum as a floating-point number, so that it cannot overflow.
   double sum = 0;

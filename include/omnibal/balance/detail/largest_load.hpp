@@ -52,16 +52,11 @@ template <std::size_t R>
   return result;
 }
 
-/// The type in which costs of one kind are added up.
-template <class Samples, class Cost>
-using given_load =
-    working_weight<typename weight_of<demand_result<Cost, sample_reference<Samples>>>::type>;
-
 /// Calls `cost` once for each sample, in order. Precondition: the cost has one kind.
 template <class Samples, class Cost>
 [[nodiscard]] auto given_costs(std::string_view function, Samples const& samples,
                                Cost const& cost) {
-  using load_type = given_load<Samples, Cost>;
+  using load_type = measured_weight<Samples, Cost>;
   std::vector<load_type> result;
   result.reserve(std::ranges::size(samples));
   for (auto&& sample : samples) {
