@@ -154,4 +154,18 @@ constexpr void checked_add(std::string_view function, std::string_view name, T& 
   }
 }
 
+/// `left * right`, or `std::overflow_error` where that is not a finite value of the left type.
+template <class T, class Factor>
+[[nodiscard]] constexpr T checked_product(std::string_view function, std::string_view name, T left,
+                                          Factor right) {
+  T result{};
+  if constexpr (std::floating_point<T>) {
+    result = left * static_cast<T>(right);
+    if (!(result <= std::numeric_limits<T>::max())) throw_overflow(function, name);
+  } else {
+    if (__builtin_mul_overflow(left, right, &result)) throw_overflow(function, name);
+  }
+  return result;
+}
+
 }  // namespace omnibal::inline v0::detail

@@ -75,6 +75,10 @@ concept keep_rule = std::predicate<Rule const&, Load const&>;
 template <class Shuffle>
 concept shuffler = std::invocable<Shuffle const&, std::span<std::uint32_t>, std::uint64_t>;
 
+/// Loads of groups, given as a range of what converts to `Load`.
+template <class Range, class Load>
+concept load_range = sample_range<Range> && std::convertible_to<sample_reference<Range>, Load>;
+
 /// Anything that is called like the algorithms of pack/.
 template <class Packer, class Samples, class Demand, class Capacity>
 concept packer = requires(Packer const& pack, Samples const& samples, Demand const& demand,

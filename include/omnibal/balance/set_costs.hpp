@@ -40,19 +40,6 @@ template <class T, class Length, class Sample>
                               ", must be finite and not negative");
 }
 
-/// `left * right`, or `std::overflow_error` where that is not a finite value of the type.
-template <class T>
-[[nodiscard]] T checked_product(std::string_view function, T left, T right) {
-  T result{};
-  if constexpr (std::floating_point<T>) {
-    result = left * right;
-    if (!(result <= std::numeric_limits<T>::max())) throw_overflow(function, "the value");
-  } else {
-    if (__builtin_mul_overflow(left, right, &result)) throw_overflow(function, "the value");
-  }
-  return result;
-}
-
 }  // namespace detail
 
 /// A padded batch: count * longest, the tokens that are computed where every sample is as long as
@@ -75,7 +62,7 @@ class padded_batch {
   }
 
   [[nodiscard]] T value() const {
-    return detail::checked_product("padded_batch", count_, longest_);
+    return detail::checked_product("padded_batch", "the value", count_, longest_);
   }
 
  private:
@@ -98,8 +85,8 @@ class padded_attention {
   }
 
   [[nodiscard]] T value() const {
-    T const tokens = detail::checked_product("padded_attention", count_, longest_);
-    return detail::checked_product("padded_attention", tokens, longest_);
+    T const tokens = detail::checked_product("padded_attention", "the value", count_, longest_);
+    return detail::checked_product("padded_attention", "the value", tokens, longest_);
   }
 
  private:
@@ -139,11 +126,12 @@ class unmasked_pack {
   }
 
   [[nodiscard]] T value() const {
-    constexpr auto name = "unmasked_pack";
-    T result = detail::checked_product(name, weights_.linear, sum_);
-    T const square = detail::checked_product(name, sum_, sum_);
-    detail::checked_add(name, "the value", result,
-                        detail::checked_product(name, weights_.quadratic, square));
+    constexpr auto product = [](T left, T right) {
+      return detail::checked_product("unmasked_pack", "the value", left, right);
+    };
+    T result = product(weights_.linear, sum_);
+    T const of_pairs = product(weights_.quadratic, product(sum_, sum_));
+    detail::checked_add("unmasked_pack", "the value", result, of_pairs);
     return result;
   }
 

@@ -10,7 +10,6 @@
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
@@ -18,10 +17,6 @@
 #include <vector>
 
 namespace omnibal::inline v0::detail {
-
-/// A range of loads that become `Load`.
-template <class Loads, class Load>
-concept loads_as = sample_range<Loads> && std::convertible_to<sample_reference<Loads>, Load>;
 
 /// The packs that ranks run at a time in a level; throws unless its degree divides their number.
 [[nodiscard]] inline std::size_t packs_per_step(std::string_view function, std::size_t index,
@@ -50,7 +45,7 @@ inline void check_loads(std::string_view function, level_packing const& packed, 
 
 /// The loads of the groups of `packed`; throws as `check_loads`, and for one that is negative or
 /// not finite.
-template <class Load, loads_as<Load> Loads>
+template <class Load, load_range<Load> Loads>
 [[nodiscard]] std::vector<Load> checked_loads(std::string_view function,
                                               level_packing const& packed, Loads const& loads) {
   check_loads(function, packed, std::ranges::size(loads));

@@ -9,7 +9,6 @@
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <string_view>
@@ -45,25 +44,13 @@ struct estimate_makespan_fn {
       largest = std::max(largest, working_value);
       ++stage;
     }
-    detail::checked_add(name, "the makespan", sum, repeated(largest, batch_count - 1));
+    detail::checked_add(name, "the makespan", sum,
+                        detail::checked_product(name, "the makespan", largest, batch_count - 1));
     return sum;
   }
 
  private:
   static constexpr std::string_view name = "estimate_makespan";
-
-  template <class T>
-  [[nodiscard]] static constexpr T repeated(T value, std::size_t times) {
-    if constexpr (std::floating_point<T>) {
-      return value * static_cast<T>(times);
-    } else {
-      T result{};
-      if (__builtin_mul_overflow(value, times, &result)) {
-        detail::throw_overflow(name, "the makespan");
-      }
-      return result;
-    }
-  }
 };
 
 /// (batch_count - 1) * largest + sum; see `estimate_makespan_fn`.

@@ -207,7 +207,7 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
   /// divide it, another number of loads than groups, a load that is negative or not finite, and
   /// levels with so many groups that no state can say how many each carries (more than three of
   /// 2^20 and more); those of `schedule_steps`.
-  template <detail::loads_as<Load> GroupLoads>
+  template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options = {}, Scheduler schedule = {})
       : walker(plan_type(packed, loads, place, options, std::move(schedule)), options.schedule.seed,
@@ -217,14 +217,14 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
   /// and `std::invalid_argument` for a state of other packs, loads or options, for one that no
   /// sampler could have, and where the ranks changed within the epoch for the time number
   /// `most_rank_changes + 1`.
-  template <detail::loads_as<Load> GroupLoads>
+  template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options, sampler_state const& state,
                 Scheduler schedule = {})
       : walker(plan_type(packed, loads, place, options, std::move(schedule)), state) {}
 
   /// Two numbers could be swapped: write `{.ranks = 8, .rank = 0}`.
-  template <detail::loads_as<Load> GroupLoads, std::integral Number, class... Others>
+  template <load_range<Load> GroupLoads, std::integral Number, class... Others>
   level_sampler(level_packing const&, GroupLoads const&,
                 Number /* a shard: {.ranks = ..., .rank = ...} */, Others const&...) = delete;
 

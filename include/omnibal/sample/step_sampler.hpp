@@ -34,10 +34,6 @@ concept step_scheduler = requires(Scheduler const& schedule, std::span<Load cons
   { std::invoke(schedule, loads, ranks, options) } -> std::same_as<steps>;
 };
 
-/// Loads of groups, given as a range of what converts to `Load`.
-template <class Range, class Load>
-concept load_range = sample_range<Range> && std::convertible_to<sample_reference<Range>, Load>;
-
 namespace detail {
 
 /// The steps of one epoch, with all groups in one part.
