@@ -10,7 +10,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/effort.hpp>
 #include <omnibal/grouping.hpp>

@@ -6,7 +6,6 @@
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home/migration.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/overload.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

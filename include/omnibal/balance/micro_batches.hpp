@@ -8,7 +8,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/effort.hpp>
 #include <omnibal/grouping.hpp>

@@ -9,7 +9,6 @@
 #include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 

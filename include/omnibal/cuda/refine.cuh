@@ -12,7 +12,7 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/cuda/refine/launches.hpp>
-#include <omnibal/detail/overload.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The first pass of every balancer: the costs of the samples as whole numbers.
+/// The costs of the samples as whole numbers, and how far above a bound loads may be.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <ranges>
 #include <string_view>
 #include <type_traits>
@@ -132,6 +133,19 @@ template <std::size_t R>
   resources<R> total{};
   for (resources<R> const& cost : costs) total += cost;
   return total;
+}
+
+/// Throws unless `max_overload` is finite and not negative.
+inline void check_max_overload(std::string_view function, double max_overload) {
+  check_weight(function, "options.max_overload", max_overload);
+}
+
+/// The bound and the share `tolerance` of it, computed in `double`, or the largest integer.
+[[nodiscard]] inline std::int64_t with_overload(std::int64_t bound, double max_overload) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  double const slack = static_cast<double>(bound) * max_overload;
+  if (slack >= static_cast<double>(most - bound)) return most;
+  return bound + static_cast<std::int64_t>(slack);
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -8,7 +8,6 @@
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/node_layout.hpp>
-#include <omnibal/detail/overload.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>

@@ -12,7 +12,6 @@
 #include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/winner_tree.hpp>

@@ -10,7 +10,6 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/node_layout.hpp>
-#include <omnibal/detail/overload.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/rank_placer.hpp>
