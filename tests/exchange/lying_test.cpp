@@ -45,8 +45,8 @@ TEST_CASE("exchange_samples refuses a sample that changes its size") {
       omnibal::self_communicator comm;
       static_cast<void>(omnibal::exchange_samples(comm, plan, samples));
     });
-    CHECK(error ==
-          "omnibal::exchange_samples: local[1] had 2 values and now has " + std::to_string(then));
+    CHECK(error == "omnibal::exchange_samples: fields[0][1] has " + std::to_string(then) +
+                       " values, must have 2");
   }
 }
 

@@ -201,7 +201,7 @@ struct owner {
 omnibal::self_communicator const comm;
 std::vector<std::int64_t> const lengths(9, 100);
 auto mistake() {
-//| 33 | sendable_samples | a struct with a vector in exchange_samples
+//| 33 | sendable_field | a struct with a vector in exchange_samples
 #if MISTAKE == 33
   return omnibal::exchange_samples(comm, omnibal::exchange_plan{}, std::vector<owner>(3));
 //| 34 | offset_range | offsets that are floating-point numbers

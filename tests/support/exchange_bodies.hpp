@@ -173,6 +173,49 @@ void check_blocks(Comm& comm, omnibal::exchange_plan const& plan,
           "payloads that are made on the way");
 }
 
+/// Several fields at once are what each of them alone is.
+template <class Comm>
+void check_fields(Comm& comm, omnibal::exchange_plan const& plan,
+                  std::vector<text_sample> const& local) {
+  using omnibal::sized_field;
+  auto const inverse = plan.inverse();
+  std::vector<std::vector<std::uint16_t>> payloads;
+  std::vector<std::string> names;
+  std::vector<std::uint8_t> bytes;
+  std::vector<block<257>> blocks;
+  for (auto const& sample : local) {
+    payloads.push_back(payload_of(sample));
+    names.push_back(std::to_string(sample.rank) + "/" + std::to_string(sample.index));
+    bytes.push_back(static_cast<std::uint8_t>(sample.index));
+    blocks.push_back({{static_cast<unsigned char>(sample.length)}});
+  }
+  std::tuple const before{payloads, local, names, bytes, blocks};
+  std::tuple const after{
+      omnibal::exchange_samples(comm, plan, payloads), omnibal::exchange_samples(comm, plan, local),
+      omnibal::exchange_samples(comm, plan, names), omnibal::exchange_samples(comm, plan, bytes),
+      omnibal::exchange_samples(comm, plan, blocks)};
+  require(omnibal::exchange_samples(comm, plan, payloads, local, names, bytes, blocks) == after,
+          "fields at once");
+  require(omnibal::exchange_samples(comm, inverse, after) == before, "the fields again");
+  require(omnibal::exchange_samples(comm, omnibal::agreed(plan), before) == after,
+          "fields of a plan that is agreed");
+
+  // What was planned are twice the lengths.
+  auto const values = [&](std::uint32_t s) { return plan.bytes()[s] / 2 % 100; };
+  auto const values_after = [&](std::uint32_t s) { return inverse.bytes()[s] / 2 % 100; };
+  require(
+      omnibal::exchange_samples(comm, plan, sized_field{payloads, values}) == std::get<0>(after),
+      "sizes that are known");
+  require(omnibal::exchange_samples(comm, omnibal::agreed(plan), sized_field{payloads, values},
+                                    names, blocks) ==
+              std::tuple(std::get<0>(after), std::get<2>(after), std::get<4>(after)),
+          "sizes of which some are known");
+  auto const [payloads_again, bytes_again] =
+      omnibal::exchange_samples(comm, omnibal::agreed(inverse),
+                                sized_field{std::get<0>(after), values_after}, std::get<3>(after));
+  require(payloads_again == payloads && bytes_again == bytes, "known sizes on the way back");
+}
+
 template <class Comm>
 void exchange_many_rounds(Comm& comm, std::uint64_t rounds) {
   auto const rank = static_cast<std::size_t>(comm.rank());
@@ -200,6 +243,7 @@ void exchange_many_rounds(Comm& comm, std::uint64_t rounds) {
     check_exchange(comm, backwards, local);
     auto const dealt = omnibal::plan_exchange(comm, local, squared, doubled, {}, omnibal::deal);
     check_exchange(comm, dealt, local);
+    check_fields(comm, round % 2 == 0 ? kept : backwards, local);
     if (round % 8 != 0) continue;
     check_blocks<1>(comm, dealt, local);
     check_blocks<3>(comm, dealt, local);
@@ -351,6 +395,26 @@ void agree_on_errors(Comm& comm) {
     if (is_last) samples.pop_back();
     static_cast<void>(omnibal::exchange_samples(comm, plan, samples));
   });
+  for (bool const is_agreed : {false, true}) {
+    auto const how = is_agreed ? omnibal::agreed(plan) : plan;
+    auto const sizes = [&](std::uint32_t s) { return plan.bytes()[s] / 2; };
+    check("another number of samples in one field", [&] {
+      auto samples = local;
+      if (is_last) samples.resize(samples.size() + 1);
+      static_cast<void>(omnibal::exchange_samples(comm, how, local, samples));
+    });
+    check("another number of arrays", [&] {
+      std::vector<std::string> const samples(local.size() + (is_last ? 1 : 0), "text");
+      static_cast<void>(omnibal::exchange_samples(comm, how, local, samples));
+    });
+    check("arrays of other sizes than planned", [&] {
+      std::vector<std::string> samples;
+      for (auto const& s : local) samples.emplace_back(static_cast<std::size_t>(s.length), 'a');
+      if (is_last) samples[0] += "b";
+      static_cast<void>(
+          omnibal::exchange_samples(comm, how, omnibal::sized_field{samples, sizes}, local));
+    });
+  }
   check("a plan for other ranks", [&] {
     std::vector<std::uint32_t> offsets(ranks + 2, 0);
     auto const other = omnibal::make_plan(offsets, std::vector<int>{}, std::vector<int>{});
@@ -416,6 +480,13 @@ void refuse_differences(Comm& comm) {
   });
   auto const plan = omnibal::plan_exchange(
       comm, std::vector<int>(2), [](int) { return 1; }, [](int) { return 1; });
+  check("known sizes", [&] {
+    auto const size = [&](std::uint32_t s) { return is_last && s == 2 * ranks - 1 ? 2 : 1; };
+    std::vector<std::string> rows(2, "a");
+    if (is_last) rows[1] = "aa";
+    omnibal::sized_field const field{rows, size};
+    static_cast<void>(omnibal::exchange_samples(comm, plan, field));
+  });
   check("plans", [&] {
     std::vector<std::uint32_t> offsets;
     for (std::uint32_t r = 0; r <= ranks; ++r) offsets.push_back(2 * r);

@@ -3,9 +3,11 @@
 /// \file
 /// Moving samples as a plan says.
 
+#include <omnibal/balance/index_measure.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/exchange_samples/sample_mover.hpp>
 
@@ -13,7 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
+#include <span>
+#include <string_view>
+#include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -47,20 +53,6 @@ template <class Samples>
 concept lasting_elements = std::is_lvalue_reference_v<sample_reference<Samples>> ||
     std::ranges::enable_borrowed_range<sample_value<Samples>>;
 
-template <class Sample>
-struct result_of_payload {
-  using type = std::vector<Sample>;
-};
-template <sized_payload Sample>
-struct result_of_payload<Sample> {
-  using type = ragged<payload_value<Sample>>;
-};
-
-/// What samples are received into where its memory is kept.
-template <class Out, class Samples>
-concept result_of_samples =
-    std::same_as<Out, typename result_of_payload<sample_value<Samples>>::type>;
-
 }  // namespace detail
 
 /// Samples that can be sent: values for a wire, or arrays of such values, of any length, that are
@@ -70,6 +62,129 @@ template <class Samples>
 concept sendable_samples = sample_range<Samples> &&
     (detail::fixed_payload<detail::sample_value<Samples>> ||
      (detail::sized_payload<detail::sample_value<Samples>> && detail::lasting_elements<Samples>));
+
+/// A field of arrays whose sizes every rank knows, so that they need not be sent: `sizes` is a
+/// functor of the index of a sample of all ranks, such as one that makes numbers of elements of
+/// `plan.bytes()`, or a range in the order before the exchange, such as what `gather_lengths` has
+/// given; for an inverse, `permuted` by its plan. Equal on all ranks. An argument of
+/// `exchange_samples`; refers to both.
+template <class Samples, class Sizes>
+struct sized_field {
+  using samples_type = Samples;
+
+  Samples const& samples;
+  Sizes const& sizes;
+};
+template <class Samples, class Sizes>
+sized_field(Samples const&, Sizes const&) -> sized_field<Samples, Sizes>;
+
+namespace detail {
+
+/// The sizes of arrays that ranks tell each other.
+struct told_sizes {};
+inline constexpr told_sizes sizes_are_told{};
+
+template <sendable_samples Samples>
+[[nodiscard]] sized_field<Samples, told_sizes> as_field(Samples const& samples) {
+  return {samples, sizes_are_told};
+}
+template <sendable_samples Samples, index_bytes Sizes>
+  requires sized_payload<sample_value<Samples>>
+[[nodiscard]] sized_field<Samples, Sizes> as_field(sized_field<Samples, Sizes> const& field) {
+  return field;
+}
+
+}  // namespace detail
+
+/// A field of `exchange_samples`: samples that can be sent, or a `sized_field` of arrays.
+template <class Field>
+concept sendable_field = sendable_samples<std::remove_cvref_t<Field>> ||
+    requires(Field const& field) {
+  detail::as_field(field);
+};
+
+namespace detail {
+
+template <class Field>
+using samples_of = typename decltype(as_field(std::declval<Field const&>()))::samples_type;
+
+/// What is received where its memory is kept.
+template <class Field, class Sample = sample_value<samples_of<Field>>>
+struct result_of_field {
+  using value = Sample;
+  using type = std::vector<Sample>;
+};
+template <class Field, sized_payload Sample>
+struct result_of_field<Field, Sample> {
+  using value = payload_value<Sample>;
+  using type = ragged<value>;
+};
+
+/// Samples on their way to `out`.
+template <class Samples, class Sizes, class Out>
+[[nodiscard]] sample_field make_field(sized_field<Samples, Sizes> const& given, Out& out) {
+  using sample_type = sample_value<Samples>;
+  using value = typename result_of_field<Samples>::value;
+  auto const at = [first = std::ranges::begin(given.samples)](std::uint32_t i) -> decltype(auto) {
+    return first[static_cast<std::ranges::range_difference_t<Samples const>>(i)];
+  };
+  sample_field field;
+  field.count = std::ranges::size(given.samples);
+  field.value_bytes = sizeof(value);
+  if constexpr (sized_payload<sample_type>) {
+    field.row = [at](std::uint32_t i) { return std::as_bytes(values_of(at(i))); };
+    field.place = [&out](std::uint32_t i) { return std::as_writable_bytes(out[i]); };
+    field.shape = [&out](std::span<std::uint64_t const> lengths) { out.shape(lengths); };
+    field.kind = sample_field::sizes::told;
+  } else {
+    if constexpr (std::is_lvalue_reference_v<sample_reference<Samples>>) {
+      field.row = [at](std::uint32_t i) { return std::as_bytes(std::span(&at(i), 1)); };
+    } else {
+      std::vector<value> made;
+      for (std::uint32_t i = 0; i != field.count; ++i) made.push_back(at(i));
+      field.row = [made = std::move(made)](std::uint32_t i) {
+        return std::as_bytes(std::span(&made[i], 1));
+      };
+    }
+    field.place = [&out](std::uint32_t i) { return std::as_writable_bytes(std::span(&out[i], 1)); };
+    field.shape = [&out](std::span<std::uint64_t const> lengths) { out.resize(lengths.size()); };
+    field.size_of = [](std::uint32_t, std::size_t) { return 1; };
+  }
+  if constexpr (index_bytes<Sizes>) {
+    field.size_of = [&sizes = given.sizes](std::uint32_t i, std::size_t samples) {
+      constexpr std::string_view function = "exchange_samples";
+      auto const size = amounts_by_index(function, "sizes", sizes, samples)(i);
+      return static_cast<std::uint64_t>(checked_cost<std::int64_t>(function, "sizes", i, size));
+    };
+    field.kind = sample_field::sizes::known;
+  }
+  return field;
+}
+
+/// What `out` is for a caller: vectors and strings where the samples were.
+template <class Sample, class Out>
+[[nodiscard]] auto as_returned(Out& out) {
+  if constexpr (owning_payload<Sample>) {
+    std::vector<Sample> result;
+    result.reserve(out.size());
+    for (auto const row : out) result.emplace_back(row.data(), row.data() + row.size());
+    return result;
+  } else {
+    return std::move(out);
+  }
+}
+
+}  // namespace detail
+
+/// For `exchange_samples`: all ranks have this plan, as the caller knows because `plan_exchange`,
+/// `orchestrate` or `all_equal` has compared it, or the plan of which it is the inverse. The ranks
+/// then compare it no more before the exchange: what they have to say to each other goes along with
+/// the first message. An error on one rank is still one on all, but for a plan that differs after
+/// all: that is as if ranks called different collectives.
+[[nodiscard]] inline detail::followed_plan agreed(exchange_plan const& plan) {
+  return {plan, true};
+}
+void agreed(exchange_plan const&& plan) = delete;
 
 /// Memory of `exchange_samples`, to be kept from step to step.
 class exchange_samples_workspace {
@@ -87,59 +202,79 @@ struct exchange_samples_fn {
   /// Samples are trivially copyable, or arrays of trivially copyable values that may have different
   /// sizes, also none: vectors, strings, spans, the rows of a `ragged`. The result is a
   /// `std::vector` of what `local` has, for views such as spans a `ragged`. What stays on its rank
-  /// is copied once. So is what leaves where the communicator takes pieces of memory, as threads do
-  /// for samples of 64 bytes or more; elsewhere it is collected, sent and put into its place.
+  /// is copied once. So is what leaves where the communicator takes pieces of memory, as threads do;
+  /// elsewhere it is collected, sent and put into its place.
   ///
-  /// A collective call: one collective by which all ranks agree to go on, one for the samples and,
-  /// where these have different sizes, one for the sizes. Complexity: linear in the bytes and, but
-  /// for a logarithm of the ranks, in the samples of this rank. Memory: the result, the bytes that
-  /// leave and come where they are collected, and 60 bytes per sample of this rank and 72 per rank.
-  /// Determinism: portable among equal ranks. Errors
-  /// on all ranks: `std::invalid_argument` where plans or types differ; where on one rank the plan is for
-  /// another number of ranks or of samples, `std::invalid_argument` there and `communication_error`
-  /// elsewhere; those of the communicator.
-  template <exchanging_communicator Comm, sendable_samples Samples>
-  [[nodiscard]] auto operator()(Comm&& comm, exchange_plan const& plan,
-                                Samples const& local) const {
-    using sample_type = detail::sample_value<Samples>;
-    exchange_samples_workspace workspace;
-    if constexpr (detail::fixed_payload<sample_type>) {
-      std::vector<sample_type> result;
-      (*this)(comm, plan, local, result, workspace);
-      return result;
+  /// A collective call: one collective by which all ranks agree to go on, one for the sizes of
+  /// arrays unless each is a `sized_field`, and one for the samples. Of an `agreed` plan the first
+  /// goes along with the next. Complexity: linear in the bytes and, but for a logarithm of the
+  /// ranks, in the samples of this rank; of all ranks for a `sized_field`. Memory: the result, the
+  /// bytes that leave and come where they are collected, 40 bytes per sample of this rank and as
+  /// many for each of its fields, and 72 per rank. Determinism: portable among equal ranks. Errors on
+  /// all ranks: `std::invalid_argument` where plans, types or known sizes differ, and for known
+  /// sizes that are negative or not one for each sample, `std::overflow_error` where they add up to
+  /// more than 2^64 - 1 bytes; where on one rank the plan is for another number of ranks, or samples
+  /// are not as many or as large as planned, `std::invalid_argument` there and
+  /// `communication_error` elsewhere; those of the communicator.
+  ///
+  /// Several fields of the same samples, such as tokens, labels and pixels, go at once: in as many
+  /// collectives as one of them, each of its own type. The result is a tuple of what each field
+  /// alone would give, and such a tuple is taken too.
+  template <exchanging_communicator Comm, sendable_field... Fields>
+    requires(sizeof...(Fields) != 0)
+  [[nodiscard]] auto operator()(Comm&& comm, detail::followed_plan const& plan,
+                                Fields const&... local) const {
+    auto results = (*this)(comm, plan, std::tie(local...));
+    if constexpr (sizeof...(Fields) == 1) {
+      return std::move(std::get<0>(results));
     } else {
-      ragged<detail::payload_value<sample_type>> rows;
-      (*this)(comm, plan, local, rows, workspace);
-      if constexpr (detail::owning_payload<sample_type>) {
-        std::vector<sample_type> result;
-        result.reserve(rows.size());
-        for (auto const row : rows) result.emplace_back(row.data(), row.data() + row.size());
-        return result;
-      } else {
-        return rows;
-      }
+      return results;
     }
+  }
+  template <exchanging_communicator Comm, sendable_field... Fields>
+  [[nodiscard]] auto operator()(Comm&& comm, detail::followed_plan const& plan,
+                                std::tuple<Fields...> const& fields) const {
+    exchange_samples_workspace workspace;
+    std::tuple<typename detail::result_of_field<Fields>::type...> results;
+    std::apply([&](auto&... outs) { move(comm, plan, fields, std::tie(outs...), workspace); },
+               results);
+    return std::apply(
+        [](auto&... outs) {
+          return std::tuple(
+              detail::as_returned<detail::sample_value<detail::samples_of<Fields>>>(outs)...);
+        },
+        results);
   }
 
   /// The same into memory that is kept, for a training loop: once `out` and the workspace have seen
-  /// the largest exchange, nothing is allocated. `out` is a `std::vector` of trivially copyable
-  /// samples, or a `ragged` of values. `local` is not in `out`.
-  template <exchanging_communicator Comm, sendable_samples Samples, class Out>
-    requires detail::result_of_samples<Out, Samples>
-  void operator()(Comm&& comm, exchange_plan const& plan, Samples const& local, Out& out,
+  /// the largest exchange, nothing is allocated, but for samples made on the way. `out` is a `std::vector` of trivially copyable
+  /// samples, or a `ragged` of values. `local` is not in `out`. Several fields are tuples, as of
+  /// `std::tie`.
+  template <exchanging_communicator Comm, sendable_field Samples, class Out>
+    requires std::same_as<Out, typename detail::result_of_field<Samples>::type>
+  void operator()(Comm&& comm, detail::followed_plan const& plan, Samples const& local, Out& out,
                   exchange_samples_workspace& workspace) const {
-    using sample_type = detail::sample_value<Samples>;
-    auto const first = std::ranges::begin(local);
-    auto const sample_at = [&](std::uint32_t i) -> decltype(auto) {
-      return first[static_cast<std::ranges::range_difference_t<Samples const>>(i)];
+    move(comm, plan, std::tie(local), std::tie(out), workspace);
+  }
+  template <exchanging_communicator Comm, sendable_field... Fields, class... Outs>
+    requires(std::same_as<Outs, typename detail::result_of_field<Fields>::type>&&...)
+  void operator()(Comm&& comm, detail::followed_plan const& plan,
+                  std::tuple<Fields...> const& fields, std::tuple<Outs&...> const& outs,
+                  exchange_samples_workspace& workspace) const {
+    move(comm, plan, fields, outs, workspace);
+  }
+
+ private:
+  template <class Comm, class... Fields, class Outs>
+  static void move(Comm& comm, detail::followed_plan const& plan,
+                   std::tuple<Fields...> const& fields, Outs const& outs,
+                   exchange_samples_workspace& workspace) {
+    auto const with = [&]<std::size_t... F>(std::index_sequence<F...>) {
+      detail::sample_field const all[] = {
+          detail::make_field(detail::as_field(std::get<F>(fields)), std::get<F>(outs))...};
+      workspace.mover_.move(comm, plan, all);
     };
-    std::size_t const count = std::ranges::size(local);
-    if constexpr (detail::fixed_payload<sample_type>) {
-      workspace.mover_.move_fixed(comm, plan, count, sample_at, out);
-    } else {
-      auto const values_at = [&](std::uint32_t i) { return detail::values_of(sample_at(i)); };
-      workspace.mover_.move_sized(comm, plan, count, values_at, out);
-    }
+    with(std::index_sequence_for<Fields...>());
   }
 };
 

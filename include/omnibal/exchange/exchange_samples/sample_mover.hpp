@@ -1,11 +1,10 @@
 #pragma once
 
 /// \file
-/// Moving samples as a plan says.
+/// Moving the fields of samples as a plan says.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/ragged.hpp>
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/data_digest.hpp>
 #include <omnibal/detail/padded_gather.hpp>
@@ -15,268 +14,329 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <functional>
+#include <numeric>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// Pieces of `std::byte` or `std::byte const` for each rank; those that follow one another in
-/// memory become one. Keeps its memory.
+/// A plan, and whether the caller vouches that all ranks have it.
+struct followed_plan {
+  followed_plan(exchange_plan const& followed, bool agreed = false)
+      : plan(followed), is_agreed(agreed) {}
+
+  exchange_plan const& plan;
+  bool is_agreed;
+};
+
+/// The messages to all ranks, or from them, in pieces of `std::byte const` or `std::byte`; those
+/// that follow one another in memory become one. Keeps its memory.
 template <class Byte>
-class piece_list {
+class piece_messages {
  public:
-  /// `most_pieces` is a number that will not be exceeded.
-  void clear(std::size_t ranks, std::size_t most_pieces) {
-    pieces_.clear();
-    pieces_.reserve(most_pieces);
-    counts_.clear();
-    counts_.reserve(ranks);
+  using piece = std::span<Byte>;
+
+  void start() {
     first_ = 0;
+    pieces_.clear();
+    counts_.clear();
+    bytes_.clear();
   }
-  void push(std::span<Byte> piece) {
-    if (piece.empty()) return;
-    if (pieces_.size() != first_ && pieces_.back().data() + pieces_.back().size() == piece.data()) {
-      pieces_.back() = {pieces_.back().data(), pieces_.back().size() + piece.size()};
-    } else {
-      pieces_.push_back(piece);
+  void add(piece added) {
+    message_bytes_ += added.size();
+    if (added.empty()) return;
+    if (pieces_.size() != first_) {
+      piece& last = pieces_.back();
+      if (last.data() + last.size() == added.data()) {
+        last = {last.data(), last.size() + added.size()};
+        return;
+      }
     }
+    pieces_.push_back(added);
   }
-  /// The next pieces are for the next rank.
+  /// What follows is for the next rank, or from it.
   void close() {
     counts_.push_back(pieces_.size() - first_);
+    bytes_.push_back(std::exchange(message_bytes_, 0));
     first_ = pieces_.size();
   }
 
-  [[nodiscard]] std::span<std::span<Byte> const> pieces() const { return pieces_; }
+  [[nodiscard]] std::span<piece const> pieces() const { return pieces_; }
+  /// The pieces, and the bytes, of each rank.
   [[nodiscard]] std::span<std::uint64_t const> counts() const { return counts_; }
+  [[nodiscard]] std::span<std::uint64_t const> bytes() const { return bytes_; }
 
- private:
-  std::vector<std::span<Byte>> pieces_;
-  std::vector<std::uint64_t> counts_;
-  std::size_t first_ = 0;
-};
-
-/// Sends what leaves and copies what stays. Where the communicator takes pieces, what leaves is not
-/// collected and what comes is not put into its place afterwards. Keeps its memory.
-class sample_mover {
- public:
-  /// `local(i)` gives the i-th of `count` samples of a trivially copyable type.
-  template <class T, class Comm, class Local>
-  void move_fixed(Comm& comm, exchange_plan const& plan, std::size_t count, Local const& local,
-                  std::vector<T>& out) {
-    // A sample that is made on the way is collected.
-    constexpr bool in_pieces = piecewise_communicator<Comm> && sizeof(T) >= least_piece_bytes &&
-                               std::is_reference_v<decltype(local(0u))>;
-    std::span<std::byte> sent;
-    std::span<std::byte> received;
-    agree(comm, plan, count, 4 * sizeof(T) + (in_pieces ? 2 : 0), [&] {
-      out.resize(plan.arrivals(own_rank(comm)).size());
-      if (in_pieces) {
-        reserve_pieces();
-      } else {
-        sent = sent_.take(routes_.leaving_count() * sizeof(T));
-        received = received_.take(routes_.coming_count() * sizeof(T));
-      }
-    });
-    for (auto const& sample : routes_.staying()) out[sample.to] = local(sample.from);
-    if constexpr (in_pieces) {
-      exchange_pieces(
-          comm,
-          [&](std::size_t k) {
-            return std::as_bytes(std::span<T const>(&local(routes_.leaving(k)), 1));
-          },
-          [&](std::size_t k) {
-            return std::as_writable_bytes(std::span<T>(&out[routes_.coming(k)], 1));
-          });
-    } else {
-      for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
-        T const& sample = local(routes_.leaving(k));
-        std::memcpy(sent.data() + k * sizeof(T), &sample, sizeof(T));
-      }
-      scale(routes_.send_counts(), sizeof(T), send_bytes_);
-      scale(routes_.receive_counts(), sizeof(T), receive_bytes_);
-      exchange(comm, sent, received);
-      for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
-        std::memcpy(&out[routes_.coming(k)], received.data() + k * sizeof(T), sizeof(T));
-      }
+  /// For communicators that take no pieces: room for all, and the copies into it and out of it.
+  [[nodiscard]] std::span<std::byte> block() {
+    return memory_.take(std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0}));
+  }
+  void collect() {
+    std::byte* to = block().data();
+    for (piece const one : pieces_) to = std::copy(one.begin(), one.end(), to);
+  }
+  void distribute() {
+    std::byte const* from = block().data();
+    for (piece const one : pieces_) {
+      std::copy_n(from, one.size(), one.begin());
+      from += one.size();
     }
   }
 
-  /// `local(i)` gives a span of values: the sizes travel first.
-  template <class T, class Comm, class Local>
-  void move_sized(Comm& comm, exchange_plan const& plan, std::size_t count, Local const& local,
-                  ragged<T>& out) {
-    agree(comm, plan, count, 2 * sizeof(T) + 1, [&] {
-      leaving_sizes_.resize(routes_.leaving_count());
-      coming_sizes_.resize(routes_.coming_count());
-      lengths_.resize(plan.arrivals(own_rank(comm)).size());
-      if (piecewise_communicator<Comm>) reserve_pieces();
-    });
-    exchange_sizes(comm, local);
-    for (auto const& sample : routes_.staying()) lengths_[sample.to] = local(sample.from).size();
-    for (std::size_t k = 0; k != coming_sizes_.size(); ++k) {
-      lengths_[routes_.coming(k)] = coming_sizes_[k];
-    }
-    out.shape(lengths_);
-    auto const bytes_of = [&](std::uint32_t i, std::uint64_t size) {
-      std::span<T const> const sample = local(i);
-      if (sample.size() != size) throw_changed(i, size, sample.size());
-      return std::as_bytes(sample);
+ private:
+  std::size_t first_ = 0;
+  std::uint64_t message_bytes_ = 0;
+  std::vector<piece> pieces_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> bytes_;
+  byte_buffer memory_;
+};
+
+/// A field of the samples of this rank: arrays of values, or one value each. Sizes are numbers of
+/// values. What the functors hold is small, so that making them allocates nothing.
+struct sample_field {
+  /// Whether a sample is one value, or how the other ranks know the sizes.
+  enum class sizes { one, known, told };
+
+  sizes kind = sizes::one;
+  std::size_t count = 0;
+  std::size_t value_bytes = 0;
+  /// A sample before the exchange, and one after it.
+  std::function<std::span<std::byte const>(std::uint32_t)> row;
+  std::function<std::span<std::byte>(std::uint32_t)> place;
+  /// Makes the places, of these sizes.
+  std::function<void(std::span<std::uint64_t const>)> shape;
+  /// The size of sample i of so many of all ranks, if it is known.
+  std::function<std::uint64_t(std::uint32_t, std::size_t)> size_of;
+
+  [[nodiscard]] std::uint64_t size(std::uint32_t i) const { return row(i).size() / value_bytes; }
+};
+
+/// Sends what leaves and copies what stays, all fields of a sample at once. Keeps its memory.
+class sample_mover {
+ public:
+  /// The ranks agree before the first message, or, where they have the plan for sure, by reports
+  /// that go along with it.
+  template <class Comm>
+  void move(Comm& comm, followed_plan const& followed, std::span<sample_field const> fields) {
+    constexpr agreement_names names{name, "plans or types of samples"};
+    fields_ = fields;
+    bool const tells_sizes = std::any_of(fields.begin(), fields.end(), is_told);
+    auto const prepare = [&](auto& report) {
+      if (!followed.is_agreed) find_routes(comm, followed.plan);
+      for (std::size_t f = 0; f != fields.size(); ++f) check(followed.plan, f);
+      report.digest = digest_.value();
+      if (!tells_sizes) pack_samples<Comm>();
     };
-    for (auto const& sample : routes_.staying()) {
-      auto const row = out[sample.to];
-      copy(bytes_of(sample.from, row.size()), std::as_writable_bytes(row).data());
-    }
-    auto const leaves = [&](std::size_t k) {
-      return bytes_of(routes_.leaving(k), leaving_sizes_[k]);
-    };
-    auto const comes = [&](std::size_t k) {
-      return std::as_writable_bytes(out[routes_.coming(k)]);
-    };
-    if constexpr (piecewise_communicator<Comm>) {
-      exchange_pieces(comm, leaves, comes);
+    reports_along_ = followed.is_agreed;
+    if (reports_along_) {
+      find_routes(comm, followed.plan);
+      agreement_.start(comm, prepare);
     } else {
-      exchange_collected(comm, sizeof(T), leaves, comes);
+      agreement_.run(names, comm, prepare);
     }
+    if (tells_sizes) {
+      pack_sizes<Comm>();
+      exchange(comm);
+      if (reports_along_) agreement_.finish(names, comm);
+      reports_along_ = false;
+      pack_samples<Comm>();
+    } else if (agreement_.has_failed()) {
+      pack_nothing<Comm>();
+    }
+    if (!agreement_.has_failed()) keep();
+    exchange(comm);
+    if (reports_along_) agreement_.finish(names, comm);
   }
 
  private:
   static constexpr std::string_view name = "exchange_samples";
-  /// Smaller samples are collected sooner than their places are listed.
-  static constexpr std::size_t least_piece_bytes = 64;
 
-  [[noreturn]] static void throw_changed(std::size_t sample, std::uint64_t before,
-                                         std::size_t now) {
-    throw_invalid(name, "local[" + to_text(sample) + "] had " + to_text(before) +
-                            " values and now has " + to_text(now));
+  [[nodiscard]] static bool is_told(sample_field const& field) {
+    return field.kind == sample_field::sizes::told;
   }
 
-  /// Finds the routes of this rank and allocates, and makes sure that all ranks could and have the
-  /// same plan. `shape` tells the size of the type that travels, and how it travels.
-  template <class Comm, class Allocate>
-  void agree(Comm& comm, exchange_plan const& plan, std::size_t count, std::uint64_t shape,
-             Allocate const& allocate) {
-    agreement_.run({name, "plans or types of samples"}, comm, [&](auto& report) {
-      std::size_t const rank = own_rank(comm);
-      if (plan.ranks() != rank_count(comm)) {
-        throw_invalid(name, "the plan is for " + to_text(plan.ranks()) + " ranks, but there are " +
-                                to_text(rank_count(comm)));
-      }
-      if (plan.home_count(rank) != count) {
-        throw_invalid(name, "there are " + to_text(count) + " samples, but the plan has " +
-                                to_text(plan.home_count(rank)) + " of rank " + to_text(rank));
-      }
-      routes_.prepare(plan, rank);
-      send_bytes_.resize(plan.ranks());
-      receive_bytes_.resize(plan.ranks());
-      allocate();
-      data_digest digest;
-      digest.add(plan.digest());
-      digest.add(shape);
-      report.digest = digest.value();
-    });
-  }
-
-  template <class Comm, class Local>
-  void exchange_sizes(Comm& comm, Local const& local) {
-    for (std::size_t k = 0; k != leaving_sizes_.size(); ++k) {
-      leaving_sizes_[k] = local(routes_.leaving(k)).size();
+  /// What must be right on all ranks, or on none, where they have the plan for sure.
+  template <class Comm>
+  void find_routes(Comm& comm, exchange_plan const& plan) {
+    if (plan.ranks() != rank_count(comm)) {
+      throw_invalid(name, "the plan is for " + to_text(plan.ranks()) + " ranks, but there are " +
+                              to_text(rank_count(comm)));
     }
-    scale(routes_.send_counts(), sizeof(std::uint64_t), send_bytes_);
-    scale(routes_.receive_counts(), sizeof(std::uint64_t), receive_bytes_);
-    exchange(comm, std::as_bytes(std::span(leaving_sizes_)),
-             std::as_writable_bytes(std::span(coming_sizes_)));
-  }
-
-  void reserve_pieces() {
-    sent_pieces_.clear(send_bytes_.size(), routes_.leaving_count());
-    received_pieces_.clear(send_bytes_.size(), routes_.coming_count());
-  }
-  /// `leaves(k)` and `comes(k)` give the bytes of the k-th sample that leaves or comes.
-  template <class Comm, class Leaves, class Comes>
-  void exchange_pieces(Comm& comm, Leaves const& leaves, Comes const& comes) {
-    std::size_t sent = 0;
-    std::size_t received = 0;
-    for (std::size_t rank = 0; rank != send_bytes_.size(); ++rank) {
-      for (auto left = routes_.send_counts()[rank]; left != 0; --left) {
-        sent_pieces_.push(leaves(sent++));
-      }
-      for (auto left = routes_.receive_counts()[rank]; left != 0; --left) {
-        received_pieces_.push(comes(received++));
-      }
-      sent_pieces_.close();
-      received_pieces_.close();
+    rank_ = own_rank(comm);
+    routes_.prepare(plan, rank_);
+    leaving_.assign(routes_.leaving_count() * fields_.size(), 0);
+    coming_.assign(routes_.coming_count() * fields_.size(), 0);
+    digest_ = {};
+    digest_.add(plan.digest());
+    std::uint64_t sum = 0;
+    for (std::size_t f = 0; f != fields_.size(); ++f) {
+      digest_.add(4 * fields_[f].value_bytes + static_cast<std::uint64_t>(fields_[f].kind));
+      if (!is_told(fields_[f])) find_sizes(plan, f, sum);
     }
-    comm.all_to_all_pieces(sent_pieces_.pieces(), sent_pieces_.counts(), received_pieces_.pieces(),
-                           received_pieces_.counts());
   }
 
-  template <class Comm, class Leaves, class Comes>
-  void exchange_collected(Comm& comm, std::size_t value_bytes, Leaves const& leaves,
-                          Comes const& comes) {
-    auto const sent =
-        sent_.take(sum_sizes(routes_.send_counts(), leaving_sizes_, send_bytes_, value_bytes));
-    auto const received = received_.take(
-        sum_sizes(routes_.receive_counts(), coming_sizes_, receive_bytes_, value_bytes));
-    std::byte* next = sent.data();
-    for (std::size_t k = 0; k != leaving_sizes_.size(); ++k) next = copy(leaves(k), next);
-    exchange(comm, sent, received);
-    std::byte const* from = received.data();
-    for (std::size_t k = 0; k != coming_sizes_.size(); ++k) {
-      auto const row = comes(k);
-      copy({from, row.size()}, row.data());
-      from += row.size();
+  /// `sum` is that of the bytes of all samples so far.
+  void find_sizes(exchange_plan const& plan, std::size_t f, std::uint64_t& sum) {
+    sample_field const& field = fields_[f];
+    std::size_t const samples = plan.sample_count();
+    for (std::uint32_t i = 0; field.kind == sample_field::sizes::known && i != samples; ++i) {
+      std::uint64_t bytes = 0;
+      if (__builtin_mul_overflow(field.size_of(i, samples), field.value_bytes, &bytes)) {
+        throw_overflow(name, "the sum of the sizes");
+      }
+      checked_add(name, "the sum of the sizes", sum, bytes);
+      digest_.add(bytes);
+    }
+    for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
+      leaving(k, f) = field.size_of(plan.home_offsets()[rank_] + routes_.leaving(k), samples);
+    }
+    for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
+      coming(k, f) = field.size_of(plan.arrivals(rank_)[routes_.coming(k)], samples);
+    }
+  }
+
+  /// What may be wrong on this rank alone.
+  void check(exchange_plan const& plan, std::size_t f) {
+    sample_field const& field = fields_[f];
+    if (field.count != plan.home_count(rank_)) {
+      throw_invalid(name, "fields[" + to_text(f) + "] has " + to_text(field.count) +
+                              " samples, but the plan has " + to_text(plan.home_count(rank_)) +
+                              " of rank " + to_text(rank_));
+    }
+    for (std::size_t k = 0; is_told(field) && k != routes_.leaving_count(); ++k) {
+      leaving(k, f) = field.size(routes_.leaving(k));
+    }
+    for (std::uint32_t i = 0; field.kind == sample_field::sizes::known && i != field.count; ++i) {
+      row(f, i, field.size_of(plan.home_offsets()[rank_] + i, plan.sample_count()));
+    }
+  }
+
+  /// Of the k-th that leaves, and that comes.
+  [[nodiscard]] std::uint64_t& leaving(std::size_t k, std::size_t f) {
+    return leaving_[k * fields_.size() + f];
+  }
+  [[nodiscard]] std::uint64_t& coming(std::size_t k, std::size_t f) {
+    return coming_[k * fields_.size() + f];
+  }
+
+  /// A sample that is asked again may give another answer than that for which memory is sized.
+  std::span<std::byte const> row(std::size_t f, std::uint32_t i, std::uint64_t size) const {
+    auto const found = fields_[f].row(i);
+    if (found.size() != size * fields_[f].value_bytes) {
+      throw_invalid(name, "fields[" + to_text(f) + "][" + to_text(i) + "] has " +
+                              to_text(found.size() / fields_[f].value_bytes) +
+                              " values, must have " + to_text(size));
+    }
+    return found;
+  }
+
+  template <class Comm>
+  void pack_sizes() {
+    auto const word = [&](std::uint64_t& size, std::size_t f) {
+      return std::as_writable_bytes(std::span(&size, is_told(fields_[f]) ? 1 : 0));
+    };
+    pack<Comm>([&](std::size_t k, std::size_t f) { return word(leaving(k, f), f); },
+               [&](std::size_t k, std::size_t f) { return word(coming(k, f), f); });
+  }
+
+  template <class Comm>
+  void pack_samples() {
+    for (std::size_t f = 0; f != fields_.size(); ++f) {
+      lengths_.resize(routes_.staying().size() + routes_.coming_count());
+      for (auto const& stay : routes_.staying()) lengths_[stay.to] = fields_[f].size(stay.from);
+      for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
+        lengths_[routes_.coming(k)] = coming(k, f);
+      }
+      fields_[f].shape(lengths_);
+    }
+    pack<Comm>(
+        [&](std::size_t k, std::size_t f) { return row(f, routes_.leaving(k), leaving(k, f)); },
+        [&](std::size_t k, std::size_t f) { return fields_[f].place(routes_.coming(k)); });
+  }
+
+  /// What a rank that has failed sends and gets besides its report: as much as the others expect.
+  template <class Comm>
+  void pack_nothing() {
+    std::uint64_t largest = 0;
+    auto const bytes = [&](std::uint64_t size, std::size_t f) {
+      return size * fields_[f].value_bytes;
+    };
+    for (auto const* const sizes : {&leaving_, &coming_}) {
+      for (std::size_t k = 0; k != sizes->size(); ++k) {
+        largest = std::max(largest, bytes((*sizes)[k], k % fields_.size()));
+      }
+    }
+    auto const any = nothing_.take(2 * largest);
+    pack<Comm>([&](std::size_t k, std::size_t f) { return any.first(bytes(leaving(k, f), f)); },
+               [&](std::size_t k, std::size_t f) { return any.last(bytes(coming(k, f), f)); });
+  }
+
+  void keep() {
+    for (std::size_t f = 0; f != fields_.size(); ++f) {
+      for (auto const& stay : routes_.staying()) {
+        auto const to = fields_[f].place(stay.to);
+        auto const from = row(f, stay.from, to.size() / fields_[f].value_bytes);
+        std::copy(from.begin(), from.end(), to.begin());
+      }
+    }
+  }
+
+  /// `send(k, f)` and `receive(k, f)` give the bytes of field f of the k-th that leaves or comes.
+  template <class Comm, class Send, class Receive>
+  void pack(Send const& send, Receive const& receive) {
+    pack_side(sent_, routes_.send_counts(), send);
+    pack_side(received_, routes_.receive_counts(), receive);
+    if constexpr (piecewise_communicator<Comm>) return;
+    sent_.collect();
+    static_cast<void>(received_.block());
+  }
+  template <class Byte, class Piece>
+  void pack_side(piece_messages<Byte>& messages, std::span<std::uint64_t const> counts,
+                 Piece const& piece) {
+    messages.start();
+    std::size_t k = 0;
+    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
+      if (reports_along_ && rank != rank_) {
+        std::size_t const reporter = std::is_const_v<Byte> ? rank_ : rank;
+        messages.add(std::as_writable_bytes(agreement_.reports().subspan(reporter, 1)));
+      }
+      for (auto left = counts[rank]; left != 0; --left, ++k) {
+        for (std::size_t f = 0; f != fields_.size(); ++f) messages.add(piece(k, f));
+      }
+      messages.close();
     }
   }
 
   template <class Comm>
-  void exchange(Comm& comm, std::span<std::byte const> sent, std::span<std::byte> received) {
-    comm.all_to_all_v(sent, std::span<std::uint64_t const>(send_bytes_), received,
-                      std::span<std::uint64_t const>(receive_bytes_));
-  }
-
-  static void scale(std::span<std::uint64_t const> counts, std::uint64_t factor,
-                    std::vector<std::uint64_t>& result) {
-    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
-      result[rank] = counts[rank] * factor;
+  void exchange(Comm& comm) {
+    if constexpr (piecewise_communicator<Comm>) {
+      comm.all_to_all_pieces(sent_.pieces(), sent_.counts(), received_.pieces(),
+                             received_.counts());
+    } else {
+      comm.all_to_all_v(std::span<std::byte const>(sent_.block()), sent_.bytes(), received_.block(),
+                        received_.bytes());
+      received_.distribute();
     }
-  }
-
-  /// The bytes for each rank, and their sum: sizes of `counts[0]` samples, of the next `counts[1]`
-  /// and so on.
-  [[nodiscard]] static std::uint64_t sum_sizes(std::span<std::uint64_t const> counts,
-                                               std::vector<std::uint64_t> const& sizes,
-                                               std::vector<std::uint64_t>& result,
-                                               std::size_t value_bytes) {
-    std::uint64_t sum = 0;
-    std::size_t next = 0;
-    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
-      result[rank] = 0;
-      for (std::uint64_t k = 0; k != counts[rank]; ++k) result[rank] += sizes[next++];
-      result[rank] *= value_bytes;
-      sum += result[rank];
-    }
-    return sum;
-  }
-
-  static std::byte* copy(std::span<std::byte const> from, std::byte* to) {
-    return std::copy(from.begin(), from.end(), to);
   }
 
   agreement<std::uint64_t> agreement_;
   sample_routes routes_;
-  byte_buffer sent_;
-  byte_buffer received_;
-  piece_list<std::byte const> sent_pieces_;
-  piece_list<std::byte> received_pieces_;
-  std::vector<std::uint64_t> send_bytes_;
-  std::vector<std::uint64_t> receive_bytes_;
-  std::vector<std::uint64_t> leaving_sizes_;
-  std::vector<std::uint64_t> coming_sizes_;
+  data_digest digest_;
+  std::size_t rank_ = 0;
+  bool reports_along_ = false;
+  std::span<sample_field const> fields_;
+  /// The sizes of each field of what leaves and comes.
+  std::vector<std::uint64_t> leaving_;
+  std::vector<std::uint64_t> coming_;
   std::vector<std::uint64_t> lengths_;
+  byte_buffer nothing_;
+  piece_messages<std::byte const> sent_;
+  piece_messages<std::byte> received_;
 };
 
 }  // namespace omnibal::inline v0::detail
