@@ -187,23 +187,12 @@ template <class Value, class Count>
   return bound;
 }
 
-inline void add_second_half(std::vector<std::uint32_t>& counts) {
-  std::size_t const half = counts.size() / 2;
-  for (std::size_t v = 0; v != half; ++v) counts[v] += counts[half + v];
-  counts.resize(half);
-}
-
 /// How often each value from zero to the capacity occurs.
 template <class Value>
 [[nodiscard]] std::vector<std::uint32_t> count_values(std::size_t count, Value const& value,
                                                       std::int64_t capacity) {
-  // Two histograms in turn, because increments of one counter wait for each other.
-  std::size_t const values = static_cast<std::size_t>(capacity) + 1;
-  std::vector<std::uint32_t> counts(2 * values, 0);
-  for (std::size_t i = 0; i != count; ++i) {
-    ++counts[(i % 2) * values + static_cast<std::size_t>(value(i))];
-  }
-  add_second_half(counts);
+  std::vector<std::uint32_t> counts(static_cast<std::size_t>(capacity) + 1, 0);
+  for (std::size_t i = 0; i != count; ++i) ++counts[static_cast<std::size_t>(value(i))];
   return counts;
 }
 
