@@ -84,9 +84,8 @@ inline void number_to_index(std::vector<std::uint32_t>& numbers,
 /// What a function does with the demands of its input.
 enum class demands_after { kept, freed };
 
-/// Samples ready to be packed. Amounts are in `units`: integer demands that share a divisor are
-/// divided by it where the capacity is large, so that time and memory do not depend on the unit of
-/// a resource.
+/// Samples ready to be packed, in `units`: where a capacity is large, integer demands are divided
+/// by what they share, so that time and memory do not depend on the unit of a resource.
 template <class Layout>
 struct measured {
   using amounts_type = typename Layout::amounts_type;

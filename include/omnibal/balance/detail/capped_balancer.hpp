@@ -49,9 +49,8 @@ template <std::size_t R>
   return result;
 }
 
-/// Parts that fill up, each with a load. A tree over them knows below each node the least load and
-/// the most room, so that a search leaves out what has no room for a sample or is not the least. It
-/// finds what a look at every part would find.
+/// Parts that fill up, each with a load, and a tree that knows below each node the least load and
+/// the most room: it finds what a look at every part would find.
 template <class Layout, class Load>
 class capacity_tree {
  public:
@@ -158,9 +157,8 @@ class capacity_tree {
   std::vector<bounds> nodes_;
 };
 
-/// Puts each sample, those with the largest cost first, into the part with the least cost that has
-/// room for it; of equal ones into that with the fewest samples. Nothing where a sample finds no
-/// room. `order` is that of `largest_first`.
+/// Puts each sample, in the order of `largest_first`, into the part with room of least cost, of
+/// equal ones into that with the fewest samples. Nothing where a sample finds no room.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,

@@ -56,9 +56,8 @@ class part_lists {
   std::vector<std::uint32_t> next_;
 };
 
-/// The first of `count` samples, whose costs fall, that costs at most `wanted`, from `j` on;
-/// `count` where none does. As the costs of samples that leave a part fall so do those that should
-/// come for them, so that a search for all of them goes through each part once.
+/// The first of `count` samples, whose costs fall, from `j` on that costs at most `wanted`, or
+/// `count`. What should come falls with what leaves, so that all searches go through a part once.
 template <class Cost>
 [[nodiscard]] std::size_t first_within(std::size_t j, std::size_t count, Cost const& cost,
                                        std::int64_t wanted) {
@@ -100,9 +99,8 @@ struct part_exchange {
   }
 };
 
-/// The exchange between `heavy` and `light` after which the larger of their loads is least; it
-/// leaves nothing where none makes it smaller. `may_move` allows that nothing comes. `costs` has
-/// the costs by place.
+/// The exchange between `heavy` and `light` after which the larger of their loads is least, if that
+/// is less than now; `may_move` allows that nothing comes. `costs` has the costs by place.
 [[nodiscard]] inline part_exchange best_exchange(open_part<1> const& heavy,
                                                  open_part<1> const& light,
                                                  integer_costs<1> const& costs, bool may_move) {

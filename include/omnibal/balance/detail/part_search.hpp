@@ -17,9 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Branch and bound: places samples into parts that may not exceed a limit, depth first, passing
-/// over parts that are like another part and over rests that exceed the room. The solution that it
-/// finds is the first in the order of the parts of all samples, whatever is passed over.
+/// Branch and bound, depth first: passes over parts that are like another part and over rests that
+/// exceed the room. Finds the solutions in the order of the parts of all samples.
 template <class Amounts>
 class part_search {
  public:

@@ -47,9 +47,8 @@ namespace omnibal::inline v0::detail {
   return (steps(cost) + 256 - steps(bytes)) << 22 | bits << 16 | leading;
 }
 
-/// Sends samples from places above their limit, nodes or ranks, to the least loaded ones, those
-/// first that save the most bytes, as long as that neither takes more from a place than its excess
-/// nor gives it to another. Keeps its memory.
+/// Sends samples from nodes or ranks above their limit to the least loaded ones, those first that
+/// save most bytes, and none that is more than an excess or makes one. Keeps its memory.
 template <std::size_t R>
 class offload {
  public:

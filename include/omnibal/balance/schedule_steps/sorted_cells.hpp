@@ -159,9 +159,8 @@ template <std::size_t R>
   return result;
 }
 
-/// The groups of full steps, all in one cell at first. For each cell there is a list of its groups
-/// in random order, the steps of the cell, and one sorted by each kind of load; a cut parts them
-/// all.
+/// The groups of full steps, all in one cell at first. A cut parts all lists of a cell: one in
+/// random order, which are its steps, and one sorted by each kind of load.
 template <std::size_t R>
 class sorted_cells {
  public:

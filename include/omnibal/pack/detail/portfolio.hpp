@@ -30,9 +30,8 @@ namespace omnibal::inline v0::detail {
                                                 : size_measure::sum_of_shares;
 }
 
-/// The size of a sample in units of 2^-32: in attempt 0 by `measure`, in attempt 1 by the other
-/// measure; the further ones take them in turn, but give every resource a weight and every sample a
-/// factor, both random and in [1/2, 1).
+/// The size of a sample in units of 2^-32, by `measure` and the other one in turn; from attempt 2
+/// on with random weights of resources and factors of samples, all in [1/2, 1).
 template <std::size_t R, class T>
 class varied_size {
  public:

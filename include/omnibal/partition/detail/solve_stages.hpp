@@ -94,9 +94,8 @@ void share_devices(Stages const& stages, step_time<C> const& time, std::size_t l
   }
 }
 
-/// Finds the stages with the least time, of several those with the smallest bottleneck, of several
-/// of these the leftmost. Returns the smallest bottleneck of any stages, which may be less than
-/// theirs; `never` where there are none.
+/// Finds the leftmost stages with the smallest bottleneck of those with the least time. Returns the
+/// smallest bottleneck of any stages, which may be less; `never` where there are none.
 template <class C, class Stages>
 [[nodiscard]] C find_stages(Stages const& chain, step_time<C> const& time,
                             partition_result<C>& result) {

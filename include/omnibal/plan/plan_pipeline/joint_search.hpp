@@ -20,9 +20,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Dynamic programming over the cuts with a lower bound for the time of every stage. What it finds
-/// is a lower bound for the step; its stages are then solved, their bounds replaced by what that
-/// proved, and the cuts looked for again, as long as they may lead to a shorter step.
+/// Dynamic programming over the cuts with a lower bound for every stage. The stages that it finds
+/// are solved and their bounds raised, again and again, as long as that may lead to a shorter step.
 class joint_search {
  public:
   joint_search(std::string_view function, integer_layers const& layers, stage_budgets const& rooms,

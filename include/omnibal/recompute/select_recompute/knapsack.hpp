@@ -17,9 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Betters a solution by other points for one layer or for two at once. Two layers that are nearly
-/// equal differ by little, and with many of them some pair of exchanges fills nearly all of the
-/// budget.
+/// Betters a solution by other points for one layer or two. Nearly equal layers differ by little,
+/// so that with many of them some pair of exchanges fills nearly all of the budget.
 class pair_swap {
  public:
   /// Exchanges points, each time with the largest gain, while the solution gains by it. `room` is
@@ -124,9 +123,8 @@ struct gain_limits {
   double max_gap;
 };
 
-/// The multiple-choice knapsack problem: the linear relaxation and its core problem, then what the
-/// reduced costs leave by label search. Each begins with the best solution and bound of the one
-/// before, and is left out where these have met.
+/// The multiple-choice knapsack problem: linear relaxation, core problem, then label search of what
+/// reduced costs leave, each from the solution and bound of the one before, until these meet.
 class knapsack {
  public:
   /// Looks for a solution that gains more than `known`; without one `gain` is no more than that and

@@ -323,9 +323,8 @@ class label_search {
   std::vector<std::uint32_t> points_;
 };
 
-/// A few layers whose best choices are nearly as good as their second best ones have more
-/// combinations than are needed to fill a budget nearly exactly. The other layers take the points
-/// of the linear relaxation.
+/// The few layers with the least clear choices have more combinations than are needed to fill a
+/// budget nearly exactly; the others take the points of the linear relaxation.
 class core_problem {
  public:
   /// There are no points where the linear relaxation does as well.
