@@ -230,7 +230,7 @@ TEST_CASE("simulate gives the same with a workspace that has been used") {
     interleaved_1f1b const schedule{3, micro_batches, 2};
     auto const& result = simulate(schedule, stage_time{3, 5}, 1, 7, recorded, workspace);
     CHECK(result == simulate(schedule, stage_time{3, 5}, 1, 7, recorded));
-    auto const& other = simulate(gpipe{2, micro_batches}, stage_time{3, 5}, 1, 7, workspace);
+    auto const& other = simulate(gpipe{2, micro_batches}, stage_time{3, 5}, 1, 7, {}, workspace);
     CHECK(other == simulate(gpipe{2, micro_batches}, stage_time{3, 5}, 1, 7));
   }
 }

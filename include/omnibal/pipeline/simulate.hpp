@@ -105,15 +105,6 @@ struct simulate_fn {
     return result;
   }
 
-  /// The same with the options as they are.
-  template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
-            activation_bytes Bytes>
-  simulation<simulated_time<Times, Transfers>> const& operator()(
-      Schedule const& schedule, Times const& times, Transfers const& transfers, Bytes const& bytes,
-      simulate_workspace<simulated_time<Times, Transfers>>& workspace) const {
-    return (*this)(schedule, times, transfers, bytes, {}, workspace);
-  }
-
   /// The same with a workspace of its own. Transfers take no time and activations no bytes unless
   /// they are given.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers = std::int64_t,
