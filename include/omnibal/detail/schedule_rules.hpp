@@ -57,8 +57,7 @@ using load_level = std::uint64_t;
   return static_cast<std::uint32_t>(((level >> shift) << 31) / (largest >> shift));
 }
 
-/// The share of a step for which ranks wait, in `whole_step`s, rounded down. Ranks without a group
-/// wait for all of it.
+/// The share of a step that ranks wait, in `whole_step`s, rounded down; all of it without a group.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::int64_t waiting_of_step(load_level largest,
                                                                          std::uint64_t sum,
                                                                          std::uint64_t ranks) {

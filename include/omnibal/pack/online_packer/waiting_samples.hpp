@@ -107,8 +107,9 @@ class hierarchical_bitset {
 };
 
 /// Divides the demands up to a capacity into at most 64 cells by all resources but that with the
-/// largest capacity, of equal ones the last, and within a cell into depths by this. Small numbers mean large amounts: depth zero holds the
-/// capacity, and what takes less of a resource than a cell has a higher number.
+/// largest capacity, of equal ones the last, and within a cell into depths by this. Small numbers
+/// mean large amounts: depth zero holds the capacity, and what takes less of a resource than a cell
+/// has a higher number.
 template <std::size_t R, class T>
 class size_classes {
  public:

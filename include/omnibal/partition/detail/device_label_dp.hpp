@@ -264,8 +264,7 @@ class device_label_dp {
     return {time_(made.bottleneck, made.sum), made.bottleneck};
   }
 
-  /// How much more than it has left a device needs where the devices share the layers before
-  /// `first` evenly by stages: that which needs most.
+  /// What the neediest device lacks if the devices share the layers before evenly by stages.
   [[nodiscard]] std::int64_t need_of(std::size_t s, std::size_t first, std::size_t l) const {
     std::int64_t const bytes = memory_.bytes(0, first);
     std::int64_t result = std::numeric_limits<std::int64_t>::min();

@@ -18,8 +18,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Says that a stage lacks memory; false where the stages could all have enough, and where no
-/// memory helps. Precondition: each stage is alone on its device.
+/// Says that a stage lacks memory, if any memory helps. Each stage must be alone on its device.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_memory(Stages const& stages, partition_result<C>& result) {
   if (!stages.knows_memory()) return false;

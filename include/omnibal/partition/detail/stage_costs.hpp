@@ -380,8 +380,7 @@ struct cut_windows {
     return true;
   }
 
-  /// Moves the ends of the windows to where some stage is possible. The bound leaves few stages to
-  /// try there, and the windows often become many times smaller.
+  /// Moves the ends of windows to where some stage is possible: often they shrink many times.
   template <class Stages, class C>
   [[nodiscard]] bool narrow_by_cost(Stages const& stages, C limit) {
     std::size_t const count = stages.stages();

@@ -69,8 +69,7 @@ class budget_search {
   };
 
   static constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max();
-  /// A proof is always looked for where no more kinds of layers differ than these, and within this
-  /// product of layers and problems.
+  /// Up to so many kinds of layers, or product of layers and problems, a proof is looked for.
   static constexpr std::size_t few_kinds = 4;
   static constexpr std::size_t little_work = 200;
 

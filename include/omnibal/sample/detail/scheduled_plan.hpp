@@ -272,8 +272,7 @@ class scheduled_plan {
     check_steps(function, segment, step_count, to_text(segment.ranks) + " ranks");
   }
 
-  /// Calls `body(part, step of the part)` for all steps in their order, up to `short_first` of the
-  /// first part before all others.
+  /// Calls `body(part, its step)` for all steps in order, after `short_first` of the first part.
   template <class Body>
   void for_each_turn(std::uint64_t short_first, Body const& body) const {
     std::vector<std::uint64_t> counts;
