@@ -53,8 +53,8 @@ struct reverse_tiles {
   template <class Block>
   void operator()(Block& block, std::size_t index) const {
     std::uint32_t* const part = data + index * tile;
-    auto* const copy = block.template shared<std::uint32_t>(tile);
-    auto* const total = block.template shared<std::uint32_t>(1);
+    auto* const copy = block.template take<std::uint32_t>(tile);
+    auto* const total = block.template take<std::uint32_t>(1);
     block.for_each(tile, [&](std::size_t i) { copy[i] = part[i]; });
     block.for_each(tile, [&](std::size_t i) { part[i] = copy[tile - 1 - i]; });
     std::uint32_t const sum = block.reduce(
@@ -67,8 +67,8 @@ struct reverse_tiles {
 struct take_too_much {
   template <class Block>
   void operator()(Block& block, std::size_t) const {
-    static_cast<void>(block.template shared<std::uint32_t>(4));
-    static_cast<void>(block.template shared<std::uint32_t>(1));
+    static_cast<void>(block.template take<std::uint32_t>(4));
+    static_cast<void>(block.template take<std::uint32_t>(1));
   }
 };
 

@@ -3,8 +3,9 @@
 # and of static shared memory, and, where nvdisasm is found, instructions, barriers, and loads and
 # stores that are local or generic.
 # usage: kernels.sh check|write architecture folder nvcc [options...]
-# `check` fails for what exceeds the table of the architecture, which lies beside this script; `write`
-# writes the table. Returns 77 where there is no table, or one of another release of nvcc.
+# `check` fails for what exceeds the table of the architecture, which lies beside this script, for a
+# kernel that does not fit the instruction cache (128 KiB), and for one of blocks with generic loads or
+# stores; `write` writes the table. Returns 77 where there is no table, or one of another release of nvcc.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -90,6 +91,8 @@ awk -v columns="$columns" '
   {
     if (!($1 in limits)) { print $1 ": not in the table"; failed = 1; next }
     split(limits[$1], limit, " "); delete limits[$1]; ++kernels
+    if ($6 > 8192) { print $1 ": " $6 " instructions, more than the instruction cache holds"; failed = 1 }
+    if ($1 ~ /^block</ && $9 > 0) { print $1 ": " $9 " generic loads or stores"; failed = 1 }
     for (i = 2; i <= NF; ++i) {
       most = limit[i]
       if (column[i] == "instructions" && most > 0) most *= 1.05

@@ -50,7 +50,7 @@ struct all_phases {
     std::size_t const tile_count = (n + tile - 1) / tile;
     grid.for_each_block(tile_count, [&](auto& block, std::size_t t) {
       std::size_t const here = n - t * tile < tile ? n - t * tile : tile;
-      auto* const shared = block.template shared<std::uint64_t>(tile);
+      auto* const shared = block.template take<std::uint64_t>(tile);
       block.for_each(here, [&](std::size_t i) { shared[i] = data[t * tile + i]; });
       std::uint64_t const all = block.reduce(
           here, [&](std::size_t i) { return shared[here - 1 - i]; }, plus{}, std::uint64_t{0});

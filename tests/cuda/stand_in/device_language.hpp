@@ -119,6 +119,9 @@ inline unsigned __reduce_min_sync(unsigned mask, unsigned value) {
 inline unsigned __reduce_max_sync(unsigned mask, unsigned value) {
   return stand_in::meet_lanes(stand_in::collective::reduce_max, mask, value, stand_in::lane());
 }
+inline unsigned __reduce_or_sync(unsigned mask, unsigned value) {
+  return stand_in::meet_lanes(stand_in::collective::reduce_or, mask, value, stand_in::lane());
+}
 inline void __syncthreads() { stand_in::wait_for_block(); }
 inline std::size_t __cvta_generic_to_shared(void const* pointer) {
   return reinterpret_cast<std::size_t>(pointer);

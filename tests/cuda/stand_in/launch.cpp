@@ -205,8 +205,9 @@ struct thread {
 /// As device code writes it.
 std::string call(collective what, unsigned mask) {
   constexpr std::array names{"__syncwarp",        "__ballot_sync",     "__reduce_add_sync",
-                             "__reduce_min_sync", "__reduce_max_sync", "__shfl_sync",
-                             "__shfl_up_sync",    "__shfl_down_sync",  "__shfl_xor_sync"};
+                             "__reduce_min_sync", "__reduce_max_sync", "__reduce_or_sync",
+                             "__shfl_sync",       "__shfl_up_sync",    "__shfl_down_sync",
+                             "__shfl_xor_sync"};
   std::array<char, 64> text{};
   std::snprintf(text.data(), text.size(), "%s with mask 0x%08x",
                 names[static_cast<std::size_t>(what)], mask);
@@ -437,6 +438,7 @@ unsigned combined(warp const& own) {
     if (own.what == collective::reduce_add) result += value;
     if (own.what == collective::reduce_min) result = std::min(result, value);
     if (own.what == collective::reduce_max) result = std::max(result, value);
+    if (own.what == collective::reduce_or) result |= value;
   }
   return result;
 }

@@ -68,6 +68,7 @@ enum class collective {
   reduce_add,
   reduce_min,
   reduce_max,
+  reduce_or,
   shuffle,
   shuffle_up,
   shuffle_down,

@@ -27,7 +27,7 @@ struct take_much {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
-    static_cast<void>(block.template shared<std::byte>(shared_bytes));
+    static_cast<void>(block.template take<std::byte>(shared_bytes));
   }
 };
 

@@ -47,6 +47,10 @@ class serial_block {
   void for_each(std::size_t n, F const& f) {
     visit(n, order_, seed_++, f);
   }
+  template <class F>
+  void for_each_load(std::size_t n, F const& f) {
+    for_each(n, f);
+  }
 
   template <class F>
   void for_each_warp(std::size_t n, F const& f) {
@@ -108,7 +112,7 @@ class serial_block {
   }
 
   template <class T>
-  [[nodiscard]] T* shared(std::size_t count) {
+  [[nodiscard]] T* take(std::size_t count) {
     std::size_t const bytes = (count * sizeof(T) + alignment - 1) / alignment * alignment;
     if (used_ + bytes + alignment > shared_.size()) {
       throw std::length_error("serial_block: the shared memory of the block is too small");

@@ -104,7 +104,7 @@ class fit_rounds {
   /// holds two or more; else it waits on.
   void match(omnibal::gpu::detail::round_window const& window, std::size_t end) {
     std::size_t many = 0;
-    while (many != order_.size() && window.holds_two(rooms_[order_[many]])) ++many;
+    while (many != order_.size() && rooms_[order_[many]] / 2 >= window.largest) ++many;
     std::size_t next_single = many;
     std::uint64_t places = 0;
     singles_.clear();

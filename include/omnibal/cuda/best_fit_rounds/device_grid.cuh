@@ -117,7 +117,7 @@ class device_grid {
   }
 
   /// The number of indices below `n` before the first one for which `holds` is false; all after
-  /// that are false too. No barrier for the other blocks.
+  /// that are false too. No barrier for the other blocks. A copy of the grid may be asked.
   template <class Predicate>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t partition_point(
       [[maybe_unused]] std::size_t n, [[maybe_unused]] Predicate const& holds) {
@@ -134,10 +134,12 @@ class device_grid {
       n = true_probes == probes ? n - probes * step : step - 1;
       if (step == 1) {
         // All but the last of these indices were probes.
-        if (true_probes != probes) return first;
-        return first + (holds(first) ? 1 : 0);
+        if (true_probes == probes && holds(first)) ++first;
+        break;
       }
     }
+    // Of a copy nobody knows where its threads exchanged values.
+    __syncthreads();
 #endif
     return first;
   }

@@ -63,11 +63,6 @@ struct round_window {
     }
     return result;
   }
-
-  /// True for a group that takes as many of the window as fit, false for one that takes one.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool holds_two(std::uint64_t room) const {
-    return room >= largest && room - largest >= largest;
-  }
 };
 
 struct fit_state {
@@ -126,18 +121,6 @@ template <class Backend>
   result.minima = backend.template scratch<std::uint32_t>(count / 31 + 16);
   return result;
 }
-
-/// The sizes of sorted keys; every sample that takes something waits.
-struct fit_unpack {
-  fit_arrays arrays;
-  std::uint64_t capacity;
-
-  OMNIBAL_HOST_DEVICE void operator()(std::size_t k) const {
-    if (k >= arrays.state->fitting) return;
-    arrays.sizes[k] = capacity - arrays.keys[k];
-    arrays.waiting[k] = static_cast<std::uint32_t>(k);
-  }
-};
 
 /// Looks up the last index before a given one whose value is not above a limit, by a tree of minima
 /// of 32, 32^2, ... values. Complexity of a look-up: at most 64 values in each level of the tree.
@@ -223,7 +206,7 @@ struct fit_rounds {
     progress now{};
     now.end = arrays.state->positive;
     now.groups = {arrays.keys, arrays.order, arrays.spare_keys, arrays.spare_order};
-    std::size_t const fitting = arrays.state->fitting;
+    std::uint32_t const fitting = arrays.state->fitting;
     std::uint64_t const bound = lower_bound(grid, fitting);
     while (now.first != now.end) run_round(grid, now);
 
@@ -235,7 +218,7 @@ struct fit_rounds {
       now.item_rounds += fitting - now.end;
     }
     grid.once([&] {
-      arrays.state->group_count = static_cast<std::uint32_t>(now.group_count);
+      arrays.state->group_count = now.group_count;
       arrays.state->lower_bound = bound;
       arrays.state->rounds = now.rounds;
       arrays.state->item_rounds = now.item_rounds;
@@ -246,16 +229,16 @@ struct fit_rounds {
   /// What every thread knows of the rounds so far.
   struct progress {
     /// The samples that wait are at [first, end).
-    std::size_t first;
-    std::size_t end;
+    std::uint32_t first;
+    std::uint32_t end;
     /// The groups with room, and all.
-    std::size_t open_count;
-    std::size_t group_count;
+    std::uint32_t open_count;
+    std::uint32_t group_count;
     /// Of those with room the first ones: those that this round opens, those that hold two of its
     /// samples and those that hold one.
-    std::size_t opened;
-    std::size_t many;
-    std::size_t holding;
+    std::uint32_t opened;
+    std::uint32_t many;
+    std::uint32_t holding;
     sorted_pairs groups;
     std::uint64_t rounds;
     std::uint64_t item_rounds;
@@ -267,6 +250,27 @@ struct fit_rounds {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t room_at(progress const& now,
                                                           std::size_t k) const {
     return arrays.rooms[now.groups.values[k]];
+  }
+
+  /// How many of the first values in this order, which descend, are not below a limit. Not inlined,
+  /// since every round asks five times.
+  template <class Grid>
+  [[nodiscard, gnu::noinline]] OMNIBAL_HOST_DEVICE static std::uint32_t count_from(
+      Grid grid, std::uint32_t count, std::uint32_t const* order, std::uint64_t const* values,
+      std::uint64_t least) {
+    return static_cast<std::uint32_t>(
+        grid.partition_point(count, [=](std::size_t k) { return values[order[k]] >= least; }));
+  }
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t samples_from(Grid& grid, std::uint32_t first,
+                                                               std::uint32_t count,
+                                                               std::uint64_t least) const {
+    return count_from(grid, count, arrays.waiting + first, arrays.sizes, least);
+  }
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t groups_from(Grid& grid, progress const& now,
+                                                              std::uint64_t least) const {
+    return count_from(grid, now.open_count, now.groups.values, arrays.rooms, least);
   }
 
   /// Sums of the sizes of a window and of the rooms that hold the least of them.
@@ -284,11 +288,10 @@ struct fit_rounds {
   /// By the volume and by the samples above half of the capacity.
   template <class Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t lower_bound(Grid& grid,
-                                                              std::size_t fitting) const {
+                                                              std::uint32_t fitting) const {
     wide const sum = grid.reduce(
         fitting, [&](std::size_t k) { return wide{arrays.sizes[k]}; }, add{}, wide{0});
-    std::uint64_t const large = grid.partition_point(
-        fitting, [&](std::size_t k) { return arrays.sizes[k] > capacity / 2; });
+    std::uint64_t const large = samples_from(grid, 0, fitting, capacity / 2 + 1);
     std::uint64_t const volume = filled_groups(sum, capacity);
     return larger_of(larger_of(large, volume), std::uint64_t{fitting == 0 ? 0u : 1u});
   }
@@ -297,35 +300,31 @@ struct fit_rounds {
   OMNIBAL_HOST_DEVICE void run_round(Grid& grid, progress& now) const {
     std::uint64_t const largest = size_at(now.first);
     std::uint64_t const low = round_window::low(largest, capacity);
-    std::size_t const size = grid.partition_point(
-        now.end - now.first, [&](std::size_t k) { return size_at(now.first + k) >= low; });
+    std::uint32_t const size = samples_from(grid, now.first, now.end - now.first, low);
     round_window const window{largest, size_at(now.first + size - 1)};
     ++now.rounds;
     now.item_rounds += size;
     open_groups(grid, now, window, size);
-    std::size_t const left = match(grid, now, window, size);
+    std::uint32_t const left = match(grid, now, window, size);
     now.first += size - left;
     if (now.first != now.end) sort_groups(grid, now);
   }
 
   template <class Grid>
   OMNIBAL_HOST_DEVICE void open_groups(Grid& grid, progress& now, round_window const& window,
-                                       std::size_t size) const {
-    auto const sample = [&](std::size_t k) { return size_at(now.first + k); };
+                                       std::uint32_t size) const {
     std::uint64_t const most_room = now.open_count == 0 ? 0 : room_at(now, 0);
-    std::size_t const too_large =
-        grid.partition_point(size, [&](std::size_t k) { return sample(k) > most_room; });
-    std::size_t const large =
-        grid.partition_point(too_large, [&](std::size_t k) { return sample(k) > capacity / 2; });
+    std::uint32_t const too_large = samples_from(grid, now.first, size, most_room + 1);
+    std::uint32_t const large = samples_from(grid, now.first, too_large, capacity / 2 + 1);
     round_sums const sums = grid.reduce(
         larger_of(size, now.open_count),
         [&](std::size_t k) {
-          wide const taken = k < size ? sample(k) : 0;
+          wide const taken = k < size ? size_at(now.first + k) : 0;
           std::uint64_t const room = k < now.open_count ? room_at(now, k) : 0;
           return round_sums{k < too_large ? taken : 0, taken, room >= window.least ? room : 0};
         },
         add{}, round_sums{});
-    auto const opened = static_cast<std::size_t>(
+    auto const opened = static_cast<std::uint32_t>(
         window.groups_to_open(capacity, large, sums.too_large, sums.all, sums.rooms));
     now.opened = opened;
     if (opened == 0) return;
@@ -345,14 +344,13 @@ struct fit_rounds {
 
   /// Returns how many samples of the window still wait; they are moved to its end.
   template <class Grid>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t match(Grid& grid, progress& now,
-                                                      round_window const& window,
-                                                      std::size_t size) const {
-    std::size_t const many = grid.partition_point(
-        now.open_count, [&](std::size_t k) { return window.holds_two(room_at(now, k)); });
-    std::size_t const holding = grid.partition_point(
-        now.open_count, [&](std::size_t k) { return room_at(now, k) >= window.least; });
-    std::size_t const singles = holding - many;
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t match(Grid& grid, progress& now,
+                                                        round_window const& window,
+                                                        std::uint32_t size) const {
+    // A size is below 2^63.
+    std::uint32_t const many = groups_from(grid, now, 2 * window.largest);
+    std::uint32_t const holding = groups_from(grid, now, window.least);
+    std::uint32_t const singles = holding - many;
     now.many = many;
     now.holding = holding;
     // The keys are free until the groups are sorted again.
@@ -370,7 +368,7 @@ struct fit_rounds {
         many == 0 ? 0
                   : grid.inclusive_scan_of(
                         many, [&](std::size_t k) { return places[k]; }, places, add{}, 0);
-    std::size_t const without = find_reach(grid, now, single_rooms, singles, size);
+    std::uint32_t const without = find_reach(grid, now, single_rooms, singles, size);
     preceding_minimum const free = find_depth(grid, now, single_rooms, singles, size);
 
     grid.for_each(size, [&](std::size_t i) {
@@ -381,14 +379,15 @@ struct fit_rounds {
       if (choice != 0) {
         take(position, now.groups.values[many + free.find(arrays.reach[i], choice)]);
       } else if (before < place_count) {
-        std::size_t const place = first_above(places, many, before);
+        std::uint32_t const place = first_false(
+            std::uint32_t{0}, many, [&](std::uint32_t k) { return places[k] <= before; });
         take(position, now.groups.values[many - 1 - place]);
       } else {
         arrays.left[before - place_count] = position;
       }
     });
-    std::size_t const left =
-        without > place_count ? without - static_cast<std::size_t>(place_count) : 0;
+    std::uint32_t const left =
+        without > place_count ? without - static_cast<std::uint32_t>(place_count) : 0;
     if (left != 0) {
       grid.for_each(left, [&](std::size_t k) {
         arrays.waiting[now.first + size - left + k] = arrays.left[k];
@@ -400,14 +399,15 @@ struct fit_rounds {
   /// For each sample of the window: how many single groups hold it, and how many samples up to it
   /// find all of those taken. Returns how many do in all.
   template <class Grid>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t find_reach(Grid& grid, progress const& now,
-                                                           std::uint64_t const* single_rooms,
-                                                           std::size_t singles,
-                                                           std::size_t size) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t find_reach(Grid& grid, progress const& now,
+                                                             std::uint64_t const* single_rooms,
+                                                             std::uint32_t singles,
+                                                             std::uint32_t size) const {
     grid.for_each(size, [&](std::size_t i) {
       std::uint64_t const wanted = size_at(now.first + i);
-      std::size_t const reach = holding_before(single_rooms, singles, wanted);
-      arrays.reach[i] = static_cast<std::uint32_t>(reach);
+      std::uint32_t const reach = first_false(
+          std::uint32_t{0}, singles, [&](std::uint32_t t) { return single_rooms[t] >= wanted; });
+      arrays.reach[i] = reach;
       arrays.without[i] = i + 1 > reach ? static_cast<std::uint32_t>(i + 1 - reach) : 0;
     });
     return grid.inclusive_scan_of(
@@ -418,10 +418,10 @@ struct fit_rounds {
   template <class Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE preceding_minimum find_depth(Grid& grid, progress const& now,
                                                                  std::uint64_t const* single_rooms,
-                                                                 std::size_t singles,
-                                                                 std::size_t size) const {
+                                                                 std::uint32_t singles,
+                                                                 std::uint32_t size) const {
     grid.for_each(singles, [&](std::size_t t) {
-      std::size_t const before = first_false(std::size_t{0}, size, [&](std::size_t k) {
+      std::uint32_t const before = first_false(std::uint32_t{0}, size, [&](std::uint32_t k) {
         return size_at(now.first + k) > single_rooms[t];
       });
       std::uint32_t const without = before == 0 ? 0 : arrays.without[before - 1];
@@ -436,20 +436,6 @@ struct fit_rounds {
     arrays.group_of[position] = group;
     // Modulo 2^64, so that it may be done in any order.
     atomic_add(arrays.rooms + group, 0 - arrays.sizes[position]);
-  }
-
-  /// The number of rooms, which descend, that hold a size.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static std::size_t holding_before(std::uint64_t const* rooms,
-                                                                      std::size_t count,
-                                                                      std::uint64_t size) {
-    return first_false(std::size_t{0}, count, [&](std::size_t k) { return rooms[k] >= size; });
-  }
-
-  /// The first of some sums, which ascend, that is above a value.
-  [[nodiscard]] OMNIBAL_HOST_DEVICE static std::size_t first_above(std::uint64_t const* sums,
-                                                                   std::size_t count,
-                                                                   std::uint64_t value) {
-    return first_false(std::size_t{0}, count, [&](std::size_t k) { return sums[k] <= value; });
   }
 
   /// Drops the groups that hold no waiting sample and sorts the others: those that the round may
@@ -470,8 +456,8 @@ struct fit_rounds {
           return room < smallest ? 0 : std::uint64_t{1} << (is_changed ? half : 0);
         },
         numbers, add{}, 0);
-    std::size_t const unchanged = static_cast<std::uint32_t>(kept);
-    std::size_t const changed = kept >> half;
+    auto const unchanged = static_cast<std::uint32_t>(kept);
+    auto const changed = static_cast<std::uint32_t>(kept >> half);
     grid.for_each(now.open_count, [&](std::size_t k) {
       std::uint64_t const before = k == 0 ? 0 : numbers[k - 1];
       if (numbers[k] == before) return;
@@ -501,8 +487,8 @@ struct fit_rounds {
       std::size_t const first = index * tile;
       std::size_t const size = smaller_of(tile, n - first);
       sorted_pairs here{
-          block.template shared<std::uint64_t>(tile), block.template shared<std::uint32_t>(tile),
-          block.template shared<std::uint64_t>(tile), block.template shared<std::uint32_t>(tile)};
+          block.template take<std::uint64_t>(tile), block.template take<std::uint32_t>(tile),
+          block.template take<std::uint64_t>(tile), block.template take<std::uint32_t>(tile)};
       block.for_each(size, [&](std::size_t i) {
         here.keys[i] = pairs.keys[first + i];
         here.values[i] = pairs.values[first + i];

@@ -33,23 +33,23 @@ struct fit_measure {
   }
 };
 
-/// From sorted keys to sizes, in place, and where the samples that fit and those that take
-/// something end.
+/// From sorted keys to sizes, and where the samples that fit and those that take something end.
+/// Every sample that fits waits.
 struct fit_sizes {
-  std::uint64_t* keys;
-  std::uint32_t* group_of;
+  fit_arrays arrays;
   std::uint64_t capacity;
-  fit_state* state;
   std::size_t count;
 
   OMNIBAL_HOST_DEVICE void operator()(std::size_t k) const {
-    std::uint64_t const key = keys[k];
-    auto const number = static_cast<std::uint32_t>(k + 1);
-    bool const is_last = k + 1 == count;
-    if (key <= capacity && (is_last || keys[k + 1] > capacity)) state->fitting = number;
-    if (key < capacity && (is_last || keys[k + 1] >= capacity)) state->positive = number;
+    std::uint64_t const key = arrays.keys[k];
+    std::uint64_t const next = k + 1 == count ? capacity + 1 : arrays.keys[k + 1];
+    auto const number = static_cast<std::uint32_t>(k);
+    if (key <= capacity && next > capacity) arrays.state->fitting = number + 1;
+    if (key < capacity && next >= capacity) arrays.state->positive = number + 1;
     // No group has this number.
-    if (key > capacity) group_of[k] = static_cast<std::uint32_t>(count);
+    if (key > capacity) arrays.group_of[k] = static_cast<std::uint32_t>(count);
+    arrays.sizes[k] = capacity - key;
+    arrays.waiting[k] = number;
   }
 };
 
@@ -115,8 +115,7 @@ void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
   backend.for_each(count,
                    fit_measure<Amount>{demands, capacity, arrays.keys, indices, out.faults.data()});
   backend.sort_pairs(arrays.keys, indices, count, 0, bits_of(capacity + 1));
-  backend.for_each(count, fit_sizes{arrays.keys, arrays.group_of, capacity, arrays.state, count});
-  backend.for_each(count, fit_unpack{arrays, capacity});
+  backend.for_each(count, fit_sizes{arrays, capacity, count});
   std::size_t const blocks = smaller_of(most_blocks, most_grid_blocks);
   backend.template for_grid<best_fit_tuning::threads>(
       smaller_of(count / best_fit_tuning::least_indices, blocks * best_fit_tuning::threads - 1),

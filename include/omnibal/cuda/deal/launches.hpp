@@ -24,6 +24,8 @@ struct deal_tuning {
 
 /// Deals one step in shared memory.
 struct deal_in_block {
+  static constexpr bool is_compact = true;
+
   step_table table;
   part_writer out;
 
@@ -36,7 +38,7 @@ struct deal_in_block {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    auto const order = take(shared_arena(block), table.largest());
+    auto const order = take(block, table.largest());
     step_range const range = table[step];
     static_cast<void>(write_in_order(block, table, range, order.costs, order.samples));
     dealing const turns(range.size, out.parts);

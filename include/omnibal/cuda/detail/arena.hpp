@@ -32,21 +32,6 @@ class arena_meter {
   std::size_t bytes_ = 0;
 };
 
-/// Arrays in the shared memory of a block.
-template <class Block>
-class shared_arena {
- public:
-  OMNIBAL_HOST_DEVICE explicit shared_arena(Block& block) : block_(&block) {}
-
-  template <class T>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE T* take(std::size_t count) {
-    return block_->template shared<T>(count);
-  }
-
- private:
-  Block* block_;
-};
-
 /// Arrays in memory that is given. Precondition: it is aligned and large enough.
 class memory_arena {
  public:
@@ -62,6 +47,37 @@ class memory_arena {
  private:
   unsigned char* memory_;
 };
+
+/// Where a block has its arrays: in its shared memory.
+struct shared_arrays {
+  template <class Block>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE Block& of(Block& block, std::size_t /*index*/) const {
+    return block;
+  }
+};
+
+/// Or in device memory, with so many bytes for each block.
+struct scratch_arrays {
+  unsigned char* scratch;
+  std::size_t bytes;
+
+  template <class Block>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE memory_arena of(Block& /*block*/, std::size_t index) const {
+    return memory_arena(scratch + index * bytes);
+  }
+};
+
+/// Blocks with arrays of so many bytes each, which run `make(arrays)`. Code is compiled for either
+/// kind of memory: what may be either is slow to reach.
+template <int Threads, class Backend, class Make>
+void for_each_block_with_arrays(Backend& backend, std::size_t blocks, std::size_t bytes,
+                                Make const& make) {
+  if (bytes <= most_shared_bytes) {
+    return backend.template for_each_block<Threads>(blocks, bytes, make(shared_arrays{}));
+  }
+  auto* const scratch = backend.template scratch<unsigned char>(bytes * blocks);
+  backend.template for_each_block<Threads>(blocks, 0, make(scratch_arrays{scratch, bytes}));
+}
 
 /// The bytes that `take(arena)` takes.
 template <class Take>

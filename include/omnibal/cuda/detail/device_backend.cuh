@@ -40,6 +40,10 @@ template <class F>
     return 0;
   }
 }
+/// True where a functor says that its loops are not unrolled: its code would not fit the instruction
+/// cache, and what it reads lies in shared memory.
+template <class F>
+inline constexpr bool is_compact = requires { F::is_compact; };
 
 // As a grid constant a functor that is indexed by a loop is not copied to each thread's memory.
 
@@ -56,7 +60,7 @@ __global__ void __launch_bounds__(for_each_threads)
 template <int Threads, class F>
 __global__ void __launch_bounds__(Threads, least_blocks_of<F>())
     for_each_block_kernel(__grid_constant__ F const f) {
-  device_block<Threads> block(shared_memory());
+  device_block<Threads, is_compact<F>> block(shared_memory());
   f(block, std::size_t{blockIdx.x});
 }
 

@@ -4,6 +4,7 @@
 /// A block of threads on the device, and its warps, that work in phases.
 
 #include <omnibal/config.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 
 #include <cstddef>
@@ -64,6 +65,9 @@ template <class T, class Op>
     return __reduce_max_sync(~0u, lane < count ? value : T{0});
   } else if constexpr (is_word && std::is_same_v<Op, take_smaller>) {
     return __reduce_min_sync(~0u, lane < count ? value : ~T{0});
+  } else if constexpr (__CUDA_ARCH__ >= 800 && std::is_same_v<Op, unite_bits>) {
+    return shuffle_words(lane < count ? value : T{0},
+                         [](unsigned word) { return __reduce_or_sync(~0u, word); });
   } else {
     // A large value takes many instructions for each step.
 #pragma unroll(sizeof(T) > 8 ? 1 : 5)
@@ -127,12 +131,24 @@ class device_warp {
 
 #if defined(__CUDA_ARCH__)
 
-/// In all threads of a block: `op` over the values of the first `active` ones. `of_warps` is shared
-/// memory for a value of each warp. Not inlined, since kernels with many reductions would not fit the
-/// instruction cache.
+/// `f(i)` for the indices of a thread, of which the first one is given.
+template <int Threads, bool IsCompact, class F>
+__device__ void for_own(std::size_t i, std::size_t n, F const& f) {
+  if constexpr (IsCompact) {
+#pragma unroll 1
+    for (; i < n; i += Threads) f(i);
+  } else {
+    for (; i < n; i += Threads) f(i);
+  }
+}
+
+/// In all threads of a block: `op` over the values of the first `active` ones. At this address of
+/// the shared memory is room for a value of each warp; what is not inlined cannot see that a pointer
+/// is one of these. Kernels with many reductions would not fit the instruction cache else.
 template <class T, class Op>
-[[nodiscard, gnu::noinline]] __device__ T reduce_block(T* of_warps, T value, unsigned active,
-                                                       Op op) {
+[[nodiscard, gnu::noinline]] __device__ T reduce_block(std::size_t of_warps_at, T value,
+                                                       unsigned active, Op op) {
+  T* const of_warps = static_cast<T*>(__cvta_shared_to_generic(of_warps_at));
   unsigned const warp = threadIdx.x / 32;
   unsigned const lane = threadIdx.x % 32;
   if (warp * 32 < active) {
@@ -183,8 +199,8 @@ __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T 
 
 #endif
 
-/// Sorts the numbers of keys by a digit of these, and then the keys. A warp ranks the digits of 32
-/// keys at a time, by ballots.
+/// Sorts the numbers of keys by a digit of these, and then the keys, of one word or two. A warp
+/// ranks the digits of 32 keys at a time, by ballots.
 template <int Threads>
 struct digit_sort {
   static constexpr unsigned warps = Threads / 32;
@@ -205,31 +221,29 @@ struct digit_sort {
 #if defined(__CUDA_ARCH__)
   /// Sorts keys that differ in these bits, and their numbers. Takes addresses in shared memory, as
   /// what is not inlined cannot see that a pointer is one.
-  template <class Key>
-  [[gnu::noinline]] __device__ static void sort(std::size_t keys_at, std::size_t numbers_at,
-                                                std::size_t reserved_at, unsigned n,
-                                                Key differing) {
-    auto* const keys = static_cast<Key*>(__cvta_shared_to_generic(keys_at));
+  [[gnu::noinline]] __device__ static void sort(std::size_t keys_at, unsigned key_words,
+                                                std::size_t numbers_at, std::size_t reserved_at,
+                                                unsigned n, std::uint64_t differing) {
+    auto* const keys = static_cast<std::uint32_t*>(__cvta_shared_to_generic(keys_at));
     auto* const numbers = static_cast<std::uint32_t*>(__cvta_shared_to_generic(numbers_at));
     auto* const reserved = static_cast<unsigned char*>(__cvta_shared_to_generic(reserved_at));
     digit_sort const by_digits{reinterpret_cast<unsigned*>(reserved),
                                reinterpret_cast<std::uint16_t*>(reserved + Threads)};
-    unsigned const low = bit_length(differing & (Key{0} - differing)) - 1;
+    unsigned const low = bit_length(differing & (0 - differing)) - 1;
     unsigned const high = bit_length(differing);
     unsigned const passes = (high - low + digit_bits - 1) / digit_bits;
     unsigned const width = (high - low + passes - 1) / passes;
     for (unsigned bit = low; bit < high; bit += width) {
-      by_digits.sort_digit(keys, numbers, n, bit, (1u << width) - 1);
+      by_digits.sort_digit(keys, key_words, numbers, n, bit, (1u << width) - 1);
     }
-    permute(keys, numbers, n);
+    for (unsigned word = 0; word != key_words; ++word) permute(keys + word, key_words, numbers, n);
   }
 
  private:
   /// Sorts the numbers of keys by one digit of these, stably. Beside its number a word gets its
   /// digit and how many of its warp come before.
-  template <class Key>
-  __device__ void sort_digit(Key const* keys, std::uint32_t* words, unsigned n, unsigned bit,
-                             unsigned mask) const {
+  __device__ void sort_digit(std::uint32_t const* keys, unsigned key_words, std::uint32_t* words,
+                             unsigned n, unsigned bit, unsigned mask) const {
     constexpr unsigned number_bits = 14;
     static_assert(sorted_keys <= 1u << number_bits);
     constexpr unsigned rank_bit = number_bits + digit_bits;
@@ -244,7 +258,9 @@ struct digit_sort {
     for (unsigned i = begin; i - begin != rows * 32; i += 32) {
       unsigned const number = i < n ? words[i] : 0;
       // Behind the last key all digits are largest: what is there stays there.
-      unsigned const digit = i < n ? static_cast<unsigned>(keys[number] >> bit) & mask : digits - 1;
+      std::uint64_t const key =
+          key_words == 1 ? keys[number] : reinterpret_cast<std::uint64_t const*>(keys)[number];
+      unsigned const digit = i < n ? static_cast<unsigned>(key >> bit) & mask : digits - 1;
       unsigned equal = ~0u;
       for (unsigned k = 0; k != digit_bits; ++k) {
         bool const is_set = (digit & 1u << k) != 0;
@@ -274,18 +290,18 @@ struct digit_sort {
     __syncthreads();
   }
 
-  /// Brings the keys into the order of the numbers.
-  template <class Key>
-  __device__ static void permute(Key* keys, std::uint32_t const* numbers, unsigned n) {
-    Key moved[sorted_of_thread];
+  /// Brings one word of each key into the order of the numbers.
+  __device__ static void permute(std::uint32_t* keys, unsigned key_words,
+                                 std::uint32_t const* numbers, unsigned n) {
+    std::uint32_t moved[sorted_of_thread];
     for_rows([&](unsigned j) {
       unsigned const i = threadIdx.x + j * Threads;
-      moved[j] = i < n ? keys[numbers[i]] : Key{0};
+      moved[j] = i < n ? keys[numbers[i] * key_words] : 0;
     });
     __syncthreads();
     for_rows([&](unsigned j) {
       unsigned const i = threadIdx.x + j * Threads;
-      if (i < n) keys[i] = moved[j];
+      if (i < n) keys[i * key_words] = moved[j];
     });
     __syncthreads();
   }
@@ -326,17 +342,17 @@ struct digit_sort {
 
 /// `Threads` threads with their dynamic shared memory, of which the first `reserved_bytes` are the
 /// block's own. Every call ends with a barrier, and what is not inside a call every thread computes
-/// for itself. Host code may name the members, only device code may call them.
-template <int Threads>
+/// for itself. Host code may name the members, only device code may call them. Where it is compact
+/// no loop over indices is unrolled.
+template <int Threads, bool IsCompact = false>
 class device_block {
   /// Values that pass from warp to warp while digits are counted beside them.
   static constexpr std::size_t exchange_bytes = std::size_t{Threads};
 
  public:
-  static constexpr std::size_t alignment = 16;
   static constexpr std::size_t reserved_bytes = exchange_bytes + digit_sort<Threads>::counter_bytes;
   /// Values that pass from warp to warp else: half of all, at least 48 bytes for each.
-  static constexpr std::size_t turn_bytes = reserved_bytes / 2 / alignment * alignment;
+  static constexpr std::size_t turn_bytes = reserved_bytes / 2 / arena_alignment * arena_alignment;
 
   OMNIBAL_HOST_DEVICE explicit device_block(unsigned char* shared)
       : exchange_(shared), free_(shared + reserved_bytes) {}
@@ -345,7 +361,18 @@ class device_block {
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
-    for (std::size_t i = threadIdx.x; i < n; i += Threads) f(i);
+    for_own<Threads, IsCompact>(threadIdx.x, n, f);
+    __syncthreads();
+#endif
+  }
+
+  /// The same where `f` does little but load from device memory: several loads of a thread are under
+  /// way.
+  template <class F>
+  OMNIBAL_HOST_DEVICE void for_each_load([[maybe_unused]] std::size_t n,
+                                         [[maybe_unused]] F const& f) {
+#if defined(__CUDA_ARCH__)
+    for_own<Threads, false>(threadIdx.x, n, f);
     __syncthreads();
 #endif
   }
@@ -378,11 +405,10 @@ class device_block {
     T value = init;
     if (threadIdx.x < active) {
       value = f(std::size_t{threadIdx.x});
-      for (std::size_t i = std::size_t{threadIdx.x} + Threads; i < n; i += Threads) {
-        value = op(value, f(i));
-      }
+      for_own<Threads, IsCompact>(threadIdx.x + Threads, n,
+                                  [&](std::size_t i) { value = op(value, f(i)); });
     }
-    return op(init, reduce_block(next_exchange<T>(), value, active, op));
+    return op(init, reduce_block(__cvta_generic_to_shared(next_exchange<T>()), value, active, op));
 #else
     return init;
 #endif
@@ -486,10 +512,8 @@ class device_block {
 
   /// The next `count` elements of the shared memory of the block, not initialised.
   template <class T>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE T* shared(std::size_t count) {
-    T* const result = reinterpret_cast<T*>(free_);
-    free_ += (count * sizeof(T) + alignment - 1) / alignment * alignment;
-    return result;
+  [[nodiscard]] OMNIBAL_HOST_DEVICE T* take(std::size_t count) {
+    return free_.take<T>(count);
   }
 
   /// Sorts keys in shared memory, ascending, and writes beside each the number that it had, there
@@ -503,19 +527,20 @@ class device_block {
 #if defined(__CUDA_ARCH__)
     if (n == 0) return;
     Key const first = keys[0];
-    Key const differing = reduce(
+    std::uint64_t const differing = reduce(
         n,
         [&](std::size_t i) {
           numbers[i] = static_cast<std::uint32_t>(i);
-          return static_cast<Key>(keys[i] ^ first);
+          return std::uint64_t{keys[i] ^ first};
         },
-        unite_bits{}, Key{0});
+        unite_bits{}, std::uint64_t{0});
     // Counters lie where values were exchanged.
     __syncthreads();
     if (differing == 0) return;
-    digit_sort<Threads>::template sort<Key>(
-        __cvta_generic_to_shared(keys), __cvta_generic_to_shared(numbers),
-        __cvta_generic_to_shared(exchange_), static_cast<unsigned>(n), differing);
+    digit_sort<Threads>::sort(__cvta_generic_to_shared(keys), sizeof(Key) / sizeof(std::uint32_t),
+                              __cvta_generic_to_shared(numbers),
+                              __cvta_generic_to_shared(exchange_), static_cast<unsigned>(n),
+                              differing);
 #endif
   }
 
@@ -531,7 +556,7 @@ class device_block {
 #endif
 
   unsigned char* exchange_;
-  unsigned char* free_;
+  memory_arena free_;
   unsigned turn_ = 0;
 };
 

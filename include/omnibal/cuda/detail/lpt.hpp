@@ -235,7 +235,8 @@ struct longest_first {
       std::uint64_t const room = std::uint64_t{members} * (above - level);
       auto const put = static_cast<std::uint32_t>(smaller_of<std::uint64_t>(room, last - next));
       block.for_each(put, [&](std::size_t i) {
-        samples.put(next + static_cast<std::uint32_t>(i), ranking.parts[i % members]);
+        auto const place = static_cast<std::uint32_t>(i);
+        samples.put(next + place, ranking.parts[place % members]);
       });
       block.for_each(members, [&](std::size_t i) {
         auto const member = static_cast<std::uint32_t>(i);
@@ -259,6 +260,7 @@ struct longest_first {
 /// Places one step, from its costs to its parts, in shared memory.
 struct lpt_in_block {
   static constexpr int least_blocks = 1;
+  static constexpr bool is_compact = true;
 
   step_table table;
   part_writer out;
@@ -294,7 +296,7 @@ struct lpt_in_block {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    memory const taken = take(shared_arena(block), table.largest(), out.parts);
+    memory const taken = take(block, table.largest(), out.parts);
     ordered_samples const& order = taken.order;
     longest_first const& placing = taken.placing;
     step_range const range = table[step];
@@ -302,15 +304,18 @@ struct lpt_in_block {
     placing.place(block, in_place{order}, range.size, costly, out.parts,
                   room_of(policy, range.size, out.parts, table.faults()));
     write_part_offsets(block, out, step, range, placing.counts);
+    // The costs are no longer needed.
+    auto* const part_of = reinterpret_cast<std::uint32_t*>(order.costs);
     block.for_each(range.size, [&](std::size_t place) {
       std::uint32_t const put = order.samples[place];
-      order.costs[put & ((1u << in_place::number_bits) - 1)] = put >> in_place::number_bits;
+      part_of[put & ((1u << in_place::number_bits) - 1)] = put >> in_place::number_bits;
     });
-    write_parts_in_block(block, out, range, order.costs, order.samples);
+    write_parts_in_block(block, out, range, part_of, order.samples);
   }
 };
 
-/// Places one step whose costs are sorted, with the loads in shared memory or in the scratch given.
+/// Places one step whose costs are sorted, with arrays of the parts.
+template <class Arrays>
 struct lpt_of_sorted {
   static constexpr int least_blocks = 1;
 
@@ -320,8 +325,7 @@ struct lpt_of_sorted {
   ordered_samples order;
   /// By place.
   std::uint32_t* part_of;
-  unsigned char* scratch;
-  std::size_t scratch_of_step;
+  Arrays arrays;
 
   struct in_order {
     std::uint64_t const* costs;
@@ -336,8 +340,8 @@ struct lpt_of_sorted {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
-    // One call for both kinds of memory: it is long, and compiled once.
-    longest_first const placing = arrays(block, step);
+    auto&& arena = arrays.of(block, step);
+    longest_first const placing = longest_first::take(arena, out.parts);
     step_range const range = table[step];
     std::uint64_t* const costs = order.costs + range.first;
     std::uint64_t const sum = block.reduce(
@@ -351,17 +355,6 @@ struct lpt_of_sorted {
     placing.place(block, in_order{costs, part_of + range.first}, range.size, costly, out.parts,
                   room_of(policy, range.size, out.parts, table.faults()));
     write_part_offsets(block, out, step, range, placing.counts);
-  }
-
- private:
-  template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE longest_first arrays(Block& block, std::size_t step) const {
-    if (scratch == nullptr) {
-      shared_arena arena(block);
-      return longest_first::take(arena, out.parts);
-    }
-    memory_arena arena(scratch + step * scratch_of_step);
-    return longest_first::take(arena, out.parts);
   }
 };
 
@@ -383,12 +376,10 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
   auto* const part_of = backend.template scratch<std::uint32_t>(steps.costs.size());
   std::size_t const of_parts =
       arena_bytes([&](arena_meter& arena) { return longest_first::take(arena, parts); });
-  bool const is_shared = of_parts <= most_shared_bytes;
-  auto* const scratch =
-      is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
-  backend.template for_each_block<lpt_tuning::threads>(
-      steps.step_count, is_shared ? of_parts : 0,
-      lpt_of_sorted{table, writer, policy, order, part_of, scratch, of_parts});
+  for_each_block_with_arrays<lpt_tuning::threads>(
+      backend, steps.step_count, of_parts, [&]<class Arrays>(Arrays arrays) {
+        return lpt_of_sorted<Arrays>{table, writer, policy, order, part_of, arrays};
+      });
   // The costs are no longer needed.
   write_parts_of_places(backend, steps, table, writer, order.samples, part_of,
                         reinterpret_cast<std::uint32_t*>(order.costs));

@@ -33,17 +33,16 @@ struct sorted_pairs {
   }
 
   /// Sorts the first `n` pairs, ascending by key and then by value, where every run of `width` of
-  /// them is sorted. Each pair finds its place in the other one of two runs; with each doubling of
-  /// the runs both memories change places.
+  /// them, a power of two, is sorted. Each pair finds its place in the other one of two runs; with
+  /// each doubling of the runs both memories change places.
   template <class Group>
   OMNIBAL_HOST_DEVICE void merge(Group& group, std::size_t n, std::size_t width) {
     for (; width < n; width *= 2) {
       group.for_each(n, [&](std::size_t i) {
-        std::size_t const run = i / width;
-        std::size_t const other = smaller_of((run ^ 1) * width, n);
-        std::size_t const before_both = run / 2 * 2 * width;
-        move(i,
-             before_both + i - run * width + count_before(i, other, smaller_of(other + width, n)));
+        std::size_t const in_run = i & (width - 1);
+        std::size_t const other = smaller_of((i - in_run) ^ width, n);
+        std::size_t const before_both = (i - in_run) & ~width;
+        move(i, before_both + in_run + count_before(i, other, smaller_of(other + width, n)));
       });
       swap();
     }

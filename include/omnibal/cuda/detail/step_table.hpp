@@ -102,8 +102,8 @@ template <class Block>
                                                                std::uint32_t* samples) {
   // What a block sorts.
   static_assert(most_shared_bytes / (sizeof(*costs) + sizeof(*samples)) <= 16 * 512);
-  // A loop that does nothing else has several loads under way.
-  block.for_each(range.size, [&](std::size_t i) { costs[i] = table.given_cost(range.first + i); });
+  block.for_each_load(range.size,
+                      [&](std::size_t i) { costs[i] = table.given_cost(range.first + i); });
   std::uint64_t const sum = block.reduce(
       range.size,
       [&](std::size_t i) {

@@ -41,7 +41,7 @@ struct isf_gather {
     std::uint32_t const count = smaller_of(isf_tuning::tile, size - begin);
     bool const is_end = size - begin == count;
     narrow_permutation const order = state->order;
-    auto* const amounts = block.template shared<std::int64_t>(R * isf_tuning::tile);
+    auto* const amounts = block.template take<std::int64_t>(R * isf_tuning::tile);
     block.for_each(count, [&](std::size_t i) {
       std::uint32_t const sample = pool[order(begin + static_cast<std::uint32_t>(i))];
       shuffled[begin + i] = sample;
@@ -190,8 +190,8 @@ struct isf_judge {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, visited_chunk const& chunk) const {
     std::uint32_t const count = chunk.part.count;
     bool const is_last = chain.state->is_last != 0;
-    auto* const verdicts = block.template shared<std::uint8_t>(chain_chunk);
-    auto* const last_verdict = block.template shared<std::uint32_t>(1);
+    auto* const verdicts = block.template take<std::uint8_t>(chain_chunk);
+    auto* const last_verdict = block.template take<std::uint32_t>(1);
     block.for_each(count, [&](std::size_t place) {
       auto const i = static_cast<std::uint32_t>(place);
       if (!chunk.is_visited(i)) return;
@@ -271,8 +271,8 @@ struct isf_move {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     chain_part const part(now->pool_size, index);
     if (part.count == 0) return;
-    auto* const marks = block.template shared<std::uint32_t>(chain_segments);
-    auto* const before = block.template shared<std::uint32_t>(chain_segments);
+    auto* const marks = block.template take<std::uint32_t>(chain_segments);
+    auto* const before = block.template take<std::uint32_t>(chain_segments);
     isf_carried const carried(arrays, part, index);
     bool const is_entered = arrays.links.entries[index] != no_position;
     std::size_t const segments = parts_of(part.count, chain_segment);

@@ -105,7 +105,7 @@ struct resolve_chunk {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t index) const {
     chain_part const part(chain.size(), index);
     if (part.count == 0) return;
-    auto* const reached = block.template shared<std::uint32_t>(banked<1>(chain_chunk));
+    auto* const reached = block.template take<std::uint32_t>(banked<1>(chain_chunk));
     block.for_each(part.count, [&](std::size_t place) {
       auto const i = static_cast<std::uint32_t>(place);
       reached[banked<1>(i)] = chain.next(part.begin + i) - part.begin;
@@ -253,13 +253,13 @@ struct visit_chunk {
   template <class Block>
   OMNIBAL_HOST_DEVICE void visit(Block& block, std::size_t index, chain_part const& part) const {
     std::uint32_t const entry = links.entries[index] - part.begin;
-    auto* const next = block.template shared<std::uint16_t>(banked<2>(chain_chunk));
-    auto* const after_segment = block.template shared<std::uint16_t>(chain_chunk);
-    auto* const after_row = block.template shared<std::uint16_t>(chain_chunk);
-    auto* const heads = block.template shared<std::uint16_t>(chain_segments);
-    auto* const covers = block.template shared<std::uint16_t>(chain_segments);
-    auto* const segment_entries = block.template shared<std::uint16_t>(chain_segments);
-    auto* const row_entries = block.template shared<std::uint16_t>(16);
+    auto* const next = block.template take<std::uint16_t>(banked<2>(chain_chunk));
+    auto* const after_segment = block.template take<std::uint16_t>(chain_chunk);
+    auto* const after_row = block.template take<std::uint16_t>(chain_chunk);
+    auto* const heads = block.template take<std::uint16_t>(chain_segments);
+    auto* const covers = block.template take<std::uint16_t>(chain_segments);
+    auto* const segment_entries = block.template take<std::uint16_t>(chain_segments);
+    auto* const row_entries = block.template take<std::uint16_t>(16);
 
     std::size_t const first = index * chain_chunk;
     block.for_each(part.count, [&](std::size_t place) {

@@ -232,7 +232,7 @@ struct isf_split {
     if (state->pool_size + state->oversized_count == 0) return;
     std::size_t const begin = index * isf_tuning::share;
     std::size_t const count = smaller_of<std::size_t>(isf_tuning::share, input.size - begin);
-    auto* const before = block.template shared<std::uint32_t>(isf_tuning::share);
+    auto* const before = block.template take<std::uint32_t>(isf_tuning::share);
     block.for_each(count, [&](std::size_t i) { before[i] = input.fits(begin + i); });
     block.exclusive_sum(before, count);
     block.for_each(count, [&](std::size_t i) {

@@ -177,7 +177,7 @@ struct mean_in_order {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t kind) const {
-    auto* const some = block.template shared<double>(tile);
+    auto* const some = block.template take<double>(tile);
     // Only the thread that adds looks at these.
     double sum = 0.0;
     std::size_t count = 0;

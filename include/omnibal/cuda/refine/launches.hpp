@@ -71,8 +71,7 @@ struct given_parts {
     lists.samples = range.size;
     // By the number of its part, one larger.
     std::uint32_t* const number_of_sample = lists.next_places;
-    // A loop that does nothing else has several loads under way.
-    block.for_each(range.size, [&](std::size_t i) {
+    block.for_each_load(range.size, [&](std::size_t i) {
       number_of_sample[i] = 0;
       lists.places[i] = groups.item(range.first + i);
     });
@@ -206,7 +205,7 @@ template <class Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block, part_lists const& lists,
                                                             double max_overload) {
   std::uint64_t const sum = block.reduce(
-      lists.samples, [&](std::size_t place) { return lists.costs[place]; }, add{},
+      lists.samples, [&](std::size_t place) { return lists.costs[place]; }, add_saturating{},
       std::uint64_t{0});
   std::uint64_t bound = sum / lists.parts + (sum % lists.parts != 0 ? 1 : 0);
   if (lists.samples != 0) bound = larger_of(bound, lists.costs[0]);
@@ -223,6 +222,7 @@ template <class Block>
 template <class Start>
 struct refine_in_block {
   static constexpr int least_blocks = 1;
+  static constexpr bool is_compact = true;
 
   step_table table;
   Start start;
@@ -242,7 +242,7 @@ struct refine_in_block {
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     part_lists lists{};
     refine_memory memory{};
-    take(shared_arena(block), table.largest(), out.parts, lists, memory);
+    take(block, table.largest(), out.parts, lists, memory);
     start.read(block, table, out, step, lists);
     step_range const range{table[step].first, lists.samples};
     lists.sum_up(block);
@@ -255,14 +255,15 @@ struct refine_in_block {
   OMNIBAL_HOST_DEVICE void write(Block& block, std::size_t step, step_range const& range,
                                  part_lists const& lists) const {
     write_part_offsets(block, out, step, range, lists.sizes);
-    block.for_each(range.size, [&](std::size_t place) {
+    block.for_each_load(range.size, [&](std::size_t place) {
       lists.next_places[out.items[range.first + place] - range.first] = lists.part_of[place];
     });
     write_parts_in_block(block, out, range, lists.next_places, lists.places);
   }
 };
 
-/// Evens the parts of one step whose lists lie in device memory.
+/// Evens the parts of one step whose lists lie in device memory, with arrays of the parts.
+template <class Arrays>
 struct refine_of_sorted {
   static constexpr int least_blocks = 1;
 
@@ -272,25 +273,15 @@ struct refine_of_sorted {
   double max_overload;
   /// The lists of all steps.
   part_lists all;
-  unsigned char* scratch;
-  std::size_t scratch_of_step;
-
-  template <class Arena>
-  OMNIBAL_HOST_DEVICE static void take(Arena&& arena, std::size_t parts, part_lists& lists,
-                                       refine_memory& memory) {
-    lists.take_parts(arena, static_cast<std::uint32_t>(parts));
-    memory.take(arena, parts);
-  }
+  Arrays arrays;
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
     part_lists lists = all;
     refine_memory memory{};
-    if (scratch == nullptr) {
-      take(shared_arena(block), out.parts, lists, memory);
-    } else {
-      take(memory_arena(scratch + step * scratch_of_step), out.parts, lists, memory);
-    }
+    auto&& arena = arrays.of(block, step);
+    lists.take_parts(arena, out.parts);
+    memory.take(arena, out.parts);
     step_range const range = table[step];
     lists.samples = range.size;
     lists.costs += range.first;
@@ -337,14 +328,14 @@ void refine(Backend& backend, cost_steps const& steps, Start const& start, doubl
   lists.next_places = backend.template scratch<std::uint32_t>(count);
   auto* const keys = backend.template scratch<std::uint32_t>(count);
   start.read_all(backend, steps, table, order, lists, keys);
-  std::size_t const of_parts =
-      arena_bytes([&](arena_meter& arena) { refine_of_sorted::take(arena, parts, lists, memory); });
-  bool const is_shared = of_parts <= most_shared_bytes;
-  auto* const scratch =
-      is_shared ? nullptr : backend.template scratch<unsigned char>(of_parts * steps.step_count);
-  backend.template for_each_block<refine_tuning::threads>(
-      steps.step_count, is_shared ? of_parts : 0,
-      refine_of_sorted{table, writer, search, max_overload, lists, scratch, of_parts});
+  std::size_t const of_parts = arena_bytes([&](arena_meter& arena) {
+    lists.take_parts(arena, static_cast<std::uint32_t>(parts));
+    memory.take(arena, parts);
+  });
+  for_each_block_with_arrays<refine_tuning::threads>(
+      backend, steps.step_count, of_parts, [&]<class Arrays>(Arrays arrays) {
+        return refine_of_sorted<Arrays>{table, writer, search, max_overload, lists, arrays};
+      });
   write_parts_of_places(backend, steps, table, writer, order.samples, lists.part_of, keys);
 }
 

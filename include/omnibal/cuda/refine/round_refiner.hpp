@@ -112,7 +112,7 @@ struct part_lists {
     std::int64_t const half_excess = (load - other_load) / 2;
     part_exchange const none{loads[heavy], part_exchange::nothing, part_exchange::nothing};
     return warp.reduce(
-        sizes[heavy],
+        load == other_load ? 0 : sizes[heavy],
         [&](std::size_t i) {
           auto const leaves = static_cast<std::int64_t>(costs[from[i]]);
           part_exchange best = none;
@@ -228,62 +228,46 @@ struct round_refiner {
     for (std::uint64_t left = rounds; left != 0; --left) {
       ranking.rank(block, lists.parts, [&](std::uint32_t part) { return lists.loads[part]; });
       if (ranking.loads[last] <= target) return;
-      if (!even_pairs(block, lists, memory, target) && !relieve(block, lists, memory)) return;
+      if (!note_exchanges(block, lists, memory, target)) return;
       lists.carry_out(block);
     }
   }
 
  private:
+  /// Notes exchanges of the most loaded parts with the least loaded ones, in pairs, or, where that
+  /// does not help the most loaded part, the best one of this with any other. False where no
+  /// exchange helps it. One loop for both, since the search is long.
   template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE bool even_pairs(Block& block, part_lists const& lists,
-                                                    refine_memory const& memory,
-                                                    std::uint64_t target) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE bool note_exchanges(Block& block, part_lists const& lists,
+                                                        refine_memory const& memory,
+                                                        std::uint64_t target) const {
     part_ranking const& ranking = memory.ranking;
     std::uint32_t const last = lists.parts - 1;
     std::uint32_t const pairs =
         smaller_of(lists.parts / 2, lists.parts - ranking.first_above(lists.parts, target));
-    block.for_each_warp(pairs, [&](auto& warp, std::size_t pair) {
-      part_exchange const found =
-          lists.best_exchange(warp, ranking.parts[last - pair], ranking.parts[pair], may_move);
-      warp.once([&] { memory.swaps[pair] = found; });
-    });
-    if (pairs == 0) return false;
-    if (!memory.swaps[0].helps()) {
-      // A barrier, since what follows may write there before the last thread has looked.
-      block.for_each(0, [](std::size_t) {});
-      return false;
-    }
-    block.for_each(pairs, [&](std::size_t pair) {
-      if (!memory.swaps[pair].helps()) return;
-      lists.note(ranking.parts[last - pair], ranking.parts[pair], memory.swaps[pair]);
-    });
-    return true;
-  }
-
-  template <class Block>
-  [[nodiscard]] OMNIBAL_HOST_DEVICE bool relieve(Block& block, part_lists const& lists,
-                                                 refine_memory const& memory) const {
-    std::uint32_t const heavy = memory.ranking.parts[lists.parts - 1];
-    find_others(block, lists, memory, heavy);
-    std::uint32_t const best = best_rank(block, memory.swaps, lists.parts);
-    if (best == lists.parts) return false;
-    block.once([&] { lists.note(heavy, memory.ranking.parts[best], memory.swaps[best]); });
-    return true;
-  }
-
-  /// Finds for each of the parts below the most loaded one what exchange with it helps `heavy`.
-  template <class Block>
-  OMNIBAL_HOST_DEVICE void find_others(Block& block, part_lists const& lists,
-                                       refine_memory const& memory, std::uint32_t heavy) const {
-    std::uint64_t const load = memory.ranking.loads[lists.parts - 1];
-    block.for_each_warp(lists.parts, [&](auto& warp, std::size_t rank) {
-      std::uint32_t const other = memory.ranking.parts[rank];
-      part_exchange found{load, part_exchange::nothing, part_exchange::nothing};
-      if (memory.ranking.loads[rank] < load) {
-        found = lists.best_exchange(warp, heavy, other, may_move);
+    for (bool is_alone = pairs == 0;; is_alone = true) {
+      auto const heavy = [&](std::size_t rank) {
+        return ranking.parts[is_alone ? last : last - rank];
+      };
+      std::uint32_t const count = is_alone ? lists.parts : pairs;
+      block.for_each_warp(count, [&](auto& warp, std::size_t rank) {
+        part_exchange const found =
+            lists.best_exchange(warp, heavy(rank), ranking.parts[rank], may_move);
+        warp.once([&] { memory.swaps[rank] = found; });
+      });
+      std::uint32_t const first = is_alone ? best_rank(block, memory.swaps, count) : 0;
+      if (first != count && memory.swaps[first].helps()) {
+        block.for_each(is_alone ? 1 : count, [&](std::size_t i) {
+          std::size_t const rank = first + i;
+          if (!memory.swaps[rank].helps()) return;
+          lists.note(heavy(rank), ranking.parts[rank], memory.swaps[rank]);
+        });
+        return true;
       }
-      warp.once([&] { memory.swaps[rank] = found; });
-    });
+      if (is_alone) return false;
+      // A barrier, since the next search may write there before the last thread has looked.
+      block.for_each(0, [](std::size_t) {});
+    }
   }
 
   /// The first rank of the least swap that helps, or `count`.

@@ -134,7 +134,7 @@ struct measure_steps {
     std::uint32_t const set = of_sorted ? 0 : cells.state->lists;
     std::uint32_t const first = static_cast<std::uint32_t>(index) * steps_of_block;
     std::uint32_t const count = smaller_of(steps_of_block, cells.shape.steps - first);
-    auto* const own = block.template shared<std::uint64_t>(R * steps_of_block);
+    auto* const own = block.template take<std::uint64_t>(R * steps_of_block);
     block.for_each_warp(count * R, [&](auto& warp, std::size_t k) {
       std::size_t const kind = k / count;
       std::uint32_t const step = first + static_cast<std::uint32_t>(k % count);
