@@ -72,6 +72,7 @@ std::atomic<unsigned> copies{0};
 std::atomic<unsigned> synchronisations{0};
 std::atomic<unsigned> queries{0};
 std::atomic<std::size_t> late{0};
+std::atomic<bool> reads_late{false};
 
 thread_local int current_device = 0;
 thread_local cudaError_t last_error = cudaSuccess;
@@ -113,6 +114,7 @@ std::size_t live_allocations() {
 }
 
 std::size_t late_copies() { return late; }
+void set_reading_late(bool reads) { reads_late = reads; }
 
 call_counts calls() { return {copies, synchronisations, queries}; }
 
@@ -220,8 +222,7 @@ cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaM
   if (is_pageable && stream_of(stream).is_capturing()) {
     return give(cudaErrorStreamCaptureUnsupported);
   }
-  if (source == memory_kind::pageable) {
-    // What is given may be changed as soon as the call returns.
+  if (source == memory_kind::pageable && !stand_in::reads_late) {
     auto const* const first = static_cast<std::byte const*>(from);
     stand_in::push(stream, [to, bytes, copy = std::vector<std::byte>(first, first + bytes)] {
       std::memcpy(to, copy.data(), bytes);
@@ -242,6 +243,14 @@ cudaError_t cudaMemcpy(void* to, void const* from, std::size_t bytes, cudaMemcpy
   cudaError_t const status = cudaMemcpyAsync(to, from, bytes, kind, nullptr);
   stream_of(nullptr).wait();
   return status;
+}
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, void const* address) {
+  auto const kind = stand_in::kind_of(address, 1);
+  *attributes = {};
+  attributes->type = kind == memory_kind::device   ? cudaMemoryTypeDevice
+                     : kind == memory_kind::pinned ? cudaMemoryTypeHost
+                                                   : cudaMemoryTypeUnregistered;
+  return cudaSuccess;
 }
 cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
   if (stand_in::kind_of(to, bytes) != memory_kind::device) return give(cudaErrorInvalidValue);

@@ -62,6 +62,7 @@ class communicator : private communicator_ref {
     }
   }
 
+  using communicator_ref::agree;
   using communicator_ref::all_gather;
   using communicator_ref::all_to_all_v;
   using communicator_ref::check_health;

@@ -11,6 +11,7 @@
 #include <omnibal/cuda/nccl/error.hpp>
 #include <omnibal/detail/agreement.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -113,11 +116,31 @@ class communicator_ref {
     omnibal::detail::check_size("nccl::all_gather", "the size of out", out.size(),
                                 in.size() * size());
     if (in.empty()) return;
+    std::size_t const own = rank() * in.size();
+    std::byte const sent = in[0];
     run(in, out, out.size(), [&](cudaStream_t stream) {
+      // Something else, which stays there where nothing comes.
+      gpu::check(cudaMemsetAsync(staging_.received() + own, static_cast<int>(~sent), 1, stream));
       check(
           ncclAllGather(staging_.sent(), staging_.received(), in.size(), ncclUint8, comm_, stream),
           comm_);
     });
+    if (out[own] == sent) return;
+    omnibal::detail::throw_invalid("nccl::all_gather",
+                                   "was called between the caller's ncclGroupStart and "
+                                   "ncclGroupEnd, which alone submits it");
+  }
+
+  /// Agrees with the others on a number that must be equal on all ranks, such as a slot: a
+  /// collective of host memory where this object, or the one that it is a copy of, has not seen it
+  /// in this argument before, and nothing else. All ranks use an object alike therefore. Both texts
+  /// stay valid. Errors: `std::invalid_argument` on all ranks for different numbers.
+  void agree(std::string_view function, std::string_view argument, std::uint64_t number) {
+    std::tuple const asked(function, argument, number);
+    if (std::find(agreed_.begin(), agreed_.end(), asked) != agreed_.end()) return;
+    omnibal::detail::agreement<std::uint64_t>().run({function, argument, true}, *this,
+                                                    [&](auto& report) { report.digest = number; });
+    agreed_.push_back(asked);
   }
 
   void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
@@ -292,6 +315,7 @@ class communicator_ref {
   int size_ = 0;
   int device_ = 0;
   detail::host_staging staging_;
+  std::vector<std::tuple<std::string_view, std::string_view, std::uint64_t>> agreed_;
 };
 
 }  // namespace omnibal::inline v0::nccl

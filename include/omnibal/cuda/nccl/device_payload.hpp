@@ -104,11 +104,24 @@ struct payload {
   return word;
 }
 
+/// Throws where what is written lies in what is read.
+template <class In, class Out>
+void check_apart(std::string_view function, std::string_view argument,
+                 gpu::device_span<In> const& in, gpu::device_span<Out> const& out) {
+  auto const begin = [](auto const& span) { return reinterpret_cast<std::uintptr_t>(span.data()); };
+  bool const is_apart = in.empty() || out.empty() || begin(in) + in.size_bytes() <= begin(out) ||
+                        begin(out) + out.size_bytes() <= begin(in);
+  if (is_apart) return;
+  omnibal::detail::throw_invalid(function, "out" + std::string(argument) + " overlaps in" +
+                                               std::string(argument) + ", must lie elsewhere");
+}
+
 template <class T>
 [[nodiscard]] payload payload_of(std::string_view function,
                                  device_rows<std::type_identity_t<T> const> const& in,
                                  device_rows<T> const& out) {
   static_assert(std::is_trivially_copyable_v<T>);
+  check_apart(function, ".values", in.values, out.values);
   if (in.row_length == 0 || in.row_length != out.row_length) {
     omnibal::detail::throw_invalid(function, "the rows have " +
                                                  omnibal::detail::to_text(in.row_length) + " and " +
@@ -131,6 +144,8 @@ template <class T>
                                  device_payloads<std::type_identity_t<T> const> const& in,
                                  device_payloads<T> const& out, std::size_t most_arrivals) {
   static_assert(std::is_trivially_copyable_v<T>);
+  check_apart(function, ".values", in.values, out.values);
+  check_apart(function, ".offsets", in.offsets, out.offsets);
   if (in.offsets.empty()) omnibal::detail::throw_invalid(function, "the offsets are empty");
   if (out.offsets.size() < most_arrivals + 1) {
     omnibal::detail::throw_invalid(

@@ -14,9 +14,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-
-#include <cuda_runtime_api.h>
 
 namespace omnibal::inline v0::nccl {
 
@@ -62,8 +59,8 @@ class device_plan {
   device_plan(gpu::execution<Resource> const& exec, plan_room const& room)
       : device_plan(checked_sizes(room), exec) {}
 
-  /// Copies a plan of the host to the device, in the order of the stream; `rank` is that of the
-  /// caller. `plan` may be changed after the call.
+  /// Copies a plan of the host to the device, and *synchronises* the stream; `rank` is that of the
+  /// caller.
   [[nodiscard]] static device_plan upload(gpu::execution<Resource> const& exec,
                                           exchange_plan const& plan, std::size_t rank) {
     if (rank >= plan.ranks()) {
@@ -76,11 +73,12 @@ class device_plan {
                       .samples = index(plan.sample_count()),
                       .home = index(plan.home_count(rank)),
                       .arrivals = index(plan.arrivals(rank).size())};
-    device_plan result(found, exec);
-    result.copy(exec, result.home_offsets_, plan.home_offsets());
-    result.copy(exec, result.arrival_offsets_, plan.arrivals().offsets());
-    result.copy(exec, result.item_at_, plan.arrivals().items());
-    result.copy(exec, result.slot_of_, plan.departures().items());
+    device_plan result({}, exec);
+    result.sizes_ = found;
+    result.home_offsets_ = gpu::upload(exec, plan.home_offsets());
+    result.arrival_offsets_ = gpu::upload(exec, plan.arrivals().offsets());
+    result.item_at_ = gpu::upload(exec, plan.arrivals().items());
+    result.slot_of_ = gpu::upload(exec, plan.departures().items());
     return result;
   }
 
@@ -129,14 +127,6 @@ class device_plan {
     std::uint32_t const samples = index(room.ranks * room.most_samples);
     return {ranks, samples, home,
             static_cast<std::uint32_t>(std::min<std::size_t>(samples, room.most_arrivals))};
-  }
-
-  static void copy(gpu::execution<Resource> const& exec,
-                   gpu::device_array<std::uint32_t, Resource> const& to,
-                   std::span<std::uint32_t const> from) {
-    if (from.empty()) return;
-    gpu::check(cudaMemcpyAsync(to.data(), from.data(), from.size_bytes(), cudaMemcpyHostToDevice,
-                               exec.stream()));
   }
 
   sizes sizes_;

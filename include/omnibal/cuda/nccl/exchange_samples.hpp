@@ -146,6 +146,7 @@ struct exchange_samples_fn {
     auto const before =
         offsets_of(plan.home_count(rank), [&](std::size_t i) { return sizes[first + i]; });
     auto after = offsets_of(arrivals.size(), [&](std::size_t i) { return sizes[arrivals[i]]; });
+    detail::check_apart(name, "", in, out);
     omnibal::detail::check_size(name, "the number of elements to send", in.size(), before.back());
     check_room("the elements to receive", out.size(), after.back());
     detail::payload load;

@@ -20,28 +20,9 @@
 #include <string_view>
 #include <type_traits>
 
-namespace omnibal::inline v0::nccl::detail {
+namespace omnibal::inline v0::nccl {
 
 #pragma GCC visibility push(hidden)
-
-/// The largest number of samples of a rank, found by a collective of the host that waits. Throws on
-/// all ranks where one cannot go on.
-template <class Comm, class Check>
-[[nodiscard]] std::size_t agree_on_most(std::string_view function, Comm& comm, std::size_t count,
-                                        Check const& check) {
-  omnibal::detail::agreement<std::uint64_t> on_counts;
-  auto const reports = on_counts.run({function, "collective calls"}, comm, [&](auto& report) {
-    check();
-    report.facts = count;
-  });
-  std::size_t most = 0;
-  for (auto const& report : reports) most = std::max<std::size_t>(most, report.facts);
-  return most;
-}
-
-}  // namespace omnibal::inline v0::nccl::detail
-
-namespace omnibal::inline v0::nccl {
 
 struct gather_lengths_fn {
   /// The lengths of the samples of all ranks one after the other, and where each rank begins: the
@@ -49,8 +30,8 @@ struct gather_lengths_fn {
   /// have different numbers of samples, also none; how many may be known by the device alone.
   ///
   /// A collective call. Where `options.most_samples` is given, which is equal on all ranks, it is
-  /// one collective of blocks padded to it, and synchronises nothing: it can be captured in a
-  /// graph. Where it is not, the numbers of samples are gathered first, which *waits*. Two launches
+  /// one collective of blocks padded to it, and synchronises nothing, but in the first call with
+  /// this number, which agrees on it; then it can be captured in a graph. Where it is not, the numbers of samples are gathered first, which *waits*. Two launches
   /// follow. Memory: 8 bytes for each length of `most_samples` samples of all ranks. Determinism:
   /// portable. Errors: `std::invalid_argument` for another number of offsets, on all ranks where
   /// the numbers are gathered first; those of `wait`. Faults on all ranks: those that a rank had
@@ -72,8 +53,14 @@ struct gather_lengths_fn {
     if (options.most_samples) {
       check();
       most = *options.most_samples;
+      comm.agree(name, "options.most_samples", most);
     } else {
-      most = detail::agree_on_most(name, comm, local.values.size(), check);
+      omnibal::detail::agreement<std::uint64_t> on_counts;
+      auto const reports = on_counts.run({name, "collective calls"}, comm, [&](auto& report) {
+        check();
+        report.facts = local.values.size();
+      });
+      for (auto const& report : reports) most = std::max<std::size_t>(most, report.facts);
     }
     detail::check_most_samples(name, "options.most_samples", most, ranks);
     detail::local_columns const columns = detail::columns_of(name, local);

@@ -124,7 +124,8 @@ struct post_balance_fn {
   /// index.
   ///
   /// With `options.slot_bytes` the bounded form: nothing synchronises, and after one call that was
-  /// not captured (in which NCCL connects) it can be captured in a graph, with scratch that the
+  /// not captured (in which NCCL connects, and ranks agree on the slot and the room of the plan) it
+  /// can be captured in a graph, with scratch that the
   /// caller gives. Else the exact form, which *waits* for one small copy; see `exchange_bounded`
   /// and `exchange_exact`, also for `report`, complexity and errors. Payloads of different sizes
   /// are gathered with the costs. Faults further: `invalid_amount` for a negative cost, `overflow`
@@ -142,6 +143,8 @@ struct post_balance_fn {
     detail::check_report(name, report);
     if (options.slot_bytes) detail::check_slot(name, *options.slot_bytes);
     device_plan_view const view = plan.view();
+    comm.agree(name, "the most samples of a rank in the plan", view.most_home);
+    comm.agree(name, "options.slot_bytes", options.slot_bytes.value_or(0));
     detail::local_columns local = detail::columns_of(name, costs);
     constexpr bool has_sizes = requires(In const& given) { given.offsets; };
     if constexpr (has_sizes) local.offsets = in.offsets.data();

@@ -84,6 +84,7 @@ void exchange_bounded_call(std::string_view function, gpu::execution<Resource> c
   check_plan(function, comm, plan);
   check_slot(function, slot_bytes);
   check_report(function, report);
+  comm.agree(function, "options.slot_bytes", slot_bytes);
   gpu::detail::run_on_device(exec, [&](auto& b) {
     b.fill_zero(report.data(), 1);
     exchange_in_slots(b, wire_for(b, comm, exec.stream()), plan, load, slot_bytes, report.data());

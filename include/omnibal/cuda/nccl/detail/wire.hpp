@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include <nccl.h>
 
@@ -96,6 +97,7 @@ concept stream_communicator = requires(Comm& comm, cudaStream_t stream) {
   { comm.get() } -> std::convertible_to<ncclComm_t>;
   { comm.rank() } -> std::integral;
   { comm.size() } -> std::integral;
+  comm.agree(std::string_view(), std::string_view(), std::uint64_t{});
   comm.submit(no_calls{});
   comm.wait(stream);
   comm.fetch(nullptr, std::size_t{}, stream);
