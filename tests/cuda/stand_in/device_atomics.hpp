@@ -34,15 +34,6 @@ T atomicOr(T* word, std::type_identity_t<T> value) {
   stand_in::change_word(word);
   return __atomic_fetch_or(word, value, __ATOMIC_RELAXED);
 }
-/// Counts to `last`, then from zero again.
-inline unsigned atomicInc(unsigned* word, unsigned last) {
-  stand_in::change_word(word);
-  unsigned before = __atomic_load_n(word, __ATOMIC_RELAXED);
-  while (!__atomic_compare_exchange_n(word, &before, before >= last ? 0 : before + 1, true,
-                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
-  return before;
-}
 template <class T>
 T atomicMin(T* word, std::type_identity_t<T> value) {
   return stand_in::change<T>(word, value, false);

@@ -82,7 +82,7 @@ __device__ void add_up(unsigned* words, bool has_first_fence, bool has_last_fenc
   __syncthreads();
   if (threadIdx.x != 0) return;
   if (has_first_fence) __threadfence();
-  bool const is_last = atomicInc(arrived, blocks - 1) == blocks - 1;
+  bool const is_last = gpu::detail::atomic_add(arrived, 1u) + 1 == blocks;
   if (has_last_fence) __threadfence();
   if (!is_last) return;
   for (unsigned k = 1; k != blocks * threads; ++k) words[0] += words[k];

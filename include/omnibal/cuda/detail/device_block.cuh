@@ -498,9 +498,10 @@ class device_block {
     __syncthreads();
     bool* const is_last = next_exchange<bool>();
     if (threadIdx.x == 0) {
-      auto const last = static_cast<unsigned>(blocks - 1);
+      auto const all = static_cast<std::uint32_t>(blocks);
       __threadfence();
-      *is_last = atomicInc(arrived, last) == last;
+      *is_last = atomic_add(arrived, 1) + 1 == all;
+      if (*is_last) static_cast<void>(atomic_add(arrived, 0 - all));
       __threadfence();
     }
     __syncthreads();
