@@ -12,8 +12,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 namespace omnibal::inline v0 {
+
+/// Memory of `compose`, and its last result. To be kept from step to step.
+class compose_workspace {
+ public:
+  /// The result of the last call.
+  [[nodiscard]] exchange_plan const& result() const& { return result_; }
+  void result() const&& = delete;
+
+ private:
+  friend struct compose_fn;
+
+  detail::integer_costs<1> bytes_;
+  exchange_plan result_;
+};
 
 struct compose_fn {
   /// The plan that takes samples at once to where `first` and then `second` would: with the inverse
@@ -30,24 +45,34 @@ struct compose_fn {
   [[nodiscard]] exchange_plan operator()(exchange_plan const& first, exchange_plan const& second,
                                          Bytes const& bytes,
                                          placement_options const& options = {}) const {
+    compose_workspace workspace;
+    (*this)(first, second, bytes, options, workspace);
+    return std::move(workspace.result_);
+  }
+
+  /// The same in memory that is kept, for a training loop: once the workspace has seen the largest
+  /// plans, nothing is allocated. The result lies in the workspace.
+  template <detail::index_bytes Bytes>
+  exchange_plan const& operator()(exchange_plan const& first, exchange_plan const& second,
+                                  Bytes const& bytes, placement_options const& options,
+                                  compose_workspace& workspace) const {
     detail::check_ranks_per_node(name, options.ranks_per_node);
     auto const between = first.arrivals().offsets();
     if (!std::equal(between.begin(), between.end(), second.home_offsets().begin(),
                     second.home_offsets().end())) {
       detail::throw_invalid(name, "the second plan does not start where the first one ends");
     }
-    detail::integer_costs<1> whole;
+    detail::integer_costs<1>& whole = workspace.bytes_;
     detail::measure_bytes_into(name, bytes, first.sample_count(), whole);
     auto const from = first.arrivals().items();
-    exchange_plan result;
-    detail::plan_writer const writer{result};
+    detail::plan_writer const writer{workspace.result_};
     writer.start(first.home_offsets());
     for (std::size_t rank = 0; rank != second.ranks(); ++rank) {
       for (std::uint32_t const item : second.arrivals(rank)) writer.push(from[item]);
       writer.close();
     }
     writer.finish(options.ranks_per_node, [&](std::uint32_t sample) { return whole[sample][0]; });
-    return result;
+    return workspace.result_;
   }
 
  private:

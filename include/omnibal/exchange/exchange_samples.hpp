@@ -148,7 +148,6 @@ template <class Samples, class Sizes, class Out>
     }
     field.place = [&out](std::uint32_t i) { return std::as_writable_bytes(std::span(&out[i], 1)); };
     field.shape = [&out](std::span<std::uint64_t const> lengths) { out.resize(lengths.size()); };
-    field.size_of = [](std::uint32_t, std::size_t) { return 1; };
   }
   if constexpr (index_bytes<Sizes>) {
     field.size_of = [&sizes = given.sizes](std::uint32_t i, std::size_t samples) {

@@ -110,7 +110,7 @@ struct sample_field {
   std::function<std::span<std::byte>(std::uint32_t)> place;
   /// Makes the places, of these sizes.
   std::function<void(std::span<std::uint64_t const>)> shape;
-  /// The size of sample i of so many of all ranks, if it is known.
+  /// The size of sample i of so many of all ranks, where they are known.
   std::function<std::uint64_t(std::uint32_t, std::size_t)> size_of;
 
   [[nodiscard]] std::uint64_t size(std::uint32_t i) const { return row(i).size() / value_bytes; }
@@ -169,14 +169,14 @@ class sample_mover {
     }
     rank_ = own_rank(comm);
     routes_.prepare(plan, rank_);
-    leaving_.assign(routes_.leaving_count() * fields_.size(), 0);
-    coming_.assign(routes_.coming_count() * fields_.size(), 0);
+    leaving_.assign(routes_.leaving_count() * fields_.size(), 1);
+    coming_.assign(routes_.coming_count() * fields_.size(), 1);
     digest_ = {};
     digest_.add(plan.digest());
     std::uint64_t sum = 0;
     for (std::size_t f = 0; f != fields_.size(); ++f) {
       digest_.add(4 * fields_[f].value_bytes + static_cast<std::uint64_t>(fields_[f].kind));
-      if (!is_told(fields_[f])) find_sizes(plan, f, sum);
+      if (fields_[f].kind == sample_field::sizes::known) find_sizes(plan, f, sum);
     }
   }
 
@@ -184,7 +184,7 @@ class sample_mover {
   void find_sizes(exchange_plan const& plan, std::size_t f, std::uint64_t& sum) {
     sample_field const& field = fields_[f];
     std::size_t const samples = plan.sample_count();
-    for (std::uint32_t i = 0; field.kind == sample_field::sizes::known && i != samples; ++i) {
+    for (std::uint32_t i = 0; i != samples; ++i) {
       std::uint64_t bytes = 0;
       if (__builtin_mul_overflow(field.size_of(i, samples), field.value_bytes, &bytes)) {
         throw_overflow(name, "the sum of the sizes");
