@@ -95,17 +95,19 @@ double measured_ms(Work const& work) {
   return least;
 }
 
-/// Packs by `on_host(demands)` and by `on_device(exec, demands, out)` and adds a row to the table.
-/// Errors: `std::runtime_error` unless `agrees(device, host)`.
-template <class Demand, class OnHost, class OnDevice, class Agrees>
-void compare(std::string const& name, std::vector<Demand> const& demands, std::size_t scratch_bytes,
-             OnHost const& on_host, OnDevice const& on_device, Agrees const& agrees,
+/// Packs by `on_host(demands)` and by `on_device(exec, demands, out)`, which takes
+/// `scratch_bytes(demands, out)`, and adds a row to the table. Errors: `std::runtime_error` unless
+/// `agrees(device, host)`.
+template <class Demand, class OnHost, class OnDevice, class Scratch, class Agrees>
+void compare(std::string const& name, std::vector<Demand> const& demands, OnHost const& on_host,
+             OnDevice const& on_device, Scratch const& scratch_bytes, Agrees const& agrees,
              examples::table& shown) {
   auto const exec = gpu::on(cudaStreamPerThread);
-  gpu::device_array<std::byte> const memory(exec, scratch_bytes);
+  gpu::device_packing<> const packed(exec, demands.size());
+  gpu::device_span<Demand const> const sizes(nullptr, demands.size());
+  gpu::device_array<std::byte> const memory(exec, scratch_bytes(sizes, packed.out()));
   gpu::given_scratch scratch(memory.span());
   auto const with_scratch = gpu::on(cudaStreamPerThread, scratch);
-  gpu::device_packing<> const packed(exec, demands.size());
 
   // Demands and result in host memory, then both in device memory.
   packing device;
@@ -149,24 +151,31 @@ void run(int count, char** words) {
       {"", "device groups", "host groups", "host ms", "device ms with copies", "device ms"});
   auto const keep = omnibal::reaches_most(capacity);
   compare(
-      "isf", both, gpu::isf.scratch_bytes(both.size(), capacity),
+      "isf", both,
       [&](auto const& demands) {
         return omnibal::isf(demands, std::identity{}, capacity, options, keep, shuffle);
       },
       [&](auto const& exec, auto const& demands, auto const& out) {
         gpu::isf(exec, demands, capacity, options, keep, shuffle, out);
       },
+      [&](auto const& demands, auto const& out) {
+        return gpu::isf.scratch_bytes(demands, capacity, options, keep, shuffle, out);
+      },
       [](packing const& device, packing const& host) {
         return device.groups == host.groups && device.oversized == host.oversized;
       },
       shown);
   compare(
-      "best fit", tokens, gpu::best_fit_rounds.scratch_bytes(tokens.size(), capacity[1]),
+      "best fit", tokens,
       [&](auto const& demands) {
         return omnibal::best_fit_decreasing(demands, std::identity{}, capacity[1]);
       },
       [&](auto const& exec, auto const& demands, auto const& out) {
         gpu::best_fit_rounds(exec, demands, capacity[1], {}, out);
+      },
+      [&](auto const& demands, auto const& out) {
+        return gpu::best_fit_rounds.scratch_bytes(demands, capacity[1],
+                                                  gpu::best_fit_rounds_options{}, out);
       },
       [](packing const& device, packing const& host) {
         return device.oversized == host.oversized &&

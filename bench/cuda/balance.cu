@@ -145,12 +145,15 @@ void time_steps(test::comparison& results, bench::stopwatch& watch, std::size_t 
   auto const sort = bench::time_sort(watch, gpu::device_span<std::uint64_t const>(keys),
                                      "CUB's sort of all costs");
 
-  std::size_t const refine_bytes = gpu::refine.scratch_bytes(of.steps(), steps * parts);
+  std::size_t const refine_bytes =
+      gpu::refine.scratch_bytes(of.steps(), parts, gpu::refine_options{}, of.out());
+  std::size_t const lpt_bytes =
+      gpu::lpt.scratch_bytes(of.steps(), parts, omnibal::lpt_options{}, of.out());
   time_balance(results, watch, of, "deal and refine" + at, refine_bytes, sort, deal_and_refine,
                1.005,
                [&](auto const& exec) { gpu::refine(exec, of.steps(), parts, {}, of.out()); });
-  time_balance(results, watch, of, "lpt" + at, gpu::lpt.scratch_bytes(of.steps(), parts), sort, lpt,
-               1.01, [&](auto const& exec) { gpu::lpt(exec, of.steps(), parts, {}, of.out()); });
+  time_balance(results, watch, of, "lpt" + at, lpt_bytes, sort, lpt, 1.01,
+               [&](auto const& exec) { gpu::lpt(exec, of.steps(), parts, {}, of.out()); });
 }
 
 }  // namespace

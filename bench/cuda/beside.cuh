@@ -29,7 +29,9 @@ class packing_beside {
         exec_(omnibal::gpu::on(watch.stream())),
         demands_(omnibal::gpu::upload(exec_, lengths())),
         packed_(exec_, demands_.size()),
-        memory_(exec_, omnibal::gpu::best_fit_rounds.scratch_bytes(demands_.size(), work.tokens)),
+        memory_(exec_,
+                omnibal::gpu::best_fit_rounds.scratch_bytes(
+                    demands_, work.tokens, omnibal::gpu::best_fit_rounds_options{}, packed_.out())),
         scratch_(memory_.span()) {
     for (auto& each : shapes_) {
       each.alone = watch_.median([&] { pack(each.options); });

@@ -33,11 +33,12 @@ void time_best_fit(test::comparison& results, bench::stopwatch& watch, bench::wo
   auto const capacity = work.tokens;
   auto const demands = gpu::upload(exec, lengths);
   gpu::device_packing<> const packed(exec, count);
-  gpu::device_array<std::byte> const memory(exec,
-                                            gpu::best_fit_rounds.scratch_bytes(count, capacity));
+  gpu::best_fit_rounds_options const options;
+  gpu::device_array<std::byte> const memory(
+      exec, gpu::best_fit_rounds.scratch_bytes(demands, capacity, options, packed.out()));
   gpu::given_scratch scratch(memory.span());
   auto const given = gpu::on(watch.stream(), scratch);
-  auto const pack = [&] { gpu::best_fit_rounds(given, demands, capacity, {}, packed.out()); };
+  auto const pack = [&] { gpu::best_fit_rounds(given, demands, capacity, options, packed.out()); };
   double const time = watch.median(pack);
 
   omnibal::packing decreasing;

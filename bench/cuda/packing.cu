@@ -60,7 +60,8 @@ void time_isf(test::comparison& results, bench::stopwatch& watch, bench::workloa
 
   auto const demands = gpu::upload(exec, samples);
   gpu::device_packing<> const packed(exec, count);
-  gpu::device_array<std::byte> const memory(exec, gpu::isf.scratch_bytes(count, capacity));
+  gpu::device_array<std::byte> const memory(
+      exec, gpu::isf.scratch_bytes(demands, capacity, options, keep, shuffle, packed.out()));
   gpu::given_scratch scratch(memory.span());
   auto const given = gpu::on(watch.stream(), scratch);
   auto const pack = [&] {

@@ -41,7 +41,9 @@ void time_schedule(test::comparison& results, bench::stopwatch& watch, std::size
   std::size_t const cells = gpu::schedule_steps.cells(groups, 0, ranks, options);
   gpu::device_array<std::uint32_t> const out(exec, cells);
   gpu::device_array<std::byte> const memory(
-      exec, gpu::schedule_steps.scratch_bytes<resources<2>>(groups, 0, ranks, options));
+      exec, gpu::schedule_steps.scratch_bytes(on_device, ranks, options,
+                                              gpu::device_span<std::uint32_t const>(),
+                                              gpu::schedule_span{out}));
   gpu::given_scratch scratch(memory.span());
   auto const given = gpu::on(watch.stream(), scratch);
   auto const make = [&] {

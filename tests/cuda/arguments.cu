@@ -114,7 +114,8 @@ void check_isf() {
     gpu::isf(exec, of_size<resources<2>>(std::size_t{1} << 32), capacity, {}, keep, out);
   });
 
-  std::size_t const bytes = gpu::isf.scratch_bytes(5, capacity);
+  std::size_t const bytes =
+      gpu::isf.scratch_bytes(demands, capacity, omnibal::isf_options{}, keep, out);
   gpu::given_scratch scratch({nullptr, bytes - 1});
   expect_error<std::length_error>({"given_scratch", std::to_string(bytes)}, [&] {
     gpu::isf(gpu::on(nullptr, scratch), demands, capacity, {}, keep, out);

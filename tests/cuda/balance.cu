@@ -195,9 +195,10 @@ void check_graph(test::comparison& results) {
     device_steps const dealt(exec, first, first.costs.size(), parts);
     device_steps const refined(exec, first, first.largest, parts);
     device_steps const placed(exec, first, first.costs.size(), parts);
-    std::size_t const bytes = gpu::deal.scratch_bytes(dealt.steps(), parts) +
-                              gpu::lpt.scratch_bytes(placed.steps(), parts) +
-                              gpu::refine.scratch_bytes(refined.steps(), 20 * parts);
+    std::size_t const bytes =
+        gpu::deal.scratch_bytes(dealt.steps(), parts, dealt.out()) +
+        gpu::lpt.scratch_bytes(placed.steps(), parts, omnibal::lpt_options{}, placed.out()) +
+        gpu::refine.scratch_bytes(refined.steps(), parts, gpu::refine_options{}, refined.out());
     gpu::device_array<std::byte> const memory(exec, bytes);
     gpu::given_scratch scratch(memory.span());
     auto const given = gpu::on(stream, scratch);

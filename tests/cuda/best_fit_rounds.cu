@@ -24,10 +24,10 @@ void compare(test::comparison& results, std::vector<std::int64_t> const& demands
              gpu::best_fit_rounds_options const& options = {}) {
   auto const exec = gpu::on(cudaStreamPerThread);
   auto const values = gpu::upload(exec, demands);
-  gpu::device_array<std::byte> const memory(
-      exec, gpu::best_fit_rounds.scratch_bytes(demands.size(), capacity));
-  gpu::given_scratch scratch(memory.span());
   gpu::device_packing<> const packed(exec, demands.size());
+  gpu::device_array<std::byte> const memory(
+      exec, gpu::best_fit_rounds.scratch_bytes(values, capacity, options, packed.out()));
+  gpu::given_scratch scratch(memory.span());
   gpu::best_fit_rounds(gpu::on(cudaStreamPerThread, scratch), values, capacity, options,
                        packed.out());
   omnibal::packing const device = packed.download(exec, "best_fit_rounds");

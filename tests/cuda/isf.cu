@@ -118,7 +118,8 @@ void compare_scratch(test::comparison& results) {
   auto const demands = gpu::upload(plain, samples);
   gpu::device_packing<> const packed(plain, samples.size());
   auto const keep = omnibal::reaches_most(usual);
-  std::size_t const bytes = gpu::isf.scratch_bytes(samples.size(), usual);
+  std::size_t const bytes =
+      gpu::isf.scratch_bytes(demands, usual, isf_options{.rounds = 4}, keep, packed.out());
   gpu::device_array<std::byte> const memory(plain, bytes);
 
   gpu::given_scratch enough(memory.span());
@@ -163,10 +164,11 @@ void compare_graph(test::comparison& results) {
     auto const plain = gpu::on(stream);
     gpu::device_array<resources<2>> const demands(plain, size);
     gpu::device_packing<> const packed(plain, size);
-    gpu::device_array<std::byte> const memory(plain, gpu::isf.scratch_bytes(size, usual));
-    gpu::given_scratch scratch(memory.span());
     isf_options const options{.rounds = 8};
     auto const keep = omnibal::reaches_most(usual);
+    gpu::device_array<std::byte> const memory(
+        plain, gpu::isf.scratch_bytes(demands, usual, options, keep, packed.out()));
+    gpu::given_scratch scratch(memory.span());
     plain.synchronise();
 
     cudaGraph_t graph = nullptr;

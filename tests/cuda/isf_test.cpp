@@ -2,6 +2,7 @@
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/isf/launches.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/grouping.hpp>
@@ -83,8 +84,8 @@ struct arrays {
   fault faults{};
 };
 
-template <class Amount, std::size_t R, class Keep>
-void run(serial_backend& backend, std::vector<Amount> const& samples,
+template <class Backend, class Amount, std::size_t R, class Keep>
+void run(Backend& backend, std::vector<Amount> const& samples,
          omnibal::resources<R> const& capacity, omnibal::isf_options const& options,
          Keep const& keep, std::uint64_t seed, arrays& to) {
   detail::run_isf(backend, detail::isf_input<Amount, R>{samples.data(), samples.size(), capacity},
@@ -109,7 +110,9 @@ void check_against_host(std::vector<Amount> const& samples, omnibal::resources<R
     CHECK(result.report == expected.report);
     CHECK(result.oversized == expected.oversized);
     REQUIRE(result.groups == expected.groups);
-    CHECK(backend.scratch_bytes() == detail::isf_scratch_bytes<R>(samples.size()));
+    detail::scratch_meter meter;
+    run(meter, samples, capacity, options, keep, seed, to);
+    CHECK(backend.scratch_bytes() == meter.scratch_bytes());
     std::size_t const rounds = samples.empty() ? 0 : options.rounds;
     CHECK(backend.launches() == (samples.empty() ? 3 : 5) + 4 * rounds);
   }

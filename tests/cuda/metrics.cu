@@ -23,12 +23,16 @@ namespace {
 
 using omnibal::resources;
 
-/// What `metric(out)` writes to two numbers on the device.
+/// What `metric(exec, out)` writes to so many numbers on the device, with as much scratch as counted.
 template <class Metric>
 std::vector<double> numbers(std::size_t count, Metric const& metric) {
   auto const exec = gpu::on(cudaStreamPerThread);
   gpu::device_array<double> const out(exec, count);
-  metric(exec, out.span());
+  std::size_t bytes = 0;
+  metric(gpu::detail::scratch_count{&bytes}, out.span());
+  gpu::device_array<std::byte> const memory(exec, bytes);
+  gpu::given_scratch scratch(memory.span());
+  metric(gpu::on(cudaStreamPerThread, scratch), out.span());
   return gpu::download(exec, out);
 }
 

@@ -140,14 +140,16 @@ std::vector<algorithm> packers(arrays const& on) {
   static constexpr omnibal::isf_options options{.rounds = 8};
   auto const keep = omnibal::reaches_most(omnibal::resources{capacity});
   return {
-      {"best_fit_rounds", gpu::best_fit_rounds.scratch_bytes(on.samples().size(), capacity),
+      {"best_fit_rounds",
+       gpu::best_fit_rounds.scratch_bytes(on.samples(), capacity, gpu::best_fit_rounds_options{},
+                                          on.packing()),
        [&on](auto const& exec) {
          gpu::best_fit_rounds(exec, on.samples(), capacity, {}, on.packing());
        },
        [&on](lengths const& of) {
          return on.is(test::best_fit_rounds(of, std::identity{}, capacity));
        }},
-      {"isf", gpu::isf.scratch_bytes(on.samples().size(), capacity),
+      {"isf", gpu::isf.scratch_bytes(on.samples(), capacity, options, keep, on.packing()),
        [&on, keep](auto const& exec) {
          gpu::isf(exec, on.samples(), capacity, options, keep, on.packing());
        },
@@ -163,17 +165,18 @@ std::vector<algorithm> balancers(arrays const& on) {
     return lengths(of.begin(), of.begin() + static_cast<std::ptrdiff_t>(balance_count()));
   };
   return {
-      {"refine", gpu::refine.scratch_bytes(on.steps(), parts),
+      {"refine", gpu::refine.scratch_bytes(on.steps(), parts, gpu::refine_options{}, on.balanced()),
        [&on](auto const& exec) { gpu::refine(exec, on.steps(), parts, {}, on.balanced()); },
        [&on, costs_of](lengths const& of) {
          auto const costs = costs_of(of);
          return on.is(test::refine_rounds(costs, omnibal::deal(costs, parts)));
        }},
-      {"lpt", gpu::lpt.scratch_bytes(on.steps(), parts),
+      {"lpt", gpu::lpt.scratch_bytes(on.steps(), parts, omnibal::lpt_options{}, on.balanced()),
        [&on](auto const& exec) { gpu::lpt(exec, on.steps(), parts, {}, on.balanced()); },
        [&on, costs_of](lengths const& of) { return on.is(omnibal::lpt(costs_of(of), parts)); }},
       {"schedule_steps",
-       gpu::schedule_steps.scratch_bytes<std::int64_t>(balance_count(), 0, ranks, {}),
+       gpu::schedule_steps.scratch_bytes(on.costs(), ranks, omnibal::schedule_steps_options{},
+                                         gpu::device_span<std::uint32_t const>(), on.schedule()),
        [&on](auto const& exec) {
          gpu::schedule_steps(exec, on.costs(), ranks, {}, {}, on.schedule());
        },

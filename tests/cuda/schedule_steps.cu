@@ -140,7 +140,9 @@ void check_graph(test::comparison& results) {
     std::size_t const cells = gpu::schedule_steps.cells(loads.size(), 0, ranks, options);
     gpu::device_array<std::uint32_t> const groups(exec, cells);
     gpu::device_array<std::byte> const memory(
-        exec, gpu::schedule_steps.scratch_bytes<omnibal::resources<2>>(loads.size(), 0, ranks));
+        exec, gpu::schedule_steps.scratch_bytes(on_device, ranks, options,
+                                                gpu::device_span<std::uint32_t const>(),
+                                                gpu::schedule_span{groups}));
     gpu::given_scratch scratch(memory.span());
     auto const given = gpu::on(stream, scratch);
     exec.synchronise();

@@ -27,7 +27,7 @@ struct best_fit_rounds_options {
 
 #pragma GCC visibility push(hidden)
 
-struct best_fit_rounds_fn {
+struct best_fit_rounds_fn : detail::scratch_counted<best_fit_rounds_fn> {
   /// Packs one resource in rounds. Each deals with the largest samples that still wait, down to 3/4
   /// of the largest: every group takes the one that fits it best, or as many as fit where it holds
   /// two and more, and as many groups are opened as these samples cannot do without. Within 0.3 %
@@ -58,19 +58,6 @@ struct best_fit_rounds_fn {
     detail::run_on_device(exec, [&](auto& backend) {
       detail::best_fit_rounds(backend, detail::data_of(demands), demands.size(),
                               static_cast<std::uint64_t>(limits[0]), options.most_blocks, out);
-    });
-  }
-
-  /// The scratch that a call takes for so many samples and this capacity, in bytes. Ask on the
-  /// device of the call. Errors: `error` without a device.
-  template <integral_amount Capacity>
-    requires(omnibal::detail::kinds_of<Capacity> == 1)
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const& capacity) {
-    auto const limits = omnibal::detail::to_capacity<std::int64_t>(name, capacity);
-    omnibal::detail::check_capacity(name, limits);
-    return detail::device_scratch_bytes([&](auto& backend) {
-      detail::best_fit_rounds(backend, static_cast<std::int64_t const*>(nullptr), samples,
-                              static_cast<std::uint64_t>(limits[0]), 1, {});
     });
   }
 

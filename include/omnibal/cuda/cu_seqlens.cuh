@@ -19,7 +19,7 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct cu_seqlens_fn {
+struct cu_seqlens_fn : detail::scratch_counted<cu_seqlens_fn> {
   /// Writes the cumulative sequence lengths of each group, its samples in their order.
   ///
   /// `lengths` has the tokens of each sample. Complexity: linear, one launch. Takes no scratch.
@@ -38,12 +38,6 @@ struct cu_seqlens_fn {
                          out.begins.data(), out.offsets.data(), out.offsets.size(),
                          out.longest.data(), out.faults.data());
     });
-  }
-
-  /// The bytes of scratch that a call takes: none.
-  [[nodiscard]] static constexpr std::size_t scratch_bytes(std::size_t /*groups*/,
-                                                           std::size_t /*samples*/) {
-    return 0;
   }
 };
 

@@ -18,7 +18,7 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct deal_fn {
+struct deal_fn : detail::scratch_counted<deal_fn> {
   /// The parts of `omnibal::deal` for the costs of each step, bit for bit: the samples from the
   /// largest cost to the smallest go to the parts 0, 1, ... and back. Part p of step s is group
   /// s * parts + p of `out.groups`; its items are indices into all costs.
@@ -38,17 +38,6 @@ struct deal_fn {
     detail::check_steps(name, steps, parts);
     detail::check_out(name, steps, parts, out);
     detail::run_on_device(exec, [&](auto& backend) { detail::deal(backend, steps, parts, out); });
-  }
-
-  /// The scratch that a call with such arguments takes, in bytes; of the arrays only the sizes
-  /// matter. Ask on the device of the call. Errors: those of the call, so `error` without a device.
-  /// A template, so that a program that never asks does not compile the steps for it.
-  template <class Meter = detail::device_meter>
-  [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t parts) const {
-    detail::check_steps(name, steps, parts);
-    Meter meter;
-    detail::deal(meter, steps, parts, part_span{});
-    return meter.total_bytes();
   }
 
  private:

@@ -170,8 +170,18 @@ template <device_resource Resource>
   return exec;
 }
 
+namespace detail {
+
+/// Stands for an execution in a call that submits nothing and only counts its scratch.
+struct scratch_count {
+  std::size_t* bytes;
+};
+
+}  // namespace detail
+
 /// What algorithms take first: an execution, or a stream alone, which is the same as `on(stream)`.
 template <class T>
-concept executor = requires(T const& exec) { gpu::on(exec); };
+concept executor =
+    requires(T const& exec) { gpu::on(exec); } || std::same_as<T, detail::scratch_count>;
 
 }  // namespace omnibal::inline v0::gpu

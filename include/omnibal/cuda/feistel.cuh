@@ -20,7 +20,7 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct feistel_fn {
+struct feistel_fn : detail::scratch_counted<feistel_fn> {
   /// Writes the order in which `shuffle` permutes `out.size()` elements in this round: `out[i]` is
   /// the position before the shuffle of the element that comes to position i.
   ///
@@ -52,9 +52,6 @@ struct feistel_fn {
       detail::feistel_shuffle(backend, shuffle, round, in.data(), out.data(), out.size());
     });
   }
-
-  /// The bytes of scratch that a call takes: none.
-  [[nodiscard]] static constexpr std::size_t scratch_bytes(std::size_t /*size*/) { return 0; }
 };
 
 /// Writes or applies the order of `rng::feistel` on a stream; see `feistel_fn`.

@@ -20,7 +20,7 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct group_loads_fn {
+struct group_loads_fn : detail::scratch_counted<group_loads_fn> {
   /// Writes the load of each group to `loads`, which has an element for each group of the view.
   ///
   /// `demands` has the demand of each sample, resources or a weight. The loads are resources of
@@ -39,12 +39,6 @@ struct group_loads_fn {
       detail::group_loads(backend, groups.view, detail::data_of(demands), demands.size(),
                           loads.data(), faults.data());
     });
-  }
-
-  /// The bytes of scratch that a call takes: none.
-  [[nodiscard]] static constexpr std::size_t scratch_bytes(std::size_t /*groups*/,
-                                                           std::size_t /*samples*/) {
-    return 0;
   }
 };
 

@@ -23,7 +23,7 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct isf_fn {
+struct isf_fn : detail::scratch_counted<isf_fn> {
   /// `omnibal::isf` with the shuffler `rng::feistel`: the same groups in the same order, and the
   /// same oversized samples. All rounds are submitted at once. The device decides when to stop, and
   /// what was submitted beyond that does nothing.
@@ -69,13 +69,6 @@ struct isf_fn {
   void operator()(Exec const& exec, Demands const& demands, Capacity const& capacity,
                   isf_options const& options, Keep const& keep, packing_span const& out) const {
     (*this)(exec, demands, capacity, options, keep, rng::feistel{}, out);
-  }
-
-  /// The scratch that a call takes for so many samples, in bytes. Of the capacity only the number
-  /// of its resources matters.
-  template <amount Capacity>
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t samples, Capacity const&) {
-    return detail::isf_scratch_bytes<omnibal::detail::kinds_of<Capacity>>(samples);
   }
 
  private:

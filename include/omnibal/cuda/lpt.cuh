@@ -20,7 +20,7 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct lpt_fn {
+struct lpt_fn : detail::scratch_counted<lpt_fn> {
   /// The parts of `omnibal::lpt` for the costs of each step, bit for bit: samples from the largest
   /// cost to the smallest, each to the part with the least load. Part p of step s is group
   /// s * parts + p of `out.groups`; its items are indices into all costs, ascending.
@@ -49,18 +49,6 @@ struct lpt_fn {
     detail::check_out(name, steps, parts, out);
     detail::run_on_device(
         exec, [&](auto& backend) { detail::lpt(backend, steps, parts, options.count, out); });
-  }
-
-  /// The scratch that a call with such arguments takes, in bytes; of the arrays only the sizes
-  /// matter. Ask on the device of the call. Errors: those of the call, so `error` without a device.
-  /// A template, so that a program that never asks does not compile the steps for it.
-  template <class Meter = detail::device_meter>
-  [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t parts,
-                                          lpt_options const& options = {}) const {
-    check(steps, parts, options);
-    Meter meter;
-    detail::lpt(meter, steps, parts, options.count, part_span{});
-    return meter.total_bytes();
   }
 
  private:

@@ -31,16 +31,6 @@ template <class Amounts>
 inline constexpr std::size_t kinds_on_device =
     omnibal::detail::kinds_of<device_element_of<Amounts>>;
 
-/// The scratch of `ratios_of`.
-template <class Amount>
-[[nodiscard]] std::size_t ratio_scratch_bytes(std::size_t size) {
-  using value_type = std::remove_const_t<Amount>;
-  return device_scratch_bytes([&](auto& backend) {
-    ratios_of(backend, static_cast<value_type const*>(nullptr), element_count{size, nullptr},
-              idle_share{}, nullptr, nullptr);
-  });
-}
-
 /// Checks the arguments that all ratios have in common and writes the ratios.
 template <executor Exec, class Amounts, class Ratio>
 void write_ratios_of(std::string_view function, Exec const& exec, Amounts const& amounts,
@@ -56,7 +46,7 @@ void write_ratios_of(std::string_view function, Exec const& exec, Amounts const&
 
 }  // namespace detail
 
-struct pad_ratio_fn {
+struct pad_ratio_fn : detail::scratch_counted<pad_ratio_fn> {
   /// Writes the share of a padded batch that is padding to `out[0]`.
   ///
   /// `count`, where it is given, is one number on the device: only so many of the lengths count.
@@ -85,27 +75,12 @@ struct pad_ratio_fn {
                                   out.data(), faults.data());
     });
   }
-
-  /// The bytes of scratch that a call on `size` lengths takes. Ask on the device of the call.
-  /// Errors: `error` without a device.
-  template <integral_amount Length>
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
-    return detail::ratio_scratch_bytes<Length>(size);
-  }
-  /// The same for a call on `groups` groups of `size` samples.
-  template <integral_amount Length>
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t groups, std::size_t size) {
-    return detail::device_scratch_bytes([&](auto& backend) {
-      detail::pad_ratio_of_groups(backend, grouping_view(nullptr, nullptr, groups),
-                                  static_cast<Length const*>(nullptr), size, nullptr, nullptr);
-    });
-  }
 };
 
 /// The pad ratio of a batch or of groups on a stream; see `pad_ratio_fn`.
 inline constexpr pad_ratio_fn pad_ratio{};
 
-struct dist_ratio_fn {
+struct dist_ratio_fn : detail::scratch_counted<dist_ratio_fn> {
   /// Writes the share of a step in which ranks wait for the slowest, for each resource by itself,
   /// to `out`, which has an element for each resource. `totals` has those of the ranks.
   ///
@@ -135,28 +110,12 @@ struct dist_ratio_fn {
                                   detail::data_of(loads), loads.size(), out.data(), faults.data());
     });
   }
-
-  /// The bytes of scratch that a call on `size` totals takes. Ask on the device of the call.
-  /// Errors: `error` without a device.
-  template <integral_amount Total>
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
-    return detail::ratio_scratch_bytes<Total>(size);
-  }
-  /// The same for a call on the cells of a schedule.
-  template <integral_amount Load>
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t cells, std::size_t ranks,
-                                                 std::size_t groups) {
-    return detail::device_scratch_bytes([&](auto& backend) {
-      detail::dist_ratio_of_steps(backend, grouping_view(nullptr, nullptr, cells), ranks, nullptr,
-                                  static_cast<Load const*>(nullptr), groups, nullptr, nullptr);
-    });
-  }
 };
 
 /// The dist ratio of a step or of a schedule on a stream; see `dist_ratio_fn`.
 inline constexpr dist_ratio_fn dist_ratio{};
 
-struct imbalance_fn {
+struct imbalance_fn : detail::scratch_counted<imbalance_fn> {
   /// Writes the largest load over the mean load, for each resource by itself, to `out`.
   ///
   /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
@@ -168,19 +127,12 @@ struct imbalance_fn {
     detail::write_ratios_of("gpu::imbalance", exec, loads, detail::largest_over_mean{}, out, count,
                             faults);
   }
-
-  /// The bytes of scratch that a call on `size` loads takes. Ask on the device of the call. Errors:
-  /// `error` without a device.
-  template <integral_amount Load>
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
-    return detail::ratio_scratch_bytes<Load>(size);
-  }
 };
 
 /// The largest load over the mean on a stream; see `imbalance_fn`.
 inline constexpr imbalance_fn imbalance{};
 
-struct utilisation_fn {
+struct utilisation_fn : detail::scratch_counted<utilisation_fn> {
   /// Writes the share of the capacity that is used, for each resource by itself, to `out`.
   ///
   /// Count, complexity, determinism and faults as for `gpu::pad_ratio`; equal to
@@ -199,13 +151,6 @@ struct utilisation_fn {
       ratio.limits[r] = static_cast<double>(limits[r]);
     }
     detail::write_ratios_of("gpu::utilisation", exec, loads, ratio, out, count, faults);
-  }
-
-  /// The bytes of scratch that a call on `size` loads takes. Ask on the device of the call. Errors:
-  /// `error` without a device.
-  template <integral_amount Load>
-  [[nodiscard]] static std::size_t scratch_bytes(std::size_t size) {
-    return detail::ratio_scratch_bytes<Load>(size);
   }
 };
 

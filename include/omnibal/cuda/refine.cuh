@@ -33,7 +33,7 @@ struct refine_options {
 
 #pragma GCC visibility push(hidden)
 
-struct refine_fn {
+struct refine_fn : detail::scratch_counted<refine_fn> {
   /// Evens the loads of given parts in rounds, for the costs of each step: the most loaded part
   /// exchanges with the least loaded one, the second most loaded with the second least loaded, and
   /// so on as far as loads are above the limit, all at once; each pair makes the one move or swap
@@ -81,20 +81,6 @@ struct refine_fn {
     detail::check_out(name, steps, parts, out);
     detail::dealt_parts const start{static_cast<std::uint32_t>(parts)};
     detail::run_on_device(exec, [&](auto& backend) { run(backend, steps, start, options, out); });
-  }
-
-  /// The scratch that a call with such arguments and `groups` parts of all steps takes, in bytes;
-  /// of the arrays only the sizes matter. Ask on the device of the call. Errors: those of the call,
-  /// so `error` without a device.
-  /// A template, so that a program that never asks does not compile the steps for it.
-  template <class Meter = detail::device_meter>
-  [[nodiscard]] std::size_t scratch_bytes(cost_steps const& steps, std::size_t groups,
-                                          refine_options const& options = {}) const {
-    std::size_t const count = checked_parts(steps, groups, options);
-    Meter meter;
-    detail::given_parts const start{{nullptr, nullptr, groups}, static_cast<std::uint32_t>(count)};
-    run(meter, steps, start, options, part_span{});
-    return meter.total_bytes();
   }
 
  private:

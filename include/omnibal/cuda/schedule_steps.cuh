@@ -26,7 +26,7 @@ namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)
 
-struct schedule_steps_fn {
+struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
   /// The schedule of `omnibal::schedule_steps`, bit for bit: one group for each rank in each step,
   /// even inside a step in every resource, random between steps. `loads` has the load of each
   /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
@@ -71,19 +71,6 @@ struct schedule_steps_fn {
     omnibal::detail::check_schedule(name, groups, ranks, options);
     omnibal::detail::check_index_count(name, "the schedule", groups + carried);
     return omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder).cells();
-  }
-
-  /// The scratch that a call on loads of this type takes, in bytes. Ask on the device of the call.
-  /// Errors: those of the call, so `error` without a device.
-  template <integral_amount Load>
-  [[nodiscard]] std::size_t scratch_bytes(std::size_t groups, std::size_t carried,
-                                          std::size_t ranks,
-                                          schedule_steps_options const& options = {}) const {
-    static_cast<void>(cells(groups, carried, ranks, options));
-    return detail::device_scratch_bytes([&](auto& backend) {
-      run(backend, device_span<Load const>(nullptr, groups), ranks, options,
-          device_span<std::uint32_t const>(nullptr, carried), schedule_span{});
-    });
   }
 
   /// The schedule on the host that `out.groups`, copied there, stands for. Errors:

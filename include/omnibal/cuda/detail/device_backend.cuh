@@ -313,6 +313,25 @@ void run_on_device(Exec const& given, Algorithm const& algorithm) {
   algorithm(backend);
 }
 
+template <class Algorithm>
+void run_on_device(scratch_count const& count, Algorithm const& algorithm) {
+  *count.bytes = device_scratch_bytes(algorithm);
+}
+
+/// What every algorithm on the device has.
+template <class Algorithm>
+struct scratch_counted {
+  /// The bytes that a call with these arguments takes from its memory resource; submits nothing. Of
+  /// arrays only the sizes matter, so they may be null: `device_span<int const>(nullptr, n)`. Ask on
+  /// the device of the call. Errors: those of the call, so `error` where it asks for a device.
+  template <class... Arguments>
+  [[nodiscard]] std::size_t scratch_bytes(Arguments&&... arguments) const {
+    std::size_t bytes = 0;
+    static_cast<Algorithm const&>(*this)(scratch_count{&bytes}, arguments...);
+    return bytes;
+  }
+};
+
 #pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -360,13 +360,4 @@ void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options co
   backend.for_each(out.groups.offsets.size(), isf_finish{arrays.states + rounds % 2, out});
 }
 
-/// The scratch that the rounds take, whatever options, demands and keep rule are.
-template <std::size_t R>
-[[nodiscard]] std::size_t isf_scratch_bytes(std::size_t samples) {
-  scratch_meter meter;
-  run_isf(meter, isf_input<resources<R>, R>{nullptr, samples, {}}, isf_options{.rounds = 1},
-          reaches_any<resources<R>>{}, rng::feistel{}, packing_span{});
-  return meter.scratch_bytes();
-}
-
 }  // namespace omnibal::inline v0::gpu::detail
