@@ -55,7 +55,7 @@ struct write_down {
   void operator()(test::serial_block& block, detail::visited_chunk const& chunk) const {
     seen& to = *found;
     std::uint32_t const begin = chunk.part.begin;
-    auto* const last = block.shared<std::uint32_t>(1);
+    auto* const last = block.take<std::uint32_t>(1);
     for (std::uint32_t i = 0; i != chunk.part.count; ++i) {
       if (i % detail::chain_segment == 0) {
         std::uint16_t const cover = chunk.covers[i / detail::chain_segment];

@@ -62,7 +62,7 @@ int main() {
     gpu::grouping_span const parts{gpu::device_span<std::uint32_t>(nullptr, 65),
                                    gpu::device_span<std::uint32_t>(nullptr, std::size_t{1} << 20),
                                    {}};
-    static_cast<void>(gpu::deal.scratch_bytes(steps, 64, gpu::part_span{parts}));
+    static_cast<void>(gpu::deal.scratch_bytes(steps, std::size_t{64}, gpu::part_span{parts}));
   });
   expect_clear_error("scratch", [&] {
     gpu::imbalance(exec, gpu::device_span<std::int64_t const>(nullptr, 1000),
