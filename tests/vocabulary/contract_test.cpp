@@ -208,8 +208,8 @@ TEST_CASE("a workspace can be used after an exception") {
     return {1, 2};
   };
   auto const usual = omnibal::stage_time<std::int64_t>{1, 2};
-  CHECK_THROWS_AS(omnibal::simulate(schedule, times, 0, 0, step), std::domain_error);
-  CHECK(omnibal::simulate(schedule, usual, 0, 0, step) == omnibal::simulate(schedule, usual));
+  CHECK_THROWS_AS(omnibal::simulate(schedule, times, 0, 0, {}, step), std::domain_error);
+  CHECK(omnibal::simulate(schedule, usual, 0, 0, {}, step) == omnibal::simulate(schedule, usual));
 }
 
 TEST_CASE("the same samples can be packed, balanced and cut on several threads at once") {
