@@ -52,7 +52,10 @@ template <class T, class Length, class Sample>
 template <class Length = std::identity, weight T = std::int64_t>
 class padded_batch {
  public:
-  explicit padded_batch(Length length = {}) : length_(std::move(length)) {}
+  padded_batch()
+    requires std::default_initializable<Length>
+  = default;
+  explicit padded_batch(Length length) : length_(std::move(length)) {}
 
   template <class Sample>
     requires detail::length_function<Length, Sample const&, T>
@@ -66,7 +69,7 @@ class padded_batch {
   }
 
  private:
-  Length length_;
+  Length length_{};
   T count_{0};
   T longest_{0};
 };
@@ -75,7 +78,10 @@ class padded_batch {
 template <class Length = std::identity, weight T = std::int64_t>
 class padded_attention {
  public:
-  explicit padded_attention(Length length = {}) : length_(std::move(length)) {}
+  padded_attention()
+    requires std::default_initializable<Length>
+  = default;
+  explicit padded_attention(Length length) : length_(std::move(length)) {}
 
   template <class Sample>
     requires detail::length_function<Length, Sample const&, T>
@@ -90,7 +96,7 @@ class padded_attention {
   }
 
  private:
-  Length length_;
+  Length length_{};
   T count_{0};
   T longest_{0};
 };
@@ -112,7 +118,10 @@ struct pack_weights {
 template <class Length = std::identity, weight T = std::int64_t>
 class unmasked_pack {
  public:
-  explicit unmasked_pack(Length length = {}, pack_weights<T> weights = {})
+  unmasked_pack()
+    requires std::default_initializable<Length>
+  = default;
+  explicit unmasked_pack(Length length, pack_weights<T> weights = {})
       : length_(std::move(length)), weights_(weights) {
     detail::check_weight("unmasked_pack", "weights", 0, weights.linear);
     detail::check_weight("unmasked_pack", "weights", 1, weights.quadratic);
@@ -136,8 +145,8 @@ class unmasked_pack {
   }
 
  private:
-  Length length_;
-  pack_weights<T> weights_;
+  Length length_{};
+  pack_weights<T> weights_{};
   T sum_{0};
 };
 
