@@ -34,7 +34,8 @@ class integer_layers {
                                          : 0) {
     for (std::size_t l = 0; l != table.size(); ++l) {
       for (auto const& way : table[l]) {
-        push({way.bytes, table.to_whole(way.time) >> shift_, way.transient_bytes, way.index});
+        auto const time = table.to_whole(way.time) >> shift_;
+        push(whole_choice{way.bytes, time, way.transient_bytes, way.index});
       }
       close(function, state_bytes[l]);
     }
