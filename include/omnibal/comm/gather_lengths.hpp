@@ -28,8 +28,8 @@
 namespace omnibal::inline v0 {
 
 struct gather_lengths_options {
-  /// The most samples of a rank, equal on all ranks. Where it is known one collective is enough, from
-  /// the second call with a workspace on.
+  /// The most samples of a rank, equal on all ranks. Where it is known one collective is enough,
+  /// from the second call with a workspace on.
   std::optional<std::size_t> most_samples;
 };
 
@@ -37,8 +37,8 @@ struct gather_lengths_options {
 template <std::size_t R>
 using lengths_of_sample = std::conditional_t<R == 1, std::int64_t, resources<R>>;
 
-/// Memory of `gather_lengths`, its last result, and on how many samples the ranks have agreed. To be
-/// kept from step to step, for one communicator and on all of its ranks alike.
+/// Memory of `gather_lengths`, its last result, and on how many samples the ranks have agreed. To
+/// be kept from step to step, for one communicator and on all of its ranks alike.
 template <std::size_t R = 1>
 class gather_lengths_workspace {
  public:
@@ -71,12 +71,12 @@ struct gather_lengths_fn {
   /// text. Ranks may have different numbers of samples, also none; the offsets of the result are
   /// what `make_plan` takes.
   ///
-  /// A collective call. Complexity: one collective where `options.most_samples` is given and is that
-  /// of the last call with the workspace, whose blocks are padded to it; else two, the counts and
-  /// blocks that are padded to the largest or to the new number. Memory: the result, the padded
-  /// blocks, 32 bytes per rank and 16R per sample of this rank. Determinism: portable. Errors on all
-  /// ranks: `std::invalid_argument` for different `options.most_samples`; where a rank has more,
-  /// where a length is negative or above 2^63 - 1 and where `length` throws, there it is
+  /// A collective call. Complexity: one collective where `options.most_samples` is given and is
+  /// that of the last call with the workspace, whose blocks are padded to it; else two, the counts
+  /// and blocks that are padded to the largest or to the new number. Memory: the result, the padded
+  /// blocks, 32 bytes per rank and 16R per sample of this rank. Determinism: portable. Errors on
+  /// all ranks: `std::invalid_argument` for different `options.most_samples`; where a rank has
+  /// more, where a length is negative or above 2^63 - 1 and where `length` throws, there it is
   /// `std::invalid_argument` or what was thrown, and elsewhere `communication_error`.
   template <communicator Comm, sample_range Samples, class Length = std::identity>
     requires demand_function<Length, sample_reference<Samples>> &&

@@ -40,10 +40,11 @@ struct best_fit_rounds_fn : detail::scratch_counted<best_fit_rounds_fn> {
   /// reference for the host (tests/support/reference).
   ///
   /// Complexity: two radix sorts, and one launch for all rounds, whose blocks all run at once (a
-  /// cooperative launch), one on each multiprocessor but no more than the options allow: how many rounds there are, 2 to 40, the device finds out; a sample takes
-  /// part in 1 to 4 of them in the mean. Memory: 80 bytes of scratch per sample. Determinism:
-  /// portable. Errors on the host: `std::invalid_argument` for a capacity or a number of blocks
-  /// that is not positive and an output that is too small for every packing, `std::length_error` above 2^32 - 2 samples;
+  /// cooperative launch), one on each multiprocessor but no more than the options allow: how many
+  /// rounds there are, 2 to 40, the device finds out; a sample takes part in 1 to 4 of them in the
+  /// mean. Memory: 80 bytes of scratch per sample. Determinism: portable. Errors on the host:
+  /// `std::invalid_argument` for a capacity or a number of blocks that is not positive and an
+  /// output that is too small for every packing, `std::length_error` above 2^32 - 2 samples;
   /// `error`. Faults on the device: `invalid_amount` for a demand that is negative or above 2^63 -
   /// 1; `no_room` for more groups or oversized samples than the outputs have room for.
   template <executor Exec, device_demands Demands, integral_amount Capacity>

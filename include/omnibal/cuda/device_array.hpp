@@ -81,10 +81,10 @@ concept host_array =
     std::ranges::contiguous_range<Range const> && std::ranges::sized_range<Range const> &&
     device_element<std::remove_cv_t<std::ranges::range_value_t<Range const>>>;
 
-/// Copies an array to the device, in the order of the stream. From ordinary memory it *synchronises*
-/// the stream, since CUDA promises no earlier that `values` has been read; in pinned memory it must
-/// stay until the stream has run so far, and as long as a graph in which the call was captured,
-/// which copies it anew. Errors: `error`.
+/// Copies an array to the device, in the order of the stream. From ordinary memory it
+/// *synchronises* the stream, since CUDA promises no earlier that `values` has been read; in pinned
+/// memory it must stay until the stream has run so far, and as long as a graph in which the call
+/// was captured, which copies it anew. Errors: `error`.
 template <device_resource Resource, host_array Range>
 [[nodiscard]] auto upload(execution<Resource> const& exec, Range const& values,
                           location where = location::here()) {

@@ -48,9 +48,9 @@ class device_packing {
   void out() const&& = delete;
   void groups() const&& = delete;
 
-  /// The packing on the host. *Synchronises* the stream, twice: one copy of all numbers comes before
-  /// those of the arrays. `function` names the packer in the texts of errors. Errors: those of the
-  /// packer, for faults that it found on the device.
+  /// The packing on the host. *Synchronises* the stream, twice: one copy of all numbers comes
+  /// before those of the arrays. `function` names the packer in the texts of errors. Errors: those
+  /// of the packer, for faults that it found on the device.
   [[nodiscard]] packing download(execution<Resource> const& exec,
                                  std::string_view function = "pack") const {
     auto const all = gpu::download(exec, device_span<numbers>(on_device(), 1))[0];

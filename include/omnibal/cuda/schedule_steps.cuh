@@ -32,8 +32,8 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
   /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
   /// on the device and are given by `carried`, each as often as epochs left it out.
   ///
-  /// The sequence of launches does not depend on the loads: seven for each of `options.rounds`, whose
-  /// blocks end at once when no cell is to be cut any more.
+  /// The sequence of launches does not depend on the loads: seven for each of `options.rounds`,
+  /// whose blocks end at once when no cell is to be cut any more.
   ///
   /// Complexity: a sort for each resource; each round that cuts passes over the groups once for
   /// each resource and once more. Memory: about 50 + 28R bytes per group of R resources, and what

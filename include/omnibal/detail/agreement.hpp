@@ -67,8 +67,8 @@ template <class Facts>
 class agreement {
  public:
   /// Calls `work(report)` and gathers the reports. Throws on all ranks where it threw on one, there
-  /// its own exception and elsewhere a `communication_error` that says why, and `std::invalid_argument` on all
-  /// ranks where digests differ.
+  /// its own exception and elsewhere a `communication_error` that says why, and
+  /// `std::invalid_argument` on all ranks where digests differ.
   template <class Comm, class Work>
   std::span<rank_report<Facts> const> run(agreement_names const& names, Comm& comm,
                                           Work const& work) {

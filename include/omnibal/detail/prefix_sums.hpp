@@ -55,8 +55,8 @@ template <class T, class Cost>
 /// Makes `sums[i]` the sum of the costs of the first i layers, and calls `cost` once for each
 /// layer, in order. Returns the largest difference of neighbouring sums.
 ///
-/// Errors: those of `measure_costs`. A call of its own: as a part of a larger function the loop would
-/// keep its variables in memory.
+/// Errors: those of `measure_costs`. A call of its own: as a part of a larger function the loop
+/// would keep its variables in memory.
 template <class T, sample_range Layers, class Cost>
 [[gnu::noinline]] T sum_costs(std::string_view function, Layers const& layers, Cost const& cost,
                               std::vector<T>& sums, measure_names const& names = cost_names) {

@@ -201,19 +201,19 @@ struct exchange_samples_fn {
   /// Samples are trivially copyable, or arrays of trivially copyable values that may have different
   /// sizes, also none: vectors, strings, spans, the rows of a `ragged`. The result is a
   /// `std::vector` of what `local` has, for views such as spans a `ragged`. What stays on its rank
-  /// is copied once. So is what leaves where the communicator takes pieces of memory, as threads do;
-  /// elsewhere it is collected, sent and put into its place.
+  /// is copied once. So is what leaves where the communicator takes pieces of memory, as threads
+  /// do; elsewhere it is collected, sent and put into its place.
   ///
   /// A collective call: one collective by which all ranks agree to go on, one for the sizes of
   /// arrays unless each is a `sized_field`, and one for the samples. Of an `agreed` plan the first
   /// goes along with the next. Complexity: linear in the bytes and, but for a logarithm of the
   /// ranks, in the samples of this rank; of all ranks for a `sized_field`. Memory: the result, the
   /// bytes that leave and come where they are collected, 40 bytes per sample of this rank and as
-  /// many for each of its fields, and 72 per rank. Determinism: portable among equal ranks. Errors on
-  /// all ranks: `std::invalid_argument` where plans, types or known sizes differ, and for known
+  /// many for each of its fields, and 72 per rank. Determinism: portable among equal ranks. Errors
+  /// on all ranks: `std::invalid_argument` where plans, types or known sizes differ, and for known
   /// sizes that are negative or not one for each sample, `std::overflow_error` where they add up to
-  /// more than 2^64 - 1 bytes; where on one rank the plan is for another number of ranks, or samples
-  /// are not as many or as large as planned, `std::invalid_argument` there and
+  /// more than 2^64 - 1 bytes; where on one rank the plan is for another number of ranks, or
+  /// samples are not as many or as large as planned, `std::invalid_argument` there and
   /// `communication_error` elsewhere; those of the communicator.
   ///
   /// Several fields of the same samples, such as tokens, labels and pixels, go at once: in as many
@@ -246,9 +246,9 @@ struct exchange_samples_fn {
   }
 
   /// The same into memory that is kept, for a training loop: once `out` and the workspace have seen
-  /// the largest exchange, nothing is allocated, but for samples made on the way. `out` is a `std::vector` of trivially copyable
-  /// samples, or a `ragged` of values. `local` is not in `out`. Several fields are tuples, as of
-  /// `std::tie`.
+  /// the largest exchange, nothing is allocated, but for samples made on the way. `out` is a
+  /// `std::vector` of trivially copyable samples, or a `ragged` of values. `local` is not in `out`.
+  /// Several fields are tuples, as of `std::tie`.
   template <exchanging_communicator Comm, sendable_field Samples, class Out>
     requires std::same_as<Out, typename detail::result_of_field<Samples>::type>
   void operator()(Comm&& comm, detail::followed_plan const& plan, Samples const& local, Out& out,

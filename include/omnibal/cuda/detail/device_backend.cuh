@@ -40,8 +40,8 @@ template <class F>
     return 0;
   }
 }
-/// True where a functor says that its loops are not unrolled: its code would not fit the instruction
-/// cache, and what it reads lies in shared memory.
+/// True where a functor says that its loops are not unrolled: its code would not fit the
+/// instruction cache, and what it reads lies in shared memory.
 template <class F>
 inline constexpr bool is_compact = requires { F::is_compact; };
 
@@ -322,8 +322,8 @@ void run_on_device(scratch_count const& count, Algorithm const& algorithm) {
 template <class Algorithm>
 struct scratch_counted {
   /// The bytes that a call with these arguments takes from its memory resource; submits nothing. Of
-  /// arrays only the sizes matter, so they may be null: `device_span<int const>(nullptr, n)`. Ask on
-  /// the device of the call. Errors: those of the call, so `error` where it asks for a device.
+  /// arrays only the sizes matter, so they may be null: `device_span<int const>(nullptr, n)`. Ask
+  /// on the device of the call. Errors: those of the call, so `error` where it asks for a device.
   template <class... Arguments>
   [[nodiscard]] std::size_t scratch_bytes(Arguments&&... arguments) const {
     std::size_t bytes = 0;

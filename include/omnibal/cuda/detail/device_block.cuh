@@ -143,8 +143,8 @@ __device__ void for_own(std::size_t i, std::size_t n, F const& f) {
 }
 
 /// In all threads of a block: `op` over the values of the first `active` ones. At this address of
-/// the shared memory is room for a value of each warp; what is not inlined cannot see that a pointer
-/// is one of these. Kernels with many reductions would not fit the instruction cache else.
+/// the shared memory is room for a value of each warp; what is not inlined cannot see that a
+/// pointer is one of these. Kernels with many reductions would not fit the instruction cache else.
 template <class T, class Op>
 [[nodiscard, gnu::noinline]] __device__ T reduce_block(std::size_t of_warps_at, T value,
                                                        unsigned active, Op op) {
@@ -163,8 +163,8 @@ template <class T, class Op>
 }
 
 /// Lets a block call `write(i, f(i), r)` for all `i < n`, with `op` over `carry` and `f` of the
-/// indices up to i; returns that of all. A warp takes neighbouring rows of 32 indices. `f` is called
-/// twice. `of_warps` is shared memory for a value of each warp.
+/// indices up to i; returns that of all. A warp takes neighbouring rows of 32 indices. `f` is
+/// called twice. `of_warps` is shared memory for a value of each warp.
 template <int Threads, class T, class F, class Op, class Write>
 __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T const& neutral,
                         T const& carry, Write const& write) {
@@ -366,8 +366,8 @@ class device_block {
 #endif
   }
 
-  /// The same where `f` does little but load from device memory: several loads of a thread are under
-  /// way.
+  /// The same where `f` does little but load from device memory: several loads of a thread are
+  /// under way.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each_load([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f) {
@@ -450,8 +450,8 @@ class device_block {
         n, [=](std::size_t i) { return data[i]; }, data);
   }
 
-  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i. `f` is called
-  /// twice.
+  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i. `f` is
+  /// called twice.
   template <class F, class T>
   OMNIBAL_HOST_DEVICE T exclusive_sum_of([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f, [[maybe_unused]] T* out) {
@@ -547,7 +547,8 @@ class device_block {
 
  private:
 #if defined(__CUDA_ARCH__)
-  /// Memory for a value of each warp: not that of the last call, where a slow thread may still read.
+  /// Memory for a value of each warp: not that of the last call, where a slow thread may still
+  /// read.
   template <class T>
   [[nodiscard]] __device__ T* next_exchange() {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) * (Threads / 32) <= turn_bytes);

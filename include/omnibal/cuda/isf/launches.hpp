@@ -19,7 +19,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Shuffles a tile of the pool and adds the demands in it; the last block adds the sums of the tiles.
+/// Shuffles a tile of the pool and adds the demands in it; the last block adds the sums of the
+/// tiles.
 template <class Amount, std::size_t R>
 struct isf_gather {
   static constexpr int least_blocks = 4;

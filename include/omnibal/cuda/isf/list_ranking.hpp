@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// What the walk of a chain visits, by ranking its list from the bottom up and walking it from the top
-/// down: regions, chunks, rows, segments and positions, 16 steps each but for the regions.
+/// What the walk of a chain visits, by ranking its list from the bottom up and walking it from the
+/// top down: regions, chunks, rows, segments and positions, 16 steps each but for the regions.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>

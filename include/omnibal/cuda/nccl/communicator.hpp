@@ -88,8 +88,8 @@ class communicator : private communicator_ref {
   /// The ranks that give the same `color`, which is not negative, in the order of `key`, equal ones
   /// and those without one by present rank: data-parallel ranks out of all, or with
   /// `node_map::order_of` the ranks of a node one after the other. With `NCCL_SPLIT_NOCOLOR` a rank
-  /// is in no part, and gets an object like one that has been moved from. A collective call. Errors:
-  /// those of the constructor.
+  /// is in no part, and gets an object like one that has been moved from. A collective call.
+  /// Errors: those of the constructor.
   [[nodiscard]] communicator split(int color, std::optional<int> key = {},
                                    gpu::location where = gpu::location::here()) {
     if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {

@@ -33,10 +33,11 @@ struct communicator_options {
   /// NCCL's own settings. Where `blocking` is not set, calls do not block, which the timeout needs:
   /// with `blocking = 1` NCCL waits for ever for ranks that do not come.
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  /// Ends the communicator after an error or a timeout, on a thread of its own that is waited for at
-  /// most for five seconds: NCCL itself waits in it, for graphs that have captured the communicator
-  /// and for what lies before its work on a stream. A trainer with several communicators aborts all
-  /// of them here, between `ncclGroupStart` and `ncclGroupEnd`. Must not throw.
+  /// Ends the communicator after an error or a timeout, on a thread of its own that is waited for
+  /// at most for five seconds: NCCL itself waits in it, for graphs that have captured the
+  /// communicator and for what lies before its work on a stream. A trainer with several
+  /// communicators aborts all of them here, between `ncclGroupStart` and `ncclGroupEnd`. Must not
+  /// throw.
   std::function<void(ncclComm_t)> abort = [](ncclComm_t comm) {
     static_cast<void>(ncclCommAbort(comm));
   };

@@ -34,10 +34,11 @@ struct exchange_bounded_fn {
   /// that it has afterwards, in the order of their slots. With `plan.inverse()` they go back.
   ///
   /// Every rank sends a slot of `options.slot_bytes` to every other one, full or not, by grouped
-  /// sends and receives. So no count comes to the host, nothing synchronises but the first call with
-  /// a slot, in which all agree on it, and later calls can be captured in a graph; for tens of ranks, since the slots of a rank are sent and kept for each.
-  /// Where a message does not fit, `report` says so on all ranks and what slot would do, `in` is
-  /// unchanged, and the exact form can follow. Of `report`, one element, see also `padding_factor`.
+  /// sends and receives. So no count comes to the host, nothing synchronises but the first call
+  /// with a slot, in which all agree on it, and later calls can be captured in a graph; for tens of
+  /// ranks, since the slots of a rank are sent and kept for each. Where a message does not fit,
+  /// `report` says so on all ranks and what slot would do, `in` is unchanged, and the exact form
+  /// can follow. Of `report`, one element, see also `padding_factor`.
   ///
   /// Complexity: two radix sorts of the samples of this rank and reading and writing the bytes
   /// twice. Memory: twice a slot for each rank, 24 bytes for each sample before and 16 for each

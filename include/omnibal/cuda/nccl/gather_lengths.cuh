@@ -31,12 +31,13 @@ struct gather_lengths_fn {
   ///
   /// A collective call. Where `options.most_samples` is given, which is equal on all ranks, it is
   /// one collective of blocks padded to it, and synchronises nothing, but in the first call with
-  /// this number, which agrees on it; then it can be captured in a graph. Where it is not, the numbers of samples are gathered first, which *waits*. Two launches
-  /// follow. Memory: 8 bytes for each length of `most_samples` samples of all ranks. Determinism:
-  /// portable. Errors: `std::invalid_argument` for another number of offsets, on all ranks where
-  /// the numbers are gathered first; those of `wait`. Faults on all ranks: those that a rank had
-  /// before, `invalid_amount` for a negative length, `no_room` where a rank has more than
-  /// `most_samples` or `out.lengths` is too small for all.
+  /// this number, which agrees on it; then it can be captured in a graph. Where it is not, the
+  /// numbers of samples are gathered first, which *waits*. Two launches follow. Memory: 8 bytes for
+  /// each length of `most_samples` samples of all ranks. Determinism: portable. Errors:
+  /// `std::invalid_argument` for another number of offsets, on all ranks where the numbers are
+  /// gathered first; those of `wait`. Faults on all ranks: those that a rank had before,
+  /// `invalid_amount` for a negative length, `no_room` where a rank has more than `most_samples` or
+  /// `out.lengths` is too small for all.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,

@@ -38,8 +38,8 @@ namespace omnibal::inline v0::detail {
   return digest.value();
 }
 
-/// What a rank has measured of the samples of a phase with costs of `R` kinds, or of the samples and
-/// pieces of an encoder: words for all ranks. Keeps its memory.
+/// What a rank has measured of the samples of a phase with costs of `R` kinds, or of the samples
+/// and pieces of an encoder: words for all ranks. Keeps its memory.
 template <std::size_t R>
 struct measured_phase {
   /// Empty where each sample is one piece and has no output.
