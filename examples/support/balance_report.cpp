@@ -58,10 +58,15 @@ void print_schedule(pack_options const& options, measured_steps const& random,
   auto const waiting = [](std::size_t kind) {
     return [kind](measured_steps const& one) { return fixed(one.dist_ratio[kind], 4); };
   };
+  auto const mix = [](std::size_t kind) {
+    return [kind](measured_steps const& one) { return fixed(one.mix[kind], 2); };
+  };
   rows.add_rule();
   add("number of steps", [](measured_steps const& one) { return counted(one.steps.size()); });
   add("waiting, images", waiting(0));
   add("waiting, tokens", waiting(1));
+  add("mix of steps, images", mix(0));
+  add("mix of steps, tokens", mix(1));
   add("overlap of epochs", [](measured_steps const& one) { return fixed(one.overlap, 2); });
   add("repeated groups", [](measured_steps const& one) { return counted(repeats(one.steps)); });
   add("left to next epoch", [](measured_steps const& one) { return counted(one.left_out.size()); });
@@ -70,9 +75,9 @@ void print_schedule(pack_options const& options, measured_steps const& random,
   rows.print(out);
   out << "\nEpoch " << options.epoch
       << ", one group per rank and step. Waiting: the dist ratio of "
-         "the packed groups.\nOverlap: pairs of groups that share a step in the next epoch too, "
-         "over "
-         "what random order gives.\n";
+         "the packed groups.\nMix: how much the totals of steps vary; overlap: pairs of groups "
+         "that "
+         "share a step in the next epoch\ntoo; both over what random order gives.\n";
   if (std::max(scheduled.dist_ratio[0], scheduled.dist_ratio[1]) > options.tolerance) {
     out << "Ranks wait for more than the tolerance of " << options.tolerance
         << ": there are too few groups, too uneven ones, or ranks without a group in the last "

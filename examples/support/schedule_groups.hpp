@@ -28,6 +28,8 @@ struct measured_steps {
   /// The pairs of groups that share a step in this epoch and in the next, over what random order
   /// gives.
   double overlap = 1;
+  /// How much the totals of steps vary, over what random order gives.
+  amounts mix{};
 };
 
 /// The number of cells in the last step that repeat a group.

@@ -126,5 +126,6 @@
 #include <omnibal/sample/repack.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/solve_status.hpp>
+#include <omnibal/step_mix.hpp>
 #include <omnibal/steps.hpp>
 #include <omnibal/version.hpp>

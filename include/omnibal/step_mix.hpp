@@ -1,0 +1,169 @@
+#pragma once
+
+/// \file
+/// How much the steps of a schedule vary.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/metrics.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/steps.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <ranges>
+#include <string_view>
+
+namespace omnibal::inline v0 {
+
+/// How a schedule mixes the groups, for each resource by itself.
+template <class Ratio>
+struct step_mix_result {
+  /// The standard deviation of the totals of steps over that in random order: 1 as random, below 1
+  /// where a step is a better sample of all groups than a random one, and up to the root of the
+  /// groups of a step where these are alike.
+  Ratio totals{};
+  /// The variance of the groups of a step over that in random order: 0 where they are alike.
+  Ratio within{};
+  /// The coefficient of variation of the totals of steps.
+  Ratio variation{};
+};
+
+struct step_mix_fn {
+  /// How much the steps vary in each resource, and how alike the groups of a step are. `loads` has
+  /// what each group adds to its step: what is to be even, or anything else of which a step should
+  /// be a sample, such as tokens with a loss or the share of a source.
+  ///
+  /// In random order n of N groups with the mean m and the variance v have a total with the mean
+  /// n m and the variance n v (N - n) / (N - 1), and among themselves the variance v N / (N - 1).
+  /// The squares of all steps are added up before they are divided, so that steps may have other
+  /// numbers of groups. `totals` and `within` are 1 and `variation` is 0 where all groups have the
+  /// same, and the first two are 1 where order makes no difference: one step, one group in each.
+  ///
+  /// Cells that repeat groups do not count, and neither does a last step with fewer groups than the
+  /// fullest, as schedules put there what remains.
+  ///
+  /// Complexity: linear. Allocates nothing. Determinism: that of sums of `double`s in the order of
+  /// the cells. Errors: `std::invalid_argument` for a load that is negative or not finite and for a
+  /// group index without a load.
+  template <amount_range GroupLoads>
+    requires sample_range<GroupLoads>
+  [[nodiscard]] auto operator()(steps const& schedule, GroupLoads const& loads) const {
+    std::size_t const groups = std::ranges::size(loads);
+    auto const first = std::ranges::begin(loads);
+    return (*this)(schedule, [&](std::uint32_t group) -> detail::amount_of<GroupLoads> {
+      if (group < groups) {
+        return first[static_cast<std::ranges::range_difference_t<GroupLoads const>>(group)];
+      }
+      detail::throw_invalid(name, "the schedule names group " + detail::to_text(group) + " of " +
+                                      detail::to_text(groups));
+    });
+  }
+
+  /// The same, where `load(group)` is a weight or resources. It is called twice for each group.
+  template <class Load>
+    requires demand_function<Load, std::uint32_t>
+  [[nodiscard]] auto operator()(steps const& schedule, Load const& load) const
+      -> step_mix_result<detail::ratio_of<demand_result<Load, std::uint32_t>>> {
+    using load_type = demand_result<Load, std::uint32_t>;
+    constexpr std::size_t kinds = detail::kinds_of<load_type>;
+    std::size_t const counted = counted_steps(schedule);
+    auto const for_each_load = [&](std::size_t step, auto const& body) {
+      for_each_group(schedule, step, [&](std::uint32_t group) {
+        auto const amounts = detail::checked_costs<detail::working_of<load_type>>(
+            name, "loads", group, std::invoke(load, group));
+        for (std::size_t r = 0; r != kinds; ++r) body(r, static_cast<double>(amounts[r]));
+      });
+    };
+    moments all[kinds];
+    for (std::size_t step = 0; step != counted; ++step) {
+      for_each_load(step, [&](std::size_t r, double amount) { all[r].add(amount); });
+    }
+    for (std::size_t step = 0; step != counted; ++step) {
+      for_each_load(step, [&](std::size_t r, double amount) { all[r].add_to_step(amount); });
+      for (moments& one : all) one.end_step();
+    }
+    resources<kinds, double> totals, within, variation;
+    for (std::size_t r = 0; r != kinds; ++r) {
+      bool const varies = all[r].smallest < all[r].largest;
+      totals[r] = varies ? all[r].totals() : 1.0;
+      within[r] = varies ? all[r].within() : 1.0;
+      variation[r] = varies ? all[r].variation() : 0.0;
+    }
+    return {detail::to_ratio<load_type>(totals), detail::to_ratio<load_type>(within),
+            detail::to_ratio<load_type>(variation)};
+  }
+
+ private:
+  static constexpr std::string_view name = "step_mix";
+
+  /// Sums over the groups first, then over the steps.
+  struct moments {
+    double smallest = 0, largest = 0, sum = 0, count = 0;
+    /// Of a step, and of the squares of the deviations of groups from the mean.
+    double in_step = 0, deviation = 0, squares = 0;
+    /// Of squares of the deviations of steps, and over their groups; of squares of their numbers.
+    double step_squares = 0, step_means = 0, count_squares = 0, step_count = 0;
+
+    void add(double amount) {
+      smallest = count == 0 ? amount : std::min(smallest, amount);
+      largest = std::max(largest, amount);
+      sum += amount;
+      ++count;
+    }
+    void add_to_step(double amount) {
+      double const apart = amount - sum / count;
+      squares += apart * apart;
+      deviation += apart;
+      ++in_step;
+    }
+    void end_step() {
+      if (in_step == 0) return;
+      step_squares += deviation * deviation;
+      step_means += deviation * deviation / in_step;
+      count_squares += in_step * in_step;
+      ++step_count;
+      in_step = deviation = 0;
+    }
+    [[nodiscard]] double totals() const {
+      double const choices = count * count - count_squares;
+      if (!(choices > 0)) return 1.0;
+      return std::sqrt(step_squares * count * (count - 1) / (squares * choices));
+    }
+    [[nodiscard]] double within() const {
+      if (!(step_count < count)) return 1.0;
+      return std::max(0.0, squares - step_means) * (count - 1) / (squares * (count - step_count));
+    }
+    [[nodiscard]] double variation() const {
+      return std::sqrt(step_squares / count_squares) * count / sum;
+    }
+  };
+
+  template <class Body>
+  static void for_each_group(steps const& schedule, std::size_t step, Body const& body) {
+    for (std::size_t rank = 0; rank != schedule.ranks(); ++rank) {
+      if (schedule.is_repeat(step, rank)) continue;
+      for (std::uint32_t const group : schedule(step, rank)) body(group);
+    }
+  }
+
+  [[nodiscard]] static std::size_t counted_steps(steps const& schedule) {
+    std::size_t most = 0;
+    std::size_t count = 0;
+    for (std::size_t step = 0; step != schedule.size(); ++step) {
+      count = 0;
+      for_each_group(schedule, step, [&](std::uint32_t) { ++count; });
+      most = std::max(most, count);
+    }
+    return schedule.size() - (count < most ? 1 : 0);
+  }
+};
+
+/// How much steps vary; see `step_mix_fn`.
+inline constexpr step_mix_fn step_mix{};
+
+}  // namespace omnibal::inline v0
