@@ -1,13 +1,19 @@
+#include "cost_shapes.hpp"
 #include "parts.hpp"
+#include "samples.hpp"
 
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/concepts.hpp>
 
+#include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -23,12 +29,85 @@ struct sample {
   std::int64_t tokens;
 };
 
+/// `lpt` of costs of which each kind has the same sum, written down as its contract reads.
+template <std::size_t R>
+grouping naive_lpt(test::cost_vectors<R> const& costs, std::size_t parts) {
+  auto const sum = [](omnibal::resources<R> const& all) {
+    return std::accumulate(std::begin(all.amounts), std::end(all.amounts), std::int64_t{0});
+  };
+  std::vector<std::uint32_t> order(costs.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
+    return sum(costs[left]) > sum(costs[right]);
+  });
+  std::vector<std::vector<std::uint32_t>> groups(parts);
+  std::vector<omnibal::resources<R>> loads(parts);
+  for (std::uint32_t const i : order) {
+    auto const key = [&](std::size_t part) {
+      omnibal::resources<R> const after = loads[part] + costs[i];
+      auto const most = *std::max_element(std::begin(after.amounts), std::end(after.amounts));
+      return std::array<std::int64_t, 3>{
+          sum(costs[i]) == 0 ? static_cast<std::int64_t>(groups[part].size()) : most,
+          sum(costs[i]) == 0 ? 0 : sum(loads[part]), static_cast<std::int64_t>(part)};
+    };
+    std::size_t best = 0;
+    for (std::size_t part = 1; part != parts; ++part) {
+      if (key(part) < key(best)) best = part;
+    }
+    groups[best].push_back(i);
+    loads[best] += costs[i];
+  }
+  grouping result;
+  for (auto& group : groups) {
+    std::sort(group.begin(), group.end());
+    for (std::uint32_t const i : group) result.push(i);
+    result.close();
+  }
+  return result;
+}
+
 }  // namespace
 
 TEST_CASE("lpt puts the largest first into the least load, of equal ones the lowest") {
   std::vector<std::int64_t> const costs{3, 5, 5, 1, 4, 0};
   // 5 (sample 1) to part 0, 5 (2) to 1, 4 (4) to 2, 3 (0) to 2, 1 (3) to 0, 0 (5) to 1.
   CHECK(omnibal::lpt(costs, 3) == grouping({0, 2, 4, 6}, {1, 3, 2, 5, 0, 4}));
+}
+
+TEST_CASE("lpt is what its contract says, also where loads of unlike counts are equal") {
+  for (std::size_t const parts : {1u, 3u, 8u, 150u}) {
+    for (auto const& shape : test::cost_shapes(parts, 400, parts)) {
+      std::int64_t sum = 0;
+      bool const fits = std::none_of(shape.costs.begin(), shape.costs.end(), [&](auto cost) {
+        return __builtin_add_overflow(sum, cost, &sum);
+      });
+      if (!fits) continue;
+      INFO(shape.name << ", " << parts << " parts");
+      test::cost_vectors<1> const costs(shape.costs.begin(), shape.costs.end());
+      REQUIRE(omnibal::lpt(costs, parts) == naive_lpt(costs, parts));
+    }
+  }
+}
+
+TEST_CASE("lpt of several kinds of cost is what its contract says") {
+  test::random_amounts random(7);
+  for (std::int64_t const most : {1, 3, 40}) {
+    for (std::size_t const parts : {2u, 5u, 20u}) {
+      // As much of one kind as of the other, and a power of two, so that shares are exact.
+      test::cost_vectors<2> costs;
+      std::int64_t rest = 1 << 16;
+      for (std::size_t i = 0; i != 90; ++i) {
+        auto const one = random.between(0, most);
+        auto const other = random.between(0, most);
+        costs.push_back({one, other});
+        costs.push_back({other, one});
+        rest -= one + other;
+      }
+      costs.push_back({rest, rest});
+      INFO("at most " << most << ", " << parts << " parts");
+      REQUIRE(omnibal::lpt(costs, parts) == naive_lpt(costs, parts));
+    }
+  }
 }
 
 TEST_CASE("lpt respects counts") {

@@ -1,9 +1,9 @@
 // The balancers on small blocks of the device: with the thread sanitizer tests/cuda/balance.cu does
 // not come to an end.
 
-#include "../cost_shapes.hpp"
 #include "../serial_balance.hpp"
 #include "catch.hpp"
+#include "cost_shapes.hpp"
 #include "reference/refine_rounds.hpp"
 #include "run_block.hpp"
 

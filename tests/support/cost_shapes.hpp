@@ -50,6 +50,10 @@ inline std::vector<cost_shape> cost_shapes(std::uint64_t seed, std::size_t count
       [&](std::size_t i) { return i == 0 ? static_cast<std::int64_t>(count) : std::int64_t{1}; });
   add("slowly descending",
       [&](std::size_t i) { return static_cast<std::int64_t>(1'000'000 - 10 * i); });
+  add("equal sums of unlike counts", [](std::size_t i) {
+    std::size_t const place = i % 15;
+    return std::int64_t{place == 0 ? 8 : place < 3 ? 4 : place < 7 ? 2 : 1};
+  });
   if (count != 0) {
     constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
     add("the largest sum", [&](std::size_t i) {
