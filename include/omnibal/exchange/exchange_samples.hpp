@@ -14,6 +14,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ranges>
 #include <span>
 #include <string_view>
@@ -125,29 +126,35 @@ template <class Samples, class Sizes, class Out>
 [[nodiscard]] sample_field make_field(sized_field<Samples, Sizes> const& given, Out& out) {
   using sample_type = sample_value<Samples>;
   using value = typename result_of_field<Samples>::value;
-  auto const at = [first = std::ranges::begin(given.samples)](std::uint32_t i) -> decltype(auto) {
+  auto const at = [first = std::ranges::begin(given.samples)](std::size_t i) -> decltype(auto) {
     return first[static_cast<std::ranges::range_difference_t<Samples const>>(i)];
   };
   sample_field field;
   field.count = std::ranges::size(given.samples);
   field.value_bytes = sizeof(value);
   if constexpr (sized_payload<sample_type>) {
-    field.row = [at](std::uint32_t i) { return std::as_bytes(values_of(at(i))); };
+    field.array = [at](std::uint32_t i) { return std::as_bytes(values_of(at(i))); };
     field.place = [&out](std::uint32_t i) { return std::as_writable_bytes(out[i]); };
-    field.shape = [&out](std::span<std::uint64_t const> lengths) { out.shape(lengths); };
+    field.shape = [&out](std::span<std::uint64_t const> lengths, std::size_t) {
+      out.shape(lengths);
+      return static_cast<std::byte*>(nullptr);
+    };
     field.kind = sample_field::sizes::told;
   } else {
-    if constexpr (std::is_lvalue_reference_v<sample_reference<Samples>>) {
-      field.row = [at](std::uint32_t i) { return std::as_bytes(std::span(&at(i), 1)); };
+    if constexpr (std::ranges::contiguous_range<Samples const&>) {
+      field.values = reinterpret_cast<std::byte const*>(std::ranges::data(given.samples));
     } else {
-      std::vector<value> made;
-      for (std::uint32_t i = 0; i != field.count; ++i) made.push_back(at(i));
-      field.row = [made = std::move(made)](std::uint32_t i) {
-        return std::as_bytes(std::span(&made[i], 1));
-      };
+      field.made.resize(field.count * sizeof(value));
+      for (std::size_t i = 0; i != field.count; ++i) {
+        value const made = at(i);
+        std::memcpy(&field.made[i * sizeof(value)], &made, sizeof(value));
+      }
+      field.values = field.made.data();
     }
-    field.place = [&out](std::uint32_t i) { return std::as_writable_bytes(std::span(&out[i], 1)); };
-    field.shape = [&out](std::span<std::uint64_t const> lengths) { out.resize(lengths.size()); };
+    field.shape = [&out](std::span<std::uint64_t const>, std::size_t count) {
+      out.resize(count);
+      return reinterpret_cast<std::byte*>(out.data());
+    };
   }
   if constexpr (index_bytes<Sizes>) {
     field.size_of = [&sizes = given.sizes](std::uint32_t i, std::size_t samples) {
@@ -202,7 +209,8 @@ struct exchange_samples_fn {
   /// sizes, also none: vectors, strings, spans, the rows of a `ragged`. The result is a
   /// `std::vector` of what `local` has, for views such as spans a `ragged`. What stays on its rank
   /// is copied once. So is what leaves where the communicator takes pieces of memory, as threads
-  /// do; elsewhere it is collected, sent and put into its place.
+  /// do; elsewhere, and of values below 64 bytes, it is collected, sent and put into its place,
+  /// unless it lies in a row there already, as what comes from one rank alone does.
   ///
   /// A collective call: one collective by which all ranks agree to go on, one for the sizes of
   /// arrays unless each is a `sized_field`, and one for the samples. Of an `agreed` plan the first

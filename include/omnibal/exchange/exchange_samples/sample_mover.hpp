@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <span>
@@ -71,15 +72,20 @@ class piece_messages {
   [[nodiscard]] std::span<std::uint64_t const> counts() const { return counts_; }
   [[nodiscard]] std::span<std::uint64_t const> bytes() const { return bytes_; }
 
-  /// For communicators that take no pieces: room for all, and the copies into it and out of it.
-  [[nodiscard]] std::span<std::byte> block() {
-    return memory_.take(std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0}));
+  /// For communicators that take no pieces: all of them as one, and the copies into it and out of
+  /// it. Where they follow one another already, there is nothing to copy.
+  [[nodiscard]] piece block() {
+    auto const sum = std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0});
+    if (is_block()) return {pieces_.front().data(), sum};
+    return memory_.take(sum);
   }
   void collect() {
-    std::byte* to = block().data();
+    if (is_block()) return;
+    std::byte* to = memory_.take(block().size()).data();
     for (piece const one : pieces_) to = std::copy(one.begin(), one.end(), to);
   }
   void distribute() {
+    if (is_block()) return;
     std::byte const* from = block().data();
     for (piece const one : pieces_) {
       std::copy_n(from, one.size(), one.begin());
@@ -88,6 +94,12 @@ class piece_messages {
   }
 
  private:
+  [[nodiscard]] bool is_block() const {
+    auto const is_apart = [](piece a, piece b) { return a.data() + a.size() != b.data(); };
+    return !pieces_.empty() &&
+           std::adjacent_find(pieces_.begin(), pieces_.end(), is_apart) == pieces_.end();
+  }
+
   std::size_t first_ = 0;
   std::uint64_t message_bytes_ = 0;
   std::vector<piece> pieces_;
@@ -95,6 +107,22 @@ class piece_messages {
   std::vector<std::uint64_t> bytes_;
   byte_buffer memory_;
 };
+
+/// Copies so many values of a size, to where `to(k)` says from where `from(k)` says. Of a size that
+/// the compiler knows a copy is a few moves instead of a call.
+template <class To, class From>
+void copy_values(std::size_t value_bytes, std::size_t count, To const& to, From const& from) {
+  auto const copy = [&](auto bytes) {
+    for (std::size_t k = 0; k != count; ++k) std::memcpy(to(k), from(k), bytes);
+  };
+  switch (value_bytes) {
+    case 4: return copy(std::integral_constant<std::size_t, 4>{});
+    case 8: return copy(std::integral_constant<std::size_t, 8>{});
+    case 16: return copy(std::integral_constant<std::size_t, 16>{});
+    case 32: return copy(std::integral_constant<std::size_t, 32>{});
+    default: return copy(value_bytes);
+  }
+}
 
 /// A field of the samples of this rank: arrays of values, or one value each. Sizes are numbers of
 /// values. What the functors hold is small, so that making them allocates nothing.
@@ -105,18 +133,29 @@ struct sample_field {
   sizes kind = sizes::one;
   std::size_t count = 0;
   std::size_t value_bytes = 0;
-  /// A sample before the exchange, and one after it.
-  std::function<std::span<std::byte const>(std::uint32_t)> row;
+  /// Values before the exchange where a sample is one, and their memory where they had none.
+  std::byte const* values = nullptr;
+  std::vector<std::byte> made{};
+  /// An array before the exchange, and one after it.
+  std::function<std::span<std::byte const>(std::uint32_t)> array;
   std::function<std::span<std::byte>(std::uint32_t)> place;
-  /// Makes the places, of these sizes.
-  std::function<void(std::span<std::uint64_t const>)> shape;
+  /// Makes the places: of these sizes, or so many of one value, of which it gives the first.
+  std::function<std::byte*(std::span<std::uint64_t const>, std::size_t)> shape;
   /// The size of sample i of so many of all ranks, where they are known.
   std::function<std::uint64_t(std::uint32_t, std::size_t)> size_of;
 
+  [[nodiscard]] bool is_one() const { return kind == sizes::one; }
+  /// Values so small are collected sooner than their places are listed.
+  [[nodiscard]] bool is_packed() const { return is_one() && value_bytes < 64; }
+  [[nodiscard]] std::span<std::byte const> row(std::uint32_t i) const {
+    if (!is_one()) return array(i);
+    return {values + i * value_bytes, value_bytes};
+  }
   [[nodiscard]] std::uint64_t size(std::uint32_t i) const { return row(i).size() / value_bytes; }
 };
 
-/// Sends what leaves and copies what stays, all fields of a sample at once. Keeps its memory.
+/// Sends what leaves and copies what stays, one field after the other in each message. Keeps its
+/// memory.
 class sample_mover {
  public:
   /// The ranks agree before the first message, or, where they have the plan for sure, by reports
@@ -151,6 +190,7 @@ class sample_mover {
     if (!agreement_.has_failed()) keep();
     exchange(comm);
     if (reports_along_) agreement_.finish(names, comm);
+    distribute_values();
   }
 
  private:
@@ -159,6 +199,25 @@ class sample_mover {
   [[nodiscard]] static bool is_told(sample_field const& field) {
     return field.kind == sample_field::sizes::told;
   }
+
+  /// Of a field, what leaves or comes: the sizes of arrays, or small values one after the other.
+  struct kept_side {
+    std::vector<std::uint64_t> sizes;
+    byte_buffer memory;
+    std::span<std::byte> packed;
+
+    void start(std::size_t arrays) {
+      sizes.resize(arrays);
+      packed = {};
+    }
+    void pack(std::size_t bytes) { packed = memory.take(bytes); }
+  };
+  struct kept_field {
+    kept_side sent;
+    kept_side received;
+    /// The first place of values.
+    std::byte* places = nullptr;
+  };
 
   /// What must be right on all ranks, or on none, where they have the plan for sure.
   template <class Comm>
@@ -169,13 +228,15 @@ class sample_mover {
     }
     rank_ = own_rank(comm);
     routes_.prepare(plan, rank_);
-    leaving_.assign(routes_.leaving_count() * fields_.size(), 1);
-    coming_.assign(routes_.coming_count() * fields_.size(), 1);
+    kept_.resize(std::max(fields_.size(), kept_.size()));
     digest_ = {};
     digest_.add(plan.digest());
     std::uint64_t sum = 0;
     for (std::size_t f = 0; f != fields_.size(); ++f) {
       digest_.add(4 * fields_[f].value_bytes + static_cast<std::uint64_t>(fields_[f].kind));
+      bool const is_one = fields_[f].is_one();
+      kept_[f].sent.start(is_one ? 0 : routes_.leaving_count());
+      kept_[f].received.start(is_one ? 0 : routes_.coming_count());
       if (fields_[f].kind == sample_field::sizes::known) find_sizes(plan, f, sum);
     }
   }
@@ -193,10 +254,11 @@ class sample_mover {
       digest_.add(bytes);
     }
     for (std::size_t k = 0; k != routes_.leaving_count(); ++k) {
-      leaving(k, f) = field.size_of(plan.home_offsets()[rank_] + routes_.leaving(k), samples);
+      kept_[f].sent.sizes[k] =
+          field.size_of(plan.home_offsets()[rank_] + routes_.leaving(k), samples);
     }
     for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
-      coming(k, f) = field.size_of(plan.arrivals(rank_)[routes_.coming(k)], samples);
+      kept_[f].received.sizes[k] = field.size_of(plan.arrivals(rank_)[routes_.coming(k)], samples);
     }
   }
 
@@ -209,19 +271,11 @@ class sample_mover {
                               " of rank " + to_text(rank_));
     }
     for (std::size_t k = 0; is_told(field) && k != routes_.leaving_count(); ++k) {
-      leaving(k, f) = field.size(routes_.leaving(k));
+      kept_[f].sent.sizes[k] = field.size(routes_.leaving(k));
     }
     for (std::uint32_t i = 0; field.kind == sample_field::sizes::known && i != field.count; ++i) {
       row(f, i, field.size_of(plan.home_offsets()[rank_] + i, plan.sample_count()));
     }
-  }
-
-  /// Of the k-th that leaves, and that comes.
-  [[nodiscard]] std::uint64_t& leaving(std::size_t k, std::size_t f) {
-    return leaving_[k * fields_.size() + f];
-  }
-  [[nodiscard]] std::uint64_t& coming(std::size_t k, std::size_t f) {
-    return coming_[k * fields_.size() + f];
   }
 
   /// A sample that is asked again may give another answer than that for which memory is sized.
@@ -237,77 +291,138 @@ class sample_mover {
 
   template <class Comm>
   void pack_sizes() {
-    auto const word = [&](std::uint64_t& size, std::size_t f) {
-      return std::as_writable_bytes(std::span(&size, is_told(fields_[f]) ? 1 : 0));
+    auto const word = [&](kept_side& side, std::size_t k, std::size_t f) {
+      bool const is_sent = is_told(fields_[f]);
+      return std::as_writable_bytes(
+          std::span(side.sizes).subspan(is_sent ? k : 0, is_sent ? 1 : 0));
     };
-    pack<Comm>([&](std::size_t k, std::size_t f) { return word(leaving(k, f), f); },
-               [&](std::size_t k, std::size_t f) { return word(coming(k, f), f); });
+    pack<Comm>(word, word);
   }
 
   template <class Comm>
   void pack_samples() {
+    std::size_t const count = routes_.staying().size() + routes_.coming_count();
     for (std::size_t f = 0; f != fields_.size(); ++f) {
-      lengths_.resize(routes_.staying().size() + routes_.coming_count());
-      for (auto const& stay : routes_.staying()) lengths_[stay.to] = fields_[f].size(stay.from);
-      for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
-        lengths_[routes_.coming(k)] = coming(k, f);
-      }
-      fields_[f].shape(lengths_);
+      if (!fields_[f].is_one()) find_lengths(f, count);
+      kept_[f].places = fields_[f].shape(lengths_, count);
+      if (fields_[f].is_packed()) collect_values(f);
     }
     pack<Comm>(
-        [&](std::size_t k, std::size_t f) { return row(f, routes_.leaving(k), leaving(k, f)); },
-        [&](std::size_t k, std::size_t f) { return fields_[f].place(routes_.coming(k)); });
+        [&](kept_side const& side, std::size_t k, std::size_t f) {
+          return row(f, routes_.leaving(k), fields_[f].is_one() ? 1 : side.sizes[k]);
+        },
+        [&](kept_side const&, std::size_t k, std::size_t f) {
+          return place(f, routes_.coming(k));
+        });
+  }
+
+  void find_lengths(std::size_t f, std::size_t count) {
+    lengths_.resize(count);
+    for (auto const& stay : routes_.staying()) lengths_[stay.to] = fields_[f].size(stay.from);
+    for (std::size_t k = 0; k != routes_.coming_count(); ++k) {
+      lengths_[routes_.coming(k)] = kept_[f].received.sizes[k];
+    }
+  }
+
+  [[nodiscard]] std::span<std::byte> place(std::size_t f, std::uint32_t i) const {
+    sample_field const& field = fields_[f];
+    if (!field.is_one()) return field.place(i);
+    return {kept_[f].places + i * field.value_bytes, field.value_bytes};
   }
 
   /// What a rank that has failed sends and gets besides its report: as much as the others expect.
   template <class Comm>
   void pack_nothing() {
     std::uint64_t largest = 0;
-    auto const bytes = [&](std::uint64_t size, std::size_t f) {
-      return size * fields_[f].value_bytes;
-    };
-    for (auto const* const sizes : {&leaving_, &coming_}) {
-      for (std::size_t k = 0; k != sizes->size(); ++k) {
-        largest = std::max(largest, bytes((*sizes)[k], k % fields_.size()));
+    for (std::size_t f = 0; f != fields_.size(); ++f) {
+      kept_[f].sent.packed = kept_[f].received.packed = {};
+      std::uint64_t most = fields_[f].is_one() ? 1 : 0;
+      for (auto const* const side : {&kept_[f].sent, &kept_[f].received}) {
+        for (std::uint64_t const size : side->sizes) most = std::max(most, size);
       }
+      largest = std::max(largest, most * fields_[f].value_bytes);
     }
     auto const any = nothing_.take(2 * largest);
-    pack<Comm>([&](std::size_t k, std::size_t f) { return any.first(bytes(leaving(k, f), f)); },
-               [&](std::size_t k, std::size_t f) { return any.last(bytes(coming(k, f), f)); });
+    auto const some_of = [&](std::span<std::byte> bytes) {
+      return [&, bytes](kept_side const& side, std::size_t k, std::size_t f) {
+        return bytes.first((fields_[f].is_one() ? 1 : side.sizes[k]) * fields_[f].value_bytes);
+      };
+    };
+    pack<Comm>(some_of(any.first(largest)), some_of(any.last(largest)));
   }
 
   void keep() {
+    auto const stays = routes_.staying();
     for (std::size_t f = 0; f != fields_.size(); ++f) {
-      for (auto const& stay : routes_.staying()) {
+      std::size_t const bytes = fields_[f].value_bytes;
+      if (fields_[f].is_one()) {
+        copy_values(
+            bytes, stays.size(),
+            [&](std::size_t k) { return kept_[f].places + stays[k].to * bytes; },
+            [&](std::size_t k) { return fields_[f].values + stays[k].from * bytes; });
+        continue;
+      }
+      for (auto const& stay : stays) {
         auto const to = fields_[f].place(stay.to);
-        auto const from = row(f, stay.from, to.size() / fields_[f].value_bytes);
+        auto const from = row(f, stay.from, to.size() / bytes);
         std::copy(from.begin(), from.end(), to.begin());
       }
     }
   }
 
-  /// `send(k, f)` and `receive(k, f)` give the bytes of field f of the k-th that leaves or comes.
+  /// Small values, before and after their way.
+  void collect_values(std::size_t f) {
+    std::size_t const bytes = fields_[f].value_bytes;
+    kept_side& sent = kept_[f].sent;
+    kept_[f].received.pack(routes_.coming_count() * bytes);
+    sent.pack(routes_.leaving_count() * bytes);
+    copy_values(
+        bytes, routes_.leaving_count(),
+        [&](std::size_t k) { return sent.packed.data() + k * bytes; },
+        [&](std::size_t k) { return fields_[f].values + routes_.leaving(k) * bytes; });
+  }
+  void distribute_values() {
+    for (std::size_t f = 0; f != fields_.size(); ++f) {
+      std::size_t const bytes = fields_[f].value_bytes;
+      std::span<std::byte const> const packed = kept_[f].received.packed;
+      copy_values(
+          bytes, packed.size() / bytes,
+          [&](std::size_t k) { return kept_[f].places + routes_.coming(k) * bytes; },
+          [&](std::size_t k) { return packed.data() + k * bytes; });
+    }
+  }
+
+  /// `send(side, k, f)` and `receive(side, k, f)` give the bytes of field f of the k-th that leaves
+  /// or comes, where they are not packed.
   template <class Comm, class Send, class Receive>
   void pack(Send const& send, Receive const& receive) {
-    pack_side(sent_, routes_.send_counts(), send);
-    pack_side(received_, routes_.receive_counts(), receive);
+    pack_side(sent_, routes_.send_counts(), &kept_field::sent, send);
+    pack_side(received_, routes_.receive_counts(), &kept_field::received, receive);
     if constexpr (piecewise_communicator<Comm>) return;
     sent_.collect();
     static_cast<void>(received_.block());
   }
   template <class Byte, class Piece>
   void pack_side(piece_messages<Byte>& messages, std::span<std::uint64_t const> counts,
-                 Piece const& piece) {
+                 kept_side kept_field::*own_side, Piece const& piece) {
     messages.start();
-    std::size_t k = 0;
+    std::size_t first = 0;
     for (std::size_t rank = 0; rank != counts.size(); ++rank) {
       if (reports_along_ && rank != rank_) {
         std::size_t const reporter = std::is_const_v<Byte> ? rank_ : rank;
         messages.add(std::as_writable_bytes(agreement_.reports().subspan(reporter, 1)));
       }
-      for (auto left = counts[rank]; left != 0; --left, ++k) {
-        for (std::size_t f = 0; f != fields_.size(); ++f) messages.add(piece(k, f));
+      std::size_t const last = first + counts[rank];
+      for (std::size_t f = 0; f != fields_.size(); ++f) {
+        kept_side& side = kept_[f].*own_side;
+        std::size_t const bytes = fields_[f].value_bytes;
+        if (!side.packed.empty()) {
+          messages.add(side.packed.subspan(first * bytes, counts[rank] * bytes));
+          continue;
+        }
+        for (std::size_t k = first; k != last; ++k) messages.add(piece(side, k, f));
       }
+      first = last;
       messages.close();
     }
   }
@@ -318,8 +433,7 @@ class sample_mover {
       comm.all_to_all_pieces(sent_.pieces(), sent_.counts(), received_.pieces(),
                              received_.counts());
     } else {
-      comm.all_to_all_v(std::span<std::byte const>(sent_.block()), sent_.bytes(), received_.block(),
-                        received_.bytes());
+      comm.all_to_all_v(sent_.block(), sent_.bytes(), received_.block(), received_.bytes());
       received_.distribute();
     }
   }
@@ -330,9 +444,7 @@ class sample_mover {
   std::size_t rank_ = 0;
   bool reports_along_ = false;
   std::span<sample_field const> fields_;
-  /// The sizes of each field of what leaves and comes.
-  std::vector<std::uint64_t> leaving_;
-  std::vector<std::uint64_t> coming_;
+  std::vector<kept_field> kept_;
   std::vector<std::uint64_t> lengths_;
   byte_buffer nothing_;
   piece_messages<std::byte const> sent_;
