@@ -7,7 +7,6 @@
 #include <omnibal/choice.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/conversions.hpp>
 
 #include <array>

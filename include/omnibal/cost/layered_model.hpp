@@ -4,12 +4,12 @@
 /// What a model is to the cost functions: the costs of its layers, of stages of them, and how many
 /// numbers it learns.
 
+#include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/workload.hpp>
-#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/resources.hpp>

@@ -3,7 +3,6 @@
 /// \file
 /// From pixels to vectors.
 
-#include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>

@@ -3,7 +3,6 @@
 /// \file
 /// From the width of a tower to that of the language model.
 
-#include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>

@@ -7,7 +7,6 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/workload.hpp>
-#include <omnibal/detail/check_numbers.hpp>
 
 #include <cstdint>
 

@@ -3,7 +3,6 @@
 /// \file
 /// A fixed number of tokens for each image, whatever its size.
 
-#include <omnibal/cost/detail/image_tokens.hpp>
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>

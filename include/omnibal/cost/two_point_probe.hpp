@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/solve_status.hpp>
 

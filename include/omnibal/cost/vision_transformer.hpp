@@ -3,7 +3,7 @@
 /// \file
 /// The layer of a vision tower.
 
-#include <omnibal/cost/detail/image_tokens.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>

@@ -6,7 +6,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

@@ -11,7 +11,6 @@
 #include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/workload.hpp>
-#include <omnibal/detail/check_numbers.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>

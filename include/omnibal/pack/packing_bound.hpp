@@ -1,20 +1,298 @@
 #pragma once
 
 /// \file
-/// Lower bounds on the number of groups.
+/// Lower bounds on the number of groups. In their parts every value is at most the capacity.
 
 #include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/pack/detail/bounds.hpp>
+#include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
 
-namespace omnibal::inline v0 {
+namespace omnibal::inline v0::detail {
 
-namespace detail {
+/// A lower bound on the number of groups for values of a resource of which there are few different
+/// ones: images, blocks.
+///
+/// Give every value a price such that no group holds more than 1; then all prices together are a
+/// lower bound. The best prices are the dual solution of the linear program over patterns, the ways
+/// to fill a group (Gilmore, Gomory 1961). Here they are sought by multiplicative weights (Plotkin,
+/// Shmoys, Tardos 1995): the pattern that is worth most makes the values in it cheaper. As the best
+/// prices are often small fractions, every k-th part is tried too, for small k. All in integers,
+/// and valid for any prices, because they are divided by the worth of the best pattern.
+class pattern_prices {
+ public:
+  /// `counts[v]` samples have value v, 0 <= v <= capacity.
+  explicit pattern_prices(std::vector<std::uint32_t> const& counts) {
+    std::size_t unit = 0;
+    for (std::size_t v = 1; v < counts.size(); ++v) {
+      if (counts[v] != 0) unit = std::gcd(unit, v);
+    }
+    for (std::size_t v = unit; v != 0 && v < counts.size(); v += unit) {
+      if (counts[v] == 0) continue;
+      values_.push_back(v / unit);
+      counts_.push_back(counts[v]);
+    }
+    capacity_ = unit == 0 ? 0 : (counts.size() - 1) / unit;
+    best_.resize(capacity_ + 1);
+    choice_.resize(capacity_ + 1);
+    for (std::size_t const value : values_) prices_.push_back(one * value / capacity_);
+  }
+
+  /// The work of one call of `next`, in steps.
+  [[nodiscard]] std::size_t steps_of_next() const {
+    return (largest_part + 1) * capacity_ * values_.size();
+  }
+
+  /// The best bound from the present prices; changes these. Precondition: there are values.
+  std::size_t next() {
+    std::uint64_t const worth = best_worth(prices_);
+    std::size_t bound = bound_from(prices_, worth);
+    std::vector<std::uint64_t>& parts = parts_;
+    parts.resize(prices_.size());
+    for (std::uint64_t k = 1; k <= largest_part; ++k) {
+      for (std::size_t i = 0; i != parts.size(); ++i) {
+        parts[i] = (prices_[i] * k + worth / 2) / worth;
+      }
+      bound = std::max(bound, bound_from(parts, best_worth(parts)));
+    }
+    best_worth(prices_);
+    make_best_pattern_cheaper(worth);
+    return bound;
+  }
+
+ private:
+  static constexpr std::uint64_t one = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t largest_part = 12;
+
+  /// The worth of the best pattern: an unbounded knapsack.
+  std::uint64_t best_worth(std::vector<std::uint64_t> const& prices) {
+    std::fill(best_.begin(), best_.end(), std::uint64_t{0});
+    for (std::size_t room = 1; room <= capacity_; ++room) {
+      best_[room] = best_[room - 1];
+      choice_[room] = values_.size();
+      for (std::size_t i = 0; i != values_.size() && values_[i] <= room; ++i) {
+        std::uint64_t const worth = best_[room - values_[i]] + prices[i];
+        if (worth <= best_[room]) continue;
+        best_[room] = worth;
+        choice_[room] = i;
+      }
+    }
+    return best_[capacity_];
+  }
+
+  [[nodiscard]] std::size_t bound_from(std::vector<std::uint64_t> const& prices,
+                                       std::uint64_t worth) const {
+    if (worth == 0) return 0;
+    uint128 sum = 0;
+    for (std::size_t i = 0; i != prices.size(); ++i) {
+      sum += static_cast<uint128>(prices[i]) * counts_[i];
+    }
+    return static_cast<std::size_t>((sum + worth - 1) / worth);
+  }
+
+  /// Lowers the prices in the best pattern, that of the value of which it uses the largest share by
+  /// three tenths, the others in proportion. Scales all by 2^32 / worth.
+  void make_best_pattern_cheaper(std::uint64_t worth) {
+    std::vector<std::uint64_t> uses(values_.size(), 0);
+    for (std::size_t room = capacity_; room != 0;) {
+      std::size_t const i = choice_[room];
+      if (i != values_.size()) ++uses[i];
+      room -= i == values_.size() ? 1 : values_[i];
+    }
+    std::size_t most = 0;
+    for (std::size_t i = 1; i != uses.size(); ++i) {
+      if (uses[i] * counts_[most] > uses[most] * counts_[i]) most = i;
+    }
+    for (std::size_t i = 0; i != prices_.size(); ++i) {
+      auto const price = static_cast<uint128>(prices_[i]) * one / worth;
+      auto const used = static_cast<uint128>(uses[i]) * counts_[most];
+      auto const most_used = static_cast<uint128>(uses[most]) * counts_[i];
+      prices_[i] = static_cast<std::uint64_t>(price - price * 3 * used / (most_used * 10));
+    }
+  }
+
+  std::size_t capacity_ = 0;
+  std::vector<std::size_t> values_;
+  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> prices_;
+  std::vector<std::uint64_t> parts_;
+  std::vector<std::uint64_t> best_;
+  std::vector<std::size_t> choice_;
+};
+
+/// The best bound from patterns that about half a step for each sample finds.
+[[nodiscard]] inline std::size_t counted_pattern_bound(std::vector<std::uint32_t> const& counts) {
+  constexpr std::size_t largest_capacity = 255;
+  constexpr std::size_t most_changes = 24;
+  if (counts.size() > largest_capacity + 1) return 0;
+  pattern_prices prices(counts);
+  std::size_t const samples = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  std::size_t const steps = std::max<std::size_t>(1, prices.steps_of_next());
+  std::size_t const changes = std::min(most_changes, (4096 + samples / 2) / steps);
+  std::size_t bound = 0;
+  for (std::size_t i = 0; i != changes && prices.steps_of_next() != 0; ++i) {
+    bound = std::max(bound, prices.next());
+  }
+  return bound;
+}
+
+/// Martello and Toth's L2 over values in ascending order, `value(k)` occurring `count(k)` times:
+/// for each threshold alpha <= capacity / 2 the values above capacity - alpha take a group alone,
+/// the others above capacity / 2 one each, and what the values from alpha on exceed the room beside
+/// the latter takes further groups. Thresholds that are values suffice; the lowest gives the volume
+/// bound.
+template <class Value, class Count>
+[[nodiscard]] std::size_t martello_toth_bound(std::size_t entries, Value const& value,
+                                              Count const& count, std::int64_t capacity) {
+  auto const size = static_cast<uint128>(capacity);
+  auto const room = [&](std::size_t k) {
+    return (size - static_cast<uint128>(value(k))) * static_cast<uint128>(count(k));
+  };
+  auto const volume = [&](std::size_t k) {
+    return static_cast<uint128>(value(k)) * static_cast<uint128>(count(k));
+  };
+  std::size_t first_large = 0;
+  uint128 small_sum = 0;
+  while (first_large != entries && value(first_large) <= capacity - value(first_large)) {
+    small_sum += volume(first_large++);
+  }
+  std::size_t large_count = 0;
+  uint128 large_room = 0;
+  for (std::size_t k = first_large; k != entries; ++k) {
+    large_count += count(k);
+    large_room += room(k);
+  }
+
+  std::size_t bound = large_count;
+  std::size_t alone = entries;
+  for (std::size_t k = 0; k != first_large; ++k) {
+    while (alone != first_large && value(alone - 1) > capacity - value(k)) {
+      large_room -= room(--alone);
+    }
+    if (small_sum > large_room) {
+      uint128 const further = (small_sum - large_room + size - 1) / size;
+      bound = std::max(bound, large_count + static_cast<std::size_t>(further));
+    }
+    small_sum -= volume(k);
+  }
+  return bound;
+}
+
+/// How often each value from zero to the capacity occurs.
+template <class Value>
+[[nodiscard]] std::vector<std::uint32_t> count_values(std::size_t count, Value const& value,
+                                                      std::int64_t capacity) {
+  std::vector<std::uint32_t> counts(static_cast<std::size_t>(capacity) + 1, 0);
+  for (std::size_t i = 0; i != count; ++i) ++counts[static_cast<std::size_t>(value(i))];
+  return counts;
+}
+
+/// L2 and the bound from patterns, from the counts of the values from zero to the capacity.
+[[nodiscard]] inline std::size_t counted_bound(std::vector<std::uint32_t> const& counts) {
+  std::size_t const bound = martello_toth_bound(
+      counts.size(), [](std::size_t k) { return static_cast<std::int64_t>(k); },
+      [&](std::size_t k) { return counts[k]; }, static_cast<std::int64_t>(counts.size()) - 1);
+  return std::max(bound, counted_pattern_bound(counts));
+}
+
+/// True where counting the values is cheaper than sorting them.
+[[nodiscard]] inline bool is_countable(std::size_t count, std::int64_t capacity) {
+  return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(512, count);
+}
+
+/// The bound for integers up to the capacity, by sorting them.
+[[nodiscard]] inline std::size_t sorted_bound(std::vector<std::uint64_t>&& values,
+                                              std::int64_t capacity) {
+  {
+    std::vector<std::uint64_t> spare;
+    radix_sort(values, spare, 0,
+               static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(capacity))));
+  }
+  return martello_toth_bound(
+      values.size(), [&](std::size_t k) { return static_cast<std::int64_t>(values[k]); },
+      [](std::size_t) { return std::uint32_t{1}; }, capacity);
+}
+
+/// The bound from one resource: L2 and patterns for integers; for floating-point values the volume,
+/// less an allowance for rounding, and the number of values above half of the capacity.
+template <class Value, class T>
+[[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
+  if constexpr (std::integral<T>) {
+    if (is_countable(count, capacity)) return counted_bound(count_values(count, value, capacity));
+    std::vector<std::uint64_t> values(count);
+    for (std::size_t i = 0; i != count; ++i) values[i] = static_cast<std::uint64_t>(value(i));
+    return sorted_bound(std::move(values), capacity);
+  } else {
+    double const unit = std::numeric_limits<double>::epsilon();
+    double const half = capacity / 2 * (1 + 4 * unit);
+    double shares = 0.0;
+    std::size_t large = 0;
+    for (std::size_t i = 0; i != count; ++i) {
+      shares += value(i) / capacity;
+      if (value(i) > half) ++large;
+    }
+    double const allowance = 4 * unit * (static_cast<double>(count) + 4);
+    double const volume = std::ceil(shares * (1 - std::min(1.0, allowance)));
+    return std::max(large, static_cast<std::size_t>(volume));
+  }
+}
+
+/// The largest number of conflicts over all thresholds. Of the samples whose b lies in bucket k,
+/// `counts[k]` have a large a, and `counts[buckets + k]` a small one; a bucket is 2^shift wide.
+[[nodiscard]] inline std::size_t most_conflicts(std::vector<std::uint32_t> const& counts,
+                                                std::int64_t capacity_b, unsigned shift) {
+  std::size_t const buckets = counts.size() / 2;
+  std::size_t conflicting = std::accumulate(counts.data(), counts.data() + buckets, std::size_t{0});
+  std::size_t bound = conflicting;
+  std::size_t next_small = buckets;
+  for (std::size_t k = 1; k != buckets; ++k) {
+    // Threshold x = k << shift: the samples with large a in bucket k - 1 leave, and those with
+    // small a in all buckets that lie wholly above capacity - x enter.
+    auto const threshold = static_cast<std::int64_t>(k << shift);
+    if (threshold > capacity_b - threshold + 1) break;
+    conflicting -= counts[k - 1];
+    std::int64_t const above = capacity_b - threshold;
+    while (next_small != 0 && static_cast<std::int64_t>((next_small - 1) << shift) > above) {
+      conflicting += counts[buckets + --next_small];
+    }
+    bound = std::max(bound, conflicting);
+  }
+  return bound;
+}
+
+/// The bound from conflicts between two resources: for a threshold x the samples with a above half
+/// of its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs.
+/// Thresholds are multiples of a power of two, 1 where the capacity of b is small.
+template <class ValueA, class ValueB>
+[[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
+                                         std::int64_t capacity_a, ValueB const& b,
+                                         std::int64_t capacity_b) {
+  std::size_t const most_buckets = std::max<std::size_t>(1024, count / 4);
+  unsigned shift = 0;
+  while ((static_cast<std::uint64_t>(capacity_b) >> shift) >= most_buckets) ++shift;
+  auto const bucket_of = [shift](std::int64_t value) {
+    return static_cast<std::size_t>(static_cast<std::uint64_t>(value) >> shift);
+  };
+  std::size_t const buckets = bucket_of(capacity_b) + 1;
+  std::vector<std::uint32_t> counts(2 * buckets, 0);
+  for (std::size_t i = 0; i != count; ++i) {
+    bool const large = a(i) > capacity_a - a(i);
+    ++counts[(large ? 0 : buckets) + bucket_of(b(i))];
+  }
+  return most_conflicts(counts, capacity_b, shift);
+}
 
 /// The largest of the bounds for samples that all fit an empty group.
 template <class Layout>
@@ -34,7 +312,9 @@ template <class Layout>
   return bound;
 }
 
-}  // namespace detail
+}  // namespace omnibal::inline v0::detail
+
+namespace omnibal::inline v0 {
 
 struct packing_bound_fn {
   /// A number of groups below which no packing of the samples under the capacity can go: the

@@ -11,8 +11,8 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
-#include <omnibal/pack/detail/bounds.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

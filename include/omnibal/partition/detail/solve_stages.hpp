@@ -1,24 +1,215 @@
 #pragma once
 
 /// \file
-/// The common course of the partitions with general stage costs.
+/// The common course of the partitions with general stage costs, and why there are no stages.
 
 #include <omnibal/check.hpp>
 #include <omnibal/partition/detail/chain_dp.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
 #include <omnibal/partition/detail/device_label_dp.hpp>
-#include <omnibal/partition/detail/missing_memory.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// Says that a stage lacks memory, if any memory helps. Each stage must be alone on its device.
+template <class C, class Stages>
+[[nodiscard]] bool report_missing_memory(Stages const& stages, partition_result<C>& result) {
+  if (!stages.knows_memory()) return false;
+  auto const function = stages.function();
+  stage_memory const unlimited(function, stages.layers(), stages.stages(), {});
+  stage_bound<std::int64_t> const unknown(function, stages.layers(), stages.stages(), {}, {});
+  std::int64_t most = never<std::int64_t>;
+  auto const shortfall = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return std::clamp<std::int64_t>(stages.missing_bytes(stage, first, last), 0, most);
+  };
+  auto const admits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return stages.admits(stage, first, last);
+  };
+  stage_costs const chain(function, stages.rules(), unknown, unlimited, shortfall, admits,
+                          "missing_bytes");
+  bottleneck_search finder(chain);
+  std::int64_t missing = finder.run();
+  if (missing == never<std::int64_t>) {
+    // So much may be missing too: then all stages have a shortfall that is cut off here.
+    most = never<std::int64_t> - 1;
+    missing = finder.run();
+  }
+  if (missing == 0 || missing == never<std::int64_t>) return false;
+  std::vector<std::uint32_t> boundaries;
+  finder.cut_leftmost(missing, boundaries);
+  missing += never<std::int64_t> - most;
+  std::size_t stage = 0;
+  while (boundaries[stage] == boundaries[stage + 1] ||
+         stages.missing_bytes(stage, boundaries[stage], boundaries[stage + 1]) != missing) {
+    if (++stage == stages.stages()) chain.throw_changed(boundaries);
+  }
+  result.stage = static_cast<std::uint32_t>(stage);
+  result.missing_bytes = missing;
+  return true;
+}
+
+/// The first stage that no layers are left for, or that cannot take what is left.
+template <class Stages>
+[[nodiscard]] std::uint32_t first_unreached_stage(Stages const& stages) {
+  auto const& rules = stages.rules();
+  std::vector<std::uint8_t> reached(stages.layers() + 1, 0);
+  std::vector<std::uint8_t> next(reached.size());
+  reached[0] = 1;
+  std::size_t s = 0;
+  for (; s + 1 != stages.stages(); ++s) {
+    bool is_reached = false;
+    for (std::size_t last = 0; last != next.size(); ++last) {
+      bool found = false;
+      bool const is_legal = rules.may_cut[last] != 0 && rules.first_cut[s + 1] <= last &&
+                            last <= rules.last_cut[s + 1];
+      if (is_legal && rules.may_be_empty) found = reached[last] != 0;
+      for (std::size_t first = 0; is_legal && !found && first + rules.shortest[s] <= last;
+           ++first) {
+        found = reached[first] != 0 && stages.can_be(s, first, last);
+      }
+      next[last] = found;
+      is_reached = is_reached || found;
+    }
+    if (!is_reached) break;
+    reached.swap(next);
+  }
+  return static_cast<std::uint32_t>(s);
+}
+
+/// What each device lacks in memory, negative where it has more than enough.
+[[nodiscard]] inline std::vector<std::int64_t> shortfalls(
+    stage_memory const& memory, std::span<std::uint32_t const> boundaries) {
+  std::vector<std::int64_t> result(memory.devices());
+  for (std::size_t d = 0; d != result.size(); ++d) result[d] = -memory.capacity(d);
+  for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
+    result[s % result.size()] += memory.bytes(boundaries[s], boundaries[s + 1]);
+  }
+  return result;
+}
+
+/// The stage that lacks most memory, and how much; of a device with several stages the first.
+struct missing_memory {
+  std::size_t stage = 0;
+  std::int64_t bytes = std::numeric_limits<std::int64_t>::min();
+
+  void offer(std::size_t other, std::int64_t missing) {
+    if (missing > bytes || (missing == bytes && other < stage)) *this = {other, missing};
+  }
+};
+
+template <class Stages>
+[[nodiscard]] missing_memory most_missing(Stages const& stages,
+                                          std::span<std::uint32_t const> boundaries) {
+  missing_memory result;
+  auto const on_devices = shortfalls(stages.memory(), boundaries);
+  for (std::size_t d = 0; d != on_devices.size(); ++d) result.offer(d, on_devices[d]);
+  for (std::size_t s = 0; s + 1 != boundaries.size(); ++s) {
+    if (boundaries[s] == boundaries[s + 1]) continue;
+    result.offer(s, stages.missing_by_rule(s, boundaries[s], boundaries[s + 1]));
+  }
+  return result;
+}
+
+/// Boundaries with the most even bytes that rules and predicate allow; none where there are none.
+template <class Stages, class Bytes>
+[[nodiscard]] std::vector<std::uint32_t> most_even_bytes(Stages const& stages,
+                                                         stage_bound<std::int64_t> const& bound,
+                                                         Bytes const& bytes_of) {
+  stage_memory const unlimited(stages.function(), stages.layers(), stages.stages(), {});
+  auto const admits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+    return stages.admits(stage, first, last);
+  };
+  stage_costs const chain(stages.function(), stages.rules(), bound, unlimited, bytes_of, admits);
+  bottleneck_search finder(chain);
+  std::vector<std::uint32_t> result;
+  std::int64_t const bytes = finder.run();
+  if (bytes != never<std::int64_t>) finder.cut_leftmost(bytes, result);
+  return result;
+}
+
+/// Says that a stage or device lacks memory where devices hold more than one stage each; false
+/// where all could have enough. `proven` says whether the missing bytes are the least.
+template <class C, class Stages>
+[[nodiscard]] bool report_missing_on_devices(Stages const& stages, std::size_t labels,
+                                             partition_result<C>& result) {
+  // Stages with about the same bytes are tried first: they leave each boundary a short window.
+  constexpr std::int64_t most = never<std::int64_t>;
+  auto const bytes_of = [&](std::size_t, std::size_t first, std::size_t last) {
+    return std::min(stages.memory().bytes(first, last), most - 1);
+  };
+  std::vector<std::int64_t> bytes(stages.layers());
+  for (std::size_t l = 0; l != bytes.size(); ++l) bytes[l] = bytes_of(0, l, l + 1);
+  // All layers together are cut off, and a bound must not be above that.
+  if (stages.memory().bytes(0, bytes.size()) == most)
+    --*std::max_element(bytes.begin(), bytes.end());
+  stage_bound<std::int64_t> const bound(stages.function(), stages.layers(), stages.stages(), bytes,
+                                        {});
+  step_time<std::int64_t> const time;
+  missing_memory enough;
+  bool is_least = true;
+  auto const is_enough = [&](std::int64_t more) {
+    stage_memory memory = stages.memory();
+    memory.enlarge(more);
+    auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
+      return stages.missing_by_rule(stage, first, last) <= more &&
+             stages.admits(stage, first, last);
+    };
+    stage_costs const chain(stages.function(), stages.rules(), bound, memory, bytes_of, fits);
+    // All bottlenecks are equal here.
+    device_label_dp finder(chain, time, most, some_of(labels));
+    if (!run_with_limits(finder, bound.least_bottleneck())) {
+      is_least = is_least && finder.is_complete();
+      return false;
+    }
+    std::vector<std::uint32_t> boundaries;
+    finder.cut_leftmost(boundaries);
+    enough = most_missing(stages, boundaries);
+    return true;
+  };
+  if (is_enough(0)) return false;
+  auto const even = most_even_bytes(stages, bound, bytes_of);
+  if (even.empty()) return false;
+  enough = most_missing(stages, even);
+  if (enough.bytes <= 0) return false;
+  std::int64_t low = 0;
+  // Where labels do not suffice the last bits are not worth the time.
+  while (enough.bytes - low > (is_least ? 1 : enough.bytes / 256 + 1)) {
+    std::int64_t const half = low + (enough.bytes - low) / 2;
+    if (!is_enough(half)) {
+      low = half;
+    } else if (enough.bytes > half) {
+      throw_invalid(stages.function(), "missing_bytes(" + to_text(enough.stage) +
+                                           ", ...) was at most " + to_text(half) + " and is now " +
+                                           to_text(enough.bytes) +
+                                           ", must be equal for equal arguments");
+    }
+  }
+  result.stage = static_cast<std::uint32_t>(enough.stage);
+  result.missing_bytes = enough.bytes;
+  result.proven = is_least;
+  return true;
+}
+
+/// Makes the result one that says why there are no stages.
+template <class C, class Stages>
+void report_infeasible(Stages const& stages, std::size_t labels, partition_result<C>& result) {
+  result = {};
+  result.status = solve_status::infeasible;
+  result.proven = true;
+  bool const is_memory = stages.memory().is_shared()
+                             ? report_missing_on_devices(stages, labels, result)
+                             : report_missing_memory(stages, result);
+  if (!is_memory) result.stage = first_unreached_stage(stages);
+}
 
 /// The stages with the least time: of those with the smallest sum up to a limit, for limits that
 /// fall from one bottleneck to the next lower one, until the sum alone is too much.

@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// What stages take at least: memory, and time where that is limited.
+/// The layers and the stages of a plan in whole numbers, and what stages take at least: memory, and
+/// time where that is limited.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -10,18 +11,156 @@
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/plan/plan_pipeline/integer_layers.hpp>
+#include <omnibal/plan/pipeline_machine.hpp>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+using whole_choice = numbered_choice<std::int64_t>;
+
+/// Choices that no other of the layer beats in time and both kinds of bytes, by ascending bytes.
+class integer_layers {
+ public:
+  /// Floating-point times become whole numbers so small that a step of `micro_batches` remains one.
+  template <class Time>
+  integer_layers(std::string_view function, choice_table<Time> const& table,
+                 std::span<std::int64_t const> state_bytes, std::size_t micro_batches)
+      : shift_(std::floating_point<Time> ? static_cast<int>(std::bit_width(micro_batches)) + 1
+                                         : 0) {
+    for (std::size_t l = 0; l != table.size(); ++l) {
+      for (auto const& way : table[l]) {
+        auto const time = table.to_whole(way.time) >> shift_;
+        push(whole_choice{way.bytes, time, way.transient_bytes, way.index});
+      }
+      close(function, state_bytes[l]);
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }
+  [[nodiscard]] std::span<whole_choice const> operator[](std::size_t layer) const {
+    return std::span(choices_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
+  }
+  /// The same choices by their numbers.
+  [[nodiscard]] std::span<whole_choice const> by_index(std::size_t layer) const {
+    return std::span(by_index_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
+  }
+  /// The transient bytes of all choices, ascending, each number once.
+  [[nodiscard]] std::vector<std::int64_t> transient_bytes() const {
+    std::vector<std::int64_t> result;
+    for (auto const& way : choices_) result.push_back(way.transient_bytes);
+    std::sort(result.begin(), result.end());
+    result.erase(std::unique(result.begin(), result.end()), result.end());
+    return result;
+  }
+
+  /// A difference of whole times in the unit of the layers.
+  template <class Time>
+  [[nodiscard]] Time original(choice_table<Time> const& table, std::int64_t time) const {
+    if constexpr (std::floating_point<Time>) {
+      return std::ldexp(table.from_whole(time), shift_);
+    } else {
+      return time;
+    }
+  }
+
+  [[nodiscard]] std::int64_t state_bytes(std::size_t first, std::size_t last) const {
+    return state_before_[last] - state_before_[first];
+  }
+  /// The sum of the largest times.
+  [[nodiscard]] std::int64_t most_time() const { return most_time_; }
+  /// The sum of the least times.
+  [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last) const {
+    return least_before_[last] - least_before_[first];
+  }
+
+ private:
+  /// Choices come by ascending bytes.
+  void push(whole_choice const& way) {
+    for (std::size_t other = offsets_.back(); other != choices_.size(); ++other) {
+      auto const& known = choices_[other];
+      if (known.time <= way.time && known.transient_bytes <= way.transient_bytes) return;
+    }
+    choices_.push_back(way);
+  }
+
+  void close(std::string_view function, std::int64_t state_bytes) {
+    std::int64_t least = choices_.back().time;
+    std::int64_t most = least;
+    std::vector<sort_key> indices;
+    for (std::size_t c = offsets_.back(); c != choices_.size(); ++c) {
+      least = std::min(least, choices_[c].time);
+      most = std::max(most, choices_[c].time);
+      indices.push_back({choices_[c].index, c});
+    }
+    sort_keys(indices);
+    for (sort_key const& key : indices) by_index_.push_back(choices_[key.place]);
+    offsets_.push_back(choices_.size());
+    least_before_.push_back(least_before_.back() + least);
+    most_time_ += most;
+    state_before_.push_back(state_before_.back());
+    checked_add(function, "the sum of the state bytes", state_before_.back(), state_bytes);
+  }
+
+  int shift_;
+  std::vector<std::size_t> offsets_{0};
+  std::vector<whole_choice> choices_;
+  std::vector<whole_choice> by_index_;
+  std::vector<std::int64_t> least_before_{0};
+  std::vector<std::int64_t> state_before_{0};
+  std::int64_t most_time_ = 0;
+};
+
+/// One value for each stage.
+struct stage_budgets {
+  std::vector<std::int64_t> memory;
+  std::vector<std::int64_t> reserve;
+  std::vector<std::int64_t> in_flight;
+
+  stage_budgets(std::string_view function, pipeline_machine const& machine,
+                plan_pipeline_options const& options)
+      : memory(spread(function, "machine.memory_bytes", machine.memory_bytes, machine.stages)),
+        reserve(spread(function, "machine.reserve_bytes", machine.reserve_bytes, machine.stages)) {
+    if (options.in_flight.empty()) {
+      for (std::size_t after = machine.stages; after != 0; --after) {
+        in_flight.push_back(static_cast<std::int64_t>(std::min(options.micro_batches, after)));
+      }
+      return;
+    }
+    in_flight = spread(function, "options.in_flight", options.in_flight, machine.stages);
+    for (std::size_t s = 0; s != in_flight.size(); ++s) {
+      if (in_flight[s] > 0) continue;
+      throw_invalid(function, "options.in_flight[" + to_text(s) + "] is 0, must be at least 1");
+    }
+  }
+
+ private:
+  [[nodiscard]] static std::vector<std::int64_t> spread(std::string_view function,
+                                                        std::string_view argument,
+                                                        weight_list<std::int64_t> const& list,
+                                                        std::size_t stages) {
+    auto const values = list.values();
+    if (values.size() != 1 && values.size() != stages) {
+      throw_invalid(function, std::string(argument) + " has " + to_text(values.size()) +
+                                  " values, must have 1 or " + to_text(stages));
+    }
+    for (std::size_t s = 0; s != values.size(); ++s) {
+      check_weight(function, argument, s, values[s]);
+    }
+    if (values.size() == stages) return {values.begin(), values.end()};
+    return std::vector<std::int64_t>(stages, values[0]);
+  }
+};
 
 /// For each limit on transient bytes, the fewest bytes that layers keep within it.
 class fewest_bytes {
