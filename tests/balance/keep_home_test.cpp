@@ -5,8 +5,7 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/deal.hpp>
-#include <omnibal/balance/detail/largest_load.hpp>
-#include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/detail/integer_costs.hpp>

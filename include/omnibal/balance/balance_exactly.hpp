@@ -5,10 +5,8 @@
 
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/balance/detail/largest_load.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
-#include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/balance/karmarkar_karp.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>

@@ -5,7 +5,7 @@
 
 #include <omnibal/balance/balance_result.hpp>
 #include <omnibal/balance/detail/capped_balancer.hpp>
-#include <omnibal/balance/detail/largest_load.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>

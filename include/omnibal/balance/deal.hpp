@@ -3,7 +3,7 @@
 /// \file
 /// Dealing sorted samples forth and back.
 
-#include <omnibal/balance/detail/place_longest_first.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/grouping.hpp>

@@ -4,12 +4,10 @@
 /// The largest differencing method.
 
 #include <omnibal/balance/detail/part_loads.hpp>
-#include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/detail/winner_tree.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>

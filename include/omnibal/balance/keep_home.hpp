@@ -3,14 +3,352 @@
 /// \file
 /// Even parts with few bytes moved.
 
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/index_measure.hpp>
-#include <omnibal/balance/keep_home/migration.hpp>
+#include <omnibal/balance/keep_home/swap.hpp>
+#include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/node_layout.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/rank_placer.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Larger for a sample that goes first: one with more cost for its bytes, in steps of about a
+/// fifth, and of alike ones a larger one. Precondition: a positive cost.
+[[nodiscard]] constexpr std::uint32_t offload_priority(std::int64_t cost, std::int64_t bytes) {
+  // Four steps for each doubling, from the bits after the leading one.
+  auto const steps = [](std::int64_t value) {
+    auto const number = static_cast<std::uint64_t>(value);
+    auto const bits = static_cast<int>(std::bit_width(number));
+    if (bits == 0) return 0u;
+    auto const after_leading = static_cast<unsigned>(std::rotr(number, bits - 1) >> 62);
+    return static_cast<unsigned>(bits) * 4 + after_leading;
+  };
+  auto const number = static_cast<std::uint64_t>(cost);
+  auto const bits = static_cast<unsigned>(std::bit_width(number));
+  auto const leading = static_cast<std::uint32_t>(std::rotr(number, static_cast<int>(bits)) >> 48);
+  return (steps(cost) + 256 - steps(bytes)) << 22 | bits << 16 | leading;
+}
+
+/// Sends samples from nodes or ranks above their limit to the least loaded ones, those first that
+/// save most bytes, and none that is more than an excess or makes one. Keeps its memory.
+template <std::size_t R>
+class offload {
+ public:
+  /// To any rank.
+  void send_anywhere(assignment_state<R>& state, std::int64_t target) {
+    send(state, target, [&](std::uint32_t sample) { return light_.best(state.costs[sample]); });
+  }
+  /// To ranks of the same node.
+  void send_inside_nodes(assignment_state<R>& state, node_layout const& layout,
+                         std::int64_t target) {
+    send(state, target, [&](std::uint32_t sample) {
+      return lightest_on_node(state, layout, layout.node_of(state.rank_of[sample]), sample);
+    });
+  }
+
+  /// From nodes above the sum of the targets of their ranks to others.
+  void send_between_nodes(assignment_state<R>& state, node_layout const& layout,
+                          std::int64_t target) {
+    auto const most = static_cast<std::int64_t>(layout.ranks_per_node);
+    if (target > std::numeric_limits<std::int64_t>::max() / (2 * most)) return;
+    sum_nodes(state, layout);
+    excess_.clear();
+    light_.reset(layout.nodes());
+    for (std::size_t node = 0; node != layout.nodes(); ++node) {
+      auto const ranks = static_cast<std::int64_t>(layout.ranks_in(node));
+      excess_.push_back(excess_above(node_loads_[node], target * ranks));
+      if (sum_of(excess_[node]) != 0) {
+        light_.close(node);
+        continue;
+      }
+      // As if the ranks that the last node lacks were full. Without an excess the sum is at most
+      // `target * most`.
+      resources<R> load = node_loads_[node];
+      for (std::int64_t& amount : load.amounts) amount += target * (most - ranks);
+      light_.add(node, load);
+    }
+    collect(state, [&](std::uint32_t rank) { return layout.node_of(rank); });
+    for (std::uint64_t const word : words_) {
+      auto const sample = static_cast<std::uint32_t>(word);
+      resources<R> const& cost = state.costs[sample];
+      std::size_t const from = layout.node_of(state.rank_of[sample]);
+      if (!can_leave(state, sample, from)) continue;
+      std::uint32_t const node = light_.best(cost);
+      auto const limit = target * static_cast<std::int64_t>(layout.ranks_in(node));
+      if (!fits(node_loads_[node], cost, limit)) continue;
+      take_excess(from, cost);
+      node_loads_[from] -= cost;
+      node_loads_[node] += cost;
+      light_.add(node, cost);
+      state.move(sample, lightest_on_node(state, layout, node, sample));
+    }
+  }
+
+  /// The rank of a node, if possible another, whose largest load would be least with the sample.
+  [[nodiscard]] static std::uint32_t lightest_on_node(assignment_state<R> const& state,
+                                                      node_layout const& layout, std::size_t node,
+                                                      std::uint32_t sample) {
+    std::size_t const first = layout.first_rank(node);
+    std::size_t result =
+        layout.node_of(state.rank_of[sample]) == node ? state.rank_of[sample] : first;
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
+      // Counted twice, a sample may leave the type.
+      if (rank == state.rank_of[sample]) continue;
+      std::int64_t const load = largest_amount(state.loads[rank] + state.costs[sample]);
+      if (load >= least) continue;
+      least = load;
+      result = rank;
+    }
+    return static_cast<std::uint32_t>(result);
+  }
+
+  [[nodiscard]] static bool fits(resources<R> const& load, resources<R> const& cost,
+                                 std::int64_t limit) {
+    bool result = true;
+    for (std::size_t r = 0; r != R; ++r) result = result && load[r] <= limit - cost[r];
+    return result;
+  }
+
+ private:
+  using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
+
+  /// `rank_for(sample)` is where a sample may go.
+  template <class RankFor>
+  void send(assignment_state<R>& state, std::int64_t target, RankFor const& rank_for) {
+    start(state, target);
+    for (std::uint64_t const word : words_) {
+      auto const sample = static_cast<std::uint32_t>(word);
+      if (!can_leave(state, sample, state.rank_of[sample])) continue;
+      std::uint32_t const rank = rank_for(sample);
+      if (!fits(state.loads[rank], state.costs[sample], target)) continue;
+      take_excess(state.rank_of[sample], state.costs[sample]);
+      state.move(sample, rank);
+      light_.add(rank, state.costs[sample]);
+    }
+  }
+
+  /// With the ranks as places.
+  void start(assignment_state<R> const& state, std::int64_t target) {
+    excess_.clear();
+    light_.reset(state.ranks());
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      excess_.push_back(excess_above(state.loads[rank], target));
+      light_.add(rank, state.loads[rank]);
+      if (sum_of(excess_[rank]) != 0) light_.close(rank);
+    }
+    collect(state, [](std::uint32_t rank) { return std::size_t{rank}; });
+  }
+
+  void sum_nodes(assignment_state<R> const& state, node_layout const& layout) {
+    node_loads_.assign(layout.nodes(), resources<R>{});
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      node_loads_[layout.node_of(rank)] += state.loads[rank];
+    }
+  }
+
+  /// The samples of places with an excess, in the order in which they are to leave.
+  template <class PlaceOf>
+  void collect(assignment_state<R> const& state, PlaceOf const& place_of) {
+    words_.clear();
+    for (std::uint32_t i = 0; i != state.costs.size(); ++i) {
+      resources<R> const& excess = excess_[place_of(state.rank_of[i])];
+      std::int64_t relief = 0;
+      for (std::size_t r = 0; r != R; ++r) {
+        if (excess[r] > 0) relief += state.costs[i][r];
+      }
+      if (relief == 0) continue;
+      std::uint64_t const key = ~offload_priority(relief, state.bytes[i][0]);
+      words_.push_back(key << 32 | i);
+    }
+    radix_sort(words_, spare_, 32, 32);
+  }
+
+  [[nodiscard]] bool can_leave(assignment_state<R> const& state, std::uint32_t sample,
+                               std::size_t place) const {
+    bool is_relief = false;
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t const excess = excess_[place][r];
+      if (excess == 0) continue;
+      if (state.costs[sample][r] > excess) return false;
+      is_relief = is_relief || state.costs[sample][r] > 0;
+    }
+    return is_relief;
+  }
+  void take_excess(std::size_t place, resources<R> const& cost) {
+    for (std::size_t r = 0; r != R; ++r) {
+      excess_[place][r] = std::max<std::int64_t>(0, excess_[place][r] - cost[r]);
+    }
+  }
+
+  light_loads light_{0};
+  integer_costs<R> excess_;
+  integer_costs<R> node_loads_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t> spare_;
+};
+
+/// Moves samples from where they are until no load is above a target. Keeps its memory.
+template <std::size_t R>
+class migration {
+ public:
+  /// Costs and bytes are to be filled by the caller before `run`.
+  assignment_state<R> state;
+
+  /// Finds the rank of each sample.
+  void run(std::string_view function, grouping_view home, double max_overload,
+           std::size_t ranks_per_node) {
+    layout_ = {home.size(), std::min(ranks_per_node, std::max<std::size_t>(home.size(), 1))};
+    part_of_samples(function, "rank", home, state.costs.size(), state.home_of);
+    state.loads.resize(home.size());
+    state.start_at_home();
+    if (home.empty()) return;
+    std::int64_t const target = with_overload(lower_bound(), max_overload);
+    if (!settle(target)) choose_fallback(target);
+  }
+
+  /// The samples of each rank by ascending index.
+  void write(grouping& result) {
+    collect_parts(state.rank_of, state.ranks(), offsets_, order_);
+    result.clear();
+    result.reserve(state.ranks(), order_.size());
+    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
+      for (std::size_t i = offsets_[rank]; i != offsets_[rank + 1]; ++i) result.push(order_[i]);
+      result.close();
+    }
+  }
+
+ private:
+  using sender = offload<R>;
+  /// Some milliseconds.
+  static constexpr std::uint64_t placer_steps = rank_placer::most_steps >> 5;
+
+  using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
+
+  /// `least_load`, for which only the largest samples have to be in order.
+  [[nodiscard]] std::int64_t lower_bound() {
+    order_.resize(state.costs.size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    if (state.ranks() < order_.size()) {
+      auto const after = order_.begin() + static_cast<std::ptrdiff_t>(state.ranks());
+      std::nth_element(order_.begin(), after, order_.end(), state.costs_more());
+      std::nth_element(order_.begin(), after - 1, after, state.costs_more());
+    }
+    return least_load(state.costs, std::span(std::as_const(order_)), state.ranks());
+  }
+
+  /// Starts at home and moves samples; true where no load is above the target then.
+  [[nodiscard]] bool settle(std::int64_t target) {
+    if (state.largest_load() <= target) return true;
+    if (layout_.ranks_per_node != 1) {
+      sender_.send_between_nodes(state, layout_, target);
+      sender_.send_inside_nodes(state, layout_, target);
+    }
+    sender_.send_anywhere(state, target);
+    swaps_.run(state, layout_, target);
+    bring_back(target);
+    return state.largest_load() <= target;
+  }
+
+  /// Moved samples that fit at home, or else on their node, return; those with most bytes first.
+  void bring_back(std::int64_t target) {
+    order_.clear();
+    for (std::uint32_t i = 0; i != state.rank_of.size(); ++i) {
+      if (!state.is_home(i)) order_.push_back(i);
+    }
+    std::sort(order_.begin(), order_.end(), [this](std::uint32_t a, std::uint32_t b) {
+      auto const& bytes = state.bytes;
+      return bytes[a][0] > bytes[b][0] || (bytes[a] == bytes[b] && a < b);
+    });
+    for (std::uint32_t const sample : order_) {
+      std::uint32_t const home = state.home_of[sample];
+      if (try_move(sample, home, target)) continue;
+      std::size_t const node = layout_.node_of(home);
+      if (layout_.node_of(state.rank_of[sample]) == node) continue;
+      try_move(sample, sender::lightest_on_node(state, layout_, node, sample), target);
+    }
+  }
+
+  bool try_move(std::uint32_t sample, std::uint32_t rank, std::int64_t target) {
+    if (!sender::fits(state.loads[rank], state.costs[sample], target)) return false;
+    state.move(sample, rank);
+    return true;
+  }
+
+  /// The parts of `lpt` are the measure where the target was not reached, and the result where no
+  /// others that are as even move fewer bytes.
+  void choose_fallback(std::int64_t target) {
+    std::int64_t const reached = state.largest_load();
+    kept_.swap(state.rank_of);
+    place_afresh();
+    std::int64_t const fresh = state.largest_load();
+    if (fresh >= reached) {
+      state.rank_of.swap(kept_);
+      return;
+    }
+    std::int64_t const limit = std::max(target, fresh);
+    relabel();
+    bring_back(limit);
+    if (limit == target) return;
+    std::int64_t const moved = state.moved_bytes();
+    kept_.swap(state.rank_of);
+    state.start_at_home();
+    if (!settle(limit) || state.moved_bytes() > moved) state.rank_of.swap(kept_);
+  }
+
+  /// The parts of `lpt`.
+  void place_afresh() {
+    order_.resize(state.costs.size());
+    std::iota(order_.begin(), order_.end(), 0u);
+    std::sort(order_.begin(), order_.end(), state.costs_more());
+    light_.reset(state.ranks());
+    state.rank_of.assign(state.costs.size(), 0);
+    any_room room{state.ranks()};
+    auto const cost = [this](std::uint32_t sample) -> resources<R> const& {
+      return state.costs[sample];
+    };
+    place(std::span<std::uint32_t const>(order_), cost, light_, room, state.rank_of);
+    state.sum_loads();
+  }
+
+  /// Gives each part to a rank so that few bytes move.
+  void relabel() {
+    collect_parts(state.rank_of, state.ranks(), offsets_, order_);
+    grouping_view const parts(offsets_.data(), order_.data(), state.ranks());
+    auto const bytes_of = [this](std::uint32_t sample) { return state.bytes[sample][0]; };
+    placer_.run(state.home_of, parts, bytes_of, layout_.ranks_per_node, placer_steps);
+    for (std::uint32_t& rank : state.rank_of) rank = placer_.rank_of()[rank];
+    state.sum_loads();
+  }
+
+  node_layout layout_;
+  sender sender_;
+  swap_search<R> swaps_;
+  light_loads light_{0};
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint32_t> offsets_;
+  std::vector<std::uint32_t> kept_;
+  rank_placer placer_;
+};
+
+}  // namespace omnibal::inline v0::detail
 
 namespace omnibal::inline v0 {
 

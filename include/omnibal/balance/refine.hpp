@@ -4,9 +4,8 @@
 /// Moves and swaps that even parts.
 
 #include <omnibal/balance/count_policy.hpp>
-#include <omnibal/balance/detail/largest_load.hpp>
+#include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
-#include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>

@@ -3,18 +3,15 @@
 /// \file
 /// A number of parts within a capacity, with even costs.
 
-#include <omnibal/balance/detail/largest_load.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
-#include <omnibal/balance/detail/place_longest_first.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/detail/winner_tree.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>

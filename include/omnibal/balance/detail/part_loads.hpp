@@ -1,23 +1,78 @@
 #pragma once
 
 /// \file
-/// The loads and counts of parts to which samples are added, and the part that takes the next best.
+/// The loads and counts of parts to which samples are added, the part that takes the next best, and
+/// what the largest load cannot be below.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/check.hpp>
-#include <omnibal/detail/winner_tree.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
+
+/// A tournament of words in memory of the caller: every inner node has the lesser of its two
+/// children. A change costs the same for every word, one comparison without a branch for each
+/// level, which is less than a heap pays for branches that no processor can foresee.
+template <class Word>
+class winner_tree {
+ public:
+  /// Above all words.
+  static constexpr Word none = static_cast<Word>(~Word{0});
+
+  /// The nodes that so many words take.
+  [[nodiscard]] static std::size_t nodes_for(std::size_t words) { return 2 * std::bit_ceil(words); }
+
+  /// Precondition: `nodes_for` gave the number of nodes, and they are all `none` or were filled.
+  explicit winner_tree(std::span<Word> nodes) : nodes_(nodes.data()), leaves_(nodes.size() / 2) {}
+
+  [[nodiscard]] Word least() const { return nodes_[1]; }
+  [[nodiscard]] Word operator[](std::size_t index) const { return nodes_[leaves_ + index]; }
+
+  /// Replaces one word.
+  void set(std::size_t index, Word word) const {
+    std::size_t node = leaves_ + index;
+    nodes_[node] = word;
+    while (node > 1) {
+      Word const other = nodes_[node ^ 1];
+      word = other < word ? other : word;
+      node >>= 1;
+      nodes_[node] = word;
+    }
+  }
+
+  /// Replaces the first `count` words by `word(index)` and the others by `none`.
+  template <class Function>
+  void fill(std::size_t count, Function const& word) const {
+    for (std::size_t i = 0; i != leaves_; ++i) nodes_[leaves_ + i] = i < count ? word(i) : none;
+    for (std::size_t node = leaves_; --node > 0;) {
+      Word const left = nodes_[2 * node];
+      Word const right = nodes_[2 * node + 1];
+      nodes_[node] = right < left ? right : left;
+    }
+  }
+
+ private:
+  Word* nodes_;
+  std::size_t leaves_;
+};
 
 /// Words with the load above the number of the part: the least names the lowest of the least loads.
 template <class Word>
@@ -159,5 +214,160 @@ class count_limits {
   /// How many more parts may have one sample above the floor.
   std::size_t extra_ = 0;
 };
+
+/// The samples from the largest to the smallest cost, equal ones by index.
+template <std::size_t R>
+[[nodiscard]] std::vector<std::uint32_t> largest_first(integer_costs<R> const& costs) {
+  return order_descending(costs.size(), [&costs](std::size_t i) { return sum_of(costs[i]); });
+}
+
+/// How many samples of that order have any cost.
+template <std::size_t R>
+[[nodiscard]] std::size_t count_costly(integer_costs<R> const& costs,
+                                       std::span<std::uint32_t const> order) {
+  std::size_t result = order.size();
+  while (result != 0 && sum_of(costs[order[result - 1]]) == 0) --result;
+  return result;
+}
+
+/// Is called like `count_limits`, for parts with room for any number of samples.
+struct any_room {
+  std::size_t count;
+
+  [[nodiscard]] std::size_t parts() const { return count; }
+  [[nodiscard]] static bool is_full(std::size_t) { return false; }
+  [[nodiscard]] static bool add(std::size_t) { return false; }
+};
+
+/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads. `Room`
+/// is called like `count_limits`.
+template <class Loads, class Weight, class Room>
+void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads, Room& room,
+           std::vector<std::uint32_t>& part_of) {
+  std::size_t const parts = room.parts();
+  for (std::uint32_t const sample : samples) {
+    auto const& cost = weight(sample);
+    std::uint32_t const part = loads.best(cost);
+    part_of[sample] = part;
+    loads.add(part, cost);
+    bool const leaves_less = room.add(part);
+    if (room.is_full(part)) loads.close(part);
+    for (std::size_t p = 0; leaves_less && p != parts; ++p) {
+      if (room.is_full(p)) loads.close(p);
+    }
+  }
+}
+
+/// Puts samples without cost where the fewest samples are.
+inline void place_costless(std::span<std::uint32_t const> samples, count_limits& room,
+                           std::vector<std::uint32_t>& part_of) {
+  if (samples.empty()) return;
+  ranked_loads<uint128> counts(room.parts());
+  for (std::size_t part = 0; part != room.parts(); ++part) {
+    counts.add(part, {static_cast<std::int64_t>(room[part])});
+    if (room.is_full(part)) counts.close(part);
+  }
+  auto const one = [](std::uint32_t) { return resources<1>{1}; };
+  place(samples, one, counts, room, part_of);
+}
+
+/// The part of each sample. Those without cost are placed last.
+template <std::size_t R>
+[[nodiscard]] std::vector<std::uint32_t> place_longest_first(integer_costs<R> const& costs,
+                                                             count_limits room) {
+  std::vector<std::uint32_t> const order = largest_first(costs);
+  std::vector<std::uint32_t> part_of(order.size());
+  std::size_t const costly = count_costly(costs, std::span(order));
+  auto const place_costly = [&](auto loads) {
+    auto const cost = [&costs](std::uint32_t sample) -> resources<R> const& {
+      return costs[sample];
+    };
+    place(std::span(order).first(costly), cost, loads, room, part_of);
+  };
+  if constexpr (R > 1) {
+    place_costly(compared_loads<R>(room.parts()));
+  } else if (std::int64_t const total = sum_of(total_of(costs));
+             load_key<std::uint64_t>::can_hold(total, room.parts())) {
+    place_costly(ranked_loads<std::uint64_t>(room.parts()));
+  } else {
+    place_costly(ranked_loads<uint128>(room.parts()));
+  }
+  place_costless(std::span(order).subspan(costly), room, part_of);
+  return part_of;
+}
+
+/// A lower bound on the largest amount in any of some parts: the mean, the largest cost, and for
+/// one kind the two least of the `parts + 1` largest costs, as two of these share a part. `order`
+/// is that of `largest_first`.
+template <std::size_t R>
+[[nodiscard]] std::int64_t least_load(integer_costs<R> const& costs,
+                                      std::span<std::uint32_t const> order, std::size_t parts) {
+  std::int64_t result = 0;
+  for (std::int64_t const sum : total_of(costs).amounts) {
+    auto const count = static_cast<std::int64_t>(parts);
+    result = std::max(result, sum / count + (sum % count != 0 ? 1 : 0));
+  }
+  for (resources<R> const& cost : costs) result = std::max(result, largest_amount(cost));
+  if (R == 1 && order.size() > parts) {
+    result = std::max(result, costs[order[parts - 1]][0] + costs[order[parts]][0]);
+  }
+  return result;
+}
+
+/// The largest amount in any of some parts; `part_of` has the part of each sample.
+template <std::size_t R>
+[[nodiscard]] std::int64_t largest_load(integer_costs<R> const& costs,
+                                        std::span<std::uint32_t const> part_of, std::size_t parts) {
+  integer_costs<R> loads(parts, resources<R>{});
+  std::int64_t result = 0;
+  for (std::size_t i = 0; i != part_of.size(); ++i) {
+    loads[part_of[i]] += costs[i];
+    result = std::max(result, largest_amount(loads[part_of[i]]));
+  }
+  return result;
+}
+
+/// Calls `cost` once for each sample, in order. Precondition: the cost has one kind.
+template <class Samples, class Cost>
+[[nodiscard]] auto given_costs(std::string_view function, Samples const& samples,
+                               Cost const& cost) {
+  using load_type = measured_weight<Samples, Cost>;
+  std::vector<load_type> result;
+  result.reserve(std::ranges::size(samples));
+  for (auto&& sample : samples) {
+    result.push_back(
+        checked_costs<load_type>(function, "cost", result.size(), std::invoke(cost, sample))[0]);
+  }
+  return result;
+}
+
+/// A bound in whole numbers as the cost functor would give it, less what rounding may add.
+template <class Load>
+[[nodiscard]] Load given_bound(std::int64_t bound, integer_costs<1> const& costs,
+                               std::vector<Load> const& given) {
+  if constexpr (std::integral<Load>) {
+    return bound;
+  } else {
+    auto const whole = static_cast<Load>(total_of(costs)[0]);
+    if (whole <= 0) return Load{};
+    Load total{};
+    for (Load const load : given) total += load;
+    Load const rounding =
+        4 * std::numeric_limits<Load>::epsilon() * static_cast<Load>(given.size() + 4);
+    return static_cast<Load>(bound) / whole * total * (1 - std::min(Load{1}, rounding));
+  }
+}
+
+/// The largest sum in a part.
+template <class Load>
+[[nodiscard]] Load largest_given_load(grouping const& parts, std::vector<Load> const& given) {
+  Load largest{};
+  for (auto const& part : parts) {
+    Load sum{};
+    for (std::uint32_t const item : part) sum += given[item];
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
 
 }  // namespace omnibal::inline v0::detail

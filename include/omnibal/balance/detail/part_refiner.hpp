@@ -6,7 +6,6 @@
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/winner_tree.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
