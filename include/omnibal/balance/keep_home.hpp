@@ -46,64 +46,43 @@ namespace omnibal::inline v0::detail {
   return (steps(cost) + 256 - steps(bytes)) << 22 | bits << 16 | leading;
 }
 
+/// A `node_layout` of nodes with one rank each, where compilers see that.
+struct single_ranks {
+  std::size_t ranks;
+  static constexpr std::size_t ranks_per_node = 1;
+
+  [[nodiscard]] std::size_t nodes() const { return ranks; }
+  [[nodiscard]] static std::size_t node_of(std::size_t rank) { return rank; }
+  [[nodiscard]] static std::size_t first_rank(std::size_t node) { return node; }
+  [[nodiscard]] static std::size_t ranks_in(std::size_t) { return 1; }
+};
+
 /// Sends samples from nodes or ranks above their limit to the least loaded ones, those first that
 /// save most bytes, and none that is more than an excess or makes one. Keeps its memory.
 template <std::size_t R>
 class offload {
  public:
-  /// To any rank.
-  void send_anywhere(assignment_state<R>& state, std::int64_t target) {
-    send(state, target, [&](std::uint32_t sample) { return light_.best(state.costs[sample]); });
+  /// From nodes above the sum of the targets of their ranks to others.
+  template <class Layout>
+  void send_between_nodes(assignment_state<R>& state, Layout const& layout, std::int64_t target) {
+    auto const most = static_cast<std::int64_t>(layout.ranks_per_node);
+    if (most > 1 && target > std::numeric_limits<std::int64_t>::max() / (2 * most)) return;
+    send(state, layout, target,
+         [&](std::uint32_t sample) { return light_.best(state.costs[sample]); });
   }
-  /// To ranks of the same node.
+
+  /// From ranks above the target to ranks of the same node.
   void send_inside_nodes(assignment_state<R>& state, node_layout const& layout,
                          std::int64_t target) {
-    send(state, target, [&](std::uint32_t sample) {
+    send(state, single_ranks{state.ranks()}, target, [&](std::uint32_t sample) {
       return lightest_on_node(state, layout, layout.node_of(state.rank_of[sample]), sample);
     });
   }
 
-  /// From nodes above the sum of the targets of their ranks to others.
-  void send_between_nodes(assignment_state<R>& state, node_layout const& layout,
-                          std::int64_t target) {
-    auto const most = static_cast<std::int64_t>(layout.ranks_per_node);
-    if (target > std::numeric_limits<std::int64_t>::max() / (2 * most)) return;
-    sum_nodes(state, layout);
-    excess_.clear();
-    light_.reset(layout.nodes());
-    for (std::size_t node = 0; node != layout.nodes(); ++node) {
-      auto const ranks = static_cast<std::int64_t>(layout.ranks_in(node));
-      excess_.push_back(excess_above(node_loads_[node], target * ranks));
-      if (sum_of(excess_[node]) != 0) {
-        light_.close(node);
-        continue;
-      }
-      // As if the ranks that the last node lacks were full. Without an excess the sum is at most
-      // `target * most`.
-      resources<R> load = node_loads_[node];
-      for (std::int64_t& amount : load.amounts) amount += target * (most - ranks);
-      light_.add(node, load);
-    }
-    collect(state, [&](std::uint32_t rank) { return layout.node_of(rank); });
-    for (std::uint64_t const word : words_) {
-      auto const sample = static_cast<std::uint32_t>(word);
-      resources<R> const& cost = state.costs[sample];
-      std::size_t const from = layout.node_of(state.rank_of[sample]);
-      if (!can_leave(state, sample, from)) continue;
-      std::uint32_t const node = light_.best(cost);
-      auto const limit = target * static_cast<std::int64_t>(layout.ranks_in(node));
-      if (!fits(node_loads_[node], cost, limit)) continue;
-      take_excess(from, cost);
-      node_loads_[from] -= cost;
-      node_loads_[node] += cost;
-      light_.add(node, cost);
-      state.move(sample, lightest_on_node(state, layout, node, sample));
-    }
-  }
-
   /// The rank of a node, if possible another, whose largest load would be least with the sample.
+  template <class Layout>
   [[nodiscard]] static std::uint32_t lightest_on_node(assignment_state<R> const& state,
-                                                      node_layout const& layout, std::size_t node,
+                                                      Layout const& layout, std::size_t node,
                                                       std::uint32_t sample) {
     std::size_t const first = layout.first_rank(node);
     std::size_t result =
@@ -130,46 +109,58 @@ class offload {
  private:
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
 
-  /// `rank_for(sample)` is where a sample may go.
-  template <class RankFor>
-  void send(assignment_state<R>& state, std::int64_t target, RankFor const& rank_for) {
-    start(state, target);
+  /// `node_for(sample)` is where a sample may go.
+  template <class Layout, class NodeFor>
+  void send(assignment_state<R>& state, Layout const& layout, std::int64_t target,
+            NodeFor const& node_for) {
+    start(state, layout, target);
     for (std::uint64_t const word : words_) {
       auto const sample = static_cast<std::uint32_t>(word);
-      if (!can_leave(state, sample, state.rank_of[sample])) continue;
-      std::uint32_t const rank = rank_for(sample);
-      if (!fits(state.loads[rank], state.costs[sample], target)) continue;
-      take_excess(state.rank_of[sample], state.costs[sample]);
-      state.move(sample, rank);
-      light_.add(rank, state.costs[sample]);
+      resources<R> const& cost = state.costs[sample];
+      std::size_t const from = layout.node_of(state.rank_of[sample]);
+      if (!can_leave(state, sample, from)) continue;
+      std::uint32_t const node = node_for(sample);
+      auto const limit = target * static_cast<std::int64_t>(layout.ranks_in(node));
+      if (!fits(node_loads_[node], cost, limit)) continue;
+      take_excess(from, cost);
+      node_loads_[from] -= cost;
+      node_loads_[node] += cost;
+      light_.add(node, cost);
+      state.move(sample, lightest_on_node(state, layout, node, sample));
     }
   }
 
-  /// With the ranks as places.
-  void start(assignment_state<R> const& state, std::int64_t target) {
-    excess_.clear();
-    light_.reset(state.ranks());
-    for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
-      excess_.push_back(excess_above(state.loads[rank], target));
-      light_.add(rank, state.loads[rank]);
-      if (sum_of(excess_[rank]) != 0) light_.close(rank);
-    }
-    collect(state, [](std::uint32_t rank) { return std::size_t{rank}; });
-  }
-
-  void sum_nodes(assignment_state<R> const& state, node_layout const& layout) {
+  template <class Layout>
+  void start(assignment_state<R> const& state, Layout const& layout, std::int64_t target) {
     node_loads_.assign(layout.nodes(), resources<R>{});
     for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
       node_loads_[layout.node_of(rank)] += state.loads[rank];
     }
+    excess_.clear();
+    light_.reset(layout.nodes());
+    for (std::size_t node = 0; node != layout.nodes(); ++node) {
+      auto const ranks = static_cast<std::int64_t>(layout.ranks_in(node));
+      excess_.push_back(excess_above(node_loads_[node], target * ranks));
+      if (sum_of(excess_[node]) != 0) {
+        light_.close(node);
+        continue;
+      }
+      // As if the ranks that the last node lacks were full. Without an excess the sum is at most
+      // `target` times the ranks of a full node.
+      auto const lacking = static_cast<std::int64_t>(layout.ranks_per_node) - ranks;
+      resources<R> load = node_loads_[node];
+      for (std::int64_t& amount : load.amounts) amount += target * lacking;
+      light_.add(node, load);
+    }
+    collect(state, layout);
   }
 
-  /// The samples of places with an excess, in the order in which they are to leave.
-  template <class PlaceOf>
-  void collect(assignment_state<R> const& state, PlaceOf const& place_of) {
+  /// The samples of nodes with an excess, in the order in which they are to leave.
+  template <class Layout>
+  void collect(assignment_state<R> const& state, Layout const& layout) {
     words_.clear();
     for (std::uint32_t i = 0; i != state.costs.size(); ++i) {
-      resources<R> const& excess = excess_[place_of(state.rank_of[i])];
+      resources<R> const& excess = excess_[layout.node_of(state.rank_of[i])];
       std::int64_t relief = 0;
       for (std::size_t r = 0; r != R; ++r) {
         if (excess[r] > 0) relief += state.costs[i][r];
@@ -182,19 +173,19 @@ class offload {
   }
 
   [[nodiscard]] bool can_leave(assignment_state<R> const& state, std::uint32_t sample,
-                               std::size_t place) const {
+                               std::size_t node) const {
     bool is_relief = false;
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const excess = excess_[place][r];
+      std::int64_t const excess = excess_[node][r];
       if (excess == 0) continue;
       if (state.costs[sample][r] > excess) return false;
       is_relief = is_relief || state.costs[sample][r] > 0;
     }
     return is_relief;
   }
-  void take_excess(std::size_t place, resources<R> const& cost) {
+  void take_excess(std::size_t node, resources<R> const& cost) {
     for (std::size_t r = 0; r != R; ++r) {
-      excess_[place][r] = std::max<std::int64_t>(0, excess_[place][r] - cost[r]);
+      excess_[node][r] = std::max<std::int64_t>(0, excess_[node][r] - cost[r]);
     }
   }
 
@@ -261,7 +252,7 @@ class migration {
       sender_.send_between_nodes(state, layout_, target);
       sender_.send_inside_nodes(state, layout_, target);
     }
-    sender_.send_anywhere(state, target);
+    sender_.send_between_nodes(state, single_ranks{state.ranks()}, target);
     swaps_.run(state, layout_, target);
     bring_back(target);
     return state.largest_load() <= target;
