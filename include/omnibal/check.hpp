@@ -135,6 +135,12 @@ constexpr void check_positive(std::string_view function, std::string_view argume
   check_positive(function, std::string(argument) + "[" + to_text(index) + "]", value);
 }
 
+/// Throws unless `share` is in [0, 1].
+inline void check_share(std::string_view function, std::string_view name, double share) {
+  if (share >= 0.0 && share <= 1.0) return;
+  throw_invalid(function, std::string(name) + " is " + to_text(share) + ", must be in [0, 1]");
+}
+
 /// Throws unless a list has as many elements as there are of what `things` names.
 inline void check_size(std::string_view function, std::string_view argument, std::size_t size,
                        std::size_t count, std::string_view things) {

@@ -130,12 +130,6 @@ template <class T>
   return std::min(value + value, std::numeric_limits<T>::max());
 }
 
-/// Throws unless `share` is in [0, 1].
-inline void check_share(std::string_view function, std::string_view name, double share) {
-  if (share >= 0.0 && share <= 1.0) return;
-  throw_invalid(function, std::string(name) + " is " + to_text(share) + ", must be in [0, 1]");
-}
-
 /// The warnings for a capacity; a demand is common where at least `common_share` of the samples
 /// have it.
 template <std::size_t R, class T>

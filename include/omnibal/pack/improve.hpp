@@ -94,12 +94,14 @@ template <class Layout>
   return result;
 }
 
-/// The inverse of `checked_numbers`.
+/// The inverse of `checked_numbers`, also without empty groups.
 template <class Layout>
 [[nodiscard]] grouping to_indices(grouping const& numbers, measured<Layout> const& input) {
   std::vector<std::uint32_t> items(numbers.items().begin(), numbers.items().end());
   number_to_index(items, input.oversized);
-  return grouping({numbers.offsets().begin(), numbers.offsets().end()}, std::move(items));
+  std::vector<std::uint32_t> offsets(numbers.offsets().begin(), numbers.offsets().end());
+  offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  return grouping(std::move(offsets), std::move(items));
 }
 
 /// Evens the loads of groups, pass by pass: the group with the largest load exchanges samples with
@@ -264,6 +266,9 @@ struct improve_options {
   std::size_t passes = 64;
   /// The most passes that then even the loads.
   std::size_t even_passes = 16;
+  /// Up to this share more groups than were found, for these passes: with room in all of them loads
+  /// become as even as whole samples allow, in some 64 passes.
+  double spare_groups = 0.0;
   /// Other seeds find other packings.
   std::uint64_t seed = 0;
 };
@@ -282,7 +287,8 @@ concept progress_predicate = std::predicate<Function&, improve_progress const&>;
 struct improve_fn {
   /// A packing of the same samples with fewer groups, or with as many and evener loads: never more
   /// groups than `start`, and where as many, never a larger sum of the squares of the loads, as
-  /// shares of the capacity.
+  /// shares of the capacity. Only where `options.spare_groups` asks for more groups, there may be
+  /// that share more than the passes found.
   ///
   /// Each pass dissolves some of the groups into a pool, exchanges up to two samples of every other
   /// group against one or two of the pool that fill it better, and packs what is left in the pool
@@ -299,12 +305,14 @@ struct improve_fn {
   /// Memory: about 56 + 16R bytes per sample. Determinism: portable for integers. Errors: those of
   /// `best_fit_decreasing` for capacity and demands; `std::invalid_argument` where `start` names an
   /// index twice or not at all, one that is not a sample, an oversized sample in a group or one
-  /// that fits as oversized, and where a group exceeds the capacity.
+  /// that fits as oversized, where a group exceeds the capacity, and for `options.spare_groups`
+  /// outside [0, 1].
   template <class Samples, class Demand, class Capacity, class GoOn>
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity, packing const& start,
                                    improve_options const& options, GoOn go_on) const {
+    detail::check_share(name, "options.spare_groups", options.spare_groups);
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using layout_type = decltype(input.layout);
       grouping const given = detail::checked_numbers(name, input, start);
@@ -329,6 +337,7 @@ struct improve_fn {
       }
       // Fuller groups serve only to have fewer of them.
       if (groups.size() == given.size()) groups = given;
+      add_spare_groups(groups, options);
       detail::group_evener<layout_type> evener(input);
       for (std::size_t pass = 0; pass != options.even_passes && !evener.is_settled(); ++pass) {
         evener.run(groups);
@@ -352,6 +361,11 @@ struct improve_fn {
 
  private:
   static constexpr std::string_view name = "improve";
+
+  static void add_spare_groups(grouping& groups, improve_options const& options) {
+    double const spare = static_cast<double>(groups.size()) * options.spare_groups;
+    for (auto left = static_cast<std::size_t>(spare); left != 0; --left) groups.close();
+  }
 };
 
 /// Local search on a packing; see `improve_fn`.
