@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -91,6 +92,15 @@ TEST_CASE("deal of all costs needs no offsets") {
   CHECK(test::differs_from_host(written, step_costs({costs}), 3, [](cost_list const& of_step) {
           return omnibal::deal(of_step, 3);
         }) == "");
+}
+
+TEST_CASE("a fault that nobody gave a word for is thrown") {
+  step_costs const steps({{3, 4}, {1, -1, 1}});
+  test::written_parts written = test::room_for(steps.view(), 2);
+  auto out = written.span();
+  out.faults = {};
+  test::serial_backend backend;
+  CHECK_THROWS_AS(serial_deal{}(backend, steps.view(), 2, out), std::invalid_argument);
 }
 
 TEST_CASE("deal says what is wrong with the costs and offsets") {

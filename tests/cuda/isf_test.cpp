@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -360,16 +361,18 @@ TEST_CASE("isf on the device says where an output has no room") {
   }
 }
 
-TEST_CASE("isf on the device keeps silent where nobody asks") {
+TEST_CASE("isf on the device needs no more than groups, and loses no fault") {
   std::vector<std::int64_t> const lengths{7, 4, 11, -9, 2};
   std::vector<std::uint32_t> offsets(6);
   std::vector<std::uint32_t> items(5);
   omnibal::gpu::packing_span const out{{{offsets.data(), 6}, {items.data(), 5}, {}}};
-  serial_backend backend;
-  detail::run_isf(backend, detail::isf_input<std::int64_t, 1>{lengths.data(), 3, {10}},
-                  {.rounds = 2}, keeps_all{}, omnibal::rng::feistel{}, out);
+  auto const pack = [&](std::size_t count) {
+    serial_backend backend;
+    detail::run_isf(backend, detail::isf_input<std::int64_t, 1>{lengths.data(), count, {10}},
+                    {.rounds = 2}, keeps_all{}, omnibal::rng::feistel{}, out);
+  };
+  pack(2);
   CHECK(offsets == std::vector<std::uint32_t>{0, 1, 2, 2, 2, 2});
-  detail::run_isf(backend, detail::isf_input<std::int64_t, 1>{lengths.data(), 5, {10}},
-                  {.rounds = 2}, keeps_all{}, omnibal::rng::feistel{}, out);
-  CHECK(offsets == std::vector<std::uint32_t>(6, 0));
+  CHECK_THROWS_AS(pack(3), std::length_error);
+  CHECK_THROWS_AS(pack(5), std::invalid_argument);
 }

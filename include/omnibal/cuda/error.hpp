@@ -44,6 +44,8 @@ class error : public std::runtime_error {
       result += " (the driver shows no device to this program)";
     } else if (code == cudaErrorNoKernelImageForDevice) {
       result += " (compile for the architecture of this device)";
+    } else if (code == cudaErrorLaunchFailure) {
+      result += " (also where a call without a word for faults met one)";
     }
     return result.append(" [").append(where.file).append(":") + std::to_string(where.line) + "]";
   }

@@ -16,6 +16,10 @@ namespace omnibal::inline v0::gpu {
 /// A set of faults, one word on the device. An algorithm sets bits and never clears one, so that
 /// one word serves a sequence of calls; the caller zeroes it first. Where a bit is set the other
 /// results are unspecified, but nothing outside the outputs was written.
+///
+/// A call without a word traps at its first fault: the kernel ends, what waits for the stream
+/// throws `error` (`cudaErrorLaunchFailure`), and the device is lost to the process, as after a
+/// failed `assert`. So none is overlooked; who wants to know which, or to go on, gives a word.
 enum class fault : std::uint32_t {
   none = 0,
   /// A demand, cost or length is negative or not finite.

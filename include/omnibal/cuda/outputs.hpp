@@ -44,7 +44,7 @@ struct part_span {
   grouping_span groups;
   /// The part of each sample within its step, an element for each cost; empty where nobody asks.
   device_span<std::uint32_t> part_of{};
-  /// One word, or empty where nobody asks; see `fault`.
+  /// One word, or empty: then a fault ends the program's work on the device; see `fault`.
   device_span<fault> faults{};
 };
 
@@ -59,7 +59,7 @@ struct packing_span {
   device_span<std::uint32_t> oversized_count{};
   /// One element.
   device_span<packing_report> report{};
-  /// One element; see `fault`.
+  /// One element, or empty as in `part_span`; see `fault`.
   device_span<fault> faults{};
 };
 
@@ -68,7 +68,7 @@ struct schedule_span {
   /// The group of rank r in step s at s * ranks + r. Only the last step may have fewer groups than
   /// ranks, the first of them; `schedule_steps.cells` says how many groups there are in all.
   device_span<std::uint32_t> groups;
-  /// One word, or empty where nobody asks; see `fault`.
+  /// One word, or empty: then a fault ends the program's work on the device; see `fault`.
   device_span<fault> faults{};
 };
 
@@ -81,7 +81,7 @@ struct sequence_offsets_span {
   device_span<std::int32_t> offsets;
   /// The length of the longest sequence of each group.
   device_span<std::int32_t> longest;
-  /// One word, or none.
+  /// One word, or empty as in `part_span`; see `fault`.
   device_span<fault> faults = {};
 };
 

@@ -129,6 +129,7 @@ inline std::size_t __cvta_generic_to_shared(void const* pointer) {
 inline void* __cvta_shared_to_generic(std::size_t address) {
   return reinterpret_cast<void*>(address);
 }
+[[noreturn]] inline void __trap() { stand_in::trap(); }
 inline void __threadfence() { stand_in::order_memory(); }
 
 namespace cooperative_groups {

@@ -274,6 +274,16 @@ class scheduler {
     acquire(meeting);
   }
 
+  /// Ends the launch. What its threads have on their stacks is lost, as they are.
+  [[noreturn]] void trap() {
+    observe(host_);
+    ready_.clear();
+    unfinished_ = 0;
+    of_grid_ = {};
+    leave_for(host_context_);
+    std::abort();
+  }
+
   /// The same for collectives that promise no order of memory.
   [[gnu::noinline]] void wait_without_order(barrier& at, std::size_t all) {
     observe(host_);
@@ -469,6 +479,7 @@ thread_order order_of_environment() {
 }
 
 std::atomic<thread_order> chosen_order = order_of_environment();
+std::atomic<bool> trapped = false;
 
 unsigned multiprocessors_of_environment() {
   char const* const number = std::getenv("OMNIBAL_MULTIPROCESSORS");
@@ -488,7 +499,9 @@ void run_kernel(launch_shape const& shape, thread_order order, std::function<voi
   std::iota(blocks.begin(), blocks.end(), 0u);
   if (order == thread_order::descending) std::reverse(blocks.begin(), blocks.end());
   if (order == thread_order::random) std::shuffle(blocks.begin(), blocks.end(), here.random());
-  for (unsigned const b : blocks) here.run(shape, b, b + 1, order, body);
+  for (unsigned const b : blocks) {
+    if (!trapped) here.run(shape, b, b + 1, order, body);
+  }
   here.end_launch();
 }
 
@@ -505,6 +518,13 @@ large_kernels& large() {
 }  // namespace
 
 void set_thread_order(thread_order order) { chosen_order = order; }
+
+void trap() {
+  trapped = true;
+  own_scheduler().trap();
+}
+bool has_trapped() { return trapped; }
+void forget_trap() { trapped = false; }
 
 unsigned multiprocessors() {
   static unsigned const number = multiprocessors_of_environment();
@@ -531,8 +551,9 @@ cudaError_t launch(cudaStream_t stream, launch_shape const& shape, void const* k
   if (shape.is_cooperative && shape.blocks > multiprocessors() * blocks_on_each) {
     return cudaErrorCooperativeLaunchTooLarge;
   }
+  if (trapped) return cudaErrorLaunchFailure;
   enqueue(stream, [shape, order = chosen_order.load(), body = std::move(body)] {
-    run_kernel(shape, order, body);
+    if (!trapped) run_kernel(shape, order, body);
   });
   return cudaSuccess;
 }

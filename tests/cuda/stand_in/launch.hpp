@@ -53,6 +53,13 @@ thread_position position();
 /// The dynamic shared memory of the block that asks.
 unsigned char* dynamic_shared_memory();
 
+/// Ends the kernel, and with it all that is done with the device: whatever comes after it on any
+/// stream does not run, and calls of the runtime say why.
+[[noreturn]] void trap();
+bool has_trapped();
+/// As a new process would find it.
+void forget_trap();
+
 void wait_for_block();
 void wait_for_grid();
 /// A fence: who finds a word changed that this thread changes later, and then calls it, is after what

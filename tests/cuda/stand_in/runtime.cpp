@@ -208,6 +208,7 @@ cudaError_t cudaFreeAsync(void* address, cudaStream_t stream) {
 
 cudaError_t cudaMemcpyAsync(void* to, void const* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
+  if (stand_in::has_trapped()) return give(cudaErrorLaunchFailure);
   if (bytes == 0) return cudaSuccess;
   if (kind != cudaMemcpyDeviceToDevice) ++stand_in::copies;
   auto const target = stand_in::kind_of(to, bytes);
@@ -275,7 +276,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   ++stand_in::synchronisations;
   if (stream_of(stream).is_capturing()) return give(cudaErrorStreamCaptureUnsupported);
   stream_of(stream).wait();
-  return cudaSuccess;
+  return give(stand_in::has_trapped() ? cudaErrorLaunchFailure : cudaSuccess);
 }
 
 cudaError_t cudaDeviceSynchronize() { return cudaStreamSynchronize(nullptr); }

@@ -131,12 +131,14 @@ OMNIBAL_HOST_DEVICE void atomic_min(T* word, std::type_identity_t<T> value) {
 #endif
 }
 
-/// Adds `which` to the faults in `*faults`; a null pointer means that nobody asks.
+/// Adds `which` to the faults in `*faults`. Without a word it ends the kernel with an error, which
+/// the next synchronisation reports; on the host it throws.
 OMNIBAL_HOST_DEVICE inline void raise(fault* faults, fault which) {
-  if (faults == nullptr) return;
 #if defined(__CUDA_ARCH__)
+  if (faults == nullptr) __trap();
   atomicOr(reinterpret_cast<unsigned int*>(faults), static_cast<unsigned int>(which));
 #else
+  if (faults == nullptr) gpu::check(which, "fault");
   *faults = *faults | which;
 #endif
 }

@@ -37,8 +37,8 @@ struct gathered_lengths {
   /// Rank r has the lengths [offsets[r], offsets[r + 1]); one element more than there are ranks.
   gpu::device_span<std::uint32_t> offsets;
   gpu::device_span<T> lengths;
-  /// One word, or none where nobody asks. The faults in it, of this and earlier calls, become those
-  /// of all ranks.
+  /// One word, or none: then a fault traps, as `gpu::fault` says. The faults in it, of this and
+  /// earlier calls, become those of all ranks.
   gpu::device_span<gpu::fault> faults;
 };
 

@@ -98,7 +98,7 @@ struct write_runs {
     for (std::size_t r = 0; r != R; ++r) {
       std::uint64_t const largest = state->largest[r];
       int const shift = omnibal::detail::level_shift(largest, shape.ranks);
-      load_level const level = checked_amount(loads[group], r, nullptr) >> shift;
+      load_level const level = checked_amount(loads[group], r, faults) >> shift;
       out.levels[r * shape.runs + run] = level;
       size = larger_of(size, omnibal::detail::share_of_level(level, largest >> shift));
     }
@@ -145,13 +145,14 @@ struct measure_last_step {
   schedule_shape shape;
   std::uint32_t const* out;
   schedule_state<R>* state;
+  fault* faults;
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
     for (std::size_t r = 0; r != R; ++r) {
       int const shift = omnibal::detail::level_shift(state->largest[r], shape.ranks);
       auto const level = [&](std::size_t k) {
-        return checked_amount(loads[out[shape.pool() + k]], r, nullptr) >> shift;
+        return checked_amount(loads[out[shape.pool() + k]], r, faults) >> shift;
       };
       std::size_t const count = shape.extra + shape.repeated;
       load_level const largest = block.reduce(count, level, take_larger{}, load_level{0});
@@ -221,8 +222,8 @@ template <class Backend, class Load>
   std::uint32_t const first = has_choice ? draws.last_step(shape) : 0;
   backend.for_each(shape.extra + shape.repeated,
                    write_last_step{shape, first, order, all.groups, is_last, out});
-  backend.template for_each_block<256>(1, 0,
-                                       measure_last_step<Load>{loads.data(), shape, out, state});
+  backend.template for_each_block<256>(
+      1, 0, measure_last_step<Load>{loads.data(), shape, out, state, faults});
   if (!has_choice) return all;
 
   schedule_items const pool{backend.template scratch<std::uint32_t>(shape.pool()),
