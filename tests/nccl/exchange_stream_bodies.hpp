@@ -115,6 +115,47 @@ void check_payloads(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_
           "elements to send that the sizes do not have");
 }
 
+/// Several fields at once are what each of them alone is.
+template <class Comm>
+void check_fields(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_plan const& plan,
+                  std::vector<std::int64_t> const& sizes) {
+  std::size_t const rank = comm.rank();
+  auto const home = homes(plan, rank);
+  auto const arrivals = plan.arrivals(rank);
+  // As pixels, of three values for each token.
+  auto pixel_sizes = sizes;
+  for (std::int64_t& size : pixel_sizes) size *= 3;
+  auto const tokens = payloads_of<std::int64_t>(arrivals, sizes);
+  auto const rows = rows_of<float>(arrivals, 5);
+  auto const pixels = payloads_of<std::uint8_t>(arrivals, pixel_sizes);
+  auto const tokens_in = gpu::upload(exec, payloads_of<std::int64_t>(home, sizes));
+  auto const rows_in = gpu::upload(exec, rows_of<float>(home, 5));
+  auto const pixels_in = gpu::upload(exec, payloads_of<std::uint8_t>(home, pixel_sizes));
+  gpu::device_array<std::int64_t> const tokens_out(exec, tokens.size());
+  gpu::device_array<float> const rows_out(exec, rows.size());
+  gpu::device_array<std::uint8_t> const pixels_out(exec, pixels.size());
+  std::vector<nccl::device_field> fields{
+      {sizes, constant(tokens_in), tokens_out.span()},
+      {nccl::device_rows<float const>{constant(rows_in), 5}, nccl::device_rows<float>{rows_out, 5}},
+      {pixel_sizes, constant(pixels_in), pixels_out.span()}};
+  auto const begins = nccl::exchange_samples(exec, comm, plan, fields);
+  require(begins.size() == 3 && begins[1].empty(), "a result for each field");
+  require(begins[0] == offsets_of(arrivals, sizes), "where the tokens begin");
+  require(begins[2] == offsets_of(arrivals, pixel_sizes), "where the pixels begin");
+  require(static_cast<std::int64_t>(begins[0].back()) == plan.elements_after(rank, sizes),
+          "the elements that were asked for");
+  require(to_host(exec, comm, tokens_out) == tokens, "the tokens of the plan");
+  require(to_host(exec, comm, rows_out) == rows, "the rows of the plan, with others");
+  require(to_host(exec, comm, pixels_out) == pixels, "the pixels of the plan");
+  // One field that is refused on all ranks, after others that are not.
+  pixel_sizes.push_back(1);
+  fields[2] = {pixel_sizes, constant(pixels_in), pixels_out.span()};
+  require(error_of<std::invalid_argument, omnibal::communication_error>([&] {
+            static_cast<void>(nccl::exchange_samples(exec, comm, plan, fields));
+          }) == seen::own,
+          "sizes of another batch");
+}
+
 /// What a wide row or payload takes on the wire, in a slot that fits all.
 inline std::size_t slot_for(std::size_t samples, std::size_t bytes) {
   return 16 + (samples * (bytes + 15) / 16 + samples + 1) * 16;
@@ -143,6 +184,7 @@ void exchange_on_stream(Comm& comm, std::uint64_t rounds) {
     } else {
       check_payloads<std::uint8_t>(comm, exec, plan, all.sizes, form);
     }
+    check_fields(comm, exec, plan, all.sizes);
   }
 }
 

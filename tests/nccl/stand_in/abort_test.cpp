@@ -16,6 +16,7 @@
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_exact.cuh>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
+#include <omnibal/cuda/nccl/exchange_samples.hpp>
 #include <omnibal/cuda/nccl/post_balance.cuh>
 
 #include <chrono>
@@ -60,8 +61,9 @@ bool is_all_given_back() {
 }
 
 TEST_CASE("memory stays until nothing copies to it where a rank hangs in an exchange", "[nccl]") {
-  enum class call { post_balance, exchange_exact, slow_fetch };
-  auto const called = GENERATE(call::post_balance, call::exchange_exact, call::slow_fetch);
+  enum class call { post_balance, exchange_exact, exchange_fields, slow_fetch };
+  auto const called =
+      GENERATE(call::post_balance, call::exchange_exact, call::exchange_fields, call::slow_fetch);
   test::watchdog const limit;
   ncclUniqueId id{};
   ncclGetUniqueId(&id);
@@ -97,6 +99,16 @@ TEST_CASE("memory stays until nothing copies to it where a rank hangs in an exch
       } else if (called == call::exchange_exact) {
         nccl::exchange_exact(exec, comm, uploaded, nccl::device_rows<float>{many_in},
                              nccl::device_rows<float>{many_out}, report);
+      } else if (called == call::exchange_fields) {
+        // All samples are those of the last rank.
+        auto const from_last = test::plan_of(0, test::batch_of(2, 3));
+        std::vector<std::int64_t> const ones(from_last.sample_count(), 1);
+        std::vector<nccl::device_field> const fields{
+            {nccl::device_rows<float>{{many_in.data(), 500}, 2},
+             nccl::device_rows<float>{{many_out.data(), 500}, 2}},
+            {ones, gpu::device_span<float const>(), gpu::device_span(many_out.data() + 500, 500)}};
+        static_cast<void>(nccl::exchange_samples(exec, comm, from_last, fields));
+        comm.wait(stream);
       } else {
         nccl::post_balance(exec, comm, test::constant(costs), in, plan,
                            nccl::device_rows<float>{out}, report);
