@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/schedule_level.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/metrics.hpp>

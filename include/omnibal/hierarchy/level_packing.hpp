@@ -5,13 +5,19 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -133,3 +139,94 @@ struct level_packing {
 };
 
 }  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+/// True where `Demand` gives the tokens of a sample, in integers.
+template <class Samples, class Demand>
+concept token_samples =
+    sample_range<Samples> && demand_function<Demand, sample_reference<Samples>> &&
+    integral_amount<demand_result<Demand, sample_reference<Samples>>> &&
+    same_kinds<demand_result<Demand, sample_reference<Samples>>, std::int64_t>;
+
+/// The tokens of each sample; throws for a negative number.
+template <class Samples, class Demand>
+[[nodiscard]] std::vector<std::int64_t> measured_lengths(std::string_view function,
+                                                         Samples const& samples,
+                                                         Demand const& demand) {
+  check_index_count(function, "samples", std::ranges::size(samples));
+  std::vector<std::int64_t> result;
+  result.reserve(std::ranges::size(samples));
+  for (auto&& sample : samples) {
+    result.push_back(checked_costs<std::int64_t>(function, "demand", result.size(),
+                                                 std::invoke(demand, sample))[0]);
+  }
+  return result;
+}
+
+/// The first level that holds this length; their number where none does.
+[[nodiscard]] inline std::size_t level_for(std::span<packing_level const> levels,
+                                           std::int64_t length) {
+  auto const holds =
+      std::find_if(levels.begin(), levels.end(),
+                   [length](packing_level const& level) { return length <= level.length; });
+  return static_cast<std::size_t>(holds - levels.begin());
+}
+
+/// The samples of each level, ascending; in a last group those that are longer than all.
+[[nodiscard]] inline grouping level_members(std::span<packing_level const> levels,
+                                            std::span<std::int64_t const> lengths) {
+  std::vector<std::uint32_t> level_of(lengths.size());
+  for (std::size_t i = 0; i != lengths.size(); ++i) {
+    level_of[i] = static_cast<std::uint32_t>(level_for(levels, lengths[i]));
+  }
+  return collect_parts(level_of, levels.size() + 1);
+}
+
+/// The packs that ranks run at a time in a level; throws unless its degree divides their number.
+[[nodiscard]] inline std::size_t packs_per_step(std::string_view function, std::size_t index,
+                                                packing_level const& level, std::size_t ranks) {
+  auto const sequence = static_cast<std::size_t>(level.sequence);
+  if (ranks != 0 && ranks % sequence == 0) return ranks / sequence;
+  throw_level(function, level_name(index), "sequence", level.sequence,
+              "a divisor of the " + to_text(ranks) + " ranks");
+}
+
+/// Throws unless each group has a load, and the levels have all groups, one after the other.
+inline void check_loads(std::string_view function, level_packing const& packed, std::size_t loads) {
+  if (loads != packed.groups.size()) {
+    throw_invalid(function, "loads has " + to_text(loads) + " elements, but there are " +
+                                to_text(packed.groups.size()) + " groups");
+  }
+  std::size_t next = 0;
+  for (packed_level const& level : packed.levels) {
+    if (level.first_group != next) break;
+    next += level.group_count;
+  }
+  if (next == packed.groups.size()) return;
+  throw_invalid(function, "the levels of packed do not have its " + to_text(packed.groups.size()) +
+                              " groups one after the other");
+}
+
+/// The loads of the groups of `packed`; throws as `check_loads`, and for one that is negative or
+/// not finite.
+template <class Load, load_range<Load> Loads>
+[[nodiscard]] std::vector<Load> checked_loads(std::string_view function,
+                                              level_packing const& packed, Loads const& loads) {
+  check_loads(function, packed, std::ranges::size(loads));
+  std::vector<Load> result;
+  result.reserve(std::ranges::size(loads));
+  for (auto&& load : loads) {
+    result.push_back(load);
+    static_cast<void>(checked_costs<working_weight<typename weight_of<Load>::type>>(
+        function, "loads", result.size() - 1, result.back()));
+  }
+  return result;
+}
+
+/// A seed that is another for each level.
+[[nodiscard]] inline std::uint64_t level_seed(std::uint64_t seed, std::size_t level) {
+  return rng::engine(seed, level).word(0);
+}
+
+}  // namespace omnibal::inline v0::detail

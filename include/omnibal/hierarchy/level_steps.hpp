@@ -7,7 +7,6 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/schedule_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/steps.hpp>
 

@@ -8,7 +8,6 @@
 #include <omnibal/detail/each_once.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/hierarchy/detail/level_members.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/packing.hpp>

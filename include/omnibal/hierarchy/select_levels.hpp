@@ -9,7 +9,6 @@
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/conversions.hpp>
-#include <omnibal/hierarchy/detail/level_members.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/level_profile.hpp>
 

@@ -9,7 +9,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/data_digest.hpp>
-#include <omnibal/detail/schedule_level.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/sample/detail/epoch_walker.hpp>
 #include <omnibal/sample/detail/scheduled_plan.hpp>
