@@ -3,7 +3,6 @@
 /// \file
 /// Best-fit decreasing in several orders, and random groups that come out full.
 
-#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
@@ -23,46 +22,6 @@
 #include <utility>
 
 namespace omnibal::inline v0::detail {
-
-/// The other measure.
-[[nodiscard]] constexpr size_measure other_than(size_measure measure) {
-  return measure == size_measure::sum_of_shares ? size_measure::largest_share
-                                                : size_measure::sum_of_shares;
-}
-
-/// The size of a sample in units of 2^-32, by `measure` and the other one in turn; from attempt 2
-/// on with random weights of resources and factors of samples, all in [1/2, 1).
-template <std::size_t R, class T>
-class varied_size {
- public:
-  varied_size(resources<R, T> const& capacity, size_measure measure, std::size_t attempt)
-      : share_(capacity),
-        measure_(attempt % 2 == 0 ? measure : other_than(measure)),
-        varies_(attempt > 1),
-        plain_(capacity, measure_),
-        words_(0, attempt) {
-    for (std::uint64_t& weight : weights_) weight = half_to_one(words_());
-  }
-
-  [[nodiscard]] std::uint64_t operator()(resources<R, T> const& amounts, std::size_t sample) const {
-    if (!varies_) return plain_(amounts, sample);
-    std::uint64_t const size = size_of_shares<R>(
-        measure_, [&](std::size_t r) { return (share_(amounts[r], r) >> 16) * weights_[r]; });
-    return (size >> 16) * half_to_one(words_.word(R + sample)) >> 31;
-  }
-
- private:
-  [[nodiscard]] static std::uint64_t half_to_one(std::uint64_t word) {
-    return (word >> 49) | std::uint64_t{1} << 15;
-  }
-
-  capacity_shares<R, T> share_;
-  size_measure measure_;
-  bool varies_;
-  sample_size<R, T> plain_;
-  rng::engine words_;
-  std::uint64_t weights_[R] = {};
-};
 
 /// The bytes that a sample takes in the input of `pack_sampled` and in its pool.
 template <class Layout>
@@ -93,7 +52,7 @@ template <class Layout>
   rest.demands.reserve(pool.size());
   for (auto const& sample : pool) rest.demands.push_back(sample.demand);
   return std::move(rounds).take_with(vector_best_fit(rest, demands_after::freed,
-                                                     varied_size(input.capacity, measure, 0),
+                                                     sample_size(input.capacity, measure),
                                                      least_slack(input.capacity)));
 }
 
@@ -110,7 +69,7 @@ template <class Layout>
   packing_report unused;
   auto const sampled = pack_sampled(some, measure, unused);
   if (!sampled) return false;
-  varied_size const size(some.capacity, measure, 0);
+  sample_size const size(some.capacity, measure);
   least_slack const score(some.capacity);
   return sampled->size() <= vector_best_fit(some, demands_after::freed, size, score).size();
 }
@@ -153,7 +112,7 @@ template <class Layout>
     ++report.rounds;
     report.item_rounds += count;
     keep_better(
-        vector_best_fit(input, after, varied_size(input.capacity, measure, attempt), score));
+        vector_best_fit(input, after, sample_size(input.capacity, measure, attempt), score));
   };
 
   std::size_t const cheap_attempts = limits.samples / std::max<std::size_t>(count, 1);

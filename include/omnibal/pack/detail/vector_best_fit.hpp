@@ -12,6 +12,7 @@
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -410,33 +411,54 @@ template <class Layout, std::size_t R, class T, class Score>
   return result;
 }
 
-/// The shares of a capacity that a sample takes in one number; `share(r)` is that of resource r.
-template <std::size_t R, class Share>
-[[nodiscard]] std::uint64_t size_of_shares(size_measure measure, Share const& share) {
-  std::uint64_t sum = 0;
-  std::uint64_t largest = 0;
-  for (std::size_t r = 0; r != R; ++r) {
-    sum += share(r);
-    largest = std::max(largest, share(r));
-  }
-  return measure == size_measure::sum_of_shares ? sum : largest;
+/// The other measure.
+[[nodiscard]] constexpr size_measure other_than(size_measure measure) {
+  return measure == size_measure::sum_of_shares ? size_measure::largest_share
+                                                : size_measure::sum_of_shares;
 }
 
-/// The size of a sample in units of 2^-32.
+/// The size of a sample in units of 2^-32, by `measure` and the other one in turn; from attempt 2
+/// on with random weights of resources and factors of samples, all in [1/2, 1).
 template <std::size_t R, class T>
 class sample_size {
  public:
-  sample_size(resources<R, T> const& capacity, size_measure measure)
-      : share_(capacity), measure_(measure) {}
+  sample_size(resources<R, T> const& capacity, size_measure measure, std::size_t attempt = 0)
+      : share_(capacity),
+        measure_(attempt % 2 == 0 ? measure : other_than(measure)),
+        varies_(attempt > 1),
+        words_(0, attempt) {
+    for (std::uint64_t& weight : weights_) weight = half_to_one(words_());
+  }
 
-  [[nodiscard]] std::uint64_t operator()(resources<R, T> const& amounts,
-                                         std::size_t /*sample*/) const {
-    return size_of_shares<R>(measure_, [&](std::size_t r) { return share_(amounts[r], r); }) >> 31;
+  [[nodiscard]] std::uint64_t operator()(resources<R, T> const& amounts, std::size_t sample) const {
+    if (!varies_) return whole([&](std::size_t r) { return share_(amounts[r], r); }) >> 31;
+    std::uint64_t const size =
+        whole([&](std::size_t r) { return (share_(amounts[r], r) >> 16) * weights_[r]; });
+    return (size >> 16) * half_to_one(words_.word(R + sample)) >> 31;
   }
 
  private:
+  [[nodiscard]] static std::uint64_t half_to_one(std::uint64_t word) {
+    return (word >> 49) | std::uint64_t{1} << 15;
+  }
+
+  /// The shares that a sample takes in one number; `share(r)` is that of resource r.
+  template <class Share>
+  [[nodiscard]] std::uint64_t whole(Share const& share) const {
+    std::uint64_t sum = 0;
+    std::uint64_t largest = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      sum += share(r);
+      largest = std::max(largest, share(r));
+    }
+    return measure_ == size_measure::sum_of_shares ? sum : largest;
+  }
+
   capacity_shares<R, T> share_;
   size_measure measure_;
+  bool varies_;
+  rng::engine words_;
+  std::uint64_t weights_[R] = {};
 };
 
 /// Best-fit decreasing by `score`, the largest samples by `size` first.
