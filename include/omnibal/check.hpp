@@ -40,6 +40,14 @@ template <class T>
   }
 }
 
+/// The values of a range as `{1, 2, 3}`.
+template <class Values>
+[[nodiscard]] std::string list_text(Values const& values) {
+  std::string text("{");
+  for (auto const& value : values) text.append(text.size() == 1 ? "" : ", ").append(to_text(value));
+  return text + "}";
+}
+
 [[nodiscard]] inline std::string message(std::string_view function, std::string_view text) {
   std::string result("omnibal::");
   result.append(function).append(": ").append(text);

@@ -226,20 +226,12 @@ struct micro_batches_fn {
     using working = detail::working_weight_of<Samples, Demand, Capacity>;
     auto const first = std::ranges::begin(samples);
     auto&& sample = first[static_cast<std::ranges::range_difference_t<Samples const>>(index)];
+    auto const taken =
+        detail::to_resources<working>({name, "demand", index}, std::invoke(demand, sample));
+    auto const limits = detail::to_capacity<working>(name, capacity);
     detail::throw_invalid(name, "sample " + detail::to_text(index) + " takes " +
-                                    list_of(detail::to_resources<working>(
-                                        {name, "demand", index}, std::invoke(demand, sample))) +
-                                    ", more than the capacity " +
-                                    list_of(detail::to_capacity<working>(name, capacity)));
-  }
-
-  template <std::size_t R, class T>
-  [[nodiscard]] static std::string list_of(resources<R, T> const& amounts) {
-    std::string text("{");
-    for (std::size_t r = 0; r != R; ++r) {
-      text.append(r == 0 ? "" : ", ").append(detail::to_text(amounts[r]));
-    }
-    return text + "}";
+                                    detail::list_text(taken.amounts) + ", more than the capacity " +
+                                    detail::list_text(limits.amounts));
   }
 };
 

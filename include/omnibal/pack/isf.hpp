@@ -48,10 +48,7 @@ struct isf_fn {
                                    Keep const& keep, Shuffle const& shuffle = {}) const {
     auto const limits = detail::checked_capacity<Samples, Demand, Capacity>("isf", capacity);
     detail::check_positive("isf", "options.rounds", options.rounds);
-    if (!(options.min_gain >= 0.0 && options.min_gain <= 1.0)) {
-      detail::throw_invalid("isf", "options.min_gain is " + detail::to_text(options.min_gain) +
-                                       ", must be in [0, 1]");
-    }
+    detail::check_share("isf", "options.min_gain", options.min_gain);
     if constexpr (checked_keep_rule<Keep, decltype(limits)>) keep.check("isf", limits);
 
     return detail::with_measured("isf", samples, demand, capacity, [&](auto&& input) {

@@ -337,8 +337,8 @@ struct search_cuts_fn {
       if (result.measurements == budget.measurements) break;
       candidate.measured = measure(std::span<std::uint32_t const>(candidate.boundaries));
       if (candidate.measured != candidate.measured) {
-        detail::throw_invalid(name, "the cuts " + text_of(candidate.boundaries) + " measured " +
-                                        detail::to_text(candidate.measured) +
+        detail::throw_invalid(name, "the cuts " + detail::list_text(candidate.boundaries) +
+                                        " measured " + detail::to_text(candidate.measured) +
                                         ", must be a number or infinity");
       }
       if (candidate.measured < result.candidates[result.best].measured) {
@@ -354,14 +354,6 @@ struct search_cuts_fn {
 
  private:
   static constexpr std::string_view name = "search_cuts";
-
-  [[nodiscard]] static std::string text_of(std::vector<std::uint32_t> const& boundaries) {
-    std::string text;
-    for (std::uint32_t const boundary : boundaries) {
-      text += (text.empty() ? "{" : ", ") + detail::to_text(boundary);
-    }
-    return text + "}";
-  }
 
   template <class S, class Candidates, class Score>
   [[nodiscard]] static std::vector<detail::scored<S>> best_of(Candidates const& candidates,
