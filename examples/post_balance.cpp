@@ -12,8 +12,8 @@
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/comm/collectives.hpp>
-#include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
 
 #include <algorithm>
@@ -69,12 +69,12 @@ template <class Balance>
 double report_step(post_balance_options const& options, batch_measures const& batch,
                    Balance const& balance, omnibal::make_orchestration_workspace& workspace,
                    phase_report& report) {
-  auto const encoders = batch.of_encoders();
-  auto const blind =
-      omnibal::make_orchestration(batch.offsets, batch.language(), encoders, {}, balance);
+  auto const language = batch.language(balance);
+  auto const encoders = batch.of_encoders(balance);
+  auto const blind = omnibal::make_orchestration(batch.offsets, language, encoders);
   auto const make = [&] {
-    omnibal::make_orchestration(batch.offsets, batch.language(), encoders,
-                                {.ranks_per_node = options.ranks_per_node}, balance, workspace);
+    omnibal::make_orchestration(batch.offsets, language, encoders,
+                                {.ranks_per_node = options.ranks_per_node}, workspace);
   };
   // The first call takes memory.
   make();
@@ -149,18 +149,18 @@ class trainer {
           [kind](multimodal_sample const& sample) { return sample.sizes_of(kind); },
           [this, kind](std::int64_t size) { return costs_.encoder_time(kind, size); },
           [kind](std::int64_t size) { return modality_costs::input_bytes(kind, size); },
-          [kind](std::int64_t size) { return modality_costs::output_bytes(kind, size); }};
+          [kind](std::int64_t size) { return modality_costs::output_bytes(kind, size); }, balance_};
     };
     omnibal::language_phase const language{
         [this](multimodal_sample const& sample) { return costs_.language_time(sample); },
-        [](multimodal_sample const& sample) { return modality_costs::text_bytes(sample); }};
+        [](multimodal_sample const& sample) { return modality_costs::text_bytes(sample); },
+        balance_};
     std::tuple const encoders{encoder(modality::image), encoder(modality::sound)};
     omnibal::make_plan_options const options{.ranks_per_node = options_.ranks_per_node};
     // All ranks begin at once.
     static_cast<void>(omnibal::all_equal(comm_, 0));
-    planning_.collective_seconds += seconds_of([&] {
-      omnibal::orchestrate(comm_, samples, language, encoders, options, balance_, workspace_);
-    });
+    planning_.collective_seconds += seconds_of(
+        [&] { omnibal::orchestrate(comm_, samples, language, encoders, options, workspace_); });
     return workspace_.result();
   }
 

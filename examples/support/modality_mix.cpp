@@ -122,13 +122,4 @@ void batch_measures::add_rank(std::vector<multimodal_sample> const& samples,
   offsets.push_back(static_cast<std::uint32_t>(offsets.back() + samples.size()));
 }
 
-std::array<omnibal::encoder_measures, modality_count> batch_measures::of_encoders() const {
-  std::array<omnibal::encoder_measures, modality_count> result;
-  for (std::size_t m = 0; m != modality_count; ++m) {
-    encoder const& one = encoders[m];
-    result[m] = {one.piece_counts, one.times, one.bytes, one.output_bytes};
-  }
-  return result;
-}
-
 }  // namespace examples

@@ -98,8 +98,20 @@ struct batch_measures {
   /// Adds the samples of the next rank.
   void add_rank(std::vector<multimodal_sample> const& samples, modality_costs const& costs);
 
-  [[nodiscard]] omnibal::language_measures language() const { return {times, bytes}; }
-  [[nodiscard]] std::array<omnibal::encoder_measures, modality_count> of_encoders() const;
+  /// `balance` makes the parts of each phase.
+  template <class Balance = omnibal::keep_home_fn>
+  [[nodiscard]] auto language(Balance const& balance = {}) const {
+    return omnibal::language_phase{std::span(times), std::span(bytes), balance};
+  }
+  template <class Balance = omnibal::keep_home_fn>
+  [[nodiscard]] auto of_encoders(Balance const& balance = {}) const {
+    auto const measures = [&](encoder const& one) {
+      return omnibal::encoder_phase{std::span(one.piece_counts), std::span(one.times),
+                                    std::span(one.bytes), std::span(one.output_bytes), balance};
+    };
+    static_assert(modality_count == 2);
+    return std::array{measures(encoders[0]), measures(encoders[1])};
+  }
 };
 
 }  // namespace examples

@@ -57,6 +57,7 @@
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
 #include <omnibal/exchange/placement.hpp>
+#include <omnibal/exchange/plan_balancers.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>

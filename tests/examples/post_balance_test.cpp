@@ -154,10 +154,10 @@ TEST_CASE("exchanged samples have the gradients of samples at home") {
   toy_model const model;
   for (std::size_t const ranks : {1u, 2u, 3u, 5u}) {
     auto const batch = batch_of(ranks, 9);
-    auto const encoders = batch.of_encoders();
     auto const check = [&](auto const& balance) {
-      auto const plans = omnibal::make_orchestration(batch.offsets, batch.language(), encoders,
-                                                     {.ranks_per_node = 2}, balance);
+      auto const plans =
+          omnibal::make_orchestration(batch.offsets, batch.language(balance),
+                                      batch.of_encoders(balance), {.ranks_per_node = 2});
       omnibal::thread_communicator::run(ranks, [&](omnibal::thread_communicator& comm) {
         auto const samples = draw_samples({.rank = comm.rank(), .samples = 9});
         auto const balanced = sum_over_ranks(comm, train_balanced(comm, model, plans, samples));

@@ -98,9 +98,9 @@ TEST_CASE("the phases of a training loop allocate nothing once they have seen th
   omnibal::orchestrate_workspace<2> workspace;
   std::uint64_t digest = 0;
   auto const step = [&] {
-    digest = omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2},
-                                  omnibal::keep_home, workspace)
-                 .digest();
+    digest =
+        omnibal::orchestrate(comm, samples, language, encoders, {.ranks_per_node = 2}, workspace)
+            .digest();
   };
   step();
   CHECK(test::allocations_of(step) == 0);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ namespace {
 
 using omnibal::make_orchestration;
 using numbers = std::vector<std::int64_t>;
+using span_of_numbers = std::span<std::int64_t const>;
+using encoder_arrays = omnibal::encoder_phase<std::span<std::uint32_t const>, span_of_numbers,
+                                              span_of_numbers, span_of_numbers>;
 
 /// The measures of an encoder with their memory.
 struct encoder {
@@ -28,7 +32,7 @@ struct encoder {
   numbers bytes;
   numbers output_bytes;
 
-  omnibal::encoder_measures measures() const { return {counts, costs, bytes, output_bytes}; }
+  encoder_arrays measures() const { return {counts, costs, bytes, output_bytes}; }
 };
 
 encoder random_encoder(std::uint64_t seed, std::size_t samples) {
@@ -67,7 +71,7 @@ TEST_CASE("every phase has its own even arrangement, and outputs travel once") {
   numbers text(samples);
   for (auto& length : text) length = random.heavy_tail(8000);
   std::vector<encoder> const encoders{random_encoder(1, samples), random_encoder(2, samples)};
-  std::vector<omnibal::encoder_measures> measures;
+  std::vector<encoder_arrays> measures;
   for (auto const& e : encoders) measures.push_back(e.measures());
   omnibal::make_plan_options const options{.ranks_per_node = 4};
 
@@ -153,10 +157,11 @@ TEST_CASE("every phase has its own even arrangement, and outputs travel once") {
       CHECK(std::vector<std::uint32_t>(found.begin(), found.end()) == wanted_offsets);
     }
   }
-  auto const other = make_orchestration(offsets, {text, text}, measures, options, omnibal::lpt);
+  omnibal::language_phase const by_lpt{text, text, omnibal::lpt};
+  auto const other = make_orchestration(offsets, by_lpt, measures, options);
   CHECK(other.digest() != plans.digest());
   CHECK(make_orchestration(offsets, {text, text}, measures, options).digest() == plans.digest());
-  std::vector<omnibal::encoder_measures> const swapped{measures[1], measures[0]};
+  std::vector<encoder_arrays> const swapped{measures[1], measures[0]};
   CHECK(make_orchestration(offsets, {text, text}, swapped, options).digest() != plans.digest());
 }
 
@@ -164,7 +169,7 @@ TEST_CASE("samples of text alone and no encoders") {
   std::vector<std::uint32_t> const offsets{0, 2, 2, 4};
   numbers const text{3, 4, 5, 6};
   encoder const nothing{{0, 0, 0, 0}, {}, {}, {}};
-  std::vector<omnibal::encoder_measures> const measures{nothing.measures()};
+  std::vector<encoder_arrays> const measures{nothing.measures()};
   auto const plans = make_orchestration(offsets, {text, text}, measures);
   CHECK(plans.encoders[0].inputs.sample_count() == 0);
   CHECK(plans.encoders[0].outputs.ranks() == 3);
@@ -183,7 +188,7 @@ TEST_CASE("wrong measures of an encoder are named") {
   numbers const one{1};
   auto const text_of = [&](std::vector<std::uint32_t> const& counts, numbers const& costs,
                            numbers const& bytes, numbers const& outputs) {
-    std::vector<omnibal::encoder_measures> const measures{{counts, costs, bytes, outputs}};
+    std::vector<encoder_arrays> const measures{{counts, costs, bytes, outputs}};
     return test::error_text<std::invalid_argument>([&] {
       static_cast<void>(make_orchestration(offsets, {text, text}, measures));
     });
@@ -210,10 +215,10 @@ TEST_CASE("wrong measures of an encoder are named") {
   std::int64_t const most = std::numeric_limits<std::int64_t>::max();
   numbers const huge{most, 0};
   std::vector<std::uint32_t> const two_counts{1, 1};
-  std::vector<omnibal::encoder_measures> const one_encoder{{two_counts, two, two, two}};
+  std::vector<encoder_arrays> const one_encoder{{two_counts, two, two, two}};
   CHECK_THROWS_AS(make_orchestration(offsets, {text, huge}, one_encoder), std::overflow_error);
   std::uint32_t const many = 1u << 31;
   std::vector<std::uint32_t> const counts{many, many};
-  std::vector<omnibal::encoder_measures> const measures{{counts, two, two, two}};
+  std::vector<encoder_arrays> const measures{{counts, two, two, two}};
   CHECK_THROWS_AS(make_orchestration(offsets, {text, text}, measures), std::length_error);
 }

@@ -393,14 +393,13 @@ TEST_CASE("what is planned for other functions fails in their names") {
           static_cast<void>(omnibal::plan_exchange(alone, numbers{1, 2}, one, one, {}, two_parts));
         }).find("omnibal::plan_exchange: the balancer made 2 parts") == 0);
   CHECK(text([&] {
-          static_cast<void>(omnibal::orchestrate(alone, numbers{1, 2},
-                                                 omnibal::language_phase{one, one}, std::tuple{},
-                                                 {}, two_parts));
+          static_cast<void>(omnibal::orchestrate(
+              alone, numbers{1, 2}, omnibal::language_phase{one, one, two_parts}, std::tuple{}));
         }).find("omnibal::orchestrate: the balancer made 2 parts") == 0);
   numbers const costs{1, 2};
   CHECK(text([&] {
-          static_cast<void>(
-              omnibal::make_orchestration(indices{0, 2}, {costs, costs}, {}, {}, two_parts));
+          static_cast<void>(omnibal::make_orchestration(
+              indices{0, 2}, omnibal::language_phase{costs, costs, two_parts}, {}));
         }).find("omnibal::make_orchestration: the balancer made 2 parts") == 0);
 }
 

@@ -223,7 +223,7 @@ TEST_CASE("outputs of encoders travel with fewer bytes than by way of their samp
     counts[s] = static_cast<std::uint32_t>(random.between(0, 3));
     for (std::uint32_t k = 0; k != counts[s]; ++k) tiles.push_back(random.heavy_tail(60));
   }
-  std::vector<omnibal::encoder_measures> const vision{{counts, tiles, tiles, tiles}};
+  std::tuple const vision{omnibal::encoder_phase{counts, tiles, tiles, tiles}};
   auto const plans = omnibal::make_orchestration(offsets, {text, text}, vision);
   auto const& routes = plans.encoders[0];
   // Back to the sample that is still at home, and on with it.

@@ -65,7 +65,7 @@ void print_plans(std::uint64_t seed, std::size_t ranks) {
     for (std::uint32_t const count : counts) {
       for (std::uint32_t k = 0; k != count; ++k) pieces.push_back(count + k);
     }
-    std::vector<omnibal::encoder_measures> const encoders{{counts, pieces, pieces, pieces}};
+    std::tuple const encoders{omnibal::encoder_phase{counts, pieces, pieces, pieces}};
     print("make_orchestration" + at,
           omnibal::make_orchestration(given.offsets, {given.costs, given.bytes}, encoders, options)
               .digest());

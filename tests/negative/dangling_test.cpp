@@ -205,13 +205,10 @@ static_assert(!gives_result<omnibal::keep_home_workspace<1>>);
 static_assert(takes_samples<online&> && !takes_samples<online>);
 static_assert(flushes<online&> && !flushes<online>);
 
-// Members of arguments that are views refuse temporaries.
-using measured = decltype(omnibal::language_measures::costs);
-static_assert(std::constructible_from<measured, std::vector<std::int64_t>&>);
-static_assert(std::constructible_from<measured, std::vector<std::int64_t> const&>);
-static_assert(std::constructible_from<measured, std::span<std::int64_t const>>);
-static_assert(!std::constructible_from<measured, std::vector<std::int64_t>>);
-static_assert(!std::constructible_from<measured, std::vector<std::int64_t> const>);
+// Phases own what they are given, but views.
+using phase_of_arrays = decltype(omnibal::language_phase{std::vector<std::int64_t>{},
+                                                         std::vector<std::int64_t>{}});
+static_assert(std::same_as<decltype(phase_of_arrays::cost), std::vector<std::int64_t>>);
 
 // Options own what they carry.
 static_assert(std::same_as<decltype(omnibal::write_trace_options::process), std::string>);

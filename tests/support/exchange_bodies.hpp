@@ -612,8 +612,9 @@ void orchestrate_many_rounds(Comm& comm) {
         comm, local, language, std::tuple{vision, audio_in_integers}, {.ranks_per_node = 2});
     require(same.digest() == plans.digest(), "quantised costs of an encoder");
 
-    auto const dealt =
-        omnibal::orchestrate(comm, local, language, std::tuple{audio}, {}, omnibal::deal);
+    omnibal::encoder_phase const dealt_audio{&mixed_sample::sounds, seconds, tiles, tiles,
+                                             omnibal::deal};
+    auto const dealt = omnibal::orchestrate(comm, local, language, std::tuple{dealt_audio});
     check_encoder(comm, dealt, 0, local, &mixed_sample::sounds);
     auto const text_alone = omnibal::orchestrate(comm, local, language, std::tuple{});
     require(text_alone.encoders.empty(), "no encoders");

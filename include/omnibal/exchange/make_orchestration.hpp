@@ -16,6 +16,7 @@
 #include <ranges>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -24,44 +25,59 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// A range whose elements outlive the expression that names it.
-template <class Range, class T>
-concept lasting_range = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
-    (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>)&&std::same_as<
-        std::remove_cv_t<std::remove_reference_t<std::ranges::range_reference_t<Range>>>, T>;
-
-/// A span that cannot be made of a temporary: a member of an argument that is kept for a while.
-template <class T>
-class lasting_span : public std::span<T const> {
- public:
-  lasting_span() = default;
-
-  template <lasting_range<T> Range>
-    requires(!std::same_as<std::remove_cvref_t<Range>, lasting_span>)
-  constexpr lasting_span(Range&& range) : std::span<T const>(range) {}
-};
+/// Only a phase that is given none needs a balancer that has a default.
+template <class Balance>
+[[nodiscard]] Balance default_balancer() {
+  return Balance();
+}
 
 }  // namespace detail
 
-/// What the language model takes, an element for each sample of all ranks. Views of arrays that
-/// must outlive this object; temporary ones are refused.
-struct language_measures {
-  detail::lasting_span<std::int64_t> costs;
-  detail::lasting_span<std::int64_t> bytes;
+/// The language model: what a sample costs there, the bytes of its text, and what makes the parts.
+/// `orchestrate` takes functors of a sample, `make_orchestration` arrays with an element for each
+/// sample of all ranks: integers of 64 bits, or resources as costs. The phase owns what it is given;
+/// of a `std::span` nothing is copied.
+template <class Cost, class Bytes, class Balance = keep_home_fn>
+struct language_phase {
+  Cost cost;
+  Bytes bytes;
+  Balance balance = detail::default_balancer<Balance>();
 };
+template <class Cost, class Bytes, class Balance = keep_home_fn>
+language_phase(Cost, Bytes, Balance = {}) -> language_phase<Cost, Bytes, Balance>;
 
-/// What an encoder takes. A sample has any number of pieces, such as its images, one after the
-/// other in the order in which the sample has them; a sample of text alone has none. Views, as
-/// above.
-struct encoder_measures {
-  /// The number of pieces of each sample.
-  detail::lasting_span<std::uint32_t> piece_counts;
-  /// An element for each piece.
-  detail::lasting_span<std::int64_t> costs;
-  detail::lasting_span<std::int64_t> bytes;
-  /// What the encoder makes of the piece.
-  detail::lasting_span<std::int64_t> output_bytes;
+/// An encoder: the pieces of a sample, such as its images, any number or none; what a piece costs,
+/// its bytes, the bytes of what the encoder makes of it, and what makes the parts. For `orchestrate`
+/// the pieces of a sample are a range; for `make_orchestration` they are their number, and the
+/// others have an element for each piece, in the order in which the samples have them.
+template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = keep_home_fn>
+struct encoder_phase {
+  Pieces pieces;
+  Cost cost;
+  Bytes bytes;
+  OutputBytes output_bytes;
+  Balance balance = detail::default_balancer<Balance>();
 };
+template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = keep_home_fn>
+encoder_phase(Pieces, Cost, Bytes, OutputBytes, Balance = {})
+    -> encoder_phase<Pieces, Cost, Bytes, OutputBytes, Balance>;
+
+namespace detail {
+
+using number_array = std::span<std::int64_t const>;
+
+/// Calls `f` with each element of a tuple or a range, and its number.
+template <class Encoders, class F>
+void for_each_encoder(Encoders const& encoders, F const& f) {
+  std::size_t number = 0;
+  if constexpr (std::ranges::range<Encoders const>) {
+    for (auto const& encoder : encoders) f(encoder, number++);
+  } else {
+    std::apply([&](auto const&... encoder) { (f(encoder, number++), ...); }, encoders);
+  }
+}
+
+}  // namespace detail
 
 /// The routes of the pieces of one encoder.
 struct encoder_routes {
@@ -126,8 +142,10 @@ struct make_orchestration_fn {
   /// those of a sample lie together and in order; so the sample's interleaving of text and pieces
   /// finds each of them. A sum of gradients over samples does not depend on where each is computed.
   ///
-  /// Samples lie as in `make_plan`, and `options` and `balance` are used for each phase as there.
-  /// A sample that moves takes the outputs of its pieces along, and the output of a piece that
+  /// `encoders` are a tuple, or a range where all have one type. Each phase has
+  /// a balancer of its own, `keep_home` where none is given: any that `make_plan` takes, such as
+  /// `lpt`, or one of `plan_balancers.hpp` for padded batches and for strict caps. Samples lie as in
+  /// `make_plan`, and `options` are used for each phase as there. A sample that moves takes the outputs of its pieces along, and the output of a piece that
   /// moves comes back to its sample; so the balancer sees the bytes of both as those of the sample
   /// and of the piece. The plans count their own bytes only. Any number of encoders, also none.
   ///
@@ -136,25 +154,26 @@ struct make_orchestration_fn {
   /// for measures that do not have an element for each sample or piece. Source: OrchMLLM (arXiv
   /// 2503.23830, 2025).
   template <offset_range Offsets,
-            plan_balancer<std::span<std::int64_t const>> Balance = keep_home_fn>
-  [[nodiscard]] orchestration operator()(Offsets const& home_offsets,
-                                         language_measures const& language,
-                                         std::span<encoder_measures const> encoders,
-                                         make_plan_options const& options = {},
-                                         Balance const& balance = keep_home) const {
+            class Language = language_phase<detail::number_array, detail::number_array>,
+            class Encoders = std::tuple<>>
+  [[nodiscard]] orchestration operator()(Offsets const& home_offsets, Language const& language,
+                                         Encoders const& encoders,
+                                         make_plan_options const& options = {}) const {
     make_orchestration_workspace workspace;
-    (*this)(home_offsets, language, encoders, options, balance, workspace);
+    (*this)(home_offsets, language, encoders, options, workspace);
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
-  /// where it needs more than all calls before it. The result lies in the workspace.
-  template <offset_range Offsets, plan_balancer<std::span<std::int64_t const>> Balance>
-  orchestration const& operator()(Offsets const& home_offsets, language_measures const& language,
-                                  std::span<encoder_measures const> encoders,
-                                  make_plan_options const& options, Balance const& balance,
+  /// The same in memory that is kept, for a training loop: with `keep_home` and costs of one kind a
+  /// call allocates only where it needs more than all calls before it. The result lies in the
+  /// workspace.
+  template <offset_range Offsets,
+            class Language = language_phase<detail::number_array, detail::number_array>,
+            class Encoders = std::tuple<>>
+  orchestration const& operator()(Offsets const& home_offsets, Language const& language,
+                                  Encoders const& encoders, make_plan_options const& options,
                                   make_orchestration_workspace& workspace) const {
-    return arrange(name, home_offsets, language, encoders, options, balance, workspace);
+    return arrange(name, home_offsets, language, encoders, options, workspace);
   }
 
  private:
@@ -163,33 +182,53 @@ struct make_orchestration_fn {
   static constexpr std::string_view name = "make_orchestration";
 
   /// For the function that error texts name.
-  template <class Offsets, class Balance>
+  template <class Offsets, class Language, class Encoders>
   static orchestration const& arrange(std::string_view function, Offsets const& home_offsets,
-                                      language_measures const& language,
-                                      std::span<encoder_measures const> encoders,
-                                      make_plan_options const& options, Balance const& balance,
+                                      Language const& language, Encoders const& encoders,
+                                      make_plan_options const& options,
                                       make_orchestration_workspace& workspace) {
     orchestration& plans = workspace.result_;
-    for (encoder_measures const& encoder : encoders)
-      check_sizes(function, encoder, language.costs.size());
+    std::size_t count = 0;
+    detail::for_each_encoder(encoders, [&](auto const& encoder, std::size_t) {
+      check_sizes(function, encoder, language.cost.size());
+      ++count;
+    });
     add_outputs(function, language, encoders, workspace.travelling_);
-    plans.samples = make_plan_fn::plan(function, home_offsets, language.costs,
-                                       workspace.travelling_, options, balance, workspace.planner_);
-    detail::plan_writer{plans.samples}.set_bytes(
-        options.ranks_per_node, [&](std::uint32_t sample) { return language.bytes[sample]; });
-    plans.encoders.resize(encoders.size());
-    for (std::size_t e = 0; e != encoders.size(); ++e) {
-      find_routes(function, encoders[e], options, balance, workspace, plans.encoders[e]);
-    }
+    plan(function, home_offsets, language, options, workspace, plans.samples);
+    plans.encoders.resize(count);
+    detail::for_each_encoder(encoders, [&](auto const& encoder, std::size_t e) {
+      find_routes(function, encoder, options, workspace, plans.encoders[e]);
+    });
     return plans;
   }
 
-  template <class Balance>
-  static void find_routes(std::string_view function, encoder_measures const& encoder,
-                          make_plan_options const& options, Balance const& balance,
-                          make_orchestration_workspace& workspace, encoder_routes& routes) {
+  /// The plan of a phase whose pieces have the bytes in `travelling_` on their way. What it counts
+  /// are the bytes of the phase.
+  template <class Offsets, class Phase>
+  static void plan(std::string_view function, Offsets const& home_offsets, Phase const& phase,
+                   make_plan_options const& options, make_orchestration_workspace& workspace,
+                   exchange_plan& result) {
+    using cost = std::ranges::range_value_t<decltype(phase.cost)>;
+    auto const make = [&](auto& planner) {
+      result = make_plan_fn::plan(function, home_offsets, phase.cost, workspace.travelling_,
+                                  options, phase.balance, planner);
+    };
+    if constexpr (weight<cost>) {
+      make(workspace.planner_);
+    } else {
+      make_plan_workspace<detail::kinds_of<cost>> planner;
+      make(planner);
+    }
+    detail::plan_writer{result}.set_bytes(options.ranks_per_node,
+                                          [&](std::uint32_t i) { return phase.bytes[i]; });
+  }
+
+  template <class Encoder>
+  static void find_routes(std::string_view function, Encoder const& encoder,
+                          make_plan_options const& options, make_orchestration_workspace& workspace,
+                          encoder_routes& routes) {
     exchange_plan const& samples = workspace.result_.samples;
-    count_pieces(encoder, workspace.first_piece_);
+    count_pieces(encoder.pieces, workspace.first_piece_);
     workspace.offsets_.clear();
     for (std::uint32_t const offset : samples.home_offsets()) {
       workspace.offsets_.push_back(workspace.first_piece_[offset]);
@@ -198,36 +237,33 @@ struct make_orchestration_fn {
     for (std::size_t p = 0; p != encoder.bytes.size(); ++p) {
       add_output(function, encoder, p, workspace.travelling_[p]);
     }
-    routes.inputs = make_plan_fn::plan(function, workspace.offsets_, encoder.costs,
-                                       workspace.travelling_, options, balance, workspace.planner_);
-    detail::plan_writer{routes.inputs}.set_bytes(
-        options.ranks_per_node, [&](std::uint32_t piece) { return encoder.bytes[piece]; });
+    plan(function, workspace.offsets_, encoder, options, workspace, routes.inputs);
     find_outputs(samples, workspace.first_piece_, encoder, options, routes);
     routes.piece_offsets.clear();
     for (std::size_t rank = 0; rank != samples.ranks(); ++rank) {
       std::uint32_t pieces = 0;
       routes.piece_offsets.push_back(pieces);
       for (std::uint32_t const sample : samples.arrivals(rank)) {
-        routes.piece_offsets.push_back(pieces += encoder.piece_counts[sample]);
+        routes.piece_offsets.push_back(pieces += encoder.pieces[sample]);
       }
     }
   }
 
   /// The bytes of each sample and of what the encoders make of its pieces, which follow it.
-  static void add_outputs(std::string_view function, language_measures const& language,
-                          std::span<encoder_measures const> encoders,
-                          std::vector<std::int64_t>& result) {
+  template <class Language, class Encoders>
+  static void add_outputs(std::string_view function, Language const& language,
+                          Encoders const& encoders, std::vector<std::int64_t>& result) {
     detail::check_size(function, "the number of bytes of the language model", language.bytes.size(),
-                       language.costs.size());
+                       language.cost.size());
     copy_bytes(function, "bytes of the language model", language.bytes, result);
-    for (encoder_measures const& encoder : encoders) {
+    detail::for_each_encoder(encoders, [&](auto const& encoder, std::size_t) {
       std::size_t piece = 0;
       for (std::size_t sample = 0; sample != result.size(); ++sample) {
-        for (std::uint32_t left = encoder.piece_counts[sample]; left != 0; --left) {
+        for (std::uint32_t left = encoder.pieces[sample]; left != 0; --left) {
           add_output(function, encoder, piece++, result[sample]);
         }
       }
-    }
+    });
   }
   static void copy_bytes(std::string_view function, std::string_view what,
                          std::span<std::int64_t const> bytes, std::vector<std::int64_t>& result) {
@@ -235,31 +271,32 @@ struct make_orchestration_fn {
       detail::check_weight(function, what, i, bytes[i]);
     result.assign(bytes.begin(), bytes.end());
   }
-  static void add_output(std::string_view function, encoder_measures const& encoder,
-                         std::size_t piece, std::int64_t& sum) {
+  template <class Encoder>
+  static void add_output(std::string_view function, Encoder const& encoder, std::size_t piece,
+                         std::int64_t& sum) {
     detail::check_weight(function, "output_bytes", piece, encoder.output_bytes[piece]);
     detail::checked_add(function, "the sum of bytes and output bytes", sum,
                         encoder.output_bytes[piece]);
   }
 
-  static void check_sizes(std::string_view function, encoder_measures const& encoder,
-                          std::size_t samples) {
-    detail::check_size(function, "the number of piece counts", encoder.piece_counts.size(),
-                       samples);
+  template <class Encoder>
+  static void check_sizes(std::string_view function, Encoder const& encoder, std::size_t samples) {
+    detail::check_size(function, "the number of piece counts", encoder.pieces.size(), samples);
     std::uint64_t pieces = 0;
-    for (std::uint32_t const count : encoder.piece_counts) pieces += count;
+    for (std::uint32_t const count : encoder.pieces) pieces += count;
     detail::check_index_count(function, "an encoder", pieces);
-    detail::check_size(function, "the number of costs", encoder.costs.size(), pieces);
+    detail::check_size(function, "the number of costs", encoder.cost.size(), pieces);
     detail::check_size(function, "the number of bytes", encoder.bytes.size(), pieces);
     detail::check_size(function, "the number of output bytes", encoder.output_bytes.size(), pieces);
   }
 
   /// The first piece of each sample, and the number of all pieces.
-  static void count_pieces(encoder_measures const& encoder, std::vector<std::uint32_t>& result) {
+  static void count_pieces(std::span<std::uint32_t const> counts,
+                           std::vector<std::uint32_t>& result) {
     result.clear();
-    result.reserve(encoder.piece_counts.size() + 1);
+    result.reserve(counts.size() + 1);
     std::uint32_t next = 0;
-    for (std::uint32_t const count : encoder.piece_counts) {
+    for (std::uint32_t const count : counts) {
       result.push_back(next);
       next += count;
     }
@@ -267,10 +304,10 @@ struct make_orchestration_fn {
   }
 
   /// From where pieces are encoded to where their samples are, those of a sample in order.
+  template <class Encoder>
   static void find_outputs(exchange_plan const& samples,
-                           std::vector<std::uint32_t> const& first_piece,
-                           encoder_measures const& encoder, make_plan_options const& options,
-                           encoder_routes& routes) {
+                           std::vector<std::uint32_t> const& first_piece, Encoder const& encoder,
+                           make_plan_options const& options, encoder_routes& routes) {
     auto const encoded = routes.inputs.arrivals();
     auto const slots = routes.inputs.departures();
     detail::plan_writer const writer{routes.outputs};

@@ -50,6 +50,25 @@ template <class Balance, class Cost>
 concept plan_balancer = detail::home_balancer<Balance, detail::amounts_of<Cost>> ||
     balancer<Balance, detail::amounts_of<Cost>, std::identity>;
 
+namespace detail {
+
+/// A balancer that says so, by a member `needs_integers`, must not get floating-point costs, which
+/// come to it in another scale.
+template <class Balance>
+inline constexpr bool needs_integers = requires {
+  requires Balance::needs_integers;
+};
+
+/// A balancer for the integers that ranks make of costs of samples.
+template <class Balance, class Amount>
+concept amount_balancer = plan_balancer < Balance,
+        std::span < std::conditional_t < kinds_of<Amount>
+== 1, std::int64_t,
+    resources < kinds_of < Amount >>> const >>
+        &&(std::integral<typename weight_of<Amount>::type> || !needs_integers<Balance>);
+
+}  // namespace detail
+
 /// Memory of `make_plan` for a cost of `R` kinds, and its last result. To be kept from step to
 /// step.
 template <std::size_t R = 1>

@@ -8,6 +8,7 @@
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/agreement.hpp>
+#include <omnibal/detail/data_digest.hpp>
 #include <omnibal/exchange/detail/phase_gather.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
@@ -22,37 +23,19 @@
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
 
-/// The language model: what a sample costs there, and the bytes of its text.
-template <class Cost, class Bytes>
-struct language_phase {
-  Cost cost;
-  Bytes bytes;
-};
-template <class Cost, class Bytes>
-language_phase(Cost, Bytes) -> language_phase<Cost, Bytes>;
-
-/// An encoder: the pieces of a sample, a range that may be empty; what a piece costs, its bytes,
-/// and the bytes of what the encoder makes of it.
-template <class Pieces, class Cost, class Bytes, class OutputBytes>
-struct encoder_phase {
-  Pieces pieces;
-  Cost cost;
-  Bytes bytes;
-  OutputBytes output_bytes;
-};
-template <class Pieces, class Cost, class Bytes, class OutputBytes>
-encoder_phase(Pieces, Cost, Bytes, OutputBytes) -> encoder_phase<Pieces, Cost, Bytes, OutputBytes>;
-
 namespace detail {
 
-template <class Phase, class Sample>
-concept language_of = requires(Phase const& phase) {
-  requires cost_function<decltype(phase.cost), Sample>;
-  requires bytes_function<decltype(phase.bytes), Sample>;
+/// What is measured in a phase, and balanced: samples or pieces.
+template <class Phase, class Item>
+concept phase_of = requires(Phase const& phase) {
+  requires demand_function<decltype(phase.cost), Item>;
+  requires bytes_function<decltype(phase.bytes), Item>;
+  requires amount_balancer<decltype(phase.balance), demand_result<decltype(phase.cost), Item>>;
 };
 
 template <class Pieces, class Sample>
@@ -62,11 +45,16 @@ template <class Phase, class Sample>
 concept encoder_of = requires(Phase const& phase) {
   requires std::regular_invocable<decltype((phase.pieces)), Sample>;
   requires std::ranges::input_range<std::invoke_result_t<decltype((phase.pieces)), Sample>>;
-  requires cost_function<decltype(phase.cost), piece_reference<decltype(phase.pieces), Sample>>;
-  requires bytes_function<decltype(phase.bytes), piece_reference<decltype(phase.pieces), Sample>>;
+  requires phase_of<Phase, piece_reference<decltype(phase.pieces), Sample>>;
   requires bytes_function<decltype(phase.output_bytes),
                           piece_reference<decltype(phase.pieces), Sample>>;
 };
+
+/// The cost of a sample or a piece.
+template <class Phase, class Item>
+using phase_cost = demand_result<decltype(Phase::cost), Item>;
+template <class Phase, class Sample>
+using encoder_cost = phase_cost<Phase, piece_reference<decltype(Phase::pieces), Sample>>;
 
 }  // namespace detail
 
@@ -82,7 +70,7 @@ class orchestrate_workspace {
  private:
   friend struct orchestrate_fn;
 
-  detail::phase_gather<1, 1 + Encoders> phases_;
+  detail::phase_gather<1 + Encoders> phases_;
   std::array<std::vector<std::uint32_t>, Encoders> piece_counts_;
   detail::agreement<detail::phase_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plans_;
@@ -93,8 +81,9 @@ struct orchestrate_fn {
   /// The arrangements of `make_orchestration` for the samples of all ranks, of which `local` are
   /// those of this one; equal on all ranks. `language` is a `language_phase`, `encoders` a tuple of
   /// any number of `encoder_phase`. Their functors are called for local samples only, in order.
-  /// Costs are integers, or floating-point numbers that the owner maps to integers as in
-  /// `plan_exchange`, each phase by itself; bytes are integers.
+  /// Costs are integers, floating-point numbers or resources, of which each phase may have other
+  /// ones; what floats the owner maps to integers as in `plan_exchange`, each phase and kind by
+  /// itself. Bytes are integers. The balancers are those of `make_orchestration`.
   ///
   /// A collective call of three collectives: whether all ranks can go on and with the same options,
   /// the measures in blocks padded to the rank with the most, and whether all have the same plans.
@@ -102,45 +91,49 @@ struct orchestrate_fn {
   /// of all ranks. Determinism: portable. Errors on all ranks where there is one on any, as in
   /// `plan_exchange`.
   template <communicator Comm, sample_range Samples,
-            detail::language_of<sample_reference<Samples>> Language,
-            detail::encoder_of<sample_reference<Samples>>... Encoders,
-            plan_balancer<std::span<std::int64_t const>> Balance = keep_home_fn>
+            detail::phase_of<sample_reference<Samples>> Language,
+            detail::encoder_of<sample_reference<Samples>>... Encoders>
   [[nodiscard]] orchestration operator()(Comm&& comm, Samples const& local,
                                          Language const& language,
                                          std::tuple<Encoders...> const& encoders,
-                                         make_plan_options const& options = {},
-                                         Balance const& balance = keep_home) const {
+                                         make_plan_options const& options = {}) const {
     orchestrate_workspace<sizeof...(Encoders)> workspace;
-    return (*this)(comm, local, language, encoders, options, balance, workspace);
+    return (*this)(comm, local, language, encoders, options, workspace);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
-  /// where it needs more than all calls before it. The result lies in the workspace.
+  /// The same in memory that is kept, for a training loop: with `keep_home` and costs of one kind a
+  /// call allocates only where it needs more than all calls before it. The result lies in the
+  /// workspace.
   template <communicator Comm, sample_range Samples,
-            detail::language_of<sample_reference<Samples>> Language,
-            detail::encoder_of<sample_reference<Samples>>... Encoders,
-            plan_balancer<std::span<std::int64_t const>> Balance>
+            detail::phase_of<sample_reference<Samples>> Language,
+            detail::encoder_of<sample_reference<Samples>>... Encoders>
   orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
                                   std::tuple<Encoders...> const& encoders,
-                                  make_plan_options const& options, Balance const& balance,
+                                  make_plan_options const& options,
                                   orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
+    using language_cost = detail::phase_cost<Language, sample_reference<Samples>>;
     auto const reports = workspace.on_arguments_.run({name, "options"}, comm, [&](auto& report) {
       detail::check_exchange_options(name, options);
       auto& phases = workspace.phases_;
       phases.clear();
+      phases.own[0].kinds = detail::kinds_of<language_cost>;
       measure_language(local, language, phases.own[0]);
-      std::size_t next = 1;
-      std::apply(
-          [&](auto const&... encoder) {
-            (measure_encoder(local, encoder, phases.own[next++]), ...);
-          },
-          encoders);
-      report.digest = detail::digest_of_options(options, phases.own.size());
+      detail::data_digest shapes;
+      shapes.add(detail::shape_of_cost<language_cost>);
+      detail::for_each_encoder(encoders, [&]<class Encoder>(Encoder const& encoder, std::size_t e) {
+        using cost = detail::encoder_cost<Encoder, sample_reference<Samples>>;
+        phases.own[e + 1].kinds = detail::kinds_of<cost>;
+        measure_encoder(local, encoder, phases.own[e + 1]);
+        shapes.add(detail::shape_of_cost<cost>);
+      });
+      report.digest = detail::digest_of_options(options, shapes.value());
       report.facts = phases.facts(std::ranges::size(local));
     });
     workspace.phases_.run(comm, reports);
     workspace.on_plans_.run({name, "plans"}, comm, [&](auto& report) {
-      report.digest = arrange(options, balance, workspace).digest();
+      report.digest = arrange<sample_reference<Samples>>(language, encoders, options, workspace,
+                                                         std::index_sequence_for<Encoders...>{})
+                          .digest();
     });
     return workspace.result();
   }
@@ -150,7 +143,7 @@ struct orchestrate_fn {
 
   template <class Samples, class Language>
   static void measure_language(Samples const& local, Language const& language,
-                               detail::measured_phase<1>& phase) {
+                               detail::measured_phase& phase) {
     for (auto&& sample : local) {
       auto const cost = std::invoke(language.cost, sample);
       phase.push(name, cost, std::invoke(language.bytes, sample));
@@ -159,7 +152,7 @@ struct orchestrate_fn {
 
   template <class Samples, class Encoder>
   static void measure_encoder(Samples const& local, Encoder const& encoder,
-                              detail::measured_phase<1>& phase) {
+                              detail::measured_phase& phase) {
     for (auto&& sample : local) {
       std::int64_t count = 0;
       for (auto&& piece : std::invoke(encoder.pieces, sample)) {
@@ -172,24 +165,45 @@ struct orchestrate_fn {
     }
   }
 
-  template <class Balance, std::size_t Encoders>
-  static orchestration const& arrange(make_plan_options const& options, Balance const& balance,
-                                      orchestrate_workspace<Encoders>& workspace) {
+  /// What was gathered, with the balancers of the phases.
+  template <class Sample, class Language, class... Encoders, std::size_t... E>
+  static orchestration const& arrange(Language const& language,
+                                      std::tuple<Encoders...> const& encoders,
+                                      make_plan_options const& options,
+                                      orchestrate_workspace<sizeof...(Encoders)>& workspace,
+                                      std::index_sequence<E...>) {
     auto const& phases = workspace.phases_;
-    std::array<encoder_measures, Encoders> encoders;
-    for (std::size_t e = 0; e != Encoders; ++e) {
-      auto const& columns = phases.all[e + 1];
+    for (std::size_t e = 0; e != sizeof...(Encoders); ++e) {
       std::vector<std::uint32_t>& counts = workspace.piece_counts_[e];
       counts.clear();
-      for (std::int64_t const count : columns.piece_counts) {
+      for (std::int64_t const count : phases.all[e + 1].piece_counts) {
         counts.push_back(static_cast<std::uint32_t>(count));
       }
-      encoders[e] = {counts, columns.costs, columns.bytes, columns.output_bytes};
     }
-    auto const& language = phases.all[0];
-    return make_orchestration_fn::arrange(name, phases.offsets, {language.costs, language.bytes},
-                                          encoders, options, balance, workspace.planner_);
+    costs_of<detail::phase_cost<Language, Sample>> const samples(phases.all[0]);
+    [[maybe_unused]] std::tuple<costs_of<detail::encoder_cost<Encoders, Sample>>...> const pieces(
+        phases.all[E + 1]...);
+    return make_orchestration_fn::arrange(
+        name, phases.offsets,
+        language_phase{samples.all, std::span(phases.all[0].bytes), language.balance},
+        std::tuple{encoder_phase{std::span(workspace.piece_counts_[E]), std::get<E>(pieces).all,
+                                 std::span(phases.all[E + 1].bytes),
+                                 std::span(phases.all[E + 1].output_bytes),
+                                 std::get<E>(encoders).balance}...},
+        options, workspace.planner_);
   }
+
+  /// The costs of a phase as balancers take them.
+  template <class Cost>
+  struct costs_of {
+    using type = lengths_of_sample<detail::kinds_of<Cost>>;
+
+    explicit costs_of(detail::phase_columns const& columns)
+        : all(columns.template costs_in<detail::kinds_of<Cost>>(kept)) {}
+
+    std::vector<type> kept;
+    std::span<type const> all;
+  };
 };
 
 /// Arrangements of several phases that all ranks agree on; see `orchestrate_fn`.

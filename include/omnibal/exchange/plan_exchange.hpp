@@ -31,7 +31,7 @@ namespace detail {
 template <class Balance, class Samples, class Cost, class Bytes>
 concept sample_planner = demand_function<Cost, sample_reference<Samples>> &&
     bytes_function<Bytes, sample_reference<Samples>> &&
-    plan_balancer<Balance, std::vector<lengths_of_sample<cost_kinds<Samples, Cost>>>>;
+    amount_balancer<Balance, demand_result<Cost, sample_reference<Samples>>>;
 
 }  // namespace detail
 
@@ -47,7 +47,8 @@ class plan_exchange_workspace {
  private:
   friend struct plan_exchange_fn;
 
-  detail::phase_gather<R, 1> phases_;
+  detail::phase_gather<1> phases_;
+  std::vector<lengths_of_sample<R>> costs_;
   detail::agreement<detail::phase_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plan_;
   make_plan_workspace<R> planner_;
@@ -92,19 +93,21 @@ struct plan_exchange_fn {
       std::size_t const count = std::ranges::size(local);
       detail::check_index_count(name, "local", count);
       workspace.phases_.clear();
+      workspace.phases_.own[0].kinds = detail::cost_kinds<Samples, Cost>;
       for (auto&& sample : local) {
         auto const amounts = std::invoke(cost, sample);
         workspace.phases_.own[0].push(name, amounts, std::invoke(bytes, sample));
       }
       report.facts = workspace.phases_.facts(count);
       report.digest = detail::digest_of_options(
-          options, shape_of<demand_result<Cost, sample_reference<Samples>>>);
+          options, detail::shape_of_cost<demand_result<Cost, sample_reference<Samples>>>);
     });
     workspace.phases_.run(comm, reports);
     auto const& all = workspace.phases_.all[0];
+    auto const costs = all.template costs_in<detail::cost_kinds<Samples, Cost>>(workspace.costs_);
     workspace.on_plan_.run({name, "plans"}, comm, [&](auto& report) {
-      report.digest = make_plan_fn::plan(name, workspace.phases_.offsets, all.costs, all.bytes,
-                                         options, balance, workspace.planner_)
+      report.digest = make_plan_fn::plan(name, workspace.phases_.offsets, costs, all.bytes, options,
+                                         balance, workspace.planner_)
                           .digest();
     });
     return workspace.result();
@@ -112,12 +115,6 @@ struct plan_exchange_fn {
 
  private:
   static constexpr std::string_view name = "plan_exchange";
-
-  template <class Amount>
-  static constexpr std::uint64_t shape_of = 2 * detail::kinds_of<Amount> +
-                                            (std::integral<typename detail::weight_of<Amount>::type>
-                                                 ? 0
-                                                 : 1);
 };
 
 /// The plan by which ranks exchange their samples; see `plan_exchange_fn`.

@@ -38,10 +38,17 @@ namespace omnibal::inline v0::detail {
   return digest.value();
 }
 
-/// What a rank has measured of the samples of a phase with costs of `R` kinds, or of the samples
-/// and pieces of an encoder: words for all ranks. Keeps its memory.
-template <std::size_t R>
+/// The kinds of the costs of a phase, and whether they float: what must be equal on all ranks.
+template <class Cost>
+inline constexpr std::uint64_t shape_of_cost = 2 * kinds_of<Cost> +
+                                               (std::integral<typename weight_of<Cost>::type> ? 0
+                                                                                              : 1);
+
+/// What a rank has measured of the samples of a phase, or of the samples and pieces of an encoder:
+/// words for all ranks. Keeps its memory.
 struct measured_phase {
+  /// Of the costs.
+  std::size_t kinds = 1;
   /// Empty where each sample is one piece and has no output.
   std::vector<std::int64_t> piece_counts;
   /// Of each piece its costs, its bytes and, for an encoder, those of its output. The bits of
@@ -64,9 +71,7 @@ struct measured_phase {
     using working = working_weight<typename weight_of<Cost>::type>;
     is_floating = std::floating_point<working>;
     auto const amounts = checked_costs<working>(function, "cost", pieces, cost);
-    for (std::size_t r = 0; r != R; ++r) {
-      words.push_back(std::bit_cast<std::int64_t>(amounts[r]));
-    }
+    for (auto const amount : amounts.amounts) words.push_back(std::bit_cast<std::int64_t>(amount));
     words.push_back(checked_cost<std::int64_t>(function, "bytes", pieces, bytes));
     (words.push_back(checked_cost<std::int64_t>(function, "output bytes", pieces, output)), ...);
     ++pieces;
@@ -74,21 +79,21 @@ struct measured_phase {
 };
 
 /// The measures of a phase on all ranks.
-template <std::size_t R>
 struct phase_columns {
   std::vector<std::int64_t> piece_counts;
-  std::vector<lengths_of_sample<R>> costs;
+  /// All kinds of a piece, one after the other.
+  std::vector<std::int64_t> costs;
   std::vector<std::int64_t> bytes;
   std::vector<std::int64_t> output_bytes;
 
   /// Removes all and keeps the memory.
   void clear() {
-    for (auto* const column : {&piece_counts, &bytes, &output_bytes}) column->clear();
-    costs.clear();
+    for (auto* const column : {&piece_counts, &costs, &bytes, &output_bytes}) column->clear();
   }
 
   /// Appends those of a rank with so many samples, and removes them from the words.
-  void read(std::span<std::int64_t const>& words, std::size_t samples, bool is_encoder) {
+  void read(std::span<std::int64_t const>& words, std::size_t samples, std::size_t kinds,
+            bool is_encoder) {
     std::size_t pieces = samples;
     if (is_encoder) {
       auto const counts = words.first(samples);
@@ -96,37 +101,38 @@ struct phase_columns {
       pieces = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
       words = words.subspan(samples);
     }
-    std::size_t const stride = R + (is_encoder ? 2 : 1);
+    std::size_t const stride = kinds + (is_encoder ? 2 : 1);
     for (std::size_t piece = 0; piece != pieces; ++piece, words = words.subspan(stride)) {
-      auto& cost = costs.emplace_back();
-      if constexpr (R == 1) {
-        cost = words[0];
-      } else {
-        std::copy_n(words.begin(), R, cost.amounts);
-      }
-      bytes.push_back(words[R]);
-      if (is_encoder) output_bytes.push_back(words[R + 1]);
+      for (std::size_t r = 0; r != kinds; ++r) costs.push_back(words[r]);
+      bytes.push_back(words[kinds]);
+      if (is_encoder) output_bytes.push_back(words[kinds + 1]);
+    }
+  }
+
+  /// The costs as balancers take them; those of several kinds in memory that is kept.
+  template <std::size_t R>
+  [[nodiscard]] std::span<lengths_of_sample<R> const> costs_in(
+      std::vector<lengths_of_sample<R>>& kept) const {
+    if constexpr (R == 1) {
+      return costs;
+    } else {
+      kept.resize(costs.size() / R);
+      for (std::size_t i = 0; i != costs.size(); ++i) kept[i / R].amounts[i % R] = costs[i];
+      return kept;
     }
   }
 
   /// Makes integers of the bits of floating-point costs, by the largest of each kind.
-  void quantise() {
-    for (std::size_t r = 0; r != R; ++r) {
+  void quantise(std::size_t kinds) {
+    for (std::size_t r = 0; r != kinds; ++r) {
       double largest = 0;
-      for (auto& cost : costs) largest = std::max(largest, std::bit_cast<double>(amount(cost, r)));
-      auto const to_share = fixed_point::by_share(largest, 31);
-      for (auto& cost : costs) {
-        amount(cost, r) = to_share(std::bit_cast<double>(amount(cost, r)));
+      for (std::size_t i = r; i < costs.size(); i += kinds) {
+        largest = std::max(largest, std::bit_cast<double>(costs[i]));
       }
-    }
-  }
-
- private:
-  [[nodiscard]] static std::int64_t& amount(lengths_of_sample<R>& cost, std::size_t r) {
-    if constexpr (R == 1) {
-      return cost;
-    } else {
-      return cost.amounts[r];
+      auto const to_share = fixed_point::by_share(largest, 31);
+      for (std::size_t i = r; i < costs.size(); i += kinds) {
+        costs[i] = to_share(std::bit_cast<double>(costs[i]));
+      }
     }
   }
 };
@@ -142,12 +148,12 @@ struct phase_facts {
 
 /// Lets every rank have the measures of all. The first phase has one piece for each sample, the
 /// others are encoders. Keeps its memory.
-template <std::size_t R, std::size_t Phases>
+template <std::size_t Phases>
 class phase_gather {
  public:
   /// To be filled before `facts`, and those of all ranks after `run`.
-  std::array<measured_phase<R>, Phases> own;
-  std::array<phase_columns<R>, Phases> all;
+  std::array<measured_phase, Phases> own;
+  std::array<phase_columns, Phases> all;
   /// Where the samples of each rank begin, and where those of the last one end, after `run`.
   std::vector<std::uint64_t> offsets;
 
@@ -186,10 +192,10 @@ class phase_gather {
     for (std::size_t rank = 0; rank != reports.size(); ++rank) {
       std::span<std::int64_t const> row = std::as_const(rows_)[rank];
       for (std::size_t p = 0; p != Phases; ++p)
-        all[p].read(row, reports[rank].facts.samples, p != 0);
+        all[p].read(row, reports[rank].facts.samples, own[p].kinds, p != 0);
     }
     for (std::size_t p = 0; p != Phases; ++p) {
-      if ((floating >> p & 1) != 0) all[p].quantise();
+      if ((floating >> p & 1) != 0) all[p].quantise(own[p].kinds);
     }
   }
 

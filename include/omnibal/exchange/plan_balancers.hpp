@@ -1,0 +1,90 @@
+#pragma once
+
+/// \file
+/// Balancers of plans for padded batches and for strict caps.
+
+#include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/balance_within.hpp>
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace omnibal::inline v0 {
+
+/// Parts by `balance_set`, for a phase whose ranks do not cost the sum of their samples. The cost of
+/// a sample, or its resources, is what `Set::add` takes: for padded batches its length, with
+/// `by_set{padded_batch{}}`, or `by_set{padded_attention{std::identity{}, {linear, quadratic}}}` for
+/// an encoder with convolution and attention. The parts are as good as `balance_set` promises, for the
+/// integers that a floating-point cost is mapped to. It does not look at where samples lie.
+template <class Set>
+struct by_set {
+  Set empty;
+  balance_set_options options = {};
+
+  template <sample_range Amounts>
+    requires set_cost<Set, sample_reference<Amounts>>
+  [[nodiscard]] grouping operator()(Amounts const& amounts, std::size_t parts,
+                                    std::identity) const {
+    return balance_set(amounts, parts, empty, options);
+  }
+};
+template <class Set>
+by_set(Set, balance_set_options = {}) -> by_set<Set>;
+
+/// Samples of which no parts under a cap exist, or were found.
+class capacity_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Parts by `balance_within`, of which none exceeds `capacity`: a cap on the tokens of a rank that
+/// memory demands. A sample has resources: its cost, and then an amount for each of the capacity.
+/// They are integers; of floating-point ones this is no balancer. It does not look at where samples
+/// lie. Errors: `capacity_error` that says why, on all ranks alike, as they decide on equal numbers;
+/// else those of `balance_within`.
+template <std::size_t R>
+struct under_cap {
+  resources<R> capacity;
+  balance_within_options options = {};
+  static constexpr bool needs_integers = true;
+
+  template <sample_range Amounts>
+    requires std::same_as<std::remove_cvref_t<sample_reference<Amounts>>, resources<R + 1>>
+  [[nodiscard]] grouping operator()(Amounts const& amounts, std::size_t parts,
+                                    std::identity) const {
+    auto const cost = [](resources<R + 1> const& amount) { return amount[0]; };
+    auto const demand = [](resources<R + 1> const& amount) {
+      resources<R> result;
+      std::copy_n(amount.amounts + 1, R, result.amounts);
+      return result;
+    };
+    auto found = balance_within(amounts, parts, cost, demand, capacity, options);
+    if (found.status == solve_status::solved) return std::move(found.parts);
+    std::string why = "no parts within the capacity were found, but there may be some";
+    if (found.reason == within_reason::sample_above_capacity) {
+      why = "sample " + detail::to_text(found.sample) + " alone exceeds the capacity";
+    } else if (found.status == solve_status::infeasible) {
+      why = "the samples do not fit into so many parts as there are ranks, which are " +
+            detail::to_text(parts);
+      if (found.parts_needed > parts) why += "; they take " + detail::to_text(found.parts_needed);
+    }
+    throw capacity_error(detail::message("under_cap", why));
+  }
+};
+template <std::integral Capacity>
+under_cap(Capacity, balance_within_options = {}) -> under_cap<1>;
+template <std::size_t R>
+under_cap(resources<R>, balance_within_options = {}) -> under_cap<R>;
+
+}  // namespace omnibal::inline v0
