@@ -58,6 +58,7 @@
 #include <omnibal/exchange/orchestrate.hpp>
 #include <omnibal/exchange/placement.hpp>
 #include <omnibal/exchange/plan_balancers.hpp>
+#include <omnibal/exchange/plan_dispatcher.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>

@@ -283,6 +283,10 @@ class thread_communicator {
     group.rethrow();
   }
 
+  /// No more calls will come from this rank: one of it that waits on another thread, and those of
+  /// ranks that wait for it, fail. At its end a rank leaves by itself.
+  void leave() const noexcept { group_->leave(rank_, nullptr); }
+
   [[nodiscard]] std::size_t rank() const { return rank_; }
   [[nodiscard]] std::size_t size() const { return group_->size(); }
 
