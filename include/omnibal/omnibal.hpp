@@ -57,9 +57,9 @@
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
 #include <omnibal/exchange/placement.hpp>
-#include <omnibal/exchange/plan_balancers.hpp>
 #include <omnibal/exchange/plan_dispatcher.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
+#include <omnibal/exchange/under_cap.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>

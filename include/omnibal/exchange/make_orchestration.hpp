@@ -142,12 +142,13 @@ struct make_orchestration_fn {
   /// those of a sample lie together and in order; so the sample's interleaving of text and pieces
   /// finds each of them. A sum of gradients over samples does not depend on where each is computed.
   ///
-  /// `encoders` are a tuple, or a range where all have one type. Each phase has
-  /// a balancer of its own, `keep_home` where none is given: any that `make_plan` takes, such as
-  /// `lpt`, or one of `plan_balancers.hpp` for padded batches and for strict caps. Samples lie as in
-  /// `make_plan`, and `options` are used for each phase as there. A sample that moves takes the outputs of its pieces along, and the output of a piece that
-  /// moves comes back to its sample; so the balancer sees the bytes of both as those of the sample
-  /// and of the piece. The plans count their own bytes only. Any number of encoders, also none.
+  /// `encoders` are a tuple, or a range where all have one type. Each phase has a balancer of its
+  /// own, `keep_home` where none is given: any that `make_plan` takes, such as `lpt`,
+  /// `padded_batch{}` or `under_cap`. Samples lie as in `make_plan`, and `options` are used for each
+  /// phase as there. A sample that moves takes the outputs of its pieces along, and the output of a
+  /// piece that moves comes back to its sample; so the balancer sees the bytes of both as those of
+  /// the sample and of the piece. The plans count their own bytes only. Any number of encoders, also
+  /// none.
   ///
   /// Complexity and memory: those of `make_plan` for each phase.
   /// Determinism: portable. Errors: those of `make_plan` for each phase; `std::invalid_argument`

@@ -3,6 +3,7 @@
 /// \file
 /// Plans from the costs of all samples.
 
+#include <omnibal/balance/balance_set.hpp>
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
@@ -45,9 +46,11 @@ using amounts_of = std::vector<index_amount<Cost>>;
 }  // namespace detail
 
 /// What makes parts for a plan: called like the balancers of balance/, with a range of costs and
-/// `std::identity`, or like `keep_home`. It must give equal parts for equal costs, on every rank.
+/// `std::identity`, or like `keep_home`; or the cost of an empty set, such as `padded_batch{}`, by
+/// which `balance_set` makes the parts. It must give equal parts for equal costs, on every rank.
 template <class Balance, class Cost>
-concept plan_balancer = detail::home_balancer<Balance, detail::amounts_of<Cost>> ||
+concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
+    detail::home_balancer<Balance, detail::amounts_of<Cost>> ||
     balancer<Balance, detail::amounts_of<Cost>, std::identity>;
 
 namespace detail {
@@ -103,9 +106,11 @@ struct make_plan_fn {
   /// resources, one for each phase. No communicator is needed, and any number of ranks can be
   /// simulated.
   ///
-  /// `balance` makes the parts: `keep_home` with `options.max_overload`, which moves few bytes, or
-  /// any balancer such as `lpt`. Then each part is given to a rank as by `placement`. A rank gets
-  /// its samples in the order of its part.
+  /// `balance` makes the parts: `keep_home` with `options.max_overload`, which moves few bytes, any
+  /// balancer such as `lpt`, or the cost of an empty set. Of a set the cost of a sample is what its
+  /// `add` takes: the length where batches are padded, with `padded_batch{}` or `padded_attention`,
+  /// which counts convolution too where it is given weights. Then each part is given to a rank as
+  /// by `placement`. A rank gets its samples in the order of its part.
   ///
   /// Complexity: that of the balancer and of `placement`, and linear. Memory: that of both, and 28
   /// bytes per sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` for
@@ -245,7 +250,9 @@ struct make_plan_fn {
     detail::amounts_of<Cost> amounts;
     amounts.reserve(count);
     for (std::size_t i = 0; i != count; ++i) amounts.push_back(cost_at(i));
-    if constexpr (detail::home_balancer<Balance, detail::amounts_of<Cost>>) {
+    if constexpr (set_cost<Balance, detail::index_amount<Cost>>) {
+      return balance_set(amounts, home.size(), balance);
+    } else if constexpr (detail::home_balancer<Balance, detail::amounts_of<Cost>>) {
       std::vector<std::int64_t> numbers;
       numbers.reserve(count);
       for (auto const& number : bytes) numbers.push_back(number[0]);

@@ -11,8 +11,8 @@
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/orchestrate.hpp>
-#include <omnibal/exchange/plan_balancers.hpp>
 #include <omnibal/exchange/plan_exchange.hpp>
+#include <omnibal/exchange/under_cap.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +28,6 @@
 
 namespace {
 
-using omnibal::by_set;
 using omnibal::padded_attention;
 using omnibal::padded_batch;
 using omnibal::resources;
@@ -68,12 +67,12 @@ std::int64_t largest_sum(omnibal::exchange_plan const& plan, numbers const& leng
 static_assert(!omnibal::plan_balancer<under_cap<1>, numbers>);
 static_assert(omnibal::plan_balancer<under_cap<1>, std::vector<resources<2>>>);
 static_assert(!omnibal::plan_balancer<under_cap<1>, std::vector<resources<3>>>);
-static_assert(omnibal::plan_balancer<by_set<padded_batch<>>, numbers>);
-static_assert(!omnibal::plan_balancer<by_set<padded_batch<>>, std::vector<resources<2>>>);
+static_assert(omnibal::plan_balancer<padded_batch<>, numbers>);
+static_assert(!omnibal::plan_balancer<padded_batch<>, std::vector<resources<2>>>);
 // Caps of numbers that are mapped to others would be other caps.
 static_assert(omnibal::detail::amount_balancer<under_cap<1>, resources<2, std::int32_t>>);
 static_assert(!omnibal::detail::amount_balancer<under_cap<1>, resources<2, double>>);
-static_assert(omnibal::detail::amount_balancer<by_set<padded_batch<>>, double>);
+static_assert(omnibal::detail::amount_balancer<padded_batch<>, double>);
 
 }  // namespace
 
@@ -85,7 +84,7 @@ TEST_CASE("a padded phase has the least largest cost, where others pad too much"
     numbers const lengths = lengths_of(seed, offsets.back());
     auto const check = [&](auto const& empty) {
       auto const best = omnibal::balance_set(lengths, ranks, empty);
-      auto const plan = omnibal::make_plan(offsets, lengths, lengths, {}, by_set{empty});
+      auto const plan = omnibal::make_plan(offsets, lengths, lengths, {}, empty);
       auto const additive = omnibal::make_plan(offsets, lengths, lengths, {}, omnibal::lpt);
       std::int64_t least = 0;
       for (auto const part : best) {
@@ -210,14 +209,14 @@ TEST_CASE("each phase has costs and a balancer of its own, on one rank and on th
         std::tuple{omnibal::encoder_phase{all.image_counts, all.images, all.images, all.images,
                                           omnibal::lpt},
                    omnibal::encoder_phase{all.sound_counts, all.shares, all.sounds, all.sounds,
-                                          by_set{padded_batch{}}}});
+                                          padded_batch{}}});
     CHECK(largest_sum(same.samples, all.text) <= cap);
 
     omnibal::thread_communicator::run(ranks, [&](omnibal::thread_communicator& comm) {
       auto const local = drawn(comm.rank());
       omnibal::encoder_phase const vision{&multimodal::images, as_is, as_is, as_is, omnibal::lpt};
       omnibal::encoder_phase const audio{&multimodal::sounds, seconds, as_is, as_is,
-                                         by_set{padded_batch{}}};
+                                         padded_batch{}};
       auto const plans_under = [&](std::int64_t most) {
         omnibal::language_phase const language{squares_and_tokens, &multimodal::text,
                                                under_cap{most}};

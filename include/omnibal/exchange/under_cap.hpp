@@ -1,9 +1,8 @@
 #pragma once
 
 /// \file
-/// Balancers of plans for padded batches and for strict caps.
+/// A balancer of plans for strict caps.
 
-#include <omnibal/balance/balance_set.hpp>
 #include <omnibal/balance/balance_within.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -21,26 +20,6 @@
 #include <utility>
 
 namespace omnibal::inline v0 {
-
-/// Parts by `balance_set`, for a phase whose ranks do not cost the sum of their samples. The cost of
-/// a sample, or its resources, is what `Set::add` takes: for padded batches its length, with
-/// `by_set{padded_batch{}}`, or `by_set{padded_attention{std::identity{}, {linear, quadratic}}}` for
-/// an encoder with convolution and attention. The parts are as good as `balance_set` promises, for the
-/// integers that a floating-point cost is mapped to. It does not look at where samples lie.
-template <class Set>
-struct by_set {
-  Set empty;
-  balance_set_options options = {};
-
-  template <sample_range Amounts>
-    requires set_cost<Set, sample_reference<Amounts>>
-  [[nodiscard]] grouping operator()(Amounts const& amounts, std::size_t parts,
-                                    std::identity) const {
-    return balance_set(amounts, parts, empty, options);
-  }
-};
-template <class Set>
-by_set(Set, balance_set_options = {}) -> by_set<Set>;
 
 /// Samples of which no parts under a cap exist, or were found.
 class capacity_error : public std::runtime_error {
