@@ -35,8 +35,8 @@ template <class Balance>
 
 /// The language model: what a sample costs there, the bytes of its text, and what makes the parts.
 /// `orchestrate` takes functors of a sample, `make_orchestration` arrays with an element for each
-/// sample of all ranks: integers of 64 bits, or resources as costs. The phase owns what it is given;
-/// of a `std::span` nothing is copied.
+/// sample of all ranks: integers of 64 bits, or resources as costs. The phase owns what it is
+/// given; of a `std::span` nothing is copied.
 template <class Cost, class Bytes, class Balance = keep_home_fn>
 struct language_phase {
   Cost cost;
@@ -47,9 +47,10 @@ template <class Cost, class Bytes, class Balance = keep_home_fn>
 language_phase(Cost, Bytes, Balance = {}) -> language_phase<Cost, Bytes, Balance>;
 
 /// An encoder: the pieces of a sample, such as its images, any number or none; what a piece costs,
-/// its bytes, the bytes of what the encoder makes of it, and what makes the parts. For `orchestrate`
-/// the pieces of a sample are a range; for `make_orchestration` they are their number, and the
-/// others have an element for each piece, in the order in which the samples have them.
+/// its bytes, the bytes of what the encoder makes of it, and what makes the parts. For
+/// `orchestrate` the pieces of a sample are a range; for `make_orchestration` they are their
+/// number, and the others have an element for each piece, in the order in which the samples have
+/// them.
 template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = keep_home_fn>
 struct encoder_phase {
   Pieces pieces;
@@ -144,11 +145,11 @@ struct make_orchestration_fn {
   ///
   /// `encoders` are a tuple, or a range where all have one type. Each phase has a balancer of its
   /// own, `keep_home` where none is given: any that `make_plan` takes, such as `lpt`,
-  /// `padded_batch{}` or `under_cap`. Samples lie as in `make_plan`, and `options` are used for each
-  /// phase as there. A sample that moves takes the outputs of its pieces along, and the output of a
-  /// piece that moves comes back to its sample; so the balancer sees the bytes of both as those of
-  /// the sample and of the piece. The plans count their own bytes only. Any number of encoders, also
-  /// none.
+  /// `padded_batch{}` or `under_cap`. Samples lie as in `make_plan`, and `options` are used for
+  /// each phase as there. A sample that moves takes the outputs of its pieces along, and the output
+  /// of a piece that moves comes back to its sample; so the balancer sees the bytes of both as
+  /// those of the sample and of the piece. The plans count their own bytes only. Any number of
+  /// encoders, also none.
   ///
   /// Complexity and memory: those of `make_plan` for each phase.
   /// Determinism: portable. Errors: those of `make_plan` for each phase; `std::invalid_argument`

@@ -25,10 +25,10 @@ namespace omnibal::inline v0 {
 /// by `next` when its turn comes. A `Plan` is any value, such as an `exchange_plan` or an
 /// `orchestration`; what plans a step is called like `plan_exchange`, once for each.
 ///
-/// Plans come in the order of their steps. What throws while a step is planned comes from the `next`
-/// of that step; the following ones are planned where the communicator goes on, and have its error
-/// where it does not. All ranks submit the same steps in the same order. One thread calls `submit`
-/// and `next`. Allocates for each step. Determinism: that of what plans.
+/// Plans come in the order of their steps. What throws while a step is planned comes from the
+/// `next` of that step; the following ones are planned where the communicator goes on, and have its
+/// error where it does not. All ranks submit the same steps in the same order. One thread calls
+/// `submit` and `next`. Allocates for each step. Determinism: that of what plans.
 template <class Step, class Plan>
 class plan_dispatcher {
  public:
@@ -38,8 +38,8 @@ class plan_dispatcher {
   /// With a thread of its own, on which `make(comm, step)` plans. The communicator is for it alone,
   /// one of the host such as MPI or Gloo: between those of a device all ranks would need one order.
   ///
-  /// The destructor does not wait for other ranks: `leave(comm)` ends a call that does, there and on
-  /// the others, and may be called beside it. `thread_communicator` has that; for Gloo it is the
+  /// The destructor does not wait for other ranks: `leave(comm)` ends a call that does, there and
+  /// on the others, and may be called beside it. `thread_communicator` has that; for Gloo it is the
   /// abort of the group, without which its timeout ends the call. MPI ends with the program.
   template <communicator Comm, class Make, class Leave>
   plan_dispatcher(Comm comm, Make make, Leave leave) {
@@ -70,9 +70,9 @@ class plan_dispatcher {
     changed_.notify_all();
   }
 
-  /// The plan of the earliest step whose plan was not taken yet; waits for it. Errors: what planning
-  /// it has thrown, `communication_error` where it was closed before, `std::invalid_argument` where
-  /// no such step was submitted.
+  /// The plan of the earliest step whose plan was not taken yet; waits for it. Errors: what
+  /// planning it has thrown, `communication_error` where it was closed before,
+  /// `std::invalid_argument` where no such step was submitted.
   [[nodiscard]] Plan next() {
     std::unique_lock lock(mutex_);
     if (submitted_ == 0) detail::throw_invalid(name, "every submitted step has been taken");

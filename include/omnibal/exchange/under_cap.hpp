@@ -30,8 +30,8 @@ class capacity_error : public std::runtime_error {
 /// Parts by `balance_within`, of which none exceeds `capacity`: a cap on the tokens of a rank that
 /// memory demands. A sample has resources: its cost, and then an amount for each of the capacity.
 /// They are integers; of floating-point ones this is no balancer. It does not look at where samples
-/// lie. Errors: `capacity_error` that says why, on all ranks alike, as they decide on equal numbers;
-/// else those of `balance_within`.
+/// lie. Errors: `capacity_error` that says why, on all ranks alike, as they decide on equal
+/// numbers; else those of `balance_within`.
 template <std::size_t R>
 struct under_cap {
   resources<R> capacity;
