@@ -77,6 +77,21 @@ void curve(benchmark::State& state, bench::workload const& work, std::size_t sam
   }
 }
 
+void even_packs(benchmark::State& state, bench::shape from, std::string const& promised) {
+  bench::measure_even_packs(state, bench::make_samples(from, bench::size_of(state)));
+  if (promised.empty() || bench::size_of(state) == bench::size_of_test_runs) return;
+  bench::promise_even_packs(state, promised);
+}
+
+void once(benchmark::internal::Benchmark* made) {
+  made->ArgName("n")->Iterations(1)->Unit(benchmark::kMillisecond)->Arg(10'000)->Arg(100'000);
+}
+
+BENCHMARK_CAPTURE(even_packs, real, bench::shape::real, "real")->Apply(once);
+// Long texts leave no room for images beside them.
+BENCHMARK_CAPTURE(even_packs, mix, bench::shape::mix, "")->Apply(once);
+BENCHMARK_CAPTURE(even_packs, independent, bench::shape::independent, "independent")->Apply(once);
+
 [[maybe_unused]] bool const registered = [] {
   bench::register_curves_of_workloads("schedule_curve", curve);
   return true;

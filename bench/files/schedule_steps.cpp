@@ -59,6 +59,18 @@ void register_curves(std::string const& capacity_name, Capacity const& capacity_
   register_curves("9 4096", given({9, 4096}));
   register_curves("18 6016", given(bench::reference_capacity));
   register_curves("tuned", tuned_capacity);
+  benchmark::RegisterBenchmark("even_packs/all files",
+                               [](benchmark::State& state) {
+                                 try {
+                                   bench::measure_even_packs(
+                                       state, bench::read_lengths(bench::length_files()));
+                                   bench::promise_even_packs(state, "all files");
+                                 } catch (std::exception const& error) {
+                                   state.SkipWithError(error.what());
+                                 }
+                               })
+      ->Iterations(1)
+      ->Unit(benchmark::kMillisecond);
   return true;
 }();
 

@@ -10,9 +10,13 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/metrics.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/step_mix.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -70,6 +74,10 @@ struct schedule_figures {
   double images = 0;
   double tokens = 0;
   double overlap = 0;
+  /// The larger ones of both resources: how much the totals of steps vary, over random order and by
+  /// themselves.
+  double mix = 0;
+  double variation = 0;
 
   /// The larger dist ratio.
   [[nodiscard]] double worst() const { return std::max(images, tokens); }
@@ -85,6 +93,9 @@ template <class Schedule>
     auto const ratios = omnibal::dist_ratio(current, loads);
     result.images += ratios[0] / epochs;
     result.tokens += ratios[1] / epochs;
+    auto const mix = omnibal::step_mix(current, loads);
+    result.mix += std::max(mix.totals[0], mix.totals[1]) / epochs;
+    result.variation += std::max(mix.variation[0], mix.variation[1]) / epochs;
     omnibal::steps next = schedule(epoch + 1);
     result.overlap += omnibal::step_overlap(current, next) / epochs;
     current = std::move(next);
@@ -114,9 +125,55 @@ inline void measure_curve(benchmark::State& state, group_lists const& groups, st
   state.counters["dist_tokens"] = figures.tokens;
   state.counters["dist_worst"] = figures.worst();
   state.counters["overlap"] = figures.overlap;
+  state.counters["mix"] = figures.mix;
+  state.counters["mix_cv"] = figures.variation;
   state.counters["isf_random_images"] = random.images;
   state.counters["isf_random_tokens"] = random.tokens;
   state.counters["isf_random_overlap"] = random.overlap;
+}
+
+/// Packs that are alike to begin with: a capacity that both resources fill, for a mean batch of 4,
+/// and a quarter of a percent more groups than `improve` finds. Counters: the capacity, the groups
+/// above the fewest in percent, the coefficient of variation of groups and, on 8 and 64 ranks, how
+/// long they wait and how much the totals of steps vary: at random, and even within 0.005.
+inline void measure_even_packs(benchmark::State& state, std::vector<sample> const& samples) {
+  auto const capacity =
+      omnibal::tune_capacity(samples, images_and_tokens, 4.0, omnibal::best_fit_decreasing,
+                             {.granularity = {1, 16}})
+          .best.capacity;
+  auto const packed = omnibal::best_packing(samples, images_and_tokens, capacity);
+  auto const improve = [&](omnibal::improve_options const& options) {
+    return omnibal::improve(samples, images_and_tokens, capacity, packed, options);
+  };
+  omnibal::packing even;
+  for (auto _ : state) even = improve({.even_passes = 96, .spare_groups = 0.0025});
+  auto const fewest = static_cast<double>(improve({.even_passes = 0}).groups.size());
+  auto const loads = omnibal::group_loads(even.groups, samples, images_and_tokens);
+  auto const alone = omnibal::schedule_steps(loads, 1, {.max_dist_ratio = 1.0});
+  auto const of_groups = omnibal::step_mix(alone, loads).variation;
+  state.counters["images"] = static_cast<double>(capacity[0]);
+  state.counters["tokens"] = static_cast<double>(capacity[1]);
+  state.counters["more_percent"] = 100 * (static_cast<double>(loads.size()) / fewest - 1);
+  state.counters["cv_images"] = of_groups[0];
+  state.counters["cv_tokens"] = of_groups[1];
+  for (std::size_t const ranks : {8u, 64u}) {
+    std::string const suffix = "_" + std::to_string(ranks);
+    auto const random = measure_steps(loads, ranks, 1.0);
+    auto const scheduled = measure_steps(loads, ranks, 0.005);
+    state.counters["random_waits" + suffix] = random.worst();
+    state.counters["random_cv" + suffix] = random.variation;
+    state.counters["even_waits" + suffix] = scheduled.worst();
+    state.counters["even_cv" + suffix] = scheduled.variation;
+  }
+}
+
+inline void promise_even_packs(benchmark::State& state, std::string const& name) {
+  make_promises(state,
+                {{"even packs, groups above the fewest, percent, " + name, "more_percent", 1},
+                 {"even packs, dist ratio on 8 ranks, " + name, "even_waits_8", 0.005},
+                 {"even packs, dist ratio on 64 ranks, " + name, "even_waits_64", 0.005},
+                 {"even packs, variation of steps on 8 ranks, " + name, "even_cv_8", 0.03},
+                 {"even packs, variation of steps on 64 ranks, " + name, "even_cv_64", 0.03}});
 }
 
 /// The tolerances of a curve.

@@ -101,10 +101,21 @@ sensitivity() {
   expects planning.md 21 <rows
 }
 
+step_gradients() {
+  "$program" >output 2>message || complain "it fails"
+  awk "$cells"'
+    function by(i) { return $i ", " $(i + 1) " | " $(i + 2) " ± " $(i + 3) }
+    NF == 16 && $1 != "groups and steps" {
+      print "| " $1 " | " $2 " | " $3 " | " by(5) " | " by(9) " | " by(13) " |"
+    }' output >rows
+  expects even_steps.md 8 <rows
+}
+
 case $(basename "$program") in
   cut_vlm) cut_vlm ;;
   pack_long_context) pack_long_context ;;
   post_balance) post_balance ;;
+  step_gradients) step_gradients ;;
   plan_vlm) if [ "${3:-}" = sensitivity ]; then sensitivity; else plan_vlm; fi ;;
   *) complain "no tables of this program" ;;
 esac

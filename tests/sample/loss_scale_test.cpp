@@ -105,6 +105,30 @@ TEST_CASE("ranks that share a pack give what each has of it") {
         Approx(single.loss_sum / static_cast<double>(single.tokens)).epsilon(1e-12));
 }
 
+TEST_CASE(
+    "with the scale of an epoch the mean over its steps is the loss of a token of the epoch") {
+  auto const samples = random_samples(60, 5);
+  part epoch;
+  std::vector<part> cells(15);
+  std::vector<std::int64_t> counts;
+  for (std::size_t i = 0; i != samples.size(); ++i) {
+    add(epoch, samples[i]);
+    // Steps of three ranks, of which some have more samples than others.
+    add(cells[i % 7 * (i % 3) % 15], samples[i]);
+  }
+  for (part const& cell : cells) counts.push_back(cell.tokens);
+  double const scale = loss_scale(counts);
+  double sum = 0;
+  for (std::size_t step = 0; step != 5; ++step) {
+    double mean = 0;
+    for (std::size_t rank = 0; rank != 3; ++rank) {
+      mean += cells[3 * step + rank].loss_sum * scale / 3;
+    }
+    sum += mean / 5;
+  }
+  CHECK(sum == Approx(epoch.loss_sum / static_cast<double>(epoch.tokens)).epsilon(1e-12));
+}
+
 TEST_CASE("the scale is one over the mean number of tokens, and zero without any") {
   CHECK(loss_scale(std::vector<int>{100}) == 0.01);
   CHECK(loss_scale(std::array<std::uint32_t, 4>{8, 0, 0, 0}) == 0.5);
