@@ -26,9 +26,8 @@ struct loss_scale_fn {
   ///
   /// Where steps differ in tokens, as even steps of packed samples do, give it the numbers of all
   /// steps of an epoch instead, one for each rank and step, and keep the result for all of them.
-  /// Then each token of the epoch has the same weight, and the mean of the gradients of the steps is
-  /// the gradient of the epoch; with a scale for each step, the tokens of steps that have few of
-  /// them weigh more.
+  /// Then each token of the epoch has the same weight, and the mean gradient of the steps is that
+  /// of the epoch; with a scale for each step, tokens of steps that have few of them weigh more.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
   /// for no ranks and for a negative number; `std::overflow_error` where the sum exceeds 2^63 - 1.
