@@ -31,7 +31,8 @@ struct state {
 };
 
 state& all() {
-  static state result;
+  // Never destroyed: at the end of the program a thread that hangs may still wait in it.
+  static auto& result = *new state;
   return result;
 }
 
