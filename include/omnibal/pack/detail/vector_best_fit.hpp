@@ -129,6 +129,108 @@ template <std::size_t R, class T, class Layout, class Demands>
   return result;
 }
 
+/// Sets of depths, one for each of at most 64 cells. A depth of a cell is named by a bucket,
+/// `bucket_of(cell, depth)`. Depths are below 4096 unless `is_deep`.
+template <bool is_deep>
+class hierarchical_bitset {
+ public:
+  static constexpr std::size_t none = ~std::size_t{0};
+
+  hierarchical_bitset() = default;
+  hierarchical_bitset(std::size_t cells, std::size_t depths)
+      : depth_bits_(static_cast<unsigned>(std::bit_width(std::max<std::size_t>(64, depths) - 1))),
+        words_(cells << (depth_bits_ - 6)),
+        summaries_(cells << summary_bits()) {}
+
+  [[nodiscard]] std::size_t bucket_count() const { return 64 * words_.size(); }
+  [[nodiscard]] std::size_t bucket_of(std::size_t cell, std::size_t depth) const {
+    return cell << depth_bits_ | depth;
+  }
+
+  /// A bit for every cell whose set is not empty.
+  [[nodiscard]] std::uint64_t cells() const { return cells_; }
+
+  void insert(std::size_t bucket) {
+    std::size_t const cell = bucket >> depth_bits_;
+    std::size_t const word = word_of(bucket);
+    words_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
+    summaries_[(cell << summary_bits()) + word / 64] |= std::uint64_t{1} << word % 64;
+    cells_ |= std::uint64_t{1} << cell;
+  }
+
+  void erase(std::size_t bucket) {
+    std::size_t const cell = bucket >> depth_bits_;
+    std::size_t const word = word_of(bucket);
+    std::uint64_t* const summary = summaries_.data() + (cell << summary_bits());
+    words_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
+    // Else without branches: whether a word becomes zero is hard to predict.
+    if (is_deep && words_[bucket / 64] != 0) return;
+    std::uint64_t const word_is_empty = words_[bucket / 64] == 0 ? 1 : 0;
+    summary[word / 64] &= ~(word_is_empty << word % 64);
+    std::uint64_t rest = summary[0];
+    for (std::size_t k = 1; is_deep && k >> summary_bits() == 0; ++k) rest |= summary[k];
+    std::uint64_t const cell_is_empty = rest == 0 ? 1 : 0;
+    cells_ &= ~(cell_is_empty << cell);
+  }
+
+  /// Finds the least depth of a cell that is not below `first`, or `none`.
+  class search {
+   public:
+    search(hierarchical_bitset const& sets, std::size_t first)
+        : words_(sets.words_.data()),
+          summaries_(sets.summaries_.data()),
+          word_bits_(sets.depth_bits_ - 6),
+          summary_bits_(sets.summary_bits()),
+          word_(first / 64),
+          here_(~std::uint64_t{0} << first % 64),
+          after_(~std::uint64_t{1} << first / 64 % 64) {}
+
+    [[nodiscard]] std::size_t operator()(std::size_t cell) const {
+      std::uint64_t const* const words = words_ + (cell << word_bits_);
+      std::uint64_t const here = words[word_] & here_;
+      if (here != 0) return 64 * word_ + first_of(here);
+      std::size_t block = is_deep ? word_ / 64 : 0;
+      std::uint64_t const* const summary = summaries_ + (is_deep ? cell << summary_bits_ : cell);
+      std::uint64_t after = summary[block] & after_;
+      while (is_deep && after == 0 && ++block >> summary_bits_ == 0) after = summary[block];
+      if (after == 0) return none;
+      std::size_t const word = 64 * block + first_of(after);
+      return 64 * word + first_of(words[word]);
+    }
+
+   private:
+    /// The position of the first bit. With a bit that is always set compilers omit a test for zero.
+    [[nodiscard]] static std::size_t first_of(std::uint64_t bits) {
+      return static_cast<std::size_t>(std::countr_zero(bits | std::uint64_t{1} << 63));
+    }
+
+    std::uint64_t const* words_;
+    std::uint64_t const* summaries_;
+    unsigned word_bits_;
+    unsigned summary_bits_;
+    std::size_t word_;
+    std::uint64_t here_;
+    std::uint64_t after_;
+  };
+
+ private:
+  /// The word of a bucket among those of its cell.
+  [[nodiscard]] std::size_t word_of(std::size_t bucket) const {
+    return (bucket & ((std::size_t{1} << depth_bits_) - 1)) / 64;
+  }
+
+  /// A cell has two to this power of summaries.
+  [[nodiscard]] unsigned summary_bits() const {
+    return is_deep ? std::max(12u, depth_bits_) - 12 : 0;
+  }
+
+  unsigned depth_bits_ = 6;
+  std::vector<std::uint64_t> words_;
+  /// For each cell, which of its words are not zero.
+  std::vector<std::uint64_t> summaries_;
+  std::uint64_t cells_ = 0;
+};
+
 /// The room of each group.
 template <class Layout>
 struct group_rooms {
@@ -183,11 +285,8 @@ class open_bin_index {
       divide(r, std::clamp<std::size_t>(spare, 1, most_cells / cells));
     }
     levels_ = quantised_axis<T>(capacity[fine_], std::max<std::size_t>(1, most_levels / cells));
-    words_ = (levels_.count() + 63) / 64;
-    summary_words_ = (words_ + 63) / 64;
+    occupied_ = level_sets(cells, levels_.count());
     heads_.assign(cells * levels_.count(), none);
-    bits_.assign(cells * words_, 0);
-    summaries_.assign(cells * summary_words_, 0);
     for (std::size_t cell = 0; cell != cells; ++cell) {
       for (std::size_t r = 0; r != R; ++r) {
         if (r != fine_) least_[cell][r] = coarse_[r].least(level_of(cell, r));
@@ -204,7 +303,7 @@ class open_bin_index {
     place best;
     bool found = false;
     decltype(score(amounts, amounts)) best_score{};
-    std::uint64_t candidates = occupied_ & cells_from(amounts);
+    std::uint64_t candidates = occupied_.cells() & cells_from(amounts);
     while (candidates != 0) {
       auto const cell = static_cast<std::size_t>(std::countr_zero(candidates));
       candidates &= candidates - 1;
@@ -241,16 +340,7 @@ class open_bin_index {
       return;
     }
     heads_[taken.cell * levels_.count() + taken.level] = after;
-    if (after != none) return;
-    std::uint64_t& bits = bits_[taken.cell * words_ + taken.level / 64];
-    bits &= ~(std::uint64_t{1} << (taken.level % 64));
-    if (bits != 0) return;
-    std::uint64_t* const summary = summaries_.data() + taken.cell * summary_words_;
-    summary[taken.level / 4096] &= ~(std::uint64_t{1} << (taken.level / 64 % 64));
-    if (std::any_of(summary, summary + summary_words_, [](std::uint64_t w) { return w != 0; })) {
-      return;
-    }
-    occupied_ &= ~(std::uint64_t{1} << taken.cell);
+    if (after == none) occupied_.erase(occupied_.bucket_of(taken.cell, taken.level));
   }
 
   /// Adds a group with so much room.
@@ -262,12 +352,12 @@ class open_bin_index {
     std::size_t const level = levels_(left[fine_]);
     std::uint32_t& head = heads_[cell * levels_.count() + level];
     next_[group] = std::exchange(head, group);
-    bits_[cell * words_ + level / 64] |= std::uint64_t{1} << (level % 64);
-    summaries_[cell * summary_words_ + level / 4096] |= std::uint64_t{1} << (level / 64 % 64);
-    occupied_ |= std::uint64_t{1} << cell;
+    occupied_.insert(occupied_.bucket_of(cell, level));
   }
 
  private:
+  using level_sets = hierarchical_bitset<true>;
+
   static constexpr std::size_t most_cells = 64;
   static constexpr unsigned probes = 16;
 
@@ -325,27 +415,6 @@ class open_bin_index {
     return left;
   }
 
-  /// The lowest level of the cell from `level` on that holds a group, or the number of levels.
-  [[nodiscard]] std::size_t next_level(std::size_t cell, std::size_t level) const {
-    if (level >= levels_.count()) return levels_.count();
-    std::uint64_t const* const bits = bits_.data() + cell * words_;
-    std::size_t word = level / 64;
-    if (std::uint64_t const rest = bits[word] >> (level % 64); rest != 0) {
-      return level + static_cast<std::size_t>(std::countr_zero(rest));
-    }
-    std::uint64_t const* const summary = summaries_.data() + cell * summary_words_;
-    ++word;
-    std::size_t block = word / 64;
-    if (block == summary_words_) return levels_.count();
-    std::uint64_t rest = summary[block] >> (word % 64) << (word % 64);
-    while (rest == 0) {
-      if (++block == summary_words_) return levels_.count();
-      rest = summary[block];
-    }
-    word = block * 64 + static_cast<std::size_t>(std::countr_zero(rest));
-    return word * 64 + static_cast<std::size_t>(std::countr_zero(bits[word]));
-  }
-
   template <class Layout>
   [[nodiscard]] place first_fit(group_rooms<Layout> const& groups, std::size_t cell,
                                 typename Layout::demand_type const& demand,
@@ -353,8 +422,9 @@ class open_bin_index {
     // In the level of the demand itself the fine room may be too small, above it only the others.
     std::size_t const lowest = level;
     unsigned tried = 0;
-    for (level = next_level(cell, level); level != levels_.count();
-         level = next_level(cell, level + 1)) {
+    for (; level != levels_.count(); ++level) {
+      level = typename level_sets::search(occupied_, level)(cell);
+      if (level == level_sets::none) return {};
       place here{heads_[cell * levels_.count() + level], none, static_cast<std::uint32_t>(cell),
                  static_cast<std::uint32_t>(level)};
       while (here.group != none && tried != probes) {
@@ -372,13 +442,10 @@ class open_bin_index {
   quantised_axis<T> coarse_[R] = {};
   std::size_t strides_[R] = {};
   quantised_axis<T> levels_;
-  std::size_t words_ = 0;
-  std::size_t summary_words_ = 0;
-  std::uint64_t occupied_ = 0;
+  /// The levels of each cell that hold groups.
+  level_sets occupied_;
   amounts_type least_[most_cells] = {};
   std::vector<std::uint32_t> heads_;
-  std::vector<std::uint64_t> bits_;
-  std::vector<std::uint64_t> summaries_;
   std::vector<std::uint32_t> next_;
 };
 

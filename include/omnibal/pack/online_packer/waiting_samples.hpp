@@ -21,91 +21,6 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Sets of depths below 4096. A depth of a cell is named by a bucket, `bucket_of(cell, depth)`.
-class hierarchical_bitset {
- public:
-  /// A bucket is less than two to this power.
-  static constexpr unsigned bucket_bits = 18;
-  static constexpr std::size_t none = ~std::size_t{0};
-
-  hierarchical_bitset() = default;
-  hierarchical_bitset(std::size_t cells, std::size_t depths)
-      : depth_bits_(static_cast<unsigned>(std::bit_width(std::max<std::size_t>(64, depths) - 1))),
-        words_(cells << (depth_bits_ - 6)),
-        summaries_(cells) {}
-
-  [[nodiscard]] std::size_t bucket_count() const { return 64 * words_.size(); }
-  [[nodiscard]] std::size_t bucket_of(std::size_t cell, std::size_t depth) const {
-    return cell << depth_bits_ | depth;
-  }
-  [[nodiscard]] std::size_t cell_of(std::size_t bucket) const { return bucket >> depth_bits_; }
-  [[nodiscard]] std::size_t depth_of(std::size_t bucket) const {
-    return bucket & ((std::size_t{1} << depth_bits_) - 1);
-  }
-
-  /// A bit for every cell whose set is not empty.
-  [[nodiscard]] std::uint64_t cells() const { return cells_; }
-
-  void insert(std::size_t bucket) {
-    std::size_t const cell = cell_of(bucket);
-    words_[bucket / 64] |= std::uint64_t{1} << bucket % 64;
-    summaries_[cell] |= std::uint64_t{1} << depth_of(bucket) / 64;
-    cells_ |= std::uint64_t{1} << cell;
-  }
-
-  void erase(std::size_t bucket) {
-    // Without branches: whether a word becomes zero is hard to predict.
-    std::size_t const cell = cell_of(bucket);
-    words_[bucket / 64] &= ~(std::uint64_t{1} << bucket % 64);
-    std::uint64_t const word_is_empty = words_[bucket / 64] == 0 ? 1 : 0;
-    summaries_[cell] &= ~(word_is_empty << depth_of(bucket) / 64);
-    std::uint64_t const cell_is_empty = summaries_[cell] == 0 ? 1 : 0;
-    cells_ &= ~(cell_is_empty << cell);
-  }
-
-  /// Finds the least depth of a cell that is not below `first`, or `none`.
-  class search {
-   public:
-    search(hierarchical_bitset const& sets, std::size_t first)
-        : words_(sets.words_.data()),
-          summaries_(sets.summaries_.data()),
-          word_bits_(sets.depth_bits_ - 6),
-          word_(first / 64),
-          here_(~std::uint64_t{0} << first % 64),
-          after_(~std::uint64_t{1} << first / 64) {}
-
-    [[nodiscard]] std::size_t operator()(std::size_t cell) const {
-      std::uint64_t const* const words = words_ + (cell << word_bits_);
-      std::uint64_t const here = words[word_] & here_;
-      if (here != 0) return 64 * word_ + first_of(here);
-      std::uint64_t const after = summaries_[cell] & after_;
-      if (after == 0) return none;
-      std::size_t const word = first_of(after);
-      return 64 * word + first_of(words[word]);
-    }
-
-   private:
-    /// The position of the first bit. With a bit that is always set compilers omit a test for zero.
-    [[nodiscard]] static std::size_t first_of(std::uint64_t bits) {
-      return static_cast<std::size_t>(std::countr_zero(bits | std::uint64_t{1} << 63));
-    }
-
-    std::uint64_t const* words_;
-    std::uint64_t const* summaries_;
-    unsigned word_bits_;
-    std::size_t word_;
-    std::uint64_t here_;
-    std::uint64_t after_;
-  };
-
- private:
-  unsigned depth_bits_ = 6;
-  std::vector<std::uint64_t> words_;
-  /// For each cell, which of its words are not zero.
-  std::vector<std::uint64_t> summaries_;
-  std::uint64_t cells_ = 0;
-};
-
 /// Divides the demands up to a capacity into at most 64 cells by all resources but that with the
 /// largest capacity, of equal ones the last, and within a cell into depths by this. Small numbers
 /// mean large amounts: depth zero holds the capacity, and what takes less of a resource than a cell
@@ -333,7 +248,7 @@ class waiting_samples {
     for (std::size_t r = 0; r != R; ++r) weights_[r] = 1 + ((totals_[r] >> excess) * scale >> 47);
     std::uint64_t const depth_worth =
         (share_scale<T>::whole / cells_.depth_count() + 1) * weights_[cells_.fine()];
-    depth_key_ = (depth_worth << hierarchical_bitset::bucket_bits) - 1;
+    depth_key_ = (depth_worth << bucket_bits) - 1;
     least_worth_ = 1 + (cells_.depth_count() - 1) * depth_worth;
     return result;
   }
@@ -353,7 +268,7 @@ class waiting_samples {
                                    std::uint64_t& work) const {
     work += work_of_lookup;
     // A key is the worth of a cell and a depth above the bucket, so that one comparison does.
-    hierarchical_bitset::search const depth_in(depths_, at.depth);
+    typename depth_sets::search const depth_in(depths_, at.depth);
     std::uint64_t const depth_key = depth_key_;
     std::uint64_t const least_depth_key = at.depth * depth_key;
     std::uint64_t best = 0;
@@ -365,15 +280,15 @@ class waiting_samples {
       if (R == 2 && key - least_depth_key <= best) break;
       if (R > 2 && key - least_depth_key <= best) continue;
       std::size_t depth = depth_in(cell);
-      if (depth == hierarchical_bitset::none) [[unlikely]]
+      if (depth == depth_sets::none) [[unlikely]]
         continue;
       if (key - depth * depth_key <= best) continue;
       depth = depth_with_fit(cell, depth, room, work);
-      if (depth == hierarchical_bitset::none) continue;
+      if (depth == depth_sets::none) continue;
       best = std::max(best, key - depth * depth_key);
     }
     if (best == 0) return none;
-    slot result = heads_[best & ~(~std::uint64_t{0} << hierarchical_bitset::bucket_bits)];
+    slot result = heads_[best & ~(~std::uint64_t{0} << bucket_bits)];
     while (!layout_.fits(room, nodes_[result].demand)) result = nodes_[result].after;
     return result;
   }
@@ -390,7 +305,9 @@ class waiting_samples {
     std::uint64_t push;
   };
 
-  static constexpr std::size_t most_cells = size_classes<R, T>::most_cells;
+  using depth_sets = hierarchical_bitset<false>;
+  /// A bucket is less than two to this power: 64 cells of 4096 depths.
+  static constexpr unsigned bucket_bits = 18;
   static constexpr std::size_t probes = 4;
   static constexpr std::uint64_t work_of_lookup = 8;
   static constexpr std::uint64_t work_of_cell = 2;
@@ -404,7 +321,7 @@ class waiting_samples {
   [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
     std::uint64_t worth = least_worth_;
     for (std::size_t r = 0; r != R; ++r) worth += cells_.least_share(cell, r) * weights_[r];
-    return worth << hierarchical_bitset::bucket_bits | depths_.bucket_of(cell, 0);
+    return worth << bucket_bits | depths_.bucket_of(cell, 0);
   }
 
   /// The first depth of the cell, from `depth` on, at which a sample fits the room.
@@ -419,16 +336,16 @@ class waiting_samples {
         tried = nodes_[tried].after;
         if (tried == head) break;
       }
-      if (depth + 1 == cells_.depth_count()) return hierarchical_bitset::none;
-      depth = hierarchical_bitset::search(depths_, depth + 1)(cell);
-      if (depth == hierarchical_bitset::none) return depth;
+      if (depth + 1 == cells_.depth_count()) return depth_sets::none;
+      depth = typename depth_sets::search(depths_, depth + 1)(cell);
+      if (depth == depth_sets::none) return depth;
     }
-    return hierarchical_bitset::none;
+    return depth_sets::none;
   }
 
   layout_type layout_;
   size_classes<R, T> cells_;
-  hierarchical_bitset depths_;
+  depth_sets depths_;
   /// The oldest sample of each bucket.
   std::vector<slot> heads_;
   std::vector<node> nodes_;
