@@ -2,7 +2,7 @@
 
 #include <omnibal/balance/detail/capped_balancer.hpp>
 #include <omnibal/detail/integer_costs.hpp>
-#include <omnibal/detail/layout.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

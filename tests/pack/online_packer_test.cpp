@@ -5,9 +5,9 @@
 #include "samples.hpp"
 #include "stream.hpp"
 
-#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

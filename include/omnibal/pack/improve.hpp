@@ -5,13 +5,13 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve/bin_elimination.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

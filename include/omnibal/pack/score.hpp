@@ -3,13 +3,94 @@
 /// \file
 /// What makes a sample large, and which of the groups that it fits is the best.
 
-#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/resources.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+
+namespace omnibal::inline v0::detail {
+
+/// Shares of a capacity in fixed point: the shares of all resources add up to at most 2^63.
+template <std::size_t R, class T>
+class capacity_shares {
+ public:
+  explicit constexpr capacity_shares(resources<R, T> const& capacity) {
+    for (std::size_t r = 0; r != R; ++r) {
+      if constexpr (std::floating_point<T>) {
+        scale_[r] = capacity[r];
+      } else {
+        scale_[r] = whole / static_cast<std::uint64_t>(capacity[r]);
+      }
+    }
+  }
+
+  /// The share of the capacity that `amount`, at most the capacity, is of resource `kind`.
+  [[nodiscard]] constexpr std::uint64_t operator()(T amount, std::size_t kind) const {
+    if constexpr (std::floating_point<T>) {
+      // Divided and not multiplied: the reciprocal of a tiny capacity is not finite.
+      return static_cast<std::uint64_t>(amount / scale_[kind] * static_cast<double>(half));
+    } else {
+      return static_cast<std::uint64_t>(amount) * scale_[kind];
+    }
+  }
+
+  /// The shares of all resources together.
+  [[nodiscard]] constexpr std::uint64_t sum(resources<R, T> const& amounts) const {
+    std::uint64_t result = 0;
+    for (std::size_t r = 0; r != R; ++r) result += (*this)(amounts[r], r);
+    return result;
+  }
+
+ private:
+  using scale_type = std::conditional_t<std::floating_point<T>, double, std::uint64_t>;
+
+  static constexpr std::uint64_t whole = (std::uint64_t{1} << 63) / R;
+  static constexpr std::uint64_t half = whole / 2;
+
+  /// The capacity itself for floating-point amounts, else the share of one.
+  scale_type scale_[R] = {};
+};
+
+/// Maps amounts up to a capacity to integers up to `whole`, in proportion. Any capacity is legal.
+template <class T>
+class share_scale {
+ public:
+  static constexpr std::uint32_t whole = 1u << 24;
+
+  share_scale() = default;
+  explicit constexpr share_scale(T capacity) {
+    if constexpr (std::floating_point<T>) {
+      scale_ = capacity;
+    } else {
+      auto const limit = static_cast<std::uint64_t>(capacity);
+      shift_ = std::max(kept_bits, static_cast<unsigned>(std::bit_width(limit))) - kept_bits;
+      scale_ = (std::uint64_t{whole} << kept_bits) / std::max<std::uint64_t>(1, limit >> shift_);
+    }
+  }
+
+  [[nodiscard]] constexpr std::uint32_t operator()(T amount) const {
+    if constexpr (std::floating_point<T>) {
+      return static_cast<std::uint32_t>(amount / scale_ * whole);
+    } else {
+      std::uint64_t const kept = static_cast<std::uint64_t>(amount) >> shift_;
+      return static_cast<std::uint32_t>(kept * scale_ >> kept_bits);
+    }
+  }
+
+ private:
+  using scale_type = std::conditional_t<std::floating_point<T>, double, std::uint64_t>;
+
+  static constexpr unsigned kept_bits = 31;
+
+  scale_type scale_ = 1;
+  unsigned shift_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
 
 namespace omnibal::inline v0 {
 

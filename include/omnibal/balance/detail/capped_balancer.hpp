@@ -7,7 +7,6 @@
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
@@ -16,6 +15,7 @@
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 

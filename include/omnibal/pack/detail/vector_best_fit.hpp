@@ -5,7 +5,6 @@
 /// packing of measured samples with it.
 
 #include <omnibal/config.hpp>
-#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>

@@ -3,7 +3,6 @@
 /// \file
 /// Fewer groups by dissolving some and filling the others from them.
 
-#include <omnibal/detail/capacity_shares.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>

@@ -4,10 +4,10 @@
 /// The samples that wait in an online packer, sorted into cells and depths.
 
 #include <omnibal/config.hpp>
-#include <omnibal/detail/capacity_shares.hpp>
-#include <omnibal/detail/layout.hpp>
+#include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/online_state.hpp>
+#include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
