@@ -3,6 +3,7 @@
 /// \file
 /// Groups to steps and ranks: even inside a step, random between steps.
 
+#include <omnibal/balance/schedule_steps/bundles.hpp>
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
@@ -34,19 +35,25 @@ struct schedule_steps_fn {
   /// at other places in every epoch: the `step_overlap` of two epochs is at most about the number
   /// of cells. The steps are in random order. `gpu::schedule_steps` gives the same on a device.
   ///
+  /// With several `options.groups_per_rank` only their sums are even. Bundles of random groups
+  /// exchange groups until each is near the mean in every resource and are scheduled as groups are;
+  /// then steps exchange bundles as far as `max_dist_ratio` allows, so that their totals come
+  /// nearer to each other: see `step_mix`. With few groups of few distinct loads no bundle is at
+  /// the mean, and steps of equal sums vary. The groups of a rank have no order.
+  ///
   /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
-  /// says of the last ones, fewer than `ranks`. A short last step has the smallest groups, one that
-  /// repeats groups has some that are alike. Where `max_dist_ratio` cannot be reached in a resource
-  /// (a giant group, few steps, idle ranks), the aim is the least waiting that sorting by this
-  /// resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss even
-  /// that, and then cells are cut until the rounds are used up or all are single steps.
+  /// says of the last ones, fewer than fill a step. A short last step has the smallest groups, one
+  /// that repeats groups has some that are alike. Where `max_dist_ratio` cannot be reached in a
+  /// resource (a giant group, few steps, idle ranks), the aim is the least waiting that sorting by
+  /// this resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss
+  /// even that, and then cells are cut until the rounds are used up or all are single steps.
   ///
   /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
   /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
-  /// for no ranks, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio` that
-  /// is negative or not finite and a carried group that does not exist; `std::length_error` where
-  /// groups, carried groups and ranks exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist
-  /// ratio); the cells are those of a k-d tree, Bentley 1975.
+  /// for no ranks, no groups per rank, a load that is negative, not finite or above 2^63 - 1, a
+  /// `max_dist_ratio` that is negative or not finite and a carried group that does not exist;
+  /// `std::length_error` where groups, carried groups and those of a step exceed 2^32 - 1. Source:
+  /// Yao et al., OmniBal, ICML 2025 (dist ratio); the cells are those of a k-d tree, Bentley 1975.
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
@@ -54,17 +61,26 @@ struct schedule_steps_fn {
     constexpr std::size_t kinds = detail::cost_kinds<Loads, std::identity>;
     std::size_t const groups = std::ranges::size(loads);
     detail::check_schedule(name, groups, ranks, options);
-    auto const levels = detail::measure_levels(name, loads, ranks);
+    std::uint32_t const of_rank = options.groups_per_rank;
+    auto const levels = detail::measure_levels(name, loads, ranks * of_rank);
     detail::schedule_draws const draws(options.seed, options.epoch);
-    auto const shape =
-        detail::shape_of_schedule(groups, options.carried.size(), ranks, options.remainder);
-    auto const pool = detail::draw_pool(levels, shape, draws, options.carried);
+    auto const shape = detail::shape_of_schedule(groups, options.carried.size(), ranks,
+                                                 options.remainder, of_rank);
+    auto pool = detail::draw_pool(levels, shape, draws, options.carried, of_rank);
+    std::vector<detail::load_shares<kinds>> loads_of_bundles;
+    if (of_rank != 1) {
+      detail::deal_last_step(pool, levels, ranks, of_rank);
+      loads_of_bundles = detail::bundle_groups(pool, ranks, of_rank);
+    }
     detail::sorted_cells<kinds> cells(pool);
     auto const goals = cells.goals(options.max_dist_ratio);
     for (std::uint32_t round = 0; round != options.rounds; ++round) {
       if (!cells.cut_round(goals, draws, round)) break;
     }
-    return deal_steps(pool, cells.steps(), draws);
+    if (of_rank == 1) return deal_steps(pool, cells.steps(), draws, of_rank);
+    std::vector<std::uint32_t> bundles(cells.steps().begin(), cells.steps().end());
+    detail::step_mixer<kinds>(pool, loads_of_bundles, bundles).mix(goals, draws.bundles());
+    return deal_steps(pool, bundles, draws, of_rank);
   }
 
  private:
@@ -73,7 +89,7 @@ struct schedule_steps_fn {
   template <std::size_t R>
   [[nodiscard]] static steps deal_steps(detail::schedule_pool<R> const& pool,
                                         std::span<std::uint32_t const> items,
-                                        detail::schedule_draws const& draws) {
+                                        detail::schedule_draws const& draws, std::size_t of_rank) {
     detail::schedule_shape const& shape = pool.shape;
     auto const items_of = [&](std::uint32_t step) {
       return items.subspan(std::size_t{step} * shape.ranks, shape.ranks);
@@ -90,16 +106,21 @@ struct schedule_steps_fn {
       });
     }
     steps result(shape.ranks);
-    result.reserve(shape.steps + 1, shape.cells());
+    result.reserve(shape.steps + 1, pool.groups.size() + pool.last.size());
     for (std::uint32_t const step : sequence) {
       for (std::uint32_t const item : items_of(step)) {
-        result.push(pool.groups[item]);
+        for (std::size_t k = 0; k != of_rank; ++k) result.push(pool.groups[item * of_rank + k]);
         result.close();
       }
     }
-    for (std::size_t k = 0; k != pool.last.size(); ++k) {
-      result.push(pool.last[k]);
-      if (k < shape.extra) {
+    detail::last_cells const own(shape, shape.ranks, of_rank);
+    std::size_t next = 0;
+    for (std::size_t cell = 0; next != pool.last.size(); ++cell) {
+      bool const is_own = cell < own.count;
+      for (std::size_t k = is_own ? own.size(cell) : of_rank; k != 0; --k) {
+        result.push(pool.last[next++]);
+      }
+      if (is_own) {
         result.close();
       } else {
         result.close_repeat();

@@ -11,10 +11,12 @@ namespace omnibal::inline v0 {
 /// What becomes of the groups that do not fill a step.
 enum class remainder_policy {
   /// They are the last step, in which the last ranks have no group. It has small loads, so that
-  /// little time is lost.
+  /// little time is lost. With several groups per rank it is a random sample and all ranks have as
+  /// many groups, or one more.
   short_step,
   /// They are the last step, in which the last ranks repeat groups with similar loads; these cells
-  /// are `steps::is_repeat`.
+  /// are `steps::is_repeat`. With several groups per rank they repeat random ones, and those that
+  /// are left are dealt to no more ranks than they need.
   repeat,
   /// They are not in the steps of this epoch. `left_out` lists them, to be the `carried` of the
   /// next epoch.
@@ -31,6 +33,9 @@ struct schedule_steps_options {
   /// is, the more other groups a group meets in the course of the epochs.
   double max_dist_ratio = 0.005;
   remainder_policy remainder = remainder_policy::short_step;
+  /// The groups of a rank in a step: micro-batches whose gradients are added up. With more than one
+  /// only their sums are even, and steps are better samples of all groups than random ones.
+  std::uint32_t groups_per_rank = 1;
   /// The most rounds of cuts. With the usual `max_dist_ratio` about ten are run, with 0 about
   /// fifty; on a device each takes a few launches, also where no more cuts are needed.
   std::uint32_t rounds = 64;

@@ -30,7 +30,8 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
   /// The schedule of `omnibal::schedule_steps`, bit for bit: one group for each rank in each step,
   /// even inside a step in every resource, random between steps. `loads` has the load of each
   /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
-  /// on the device and are given by `carried`, each as often as epochs left it out.
+  /// on the device and are given by `carried`, each as often as epochs left it out, and
+  /// `options.groups_per_rank` must be 1, as bundles of groups are made on the host.
   ///
   /// The sequence of launches does not depend on the loads: seven for each of `options.rounds`,
   /// whose blocks end at once when no cell is to be cut any more.
@@ -39,10 +40,10 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
   /// each resource and once more. Memory: about 50 + 28R bytes per group of R resources, and what
   /// the sorts take. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument`
   /// for no ranks, a `max_dist_ratio` that is negative or not finite, an `out` of another size than
-  /// `cells` says and carried groups in the options; `std::length_error` where groups, carried
-  /// groups and ranks, or the groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults on the
-  /// device: `invalid_amount` for a load that is negative or above 2^63 - 1; `unknown_index` for a
-  /// carried group that does not exist. Source: as `omnibal::schedule_steps`.
+  /// `cells` says, carried groups and several groups per rank; `std::length_error` where groups,
+  /// carried groups and ranks, or the groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults
+  /// on the device: `invalid_amount` for a load that is negative or above 2^63 - 1; `unknown_index`
+  /// for a carried group that does not exist. Source: as `omnibal::schedule_steps`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, Loads const& loads, std::size_t ranks,
                   schedule_steps_options const& options, device_span<std::uint32_t const> carried,
@@ -67,6 +68,11 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
       omnibal::detail::throw_invalid(name, "options.carried has " +
                                                omnibal::detail::to_text(options.carried.size()) +
                                                " groups, must be empty");
+    }
+    if (options.groups_per_rank != 1) {
+      omnibal::detail::throw_invalid(name, "options.groups_per_rank is " +
+                                               omnibal::detail::to_text(options.groups_per_rank) +
+                                               ", must be 1 on a device");
     }
     omnibal::detail::check_schedule(name, groups, ranks, options);
     omnibal::detail::check_index_count(name, "the schedule", groups + carried);

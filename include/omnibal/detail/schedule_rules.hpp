@@ -69,6 +69,7 @@ using load_level = std::uint64_t;
 
 /// How many groups are in which kind of step.
 struct schedule_shape {
+  /// The groups of a full step: one for each rank, or `groups_per_rank`.
   std::uint32_t ranks = 0;
   /// The groups that run, repetitions not counted; the carried ones are the first of them.
   std::uint32_t runs = 0;
@@ -87,17 +88,20 @@ struct schedule_shape {
   }
 };
 
-/// Errors: `std::invalid_argument` for no ranks, a `max_dist_ratio` that is negative or not finite,
-/// and a carried group that does not exist; `std::length_error` where groups, carried groups and
-/// ranks exceed 2^32 - 1. Epochs without a full step leave out a group twice, so it may be carried
-/// twice.
+/// Errors: `std::invalid_argument` for no ranks, no groups per rank, a `max_dist_ratio` that is
+/// negative or not finite, and a carried group that does not exist; `std::length_error` where
+/// groups, carried groups and those of a step exceed 2^32 - 1. Epochs without a full step leave out
+/// a group twice, so it may be carried twice.
 inline void check_schedule(std::string_view function, std::size_t groups, std::size_t ranks,
                            schedule_steps_options const& options) {
   check_positive(function, "ranks", ranks);
+  check_positive(function, "options.groups_per_rank", options.groups_per_rank);
   check_index_count(function, "a step", ranks);
+  std::size_t const in_step = ranks * options.groups_per_rank;
+  check_index_count(function, "a step", in_step);
   check_weight(function, "options.max_dist_ratio", options.max_dist_ratio);
   std::size_t const carried = options.carried.size();
-  check_index_count(function, "the schedule", carried + std::max(groups, ranks));
+  check_index_count(function, "the schedule", carried + std::max(groups, in_step));
   for (std::size_t i = 0; i != carried; ++i) {
     if (options.carried[i] < groups) continue;
     throw_invalid(function, "options.carried[" + to_text(i) + "] is " +
@@ -108,10 +112,10 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
 
 /// Precondition: `check_schedule` holds.
 [[nodiscard]] inline schedule_shape shape_of_schedule(std::size_t groups, std::size_t carried,
-                                                      std::size_t ranks,
-                                                      remainder_policy remainder) {
+                                                      std::size_t ranks, remainder_policy remainder,
+                                                      std::uint32_t groups_per_rank = 1) {
   schedule_shape shape;
-  shape.ranks = static_cast<std::uint32_t>(ranks);
+  shape.ranks = static_cast<std::uint32_t>(ranks * groups_per_rank);
   shape.runs = static_cast<std::uint32_t>(groups + carried);
   shape.carried = static_cast<std::uint32_t>(carried);
   shape.steps = shape.runs / shape.ranks;
@@ -122,7 +126,10 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
     return shape;
   }
   shape.extra = extra;
-  if (remainder == remainder_policy::repeat && extra != 0) shape.repeated = shape.ranks - extra;
+  // Ranks repeat as many groups as they have in other steps, or none.
+  if (remainder == remainder_policy::repeat && extra != 0) {
+    shape.repeated = (shape.ranks - extra) / groups_per_rank * groups_per_rank;
+  }
   return shape;
 }
 
@@ -144,6 +151,10 @@ class schedule_draws {
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t of_cell(std::uint32_t round,
                                                                     std::uint32_t first) const {
     return words_.word(std::uint64_t{round} << 32 | first);
+  }
+  /// What bundles of groups and steps of them are drawn from.
+  [[nodiscard]] constexpr rng::engine bundles() const {
+    return rng::engine(words_.word(~std::uint64_t{1}));
   }
   /// Where the last step begins among the groups by size: at the smallest ones where it is short,
   /// anywhere where it repeats groups like its own. Precondition: there is a full step.

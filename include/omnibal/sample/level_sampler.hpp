@@ -47,13 +47,13 @@ struct level_step {
 namespace detail {
 
 /// Numbers of packs of the levels, in a mixed radix. A level leaves over fewer packs than it has,
-/// and fewer than run at a time on the most ranks that there may be.
+/// and fewer than there are in a step of the most ranks that there may be.
 class level_carry {
  public:
-  explicit level_carry(std::span<packed_level const> levels) {
+  level_carry(std::span<packed_level const> levels, std::uint64_t groups_per_rank) {
     for (packed_level const& level : levels) {
       auto const at_once = static_cast<std::uint64_t>(most_ranks) /
-                           static_cast<std::uint64_t>(level.setting.sequence);
+                           static_cast<std::uint64_t>(level.setting.sequence) * groups_per_rank;
       radices_.push_back(
           std::max<std::uint64_t>(1, std::min<std::uint64_t>(level.group_count, at_once)));
     }
@@ -113,7 +113,7 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
       : scheduled_plan<Load, Scheduler>(name, checked_loads<Load>(name, packed, loads), place,
                                         options.schedule, std::move(scheduler)),
         levels_(packed.levels),
-        carry_(levels_),
+        carry_(levels_, options.schedule.groups_per_rank),
         short_first_steps_(options.short_first_steps) {
     if (options.schedule.remainder == remainder_policy::carry) carry_.check_room(name);
   }
@@ -135,7 +135,8 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
   void check(sampler_state const& state) const {
     check_digest(name, state, digest(),
                  "packed, loads, options.schedule.max_dist_ratio, options.schedule.remainder, "
-                 "options.schedule.rounds and options.short_first_steps");
+                 "options.schedule.groups_per_rank, options.schedule.rounds and "
+                 "options.short_first_steps");
     if (state.carried != 0 && this->options().remainder != remainder_policy::carry) {
       throw_invalid(name, "state.carried is " + to_text(state.carried) + ", must be 0");
     }

@@ -57,7 +57,8 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 
   void check(sampler_state const& state) const {
     check_digest(name, state, digest(),
-                 "loads, options.max_dist_ratio, options.remainder and options.rounds");
+                 "loads, options.max_dist_ratio, options.remainder, options.groups_per_rank and "
+                 "options.rounds");
     bool const is_carried = this->options().remainder == remainder_policy::carry;
     check_carried(name, state, is_carried ? this->loads().size() : 0);
     this->check_batches(name, state);

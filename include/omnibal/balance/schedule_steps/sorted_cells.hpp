@@ -90,15 +90,16 @@ struct schedule_pool {
 };
 
 /// The runs of the last step and of those that repeat: by size, ascending, from number `first` on.
+/// Without sizes in random order, the carried ones last.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> runs_of_last_step(load_levels<R> const& levels,
                                                            std::span<std::uint32_t const> runs,
                                                            schedule_shape const& shape,
-                                                           std::uint32_t first) {
+                                                           std::uint32_t first, bool by_size) {
   std::vector<std::uint64_t> keys(runs.size());
   for (std::uint32_t i = 0; i != shape.runs; ++i) {
     std::uint32_t size = i < shape.carried ? size_of_carried : 0;
-    for (std::size_t r = 0; r != R; ++r) {
+    for (std::size_t r = 0; r != R && by_size; ++r) {
       size = std::max(size, share_of_level(levels.of_group[runs[i]][r], levels.largest[r]));
     }
     keys[i] = std::uint64_t{size} << 32 | i;
@@ -114,11 +115,13 @@ template <std::size_t R>
   return result;
 }
 
-/// Draws the order of the groups and takes out the last step.
+/// Draws the order of the groups and takes out the last step, which is a random sample where ranks
+/// have several groups.
 template <std::size_t R>
 [[nodiscard]] schedule_pool<R> draw_pool(load_levels<R> const& levels, schedule_shape const& shape,
                                          schedule_draws const& draws,
-                                         std::span<std::uint32_t const> carried) {
+                                         std::span<std::uint32_t const> carried,
+                                         std::uint32_t groups_per_rank) {
   schedule_pool<R> result;
   result.shape = shape;
   std::vector<std::uint32_t> runs(shape.runs);
@@ -135,7 +138,9 @@ template <std::size_t R>
     }
     std::fill(is_last.begin(), is_last.end(), std::uint8_t{1});
   } else if (shape.extra != 0) {
-    auto const last = runs_of_last_step(levels, runs, shape, draws.last_step(shape));
+    bool const by_size = groups_per_rank == 1;
+    auto const last =
+        runs_of_last_step(levels, runs, shape, by_size ? draws.last_step(shape) : 0, by_size);
     for (std::uint32_t const i : last) result.last.push_back(runs[i]);
     for (std::uint32_t const i : std::span(last).first(shape.extra)) is_last[i] = 1;
   }
@@ -165,8 +170,8 @@ template <std::size_t R>
 class sorted_cells {
  public:
   explicit sorted_cells(schedule_pool<R> const& pool)
-      : pool_(&pool), ranks_(pool.shape.ranks), spare_(pool.groups.size()) {
-    std::size_t const count = pool.groups.size();
+      : pool_(&pool), ranks_(pool.shape.ranks), spare_(pool.levels.size()) {
+    std::size_t const count = pool.levels.size();
     lists_[0].resize(count);
     std::iota(lists_[0].begin(), lists_[0].end(), std::uint32_t{0});
     for (std::size_t r = 0; r != R; ++r) {

@@ -50,12 +50,12 @@ class group_pool {
     return static_cast<std::uint32_t>(group);
   }
 
-  /// The entries for a schedule of so many ranks: all that have not run, but with `carry` those
+  /// The entries for a schedule of steps of so many: all that have not run, but with `carry` those
   /// that would not fill a step. No more are left over than before, as their number must say which:
   /// where the ranks changed within the epoch its last step may be short.
-  [[nodiscard]] std::vector<std::uint32_t> offer(std::size_t ranks, remainder_policy policy) {
+  [[nodiscard]] std::vector<std::uint32_t> offer(std::size_t in_step, remainder_policy policy) {
     if (policy != remainder_policy::carry) return waiting_;
-    std::size_t const last = waiting_.size() % ranks;
+    std::size_t const last = waiting_.size() % in_step;
     if (last <= most_left_over_) left_over_ = last;
     most_left_over_ = left_over_;
     std::vector<std::uint32_t> result;
@@ -167,6 +167,7 @@ class scheduled_plan {
         present_(segment_of(function, place, 1)),
         options_(options),
         scheduler_(std::move(scheduler)) {
+    check_positive(function, "options.groups_per_rank", options.groups_per_rank);
     if (options.carried.empty()) return;
     throw_invalid(function, "options.carried has " + to_text(options.carried.size()) +
                                 " groups, a sampler finds them itself");
@@ -231,6 +232,8 @@ class scheduled_plan {
     result.add(options_.max_dist_ratio);
     result.add(static_cast<std::uint64_t>(options_.remainder));
     result.add(std::uint64_t{options_.rounds});
+    // States of schedules with one group per rank are as they always were.
+    if (options_.groups_per_rank != 1) result.add(~std::uint64_t{options_.groups_per_rank});
     result.add(std::uint64_t{loads_.size()});
     result.add(std::uint64_t{kinds_of<Load>});
     for (Load const& load : loads_) result.add_amounts(load);
@@ -257,7 +260,7 @@ class scheduled_plan {
     std::vector<Load> loads;
     for (std::size_t p = 0; p != parts.size(); ++p) {
       std::size_t const count = cells(p, segment.ranks);
-      auto offered = pools_[p].offer(count, options_.remainder);
+      auto offered = pools_[p].offer(count * options_.groups_per_rank, options_.remainder);
       loads.clear();
       for (std::uint32_t const entry : offered) {
         loads.push_back(loads_[parts[p].first_group + pools_[p].group_of(entry)]);

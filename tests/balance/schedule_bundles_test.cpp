@@ -1,0 +1,363 @@
+#include "error_text.hpp"
+#include "parts.hpp"
+#include "samples.hpp"
+
+#include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/hierarchy/level_steps.hpp>
+#include <omnibal/metrics.hpp>
+#include <omnibal/sample/level_sampler.hpp>
+#include <omnibal/sample/step_sampler.hpp>
+#include <omnibal/step_mix.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::remainder_policy;
+using omnibal::resources;
+using omnibal::schedule_steps;
+using omnibal::steps;
+
+using load_list = std::vector<resources<2>>;
+using options_type = omnibal::schedule_steps_options;
+
+constexpr remainder_policy policies[] = {remainder_policy::short_step, remainder_policy::repeat,
+                                         remainder_policy::carry};
+
+load_list random_loads(std::size_t count, std::int64_t most_images, std::int64_t least_tokens) {
+  test::random_amounts random(count);
+  load_list loads(count);
+  for (auto& load : loads) {
+    load = {random.between(most_images / 2, most_images), random.between(least_tokens, 4096)};
+  }
+  return loads;
+}
+
+/// What is wrong with a schedule of several groups per rank; empty where nothing is.
+std::string fault_of(steps const& schedule, std::size_t groups, std::size_t ranks,
+                     options_type const& options) {
+  std::size_t const of_rank = options.groups_per_rank;
+  std::size_t const runs = groups + options.carried.size();
+  std::size_t const full = runs / (ranks * of_rank);
+  std::size_t const extra = runs % (ranks * of_rank);
+  bool const has_last = extra != 0 && options.remainder != remainder_policy::carry;
+  if (schedule.size() != full + (has_last ? 1 : 0)) return "other steps";
+  std::vector<std::size_t> left(groups, 1);
+  for (std::uint32_t const group : options.carried) ++left[group];
+  std::size_t in_last = 0;
+  for (std::size_t step = 0; step != schedule.size(); ++step) {
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      auto const cell = schedule(step, rank);
+      bool const repeats = schedule.is_repeat(step, rank);
+      if (step < full && (repeats || cell.size() != of_rank)) return "a step is not full";
+      if (step == full && cell.size() > of_rank) return "the last step has too many groups";
+      if (repeats && cell.size() != of_rank) return "a rank repeats fewer groups";
+      if (step == full && options.remainder == remainder_policy::repeat && cell.empty()) {
+        return "a rank is idle";
+      }
+      for (std::uint32_t const group : cell) {
+        if (group >= groups) return "there is no such group";
+        if (repeats) continue;
+        if (step == full) ++in_last;
+        if (left[group]-- == 0) return "a group runs too often";
+      }
+    }
+  }
+  if (has_last && in_last != extra) return "the last step has other groups";
+  auto const missing = std::accumulate(left.begin(), left.end(), std::size_t{0});
+  return missing == (has_last ? 0 : extra) ? "" : "groups are missing";
+}
+
+omnibal::level_packing levels_of(std::vector<std::uint32_t> const& counts) {
+  omnibal::level_packing result;
+  std::uint32_t next = 0;
+  std::int64_t length = 1024;
+  std::int64_t sequence = 1;
+  for (std::uint32_t const count : counts) {
+    omnibal::packed_level level;
+    level.setting.length = length;
+    level.setting.sequence = sequence;
+    level.first_group = next;
+    level.group_count = count;
+    for (std::uint32_t k = 0; k != count; ++k) {
+      result.groups.push(next++);
+      result.groups.close();
+    }
+    result.levels.push_back(level);
+    length *= 2;
+    sequence *= 2;
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every group runs once with several per rank, whatever the loads") {
+  for (std::size_t const count : {0u, 1u, 7u, 60u, 211u}) {
+    for (auto const& set : test::cost_sets<2>(count, count)) {
+      for (std::size_t const ranks : {1u, 2u, 7u, 60u}) {
+        for (std::uint32_t const of_rank : {2u, 3u, 8u, 300u}) {
+          for (remainder_policy const policy : policies) {
+            options_type const options{
+                .seed = count, .epoch = ranks, .remainder = policy, .groups_per_rank = of_rank};
+            INFO(set.name << ", " << ranks << " ranks, " << of_rank << " groups of a rank, policy "
+                          << static_cast<int>(policy));
+            auto const schedule = schedule_steps(set.samples, ranks, options);
+            REQUIRE(fault_of(schedule, set.samples.size(), ranks, options) == "");
+            REQUIRE(schedule_steps(set.samples, ranks, options) == schedule);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("sums of several groups are even, and steps vary less than random ones") {
+  auto const loads = random_loads(24'001, 200, 1000);
+  for (std::size_t const ranks : {8u, 64u}) {
+    for (std::uint32_t const of_rank : {2u, 4u, 8u, 16u}) {
+      INFO(ranks << " ranks, " << of_rank << " groups of a rank");
+      options_type const options{.remainder = remainder_policy::carry, .groups_per_rank = of_rank};
+      auto const schedule = schedule_steps(loads, ranks, options);
+      auto const waiting = omnibal::dist_ratio(schedule, loads);
+      auto const mix = omnibal::step_mix(schedule, loads).totals;
+      // So few steps of 64 pairs cannot be even in both resources.
+      double const bound = ranks == 64 && of_rank == 2 ? 0.01 : 0.00501;
+      CHECK(waiting[0] <= bound);
+      CHECK(waiting[1] <= bound);
+      CHECK(omnibal::step_overlap(schedule, schedule_steps(loads, ranks,
+                                                           {.epoch = 1,
+                                                            .remainder = remainder_policy::carry,
+                                                            .groups_per_rank = of_rank})) < 5);
+      if (of_rank == 2) continue;
+      CHECK(mix[0] <= 1.0);
+      CHECK(mix[1] <= 1.0);
+    }
+  }
+}
+
+TEST_CASE("the tolerance weighs waiting against the mix of steps") {
+  auto const loads = random_loads(8000, 200, 500);
+  double last_mix = 10;
+  double last_waiting = 0;
+  for (double const tolerance : {0.002, 0.01, 0.05}) {
+    auto const schedule =
+        schedule_steps(loads, 16, {.max_dist_ratio = tolerance, .groups_per_rank = 2});
+    auto const mix = omnibal::step_mix(schedule, loads).totals;
+    auto const waiting = omnibal::dist_ratio(schedule, loads);
+    CHECK(mix[1] < last_mix);
+    CHECK(waiting[1] > last_waiting);
+    last_mix = mix[1];
+    last_waiting = waiting[1];
+  }
+}
+
+TEST_CASE("another epoch and another seed bundle other groups") {
+  auto const loads = random_loads(640, 20, 100);
+  auto const one = schedule_steps(loads, 8, {.groups_per_rank = 4});
+  CHECK(one != schedule_steps(loads, 8, {.epoch = 1, .groups_per_rank = 4}));
+  CHECK(one != schedule_steps(loads, 8, {.seed = 1, .groups_per_rank = 4}));
+}
+
+TEST_CASE("bundles are the same in any unit") {
+  auto const loads = random_loads(640, 20, 100);
+  load_list large = loads;
+  for (auto& load : large) load = {load[0] << 40, load[1] << 30};
+  std::vector<resources<2, double>> real;
+  for (auto const& load : loads) {
+    real.push_back({static_cast<double>(load[0]), static_cast<double>(load[1])});
+  }
+  auto const expected = schedule_steps(loads, 8, {.groups_per_rank = 4});
+  CHECK(schedule_steps(large, 8, {.groups_per_rank = 4}) == expected);
+  CHECK(omnibal::dist_ratio(schedule_steps(real, 8, {.groups_per_rank = 4}), real)[1] <= 0.007);
+}
+
+TEST_CASE("the largest loads and giants are bundled without overflow") {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  options_type const options{.groups_per_rank = 4};
+  load_list loads(100, resources<2>{largest, 1});
+  CHECK(fault_of(schedule_steps(loads, 3, options), loads.size(), 3, options) == "");
+  loads.assign(100'000, resources<2>{1, 0});
+  loads[7] = {largest, 3};
+  CHECK(fault_of(schedule_steps(loads, 3, options), loads.size(), 3, options) == "");
+}
+
+TEST_CASE("a short last step deals its groups to all ranks") {
+  auto const loads = random_loads(4 * 8 * 5 + 19, 20, 100);
+  auto const schedule = schedule_steps(loads, 8, {.groups_per_rank = 4});
+  REQUIRE(schedule.size() == 6);
+  std::vector<std::int64_t> tokens;
+  for (std::size_t rank = 0; rank != 8; ++rank) {
+    CHECK(schedule(5, rank).size() == (rank < 3 ? 3 : 2));
+    CHECK_FALSE(schedule.is_repeat(5, rank));
+  }
+}
+
+TEST_CASE("a last step that repeats groups is full but for one rank") {
+  auto const loads = random_loads(4 * 8 * 5 + 18, 20, 100);
+  auto const schedule =
+      schedule_steps(loads, 8, {.remainder = remainder_policy::repeat, .groups_per_rank = 4});
+  REQUIRE(schedule.size() == 6);
+  for (std::size_t rank = 0; rank != 8; ++rank) {
+    CHECK(schedule.is_repeat(5, rank) == (rank >= 5));
+    CHECK(schedule(5, rank).size() == (rank < 3 || rank >= 5 ? 4 : 3));
+  }
+}
+
+TEST_CASE("what does not fill a step of bundles runs first in the next epoch") {
+  auto const loads = random_loads(8 * 4 * 10 + 29, 20, 100);
+  options_type options{.remainder = remainder_policy::carry, .groups_per_rank = 4};
+  auto const left = omnibal::left_out(schedule_steps(loads, 8, options), loads.size());
+  REQUIRE(left.size() == 29);
+  options.carried = left;
+  options.epoch = 1;
+  auto const next = schedule_steps(loads, 8, options);
+  CHECK(fault_of(next, loads.size(), 8, options) == "");
+  std::vector<std::size_t> first_run(loads.size(), next.size());
+  bool has_ended = false;
+  for (std::size_t step = 0; step != next.size(); ++step) {
+    bool has_carried = false;
+    for (std::size_t rank = 0; rank != 8; ++rank) {
+      for (std::uint32_t const group : next(step, rank)) {
+        bool const is_carried = std::find(left.begin(), left.end(), group) != left.end();
+        has_carried = has_carried || (is_carried && first_run[group] == next.size());
+        if (is_carried && first_run[group] == next.size()) first_run[group] = step;
+      }
+    }
+    CHECK_FALSE((has_ended && step > 2 * left.size() && has_carried));
+    has_ended = has_ended || !has_carried;
+  }
+  CHECK(omnibal::left_out(next, loads.size(), left).size() == (29 + 29) % 32);
+}
+
+TEST_CASE("resources that are zero everywhere change nothing") {
+  auto const loads = random_loads(960, 0, 100);
+  auto const schedule = schedule_steps(loads, 8, {.groups_per_rank = 4});
+  CHECK(omnibal::dist_ratio(schedule, loads)[0] == 0.0);
+  CHECK(omnibal::dist_ratio(schedule, loads)[1] <= 0.006);
+  load_list const nothing(100);
+  CHECK(fault_of(schedule_steps(nothing, 8, {.groups_per_rank = 4}), 100, 8,
+                 {.groups_per_rank = 4}) == "");
+}
+
+TEST_CASE("several groups per rank that cannot be are refused") {
+  auto const loads = random_loads(10, 20, 100);
+  std::string const refused = "options.groups_per_rank is 0, must be positive";
+  auto const text = [&](auto const& call) { return test::error_text<std::invalid_argument>(call); };
+  CHECK(text([&] { (void)schedule_steps(loads, 2, {.groups_per_rank = 0}); }) ==
+        "omnibal::schedule_steps: " + refused);
+  CHECK(text([&] {
+          omnibal::step_sampler const made(loads, {.ranks = 2, .rank = 0}, {.groups_per_rank = 0});
+        }) == "omnibal::step_sampler: " + refused);
+  CHECK(text([&] {
+          omnibal::level_sampler const made(levels_of({10}), loads, {.ranks = 2, .rank = 0},
+                                            {.schedule = {.groups_per_rank = 0}});
+        }) == "omnibal::level_sampler: " + refused);
+  CHECK(test::error_text<std::length_error>([&] {
+          (void)schedule_steps(loads, 1000, {.groups_per_rank = 4294968});
+        }).find("4294968000") != std::string::npos);
+  CHECK(text([&] {
+          (void)schedule_steps(std::vector<double>{1, std::nan("")}, 1, {.groups_per_rank = 2});
+        }) == "omnibal::schedule_steps: loads[1] is nan, must be finite and not negative");
+}
+
+TEST_CASE("a step sampler gives each rank several groups, and resumes with other ranks") {
+  auto const loads = random_loads(203, 20, 100);
+  for (remainder_policy const policy : policies) {
+    options_type const options{.seed = 5, .remainder = policy, .groups_per_rank = 4};
+    auto const sampler_of = [&](std::size_t ranks, std::size_t rank) {
+      return omnibal::step_sampler(loads, {.ranks = ranks, .rank = rank}, options);
+    };
+    std::vector<std::size_t> runs(loads.size(), 0);
+    omnibal::sampler_state state;
+    for (std::size_t rank = 0; rank != 6; ++rank) {
+      auto sampler = sampler_of(6, rank);
+      for (int step = 0; step != 3; ++step) {
+        auto const groups = sampler.next();
+        CHECK(groups.size() == 4);
+        for (auto const group : groups) ++runs[group];
+      }
+      state = sampler.state();
+    }
+    std::size_t left_over = 0;
+    for (std::size_t rank = 0; rank != 5; ++rank) {
+      omnibal::step_sampler sampler(loads, {.ranks = 5, .rank = rank}, options, state);
+      do {
+        auto const groups = sampler.next();
+        if (sampler.is_repeat()) continue;
+        for (auto const group : groups) ++runs[group];
+      } while (!sampler.done());
+      left_over = sampler.left_over();
+    }
+    CHECK(left_over == (policy == remainder_policy::carry ? (203 - 72) % 20 : 0));
+    CHECK(std::accumulate(runs.begin(), runs.end(), std::size_t{0}) == loads.size() - left_over);
+    CHECK(*std::max_element(runs.begin(), runs.end()) == 1);
+  }
+}
+
+TEST_CASE("with carry no group falls behind by more than one run") {
+  auto const loads = random_loads(75, 20, 100);
+  options_type const options{.remainder = remainder_policy::carry, .groups_per_rank = 4};
+  std::vector<std::size_t> runs(loads.size(), 0);
+  for (std::size_t rank = 0; rank != 3; ++rank) {
+    omnibal::step_sampler sampler(loads, {.ranks = 3, .rank = rank}, options);
+    for (int epoch = 0; epoch != 7; ++epoch) {
+      do {
+        auto const groups = sampler.next();
+        CHECK(groups.size() == 4);
+        for (auto const group : groups) ++runs[group];
+      } while (!sampler.done());
+    }
+  }
+  auto const [least, most] = std::minmax_element(runs.begin(), runs.end());
+  CHECK(*most - *least <= 1);
+  CHECK(*most == 7);
+}
+
+TEST_CASE("a state of other groups per rank is refused") {
+  auto const loads = random_loads(75, 20, 100);
+  omnibal::step_sampler const four(loads, {.ranks = 3, .rank = 0}, {.groups_per_rank = 4});
+  for (std::uint32_t const of_rank : {1u, 2u}) {
+    CHECK_THROWS_AS(omnibal::step_sampler(loads, {.ranks = 3, .rank = 0},
+                                          {.groups_per_rank = of_rank}, four.state()),
+                    std::invalid_argument);
+  }
+}
+
+TEST_CASE("levels take several packs per rank") {
+  auto const packed = levels_of({50, 37, 3});
+  auto const loads = random_loads(90, 20, 100);
+  auto const made = omnibal::level_steps(packed, loads, 4, {.groups_per_rank = 2});
+  REQUIRE(made.size() == 3);
+  CHECK(made[0].size() == 7);
+  CHECK(made[1].size() == 10);
+  CHECK(made[2].size() == 2);
+  for (remainder_policy const policy : policies) {
+    std::vector<std::size_t> runs(90, 0);
+    std::size_t left_over = 0;
+    for (std::size_t rank = 0; rank != 4; ++rank) {
+      omnibal::level_sampler sampler(packed, loads, {.ranks = 4, .rank = rank},
+                                     {.schedule = {.remainder = policy, .groups_per_rank = 2}});
+      do {
+        auto const step = sampler.next();
+        bool const leads = rank % static_cast<std::size_t>(step.setting.sequence) == 0;
+        if (!leads || sampler.is_repeat()) continue;
+        for (auto const group : step.groups) ++runs[group];
+      } while (!sampler.done());
+      left_over = sampler.left_over();
+    }
+    CHECK(left_over == (policy == remainder_policy::carry ? 2 + 1 + 1 : 0));
+    CHECK(std::accumulate(runs.begin(), runs.end(), std::size_t{0}) == 90 - left_over);
+    CHECK(*std::max_element(runs.begin(), runs.end()) == 1);
+  }
+}
