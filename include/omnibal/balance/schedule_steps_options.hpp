@@ -34,7 +34,8 @@ struct schedule_steps_options {
   double max_dist_ratio = 0.005;
   remainder_policy remainder = remainder_policy::short_step;
   /// The groups of a rank in a step: micro-batches whose gradients are added up. With more than one
-  /// only their sums are even, and steps are better samples of all groups than random ones.
+  /// only their sums are even, and where loads complement each other steps are better samples of
+  /// all groups than random ones: see `step_mix`.
   std::uint32_t groups_per_rank = 1;
   /// The most rounds of cuts. With the usual `max_dist_ratio` about ten are run, with 0 about
   /// fifty; on a device each takes a few launches, also where no more cuts are needed.
