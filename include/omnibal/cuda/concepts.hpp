@@ -12,8 +12,22 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace omnibal::inline v0::gpu {
+
+/// Costs in device memory, of one of four types.
+struct cost_span : std::variant<device_span<std::int64_t const>, device_span<std::int32_t const>,
+                                device_span<std::uint32_t const>, device_span<float const>> {
+  using variant::variant;
+  template <class T>
+  cost_span(T const* costs, std::size_t count) : variant(device_span<T const>(costs, count)) {}
+
+  [[nodiscard]] std::size_t size() const {
+    return std::visit([](auto const& costs) { return costs.size(); },
+                      static_cast<variant const&>(*this));
+  }
+};
 
 /// Costs on the device that are balanced step by step, all steps in one call: those of a global
 /// batch, or of every step of an epoch. Trivially copyable; the arrays live elsewhere.
@@ -22,25 +36,28 @@ namespace omnibal::inline v0::gpu {
 /// samples of step s are [offsets[s], offsets[s + 1]), and the first offset is zero. Without
 /// offsets all costs are one step. The end may lie before that of the costs, so that a number of
 /// samples that only the device knows is one step with the offsets 0 and that number.
+///
+/// Costs that are not `std::int64_t` are written as such to scratch at first, 8 bytes for each
+/// sample, in one launch; floating-point ones as the whole numbers that the host makes of a step.
 struct cost_steps {
   /// No step.
   cost_steps() = default;
 
   /// One step of all costs.
-  template <std::convertible_to<device_span<std::int64_t const>> Costs>
+  template <std::convertible_to<cost_span> Costs>
   cost_steps(Costs const& of_samples)
       : costs(of_samples), step_count(1), largest_step(costs.size()) {}
 
   /// `offsets.size() - 1` steps. `most_samples` is what the host knows of the largest of them; the
   /// smaller it is the more runs in shared memory.
-  cost_steps(device_span<std::int64_t const> of_samples,
-             device_span<std::uint32_t const> step_offsets, std::size_t most_samples)
+  cost_steps(cost_span of_samples, device_span<std::uint32_t const> step_offsets,
+             std::size_t most_samples)
       : costs(of_samples),
         offsets(step_offsets),
         step_count(step_offsets.empty() ? 0 : step_offsets.size() - 1),
         largest_step(most_samples < costs.size() ? most_samples : costs.size()) {}
 
-  device_span<std::int64_t const> costs;
+  cost_span costs;
   device_span<std::uint32_t const> offsets;
   std::size_t step_count = 0;
   std::size_t largest_step = 0;

@@ -13,8 +13,6 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
-#include <cstddef>
-
 namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)

@@ -9,12 +9,9 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <limits>
-#include <new>
 #include <ranges>
-#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>

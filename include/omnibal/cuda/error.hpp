@@ -3,7 +3,6 @@
 /// \file
 /// Errors of the CUDA runtime as exceptions.
 
-#include <omnibal/config.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
-#include <string>
 
 #include <cuda_runtime_api.h>
 

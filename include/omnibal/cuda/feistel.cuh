@@ -11,8 +11,6 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/rng/feistel.hpp>
 
-#include <concepts>
-#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 

@@ -14,8 +14,6 @@
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
 
-#include <cstddef>
-
 namespace omnibal::inline v0::gpu {
 
 #pragma GCC visibility push(hidden)

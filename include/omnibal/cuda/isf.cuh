@@ -14,8 +14,6 @@
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>
 
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 #include <type_traits>
 

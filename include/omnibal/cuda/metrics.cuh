@@ -17,9 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <type_traits>
 
 namespace omnibal::inline v0::gpu {
 

@@ -19,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace omnibal::inline v0::gpu {
@@ -49,11 +48,7 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
                   schedule_steps_options const& options, device_span<std::uint32_t const> carried,
                   schedule_span const& out) const {
     std::size_t const cells = this->cells(loads.size(), carried.size(), ranks, options);
-    if (out.groups.size() != cells) {
-      omnibal::detail::throw_invalid(
-          name, "out.groups has " + omnibal::detail::to_text(out.groups.size()) +
-                    " elements, must have " + omnibal::detail::to_text(cells));
-    }
+    detail::check_room(name, "out.groups", out.groups.size(), cells, cells);
     using load_type = device_element_of<Loads>;
     device_span<load_type const> const all(detail::data_of(loads), loads.size());
     detail::run_on_device(exec,
@@ -85,11 +80,7 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
                                std::size_t carried, std::size_t ranks,
                                schedule_steps_options const& options) const {
     std::size_t const count = cells(groups, carried, ranks, options);
-    if (of_cells.size() != count) {
-      omnibal::detail::throw_invalid(name,
-                                     "of_cells has " + omnibal::detail::to_text(of_cells.size()) +
-                                         " elements, must have " + omnibal::detail::to_text(count));
-    }
+    detail::check_room(name, "of_cells", of_cells.size(), count, count);
     auto const shape =
         omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder);
     steps result(ranks);

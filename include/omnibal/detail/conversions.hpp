@@ -53,7 +53,8 @@ template <class To, class From>
 class fixed_point {
  public:
   /// Only powers of two as factors, so that numbers keep their bits; `largest` stays below 2^bits.
-  [[nodiscard]] static fixed_point by_power_of_two(double largest, int bits = 62) {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static fixed_point by_power_of_two(double largest,
+                                                                       int bits = 62) {
     return {largest, bits, false};
   }
   /// The largest itself becomes 2^bits.
@@ -61,7 +62,7 @@ class fixed_point {
     return {largest, bits, true};
   }
 
-  [[nodiscard]] std::int64_t operator()(double value) const {
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t operator()(double value) const {
     double const scaled = value * first_factor_ * second_factor_;
     return static_cast<std::int64_t>(divisor_ == 1.0 ? scaled : scaled / divisor_);
   }
@@ -72,7 +73,7 @@ class fixed_point {
   }
 
  private:
-  fixed_point(double largest, int bits, bool is_share) {
+  OMNIBAL_HOST_DEVICE fixed_point(double largest, int bits, bool is_share) {
     int exponent = 0;
     double const mantissa = std::frexp(largest, &exponent);
     // In two steps, as one factor would leave the range of the type for very small numbers.

@@ -89,7 +89,7 @@ struct deal_offsets {
 /// `gpu::deal` on any backend.
 template <class Backend>
 void deal(Backend& backend, cost_steps const& steps, std::size_t parts, part_span const& out) {
-  step_table const table(steps, out.faults.data());
+  step_table const table = with_whole_costs(backend, steps, out.faults.data());
   part_writer const writer(steps, parts, out);
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
   std::size_t const bytes = arena_bytes([&](arena_meter& arena) {

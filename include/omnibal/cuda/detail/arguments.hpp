@@ -15,10 +15,11 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Throws `std::invalid_argument` where an output has room for fewer elements than are written.
+/// Throws `std::invalid_argument` where an output has room for fewer elements than are written, or
+/// for more than `most`.
 inline void check_room(std::string_view function, std::string_view output, std::size_t size,
-                       std::size_t needed) {
-  if (size >= needed) return;
+                       std::size_t needed, std::size_t most = ~std::size_t{0}) {
+  if (size >= needed && size <= most) return;
   omnibal::detail::throw_invalid(function,
                                  std::string(output) + " has " + omnibal::detail::to_text(size) +
                                      " elements, must have " + omnibal::detail::to_text(needed));
@@ -51,12 +52,7 @@ inline void check_steps(std::string_view function, cost_steps const& steps, std:
 inline void check_out(std::string_view function, cost_steps const& steps, std::size_t parts,
                       part_span const& out) {
   std::size_t const offsets = steps.step_count * parts + 1;
-  if (out.groups.offsets.size() > offsets) {
-    omnibal::detail::throw_invalid(
-        function, "offsets has " + omnibal::detail::to_text(out.groups.offsets.size()) +
-                      " elements, must have " + omnibal::detail::to_text(offsets));
-  }
-  check_room(function, "offsets", out.groups.offsets.size(), offsets);
+  check_room(function, "offsets", out.groups.offsets.size(), offsets, offsets);
   check_room(function, "items", out.groups.items.size(), steps.costs.size());
   if (out.part_of.empty()) return;
   check_room(function, "part_of", out.part_of.size(), steps.costs.size());

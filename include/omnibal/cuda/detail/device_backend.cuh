@@ -4,7 +4,6 @@
 /// The kernels that the algorithms of cuda/ are made of, and how they run on a stream.
 
 #include <omnibal/check.hpp>
-#include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/device_block.cuh>
 #include <omnibal/cuda/detail/scratch_meter.hpp>

@@ -362,7 +362,7 @@ struct lpt_of_sorted {
 template <class Backend>
 void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_policy policy,
          part_span const& out) {
-  step_table const table(steps, out.faults.data());
+  step_table const table = with_whole_costs(backend, steps, out.faults.data());
   part_writer const writer(steps, parts, out);
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
   std::size_t const bytes = arena_bytes(

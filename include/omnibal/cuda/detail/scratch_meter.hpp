@@ -4,7 +4,6 @@
 /// A backend that runs nothing and adds up the scratch that an algorithm takes.
 
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 namespace omnibal::inline v0::gpu::detail {
@@ -36,7 +35,6 @@ class scratch_meter {
   void for_grid(std::size_t, std::size_t, F const&) {
     static_cast<void>(scratch<unsigned char>(grid_exchange_bytes));
   }
-
 
   template <class Key, class Value>
   void sort_pairs(Key*, Value*, std::size_t, int = 0, int = static_cast<int>(8 * sizeof(Key))) {}

@@ -10,9 +10,13 @@
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/fault.hpp>
+#include <omnibal/detail/conversions.hpp>
 
+#include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <variant>
 
 namespace omnibal::inline v0::gpu::detail {
 
@@ -25,8 +29,8 @@ struct step_range {
 /// The costs of steps; see `cost_steps`.
 class step_table {
  public:
-  step_table(cost_steps const& steps, fault* faults)
-      : costs_(steps.costs.data()),
+  step_table(cost_steps const& steps, std::int64_t const* costs, fault* faults)
+      : costs_(costs),
         offsets_(steps.offsets.data()),
         count_(static_cast<std::uint32_t>(steps.costs.size())),
         steps_(static_cast<std::uint32_t>(steps.step_count)),
@@ -83,6 +87,65 @@ class step_table {
   std::uint32_t largest_;
   fault* faults_;
 };
+
+template <class T>
+struct widen_costs {
+  T const* given;
+  std::int64_t* out;
+  OMNIBAL_HOST_DEVICE void operator()(std::size_t i) const { out[i] = given[i]; }
+};
+
+/// The whole numbers of the host's `measure_costs` for each step.
+struct round_costs {
+  step_table table;
+  float const* given;
+  std::int64_t* out;
+
+  template <class Block>
+  OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t step) const {
+    step_range const range = table[step];
+    auto const cost = [&](std::size_t i) {
+      return checked_weight<double>(given[range.first + i], table.faults());
+    };
+    double total = block.reduce(range.size, cost, add{}, 0.0);
+    // Of the sum only the power of two matters, and seldom does the order decide that.
+    int exponent = 0;
+    double const mantissa = std::frexp(total, &exponent);
+    double const doubt = 0x1p-51 * range.size;
+    if (mantissa < 0.5 + doubt || mantissa > 1.0 - doubt) {
+      auto const in_order = [&](std::size_t) {
+        double sum = 0.0;
+        for (std::uint32_t i = 0; i != range.size; ++i) sum += cost(i);
+        return sum;
+      };
+      total = block.reduce(1, in_order, add{}, 0.0);
+    }
+    auto const whole = omnibal::detail::fixed_point::by_power_of_two(total);
+    block.for_each(range.size, [&](std::size_t i) { out[range.first + i] = whole(cost(i)); });
+  }
+};
+
+/// The steps with whole costs.
+template <class Backend>
+[[nodiscard]] step_table with_whole_costs(Backend& backend, cost_steps const& steps,
+                                          fault* faults) {
+  auto const measure = [&]<class T>(device_span<T const> given) {
+    if constexpr (std::same_as<T, std::int64_t>) {
+      return step_table(steps, given.data(), faults);
+    } else {
+      auto* const costs = backend.template scratch<std::int64_t>(given.size());
+      step_table const table(steps, costs, faults);
+      if constexpr (std::floating_point<T>) {
+        backend.template for_each_block<512>(steps.step_count, 0,
+                                             round_costs{table, given.data(), costs});
+      } else {
+        backend.for_each(given.size(), widen_costs<T>{given.data(), costs});
+      }
+      return table;
+    }
+  };
+  return std::visit(measure, static_cast<cost_span::variant const&>(steps.costs));
+}
 
 /// The largest cost has the least key.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t descending(std::uint64_t cost) {

@@ -10,7 +10,6 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/outputs.hpp>
-#include <omnibal/pack/packing.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>
 

@@ -8,8 +8,6 @@
 #include <omnibal/cuda/nccl/communicator_ref.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 
-#include <chrono>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string_view>

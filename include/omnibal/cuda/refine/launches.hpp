@@ -306,7 +306,7 @@ template <class Backend, class Start>
 void refine(Backend& backend, cost_steps const& steps, Start const& start, double max_overload,
             round_refiner const& search, part_span const& out) {
   std::size_t const parts = start.parts;
-  step_table const table(steps, out.faults.data());
+  step_table const table = with_whole_costs(backend, steps, out.faults.data());
   part_writer const writer(steps, parts, out);
   if (steps.step_count == 0) return backend.for_each(1, write_no_steps{writer});
   part_lists lists{};
