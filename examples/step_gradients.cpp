@@ -42,7 +42,7 @@ using omnibal::resources;
 
 constexpr std::size_t ranks = 8;
 /// The most groups of a rank in a step.
-constexpr std::size_t most_groups = 4;
+constexpr std::uint32_t most_groups = 4;
 constexpr std::size_t features = 5;
 constexpr std::int64_t tokens_per_image = 256;
 constexpr std::size_t seeds = 16;
@@ -285,13 +285,15 @@ void add_row(examples::table& rows, std::string const& name, packs const& of,
   rows.add(std::move(row));
 }
 
-/// Rows for steps dealt at random and for those of `schedule_steps`.
+/// Rows for steps dealt at random and for those of `schedule_steps`, of so many groups on a rank.
 void add_rows(examples::table& rows, std::string const& name, packs const& of,
-              std::initializer_list<double> most) {
+              std::initializer_list<double> most, std::uint32_t groups = 1) {
   for (double const ratio : most) {
-    std::string const how = ratio < 1 ? "at most " + examples::fixed(ratio, 3) : "random";
+    bool const is_random = groups == 1 && ratio == 1;
+    std::string const how = is_random ? "random" : "at most " + examples::fixed(ratio, 3);
     add_row(rows, name + ", " + how, of, [&](std::uint64_t seed) {
-      return omnibal::schedule_steps(of.loads, ranks, {.seed = seed, .max_dist_ratio = ratio});
+      return omnibal::schedule_steps(
+          of.loads, ranks, {.seed = seed, .max_dist_ratio = ratio, .groups_per_rank = groups});
     });
   }
 }
@@ -317,6 +319,7 @@ void print_table(std::vector<sample> const& samples) {
   add_rows(rows, "usual", of_usual, {1, 0.02, 0.005});
   add_row(rows, "usual, sorted", of_usual,
           [&](std::uint64_t seed) { return sorted_steps(of_usual, seed); });
+  add_rows(rows, "usual, 4 groups a rank", of_usual, {1, 0.005}, most_groups);
   rows.add_rule();
   add_rows(rows, "tuned", packs_of(tuned, samples), {1, 0.005});
   add_rows(rows, "even", packs_of(even, samples), {1, 0.005});

@@ -108,7 +108,7 @@ step_gradients() {
     NF == 16 && $1 != "groups and steps" {
       print "| " $1 " | " $2 " | " $3 " | " by(5) " | " by(9) " | " by(13) " |"
     }' output >rows
-  expects even_steps.md 8 <rows
+  expects even_steps.md 10 <rows
 }
 
 case $(basename "$program") in
