@@ -207,8 +207,9 @@ TEST_CASE("a placement that is given no time is near its bound, which stays one"
     for (std::size_t const per_node : {1u, 8u}) {
       omnibal::detail::rank_placer hasty;
       auto const bytes_of = [&](std::uint32_t i) { return given.bytes[i]; };
-      hasty.run(home_of, given.parts, bytes_of, per_node, 0);
-      std::vector<std::uint32_t> const rank_of(hasty.rank_of().begin(), hasty.rank_of().end());
+      hasty.run(home_of, given.parts, bytes_of, {.ranks_per_node = per_node}, 0);
+      std::vector<std::uint32_t> rank_of;
+      for (std::uint32_t part = 0; part != ranks; ++part) rank_of.push_back(hasty.rank_of(part));
       check_result(given,
                    {rank_of, hasty.moved_bytes(), hasty.moved_bytes_across_nodes(),
                     hasty.least_across_nodes(), hasty.is_proven()},

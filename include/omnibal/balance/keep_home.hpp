@@ -49,7 +49,7 @@ namespace omnibal::inline v0::detail {
 /// A `node_layout` of nodes with one rank each, where compilers see that.
 struct single_ranks {
   std::size_t ranks;
-  static constexpr std::size_t ranks_per_node = 1;
+  [[nodiscard]] static std::size_t ranks_per_node() { return 1; }
 
   [[nodiscard]] std::size_t nodes() const { return ranks; }
   [[nodiscard]] static std::size_t node_of(std::size_t rank) { return rank; }
@@ -65,7 +65,7 @@ class offload {
   /// From nodes above the sum of the targets of their ranks to others.
   template <class Layout>
   void send_between_nodes(assignment_state<R>& state, Layout const& layout, std::int64_t target) {
-    auto const most = static_cast<std::int64_t>(layout.ranks_per_node);
+    auto const most = static_cast<std::int64_t>(layout.ranks_per_node());
     if (most > 1 && target > std::numeric_limits<std::int64_t>::max() / (2 * most)) return;
     send(state, layout, target,
          [&](std::uint32_t sample) { return light_.best(state.costs[sample]); });
@@ -147,7 +147,7 @@ class offload {
       }
       // As if the ranks that the last node lacks were full. Without an excess the sum is at most
       // `target` times the ranks of a full node.
-      auto const lacking = static_cast<std::int64_t>(layout.ranks_per_node) - ranks;
+      auto const lacking = static_cast<std::int64_t>(layout.ranks_per_node()) - ranks;
       resources<R> load = node_loads_[node];
       for (std::int64_t& amount : load.amounts) amount += target * lacking;
       light_.add(node, load);
@@ -205,9 +205,12 @@ class migration {
 
   /// Finds the rank of each sample.
   void run(std::string_view function, grouping_view home, double max_overload,
-           std::size_t ranks_per_node) {
-    layout_ = {home.size(), std::min(ranks_per_node, std::max<std::size_t>(home.size(), 1))};
+           given_nodes const& nodes) {
+    layout_.set(nodes, home.size());
     part_of_samples(function, "rank", home, state.costs.size(), state.home_of);
+    if (!layout_.is_sorted()) {
+      for (std::uint32_t& rank : state.home_of) rank = layout_.place_of(rank);
+    }
     state.loads.resize(home.size());
     state.start_at_home();
     if (home.empty()) return;
@@ -221,7 +224,8 @@ class migration {
     result.clear();
     result.reserve(state.ranks(), order_.size());
     for (std::size_t rank = 0; rank != state.ranks(); ++rank) {
-      for (std::size_t i = offsets_[rank]; i != offsets_[rank + 1]; ++i) result.push(order_[i]);
+      std::size_t const place = layout_.place_of(rank);
+      for (std::size_t i = offsets_[place]; i != offsets_[place + 1]; ++i) result.push(order_[i]);
       result.close();
     }
   }
@@ -248,7 +252,7 @@ class migration {
   /// Starts at home and moves samples; true where no load is above the target then.
   [[nodiscard]] bool settle(std::int64_t target) {
     if (state.largest_load() <= target) return true;
-    if (layout_.ranks_per_node != 1) {
+    if (layout_.ranks_per_node() != 1) {
       sender_.send_between_nodes(state, layout_, target);
       sender_.send_inside_nodes(state, layout_, target);
     }
@@ -324,11 +328,12 @@ class migration {
     collect_parts(state.rank_of, state.ranks(), offsets_, order_);
     grouping_view const parts(offsets_.data(), order_.data(), state.ranks());
     auto const bytes_of = [this](std::uint32_t sample) { return state.bytes[sample][0]; };
-    placer_.run(state.home_of, parts, bytes_of, layout_.ranks_per_node, placer_steps);
-    for (std::uint32_t& rank : state.rank_of) rank = placer_.rank_of()[rank];
+    placer_.run(state.home_of, parts, bytes_of, {.node_of = layout_.node_of()}, placer_steps);
+    for (std::uint32_t& rank : state.rank_of) rank = placer_.rank_of(rank);
     state.sum_loads();
   }
 
+  /// Ranks are their places in it.
   node_layout layout_;
   sender sender_;
   swap_search<R> swaps_;
@@ -350,6 +355,8 @@ struct keep_home_options {
   /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
   /// What leaves its rank stays on its node where it fits.
   std::size_t ranks_per_node = 1;
+  /// The node of each rank, any numbers, where nodes are other ones: a view of an array.
+  detail::node_numbers node_of = {};
 };
 
 /// Memory of `keep_home` for a cost of `R` kinds, and its last result. To be kept from step to
@@ -434,14 +441,14 @@ struct keep_home_fn {
                               Workspace& workspace) {
     std::string_view const name = called.function;
     detail::check_max_overload(name, options.max_overload);
-    detail::check_ranks_per_node(name, options.ranks_per_node);
+    detail::check_nodes(name, options, home.size());
     auto& keeper = workspace.keeper_;
     std::size_t const count = home.item_count();
     detail::measure_costs_into(name, {called.cost, "the sum of the costs"}, count,
                                detail::amounts_by_index(name, called.cost, cost, count),
                                keeper.state.costs);
     detail::measure_bytes_into(name, bytes, count, keeper.state.bytes);
-    keeper.run(name, home, options.max_overload, options.ranks_per_node);
+    keeper.run(name, home, options.max_overload, detail::given_nodes::of(options));
     keeper.write(workspace.result_);
     return workspace.result_;
   }

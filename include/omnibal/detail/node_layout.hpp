@@ -6,26 +6,107 @@
 #include <omnibal/check.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <ranges>
+#include <span>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another; the last may have fewer.
-struct node_layout {
-  std::size_t ranks = 0;
-  std::size_t ranks_per_node = 1;
+/// The node of each rank, any numbers: a view of an array that must outlive it, or nothing. It
+/// cannot be made of a temporary array.
+class node_numbers : public std::span<std::uint32_t const> {
+ public:
+  node_numbers() = default;
 
-  [[nodiscard]] std::size_t nodes() const { return (ranks + ranks_per_node - 1) / ranks_per_node; }
-  [[nodiscard]] std::size_t node_of(std::size_t rank) const { return rank / ranks_per_node; }
-  [[nodiscard]] std::size_t first_rank(std::size_t node) const { return node * ranks_per_node; }
-  [[nodiscard]] std::size_t ranks_in(std::size_t node) const {
-    return std::min(ranks_per_node, ranks - first_rank(node));
+  template <std::ranges::contiguous_range Range>
+    requires std::ranges::sized_range<Range> &&
+        (std::is_lvalue_reference_v<Range> ||
+         std::ranges::borrowed_range<Range>)&&std::same_as<std::ranges::range_value_t<Range>,
+                                                           std::uint32_t> &&
+        (!std::same_as<std::remove_cvref_t<Range>, node_numbers>)constexpr node_numbers(
+            Range&& range)
+        : std::span<std::uint32_t const>(range) {}
+};
+
+/// Nodes as options give them: `node_of` where it is given, else equal ones.
+struct given_nodes {
+  std::size_t ranks_per_node = 1;
+  node_numbers node_of;
+
+  template <class Options>
+  [[nodiscard]] static given_nodes of(Options const& options) {
+    return {options.ranks_per_node, options.node_of};
+  }
+
+  [[nodiscard]] std::size_t operator()(std::size_t rank) const {
+    return node_of.empty() ? rank / ranks_per_node : node_of[rank];
   }
 };
 
-inline void check_ranks_per_node(std::string_view function, std::size_t ranks_per_node) {
-  check_positive(function, "options.ranks_per_node", ranks_per_node);
+template <class Options>
+void check_nodes(std::string_view function, Options const& options, std::size_t ranks) {
+  check_positive(function, "options.ranks_per_node", options.ranks_per_node);
+  if (options.node_of.empty() || options.node_of.size() == ranks) return;
+  throw_invalid(function, "options.node_of has " + to_text(options.node_of.size()) +
+                              " elements, one for each rank, of which there are " + to_text(ranks));
 }
+
+/// Ranks sorted by node, so that those of a node have places one after the other. Keeps its memory.
+class node_layout {
+ public:
+  void set(given_nodes const& nodes, std::size_t ranks) {
+    rank_at_.resize(ranks);
+    std::iota(rank_at_.begin(), rank_at_.end(), 0u);
+    if (!nodes.node_of.empty()) {
+      std::sort(rank_at_.begin(), rank_at_.end(), [&](std::uint32_t left, std::uint32_t right) {
+        return nodes(left) != nodes(right) ? nodes(left) < nodes(right) : left < right;
+      });
+    }
+    is_sorted_ = std::is_sorted(rank_at_.begin(), rank_at_.end());
+    place_of_.resize(ranks);
+    node_of_.resize(ranks);
+    first_.clear();
+    largest_ = 1;
+    for (std::uint32_t place = 0; place != ranks; ++place) {
+      if (place == 0 || nodes(rank_at_[place]) != nodes(rank_at_[place - 1])) {
+        first_.push_back(place);
+      }
+      largest_ = std::max<std::size_t>(largest_, place + 1 - first_.back());
+      node_of_[place] = static_cast<std::uint32_t>(first_.size() - 1);
+      place_of_[rank_at_[place]] = place;
+    }
+    first_.push_back(static_cast<std::uint32_t>(ranks));
+  }
+
+  [[nodiscard]] bool is_sorted() const { return is_sorted_; }
+  [[nodiscard]] std::uint32_t place_of(std::size_t rank) const { return place_of_[rank]; }
+  [[nodiscard]] std::uint32_t rank_at(std::size_t place) const { return rank_at_[place]; }
+
+  [[nodiscard]] std::size_t ranks() const { return rank_at_.size(); }
+  [[nodiscard]] std::size_t nodes() const { return first_.size() - 1; }
+  /// Of a place, and below a place.
+  [[nodiscard]] std::size_t node_of(std::size_t place) const { return node_of_[place]; }
+  [[nodiscard]] std::span<std::uint32_t const> node_of() const { return node_of_; }
+  [[nodiscard]] std::size_t first_rank(std::size_t node) const { return first_[node]; }
+  [[nodiscard]] std::size_t ranks_in(std::size_t node) const {
+    return first_[node + 1] - first_[node];
+  }
+  /// Of the largest node.
+  [[nodiscard]] std::size_t ranks_per_node() const { return largest_; }
+
+ private:
+  std::vector<std::uint32_t> rank_at_;
+  std::vector<std::uint32_t> place_of_;
+  std::vector<std::uint32_t> node_of_;
+  std::vector<std::uint32_t> first_{0};
+  std::size_t largest_ = 1;
+  bool is_sorted_ = true;
+};
 
 }  // namespace omnibal::inline v0::detail

@@ -335,8 +335,8 @@ class part_bytes {
     total_ = 0;
     by_rank_.clear(home_of.size());
     by_node_.clear(home_of.size());
-    sums_.assign(layout.ranks, 0);
-    touched_.reserve(layout.ranks);
+    sums_.assign(layout.ranks(), 0);
+    touched_.reserve(layout.ranks());
     for (std::size_t part = 0; part != parts.size(); ++part) {
       touched_.clear();
       for (std::uint32_t const sample : parts[part]) {
@@ -373,13 +373,13 @@ class part_bytes {
 /// A part gains on a node the bytes that it has there, without their lowest bits.
 struct node_network {
   kept_bytes const& by_node;
-  node_layout layout;
+  node_layout const& layout;
   int dropped_bits;
 
-  [[nodiscard]] std::size_t parts() const { return layout.ranks; }
+  [[nodiscard]] std::size_t parts() const { return layout.ranks(); }
   [[nodiscard]] std::size_t places() const { return layout.nodes(); }
   [[nodiscard]] std::size_t room(std::size_t node) const { return layout.ranks_in(node); }
-  [[nodiscard]] std::size_t largest_room() const { return layout.ranks_per_node; }
+  [[nodiscard]] std::size_t largest_room() const { return layout.ranks_per_node(); }
   template <class F>
   void for_each_offer(std::uint32_t part, F const& f) const {
     for (bytes_at const& at : by_node.of(part)) f(at.place, at.bytes >> dropped_bits);
@@ -400,18 +400,18 @@ struct node_network {
 struct rank_network {
   kept_bytes const& allowed;
   kept_bytes const& by_rank;
-  node_layout layout;
+  node_layout const& layout;
   int dropped_bits;
 
-  [[nodiscard]] std::size_t parts() const { return layout.ranks; }
-  [[nodiscard]] std::size_t places() const { return layout.ranks; }
+  [[nodiscard]] std::size_t parts() const { return layout.ranks(); }
+  [[nodiscard]] std::size_t places() const { return layout.ranks(); }
   [[nodiscard]] static std::size_t room(std::size_t) { return 1; }
   [[nodiscard]] static std::size_t largest_room() { return 1; }
   template <class F>
   void for_each_offer(std::uint32_t part, F const& f) const {
     for (bytes_at const& node : allowed.of(part)) {
       std::int64_t const on_node = node.bytes >> dropped_bits;
-      f(static_cast<std::uint32_t>(layout.ranks) + node.place, combined_gain(on_node, 0));
+      f(static_cast<std::uint32_t>(layout.ranks()) + node.place, combined_gain(on_node, 0));
       std::size_t const first = layout.first_rank(node.place);
       for (bytes_at const& rank : by_rank.from(part, first)) {
         if (rank.place >= first + layout.ranks_in(node.place)) break;
@@ -422,10 +422,10 @@ struct rank_network {
 
   [[nodiscard]] std::size_t hubs() const { return layout.nodes(); }
   [[nodiscard]] std::size_t hub_of(std::size_t rank) const {
-    return layout.ranks + layout.node_of(rank);
+    return layout.ranks() + layout.node_of(rank);
   }
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> members(std::size_t hub) const {
-    std::size_t const node = hub - layout.ranks;
+    std::size_t const node = hub - layout.ranks();
     std::size_t const first = layout.first_rank(node);
     return {static_cast<std::uint32_t>(first),
             static_cast<std::uint32_t>(first + layout.ranks_in(node))};
@@ -444,14 +444,19 @@ class rank_placer {
   /// `home_of` has the rank of each sample; every sample is in one part.
   template <class BytesOf>
   void run(std::span<std::uint32_t const> home_of, grouping_view parts, BytesOf const& bytes_of,
-           std::size_t ranks_per_node, std::uint64_t steps = most_steps) {
-    layout_ = {parts.size(), std::min(ranks_per_node, parts.size())};
+           given_nodes const& nodes, std::uint64_t steps = most_steps) {
+    layout_.set(nodes, parts.size());
+    if (!layout_.is_sorted()) {
+      home_place_.clear();
+      for (std::uint32_t const rank : home_of) home_place_.push_back(layout_.place_of(rank));
+      home_of = home_place_;
+    }
     bytes_.measure(home_of, parts, bytes_of, layout_);
     // So that gains are sums of two numbers of 61 bits, and sums of gains stay below 2^125.
     auto const bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_.total())));
     dropped_bits_ = std::max(0, bits - 61);
     nodes_.run(node_places(), steps);
-    if (layout_.ranks_per_node == 1) {
+    if (layout_.ranks_per_node() == 1) {
       take_places(nodes_);
     } else {
       assign_ranks(home_of.size(), steps);
@@ -460,13 +465,17 @@ class rank_placer {
     fill();
   }
 
-  [[nodiscard]] std::span<std::uint32_t const> rank_of() const { return rank_of_; }
-  /// The part of each rank.
-  [[nodiscard]] std::span<std::uint32_t const> part_at() const { return part_at_; }
+  [[nodiscard]] std::uint32_t rank_of(std::size_t part) const {
+    return layout_.rank_at(rank_of_[part]);
+  }
+  /// The part of a rank.
+  [[nodiscard]] std::uint32_t part_at(std::size_t rank) const {
+    return part_at_[layout_.place_of(rank)];
+  }
   /// Whether no placement is better.
   [[nodiscard]] bool is_proven() const {
     return dropped_bits_ == 0 && nodes_.is_optimal() &&
-           (layout_.ranks_per_node == 1 || ranks_.is_optimal());
+           (layout_.ranks_per_node() == 1 || ranks_.is_optimal());
   }
 
   [[nodiscard]] std::int64_t moved_bytes() const {
@@ -483,7 +492,7 @@ class rank_placer {
   [[nodiscard]] std::int64_t least_across_nodes() const {
     int128 most_kept = nodes_.bound(node_places());
     // Each part may keep nearly one unit more than was counted.
-    if (dropped_bits_ != 0) most_kept = (most_kept + layout_.ranks) << dropped_bits_;
+    if (dropped_bits_ != 0) most_kept = (most_kept + layout_.ranks()) << dropped_bits_;
     return bytes_.total() - static_cast<std::int64_t>(std::min<int128>(most_kept, bytes_.total()));
   }
 
@@ -496,14 +505,14 @@ class rank_placer {
   template <class Value>
   [[nodiscard]] std::int64_t sum_over_parts(Value const& value) const {
     std::int64_t sum = 0;
-    for (std::size_t part = 0; part != layout_.ranks; ++part) sum += value(part);
+    for (std::size_t part = 0; part != layout_.ranks(); ++part) sum += value(part);
     return sum;
   }
   /// What is gained by parts on these ranks.
   template <class RankOf>
   [[nodiscard]] int128 sum_of_gains(RankOf const& rank_of) const {
     int128 sum = 0;
-    for (std::size_t part = 0; part != layout_.ranks; ++part) {
+    for (std::size_t part = 0; part != layout_.ranks(); ++part) {
       std::size_t const rank = rank_of(part);
       sum += combined_gain(bytes_.by_node()(part, layout_.node_of(rank)) >> dropped_bits_,
                            bytes_.by_rank()(part, rank) >> dropped_bits_);
@@ -513,7 +522,7 @@ class rank_placer {
 
   void assign_ranks(std::size_t samples, std::uint64_t steps) {
     allowed_.clear(samples);
-    for (std::uint32_t part = 0; part != layout_.ranks; ++part) {
+    for (std::uint32_t part = 0; part != layout_.ranks(); ++part) {
       for (bytes_at const& at : bytes_.by_node().of(part)) {
         bool const is_chosen = nodes_.place_of(part) == at.place;
         if (is_chosen || nodes_.is_tight(part, at.place, at.bytes >> dropped_bits_)) {
@@ -528,9 +537,9 @@ class rank_placer {
 
   template <class Assignment>
   void take_places(Assignment const& assignment) {
-    rank_of_.resize(layout_.ranks);
-    part_at_.assign(layout_.ranks, none);
-    for (std::uint32_t part = 0; part != layout_.ranks; ++part) {
+    rank_of_.resize(layout_.ranks());
+    part_at_.assign(layout_.ranks(), none);
+    for (std::uint32_t part = 0; part != layout_.ranks(); ++part) {
       rank_of_[part] = assignment.place_of(part);
       if (rank_of_[part] != none) part_at_[rank_of_[part]] = part;
     }
@@ -538,26 +547,31 @@ class rank_placer {
 
   /// Parts that gain nothing stay, or else take what is free; all stay where that is as good.
   void fill() {
-    for (std::uint32_t part = 0; part != layout_.ranks; ++part) {
-      if (rank_of_[part] == none && part_at_[part] == none) put(part, part);
+    for (std::uint32_t part = 0; part != layout_.ranks(); ++part) {
+      std::uint32_t const own = layout_.place_of(part);
+      if (rank_of_[part] == none && part_at_[own] == none) put(part, own);
     }
     std::uint32_t free = 0;
-    for (std::uint32_t part = 0; part != layout_.ranks; ++part) {
+    for (std::uint32_t part = 0; part != layout_.ranks(); ++part) {
       if (rank_of_[part] != none) continue;
       while (part_at_[free] != none) ++free;
       put(part, free);
     }
-    auto const own = [](std::size_t part) { return part; };
+    auto const own = [this](std::size_t part) { return std::size_t{layout_.place_of(part)}; };
     auto const chosen = [this](std::size_t part) { return std::size_t{rank_of_[part]}; };
     if (sum_of_gains(own) < sum_of_gains(chosen)) return;
-    for (std::uint32_t part = 0; part != layout_.ranks; ++part) put(part, part);
+    for (std::uint32_t part = 0; part != layout_.ranks(); ++part) {
+      put(part, layout_.place_of(part));
+    }
   }
   void put(std::uint32_t part, std::uint32_t rank) {
     rank_of_[part] = rank;
     part_at_[rank] = part;
   }
 
+  /// Below, ranks are their places in it.
   node_layout layout_;
+  std::vector<std::uint32_t> home_place_;
   int dropped_bits_ = 0;
   part_bytes bytes_;
   sparse_assignment<std::int64_t> nodes_;

@@ -56,7 +56,7 @@ struct compose_fn {
   exchange_plan const& operator()(exchange_plan const& first, exchange_plan const& second,
                                   Bytes const& bytes, placement_options const& options,
                                   compose_workspace& workspace) const {
-    detail::check_ranks_per_node(name, options.ranks_per_node);
+    detail::check_nodes(name, options, second.ranks());
     auto const between = first.arrivals().offsets();
     if (!std::equal(between.begin(), between.end(), second.home_offsets().begin(),
                     second.home_offsets().end())) {
@@ -71,7 +71,8 @@ struct compose_fn {
       for (std::uint32_t const item : second.arrivals(rank)) writer.push(from[item]);
       writer.close();
     }
-    writer.finish(options.ranks_per_node, [&](std::uint32_t sample) { return whole[sample][0]; });
+    writer.finish(detail::given_nodes::of(options),
+                  [&](std::uint32_t sample) { return whole[sample][0]; });
     return workspace.result_;
   }
 

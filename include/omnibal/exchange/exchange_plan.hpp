@@ -26,6 +26,9 @@ struct make_plan_options {
   /// Samples stay on their node where they fit, and parts are given to ranks so that few bytes
   /// leave a node.
   std::size_t ranks_per_node = 1;
+  /// The node of each rank, any numbers, where nodes have several sizes or ranks are not numbered
+  /// by node: a view of an array that must outlive these options.
+  detail::node_numbers node_of = {};
   /// By which share of a lower bound the largest load may exceed it; see `keep_home`. Other
   /// balancers do not see it.
   double max_overload = 0.01;
@@ -34,14 +37,16 @@ struct make_plan_options {
 struct placement_options {
   /// As in `make_plan_options`.
   std::size_t ranks_per_node = 1;
+  detail::node_numbers node_of = {};
 };
 
 namespace detail {
 
 struct plan_writer;
 
-inline void check_exchange_options(std::string_view function, make_plan_options const& options) {
-  check_ranks_per_node(function, options.ranks_per_node);
+inline void check_exchange_options(std::string_view function, make_plan_options const& options,
+                                   std::size_t ranks) {
+  check_nodes(function, options, ranks);
   check_max_overload(function, options.max_overload);
 }
 
@@ -243,19 +248,19 @@ struct plan_writer {
 
   /// Precondition: each sample was pushed once. `bytes_of` gives the bytes of a sample.
   template <class BytesOf>
-  void finish(std::size_t ranks_per_node, BytesOf const& bytes_of) const {
+  void finish(given_nodes const& nodes, BytesOf const& bytes_of) const {
     plan.slot_of_.resize(plan.item_at_.size());
     for (std::uint32_t slot = 0; slot != plan.item_at_.size(); ++slot) {
       plan.slot_of_[plan.item_at_[slot]] = slot;
     }
     plan.digest_ = digest_of(plan.home_offsets_, plan.arrival_offsets_, plan.item_at_);
     plan.inverse_digest_ = digest_of(plan.arrival_offsets_, plan.home_offsets_, plan.slot_of_);
-    set_bytes(ranks_per_node, bytes_of);
+    set_bytes(nodes, bytes_of);
   }
 
   /// Keeps the bytes of each sample and counts those that move.
   template <class BytesOf>
-  void set_bytes(std::size_t ranks_per_node, BytesOf const& bytes_of) const {
+  void set_bytes(given_nodes const& nodes, BytesOf const& bytes_of) const {
     plan.bytes_.resize(plan.item_at_.size());
     for (std::uint32_t s = 0; s != plan.bytes_.size(); ++s) plan.bytes_[s] = bytes_of(s);
     plan.moved_bytes_ = 0;
@@ -267,7 +272,7 @@ struct plan_writer {
         if (sample >= first && sample < last) continue;
         std::int64_t const bytes = plan.bytes_[sample];
         plan.moved_bytes_ += bytes;
-        if (plan.home_of(sample) / ranks_per_node != rank / ranks_per_node) {
+        if (nodes(plan.home_of(sample)) != nodes(rank)) {
           plan.moved_bytes_across_nodes_ += bytes;
         }
       }

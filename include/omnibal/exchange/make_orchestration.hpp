@@ -221,7 +221,7 @@ struct make_orchestration_fn {
       make_plan_workspace<detail::kinds_of<cost>> planner;
       make(planner);
     }
-    detail::plan_writer{result}.set_bytes(options.ranks_per_node,
+    detail::plan_writer{result}.set_bytes(detail::given_nodes::of(options),
                                           [&](std::uint32_t i) { return phase.bytes[i]; });
   }
 
@@ -322,7 +322,7 @@ struct make_orchestration_fn {
       }
       writer.close();
     }
-    writer.finish(options.ranks_per_node,
+    writer.finish(detail::given_nodes::of(options),
                   [&](std::uint32_t slot) { return encoder.output_bytes[encoded.item(slot)]; });
   }
 };

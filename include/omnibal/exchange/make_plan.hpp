@@ -151,11 +151,11 @@ struct make_plan_fn {
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, groups_argument parts,
                                          Bytes const& bytes,
                                          placement_options const& options = {}) const {
-    detail::check_ranks_per_node(name, options.ranks_per_node);
     make_plan_workspace<1> workspace;
     copy_offsets(name, home_offsets, workspace.offsets_);
     std::size_t const count = workspace.offsets_.back();
     std::size_t const ranks = workspace.offsets_.size() - 1;
+    detail::check_nodes(name, options, ranks);
     if (parts.size() % ranks != 0) {
       detail::throw_invalid(name, "there are " + detail::to_text(parts.size()) + " parts for " +
                                       detail::to_text(ranks) + " ranks");
@@ -170,7 +170,7 @@ struct make_plan_fn {
       }
       writer.close();
     }
-    writer.finish(options.ranks_per_node,
+    writer.finish(detail::given_nodes::of(options),
                   [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; });
     return std::move(workspace.result_);
   }
@@ -187,8 +187,8 @@ struct make_plan_fn {
                                    Cost const& costs, Bytes const& bytes,
                                    make_plan_options const& options, Balance const& balance,
                                    make_plan_workspace<kinds<Cost>>& workspace) {
-    detail::check_exchange_options(function, options);
     copy_offsets(function, home_offsets, workspace.offsets_);
+    detail::check_exchange_options(function, options, workspace.offsets_.size() - 1);
     std::size_t const count = workspace.offsets_.back();
     detail::measure_bytes_into(function, bytes, count, workspace.bytes_);
     grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
@@ -206,7 +206,9 @@ struct make_plan_fn {
   }
 
   [[nodiscard]] static keep_home_options keep_home_options_of(make_plan_options const& options) {
-    return {.max_overload = options.max_overload, .ranks_per_node = options.ranks_per_node};
+    return {.max_overload = options.max_overload,
+            .ranks_per_node = options.ranks_per_node,
+            .node_of = options.node_of};
   }
 
   template <class Offsets>
@@ -275,15 +277,15 @@ struct make_plan_fn {
       workspace.home_of_.resize(workspace.offsets_[rank + 1], rank);
     }
     auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
-    workspace.placer_.run(workspace.home_of_, parts, bytes_of, options.ranks_per_node);
+    workspace.placer_.run(workspace.home_of_, parts, bytes_of, detail::given_nodes::of(options));
 
     detail::plan_writer const writer{workspace.result_};
     writer.start(workspace.offsets_);
-    for (std::uint32_t const part : workspace.placer_.part_at()) {
-      for (std::uint32_t const sample : parts[part]) writer.push(sample);
+    for (std::size_t rank = 0; rank != home.size(); ++rank) {
+      for (auto const sample : parts[workspace.placer_.part_at(rank)]) writer.push(sample);
       writer.close();
     }
-    writer.finish(options.ranks_per_node, bytes_of);
+    writer.finish(detail::given_nodes::of(options), bytes_of);
   }
 };
 

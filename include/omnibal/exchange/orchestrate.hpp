@@ -113,7 +113,7 @@ struct orchestrate_fn {
                                   orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
     using language_cost = detail::phase_cost<Language, sample_reference<Samples>>;
     auto const reports = workspace.on_arguments_.run({name, "options"}, comm, [&](auto& report) {
-      detail::check_exchange_options(name, options);
+      detail::check_exchange_options(name, options, detail::rank_count(comm));
       auto& phases = workspace.phases_;
       phases.clear();
       phases.own[0].kinds = detail::kinds_of<language_cost>;

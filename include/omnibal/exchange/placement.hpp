@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -54,11 +55,11 @@ struct placement_fn {
   [[nodiscard]] placement_result operator()(groups_argument home, groups_argument parts,
                                             Bytes const& bytes,
                                             placement_options const& options = {}) const {
-    detail::check_ranks_per_node(name, options.ranks_per_node);
     if (parts.size() != home.size()) {
       detail::throw_invalid(name, "there are " + detail::to_text(parts.size()) + " parts, but " +
                                       detail::to_text(home.size()) + " ranks");
     }
+    detail::check_nodes(name, options, home.size());
     std::size_t const count = home.item_count();
     detail::integer_costs<1> whole;
     detail::measure_bytes_into(name, bytes, count, whole);
@@ -71,12 +72,13 @@ struct placement_fn {
     detail::rank_placer placer;
     placer.run(
         home_of, parts, [&](std::uint32_t sample) { return whole[sample][0]; },
-        options.ranks_per_node);
-    return {{placer.rank_of().begin(), placer.rank_of().end()},
-            placer.moved_bytes(),
-            placer.moved_bytes_across_nodes(),
-            placer.least_across_nodes(),
-            placer.is_proven()};
+        detail::given_nodes::of(options));
+    std::vector<std::uint32_t> rank_of_part;
+    for (std::size_t part = 0; part != parts.size(); ++part) {
+      rank_of_part.push_back(placer.rank_of(part));
+    }
+    return {std::move(rank_of_part), placer.moved_bytes(), placer.moved_bytes_across_nodes(),
+            placer.least_across_nodes(), placer.is_proven()};
   }
 
  private:

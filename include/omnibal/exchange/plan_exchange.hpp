@@ -89,7 +89,7 @@ struct plan_exchange_fn {
       make_plan_options const& options, Balance const& balance,
       plan_exchange_workspace<detail::cost_kinds<Samples, Cost>>& workspace) const {
     auto const reports = workspace.on_arguments_.run({name, "options"}, comm, [&](auto& report) {
-      detail::check_exchange_options(name, options);
+      detail::check_exchange_options(name, options, detail::rank_count(comm));
       std::size_t const count = std::ranges::size(local);
       detail::check_index_count(name, "local", count);
       workspace.phases_.clear();

@@ -295,7 +295,7 @@ class swap_search {
         consider(partners_[p], best_set_exchange(heavy_, opened_[p], target, best));
       }
     };
-    if (layout.ranks_per_node != 1) {
+    if (layout.ranks_per_node() != 1) {
       std::size_t const node = layout.node_of(heavy);
       std::size_t const first = layout.first_rank(node);
       list_lightest(state, {first, first + layout.ranks_in(node)}, heavy, target, few);

@@ -33,6 +33,8 @@ namespace omnibal::inline v0::detail {
                                                      std::uint64_t shape) {
   data_digest digest;
   digest.add(std::uint64_t{options.ranks_per_node});
+  digest.add(std::uint64_t{options.node_of.size()});
+  for (std::uint32_t const node : options.node_of) digest.add(std::uint64_t{node});
   digest.add(options.max_overload);
   digest.add(shape);
   return digest.value();
