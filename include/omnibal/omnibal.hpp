@@ -26,6 +26,7 @@
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
+#include <omnibal/comm/two_level_communicator.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/accelerator.hpp>

@@ -6,6 +6,7 @@
 #include <omnibal/comm/thread_communicator.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -89,6 +90,39 @@ TEST_CASE("a rank that leaves is an error on the ranks that wait for it") {
             static_cast<void>(omnibal::all_gather(comm, 1));
           });
         }) == "omnibal::thread_communicator: rank 1 has left");
+}
+
+TEST_CASE("a rank that hangs is an error on all ranks at the timeout, which names it") {
+  test::watchdog const limit;
+  using options = omnibal::thread_communicator_options;
+  std::string const text =
+      "omnibal::thread_communicator: rank 2 has not come to all_gather within 50 ms";
+  for (std::size_t const ranks : {3u, 5u}) {
+    std::atomic<std::size_t> told = 0;
+    thread_communicator::run(
+        ranks,
+        [&](thread_communicator& comm) {
+          for (int call = 0; call != 3; ++call) {
+            // Not before the others have given up.
+            while (call == 2 && comm.rank() == 2 && told + 1 != ranks) std::this_thread::yield();
+            try {
+              static_cast<void>(omnibal::all_gather(comm, call));
+            } catch (communication_error const& error) {
+              if (error.what() != text) throw std::logic_error(error.what());
+              ++told;
+            }
+          }
+        },
+        options{.timeout = std::chrono::milliseconds(50)});
+    CHECK(told == ranks);
+  }
+  thread_communicator::run(
+      2, [](thread_communicator& comm) { static_cast<void>(omnibal::all_gather(comm, 1)); },
+      options{.timeout = std::chrono::milliseconds::max()});
+  CHECK(test::error_text<std::invalid_argument>([] {
+          thread_communicator::run(
+              2, [](auto&) {}, options{.timeout = {}});
+        }) == "omnibal::thread_communicator::run: options.timeout is 0, must be positive");
 }
 
 TEST_CASE("different collectives and sizes that do not match are an error on all ranks") {

@@ -1,4 +1,5 @@
 #include "error_text.hpp"
+#include "kept_ranks.hpp"
 #include "rank_checks.hpp"
 #include "samples.hpp"
 #include "watchdog.hpp"
@@ -13,8 +14,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <future>
-#include <latch>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -65,26 +64,6 @@ exchange_plan plan_of(thread_communicator const& comm, drawn_step const& step) {
   return omnibal::plan_exchange(comm, lengths, length, length);
 }
 
-/// Communicators for the planners of all ranks, whose threads last as long as this object.
-class planning_ranks {
- public:
-  explicit planning_ranks(std::size_t ranks)
-      : comms_(ranks), done_(1), thread_([this, ranks] {
-          thread_communicator::run(ranks, [this](thread_communicator& comm) {
-            comms_[comm.rank()].set_value(comm);
-            done_.wait();
-          });
-        }) {}
-  ~planning_ranks() { done_.count_down(); }
-
-  thread_communicator of(std::size_t rank) { return comms_[rank].get_future().get(); }
-
- private:
-  std::vector<std::promise<thread_communicator>> comms_;
-  std::latch done_;
-  std::jthread thread_;
-};
-
 /// Trains on every plan in turn; a step whose plan failed has the error of its rank.
 void train(thread_communicator& comm, dispatcher& plans, std::uint64_t seed, std::size_t steps,
            std::size_t ahead) {
@@ -116,7 +95,7 @@ void train(thread_communicator& comm, dispatcher& plans, std::uint64_t seed, std
 TEST_CASE("plans of the next steps are made on a thread of the dispatcher while steps train") {
   test::watchdog const limit;
   for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
-    planning_ranks planners(ranks);
+    test::kept_ranks planners(ranks);
     CHECK_NOTHROW(thread_communicator::run(ranks, [&](thread_communicator& comm) {
       dispatcher plans(planners.of(comm.rank()), plan_of);
       train(comm, plans, ranks, 30, 1 + ranks % 3);
@@ -149,7 +128,7 @@ TEST_CASE("a dispatcher that is destroyed early, on one rank or on all, ends nob
   for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
     for (std::size_t const step : {0u, 1u, 4u}) {
       for (bool const all : {false, true}) {
-        planning_ranks planners(ranks);
+        test::kept_ranks planners(ranks);
         std::size_t const leaving = (ranks + step) % ranks;
         std::vector<int> left(ranks, 0);
         auto const text = test::error_text<std::runtime_error>([&] {

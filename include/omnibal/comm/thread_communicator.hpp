@@ -7,6 +7,7 @@
 #include <omnibal/comm/communicator.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <condition_variable>
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <mutex>
 #include <numeric>
 #include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -25,16 +27,22 @@ namespace omnibal::inline v0::detail {
 /// The collectives of ranks that are threads. Each rank posts where its data are, all meet, each
 /// copies what it is to get, and all meet again before anyone may change its data.
 ///
-/// The group breaks where a rank leaves or arguments do not match; every later call fails.
+/// The group breaks where a rank leaves or is late, or arguments do not match; every later call
+/// fails.
 class thread_group {
  public:
-  explicit thread_group(std::size_t ranks) : posts_(ranks), errors_(ranks) {}
+  /// A timeout of years would leave the type of a point in time.
+  thread_group(std::size_t ranks, std::chrono::milliseconds timeout)
+      : timeout_(std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24 * 365))),
+        posts_(ranks),
+        come_(ranks, 0),
+        errors_(ranks) {}
 
   [[nodiscard]] std::size_t size() const { return posts_.size(); }
 
   void all_gather(std::size_t rank, std::span<std::byte const> in, std::span<std::byte> out) {
     posts_[rank] = {operation::all_gather, out.size() == in.size() * size(), in, {}, {}};
-    meet_before();
+    meet_before(rank);
     if (all_posted(operation::all_gather) && same_sizes()) {
       for (std::size_t from = 0; from != size(); ++from) {
         copy(posts_[from].in, out.subspan(from * in.size(), in.size()));
@@ -97,7 +105,7 @@ class thread_group {
 
  private:
   enum class operation { none, all_gather, all_to_all_v, all_to_all_pieces };
-  enum class state { whole, mismatch, left, failed };
+  enum class state { whole, mismatch, left, late, failed };
 
   struct post {
     operation called = operation::none;
@@ -122,7 +130,7 @@ class thread_group {
   void exchange(std::size_t rank, post const& own, std::span<Received> received,
                 std::span<std::uint64_t const> receive_counts, Copy const& copy_from) {
     posts_[rank] = own;
-    meet_before();
+    meet_before(rank);
     bool is_match = all_posted(own.called);
     std::size_t position = 0;
     for (std::size_t from = 0; is_match && from != size(); ++from) {
@@ -160,12 +168,21 @@ class thread_group {
   }
 
   /// Waits until all ranks have posted what they call.
-  void meet_before() {
+  void meet_before(std::size_t rank) {
     std::unique_lock lock(mutex_);
     if (state_ != state::whole) throw_broken();
     std::uint64_t const before = meetings_;
+    ++come_[rank];
     arrive();
-    changed_.wait(lock, [&] { return meetings_ != before || state_ != state::whole; });
+    bool const is_in_time = changed_.wait_for(
+        lock, timeout_, [&] { return meetings_ != before || state_ != state::whole; });
+    if (!is_in_time) {
+      state_ = state::late;
+      culprit_ =
+          static_cast<std::size_t>(std::min_element(come_.begin(), come_.end()) - come_.begin());
+      awaited_ = posts_[rank].called;
+      changed_.notify_all();
+    }
     if (meetings_ == before) throw_broken();
   }
 
@@ -194,10 +211,15 @@ class thread_group {
     if (state_ == state::mismatch) {
       throw_invalid(name, "the ranks called different collectives or gave sizes that do not match");
     }
-    throw communication_error(message(
-        name,
-        "rank " + to_text(culprit_) +
-            (state_ == state::left ? " has left" : " has thrown: " + text_of(errors_[culprit_]))));
+    std::string what = "rank " + to_text(culprit_);
+    if (state_ == state::left) what += " has left";
+    if (state_ == state::failed) what += " has thrown: " + text_of(errors_[culprit_]);
+    if (state_ == state::late) {
+      constexpr char const* names[] = {"", "all_gather", "all_to_all_v", "all_to_all_pieces"};
+      what += std::string(" has not come to ") + names[static_cast<int>(awaited_)] + " within " +
+              to_text(timeout_.count()) + " ms";
+    }
+    throw communication_error(message(name, what));
   }
 
   [[nodiscard]] bool all_posted(operation called) const {
@@ -226,13 +248,17 @@ class thread_group {
 
   static constexpr std::string_view name = "thread_communicator";
 
+  std::chrono::milliseconds timeout_;
   std::mutex mutex_;
   std::condition_variable changed_;
   state state_ = state::whole;
   std::size_t culprit_ = 0;
+  operation awaited_ = operation::none;
   std::size_t arrived_ = 0;
   std::uint64_t meetings_ = 0;
   std::vector<post> posts_;
+  /// At how many collectives each rank has arrived.
+  std::vector<std::uint64_t> come_;
   std::vector<std::exception_ptr> errors_;
 };
 
@@ -240,25 +266,34 @@ class thread_group {
 
 namespace omnibal::inline v0 {
 
+struct thread_communicator_options {
+  /// How long ranks wait for another one in a collective.
+  std::chrono::milliseconds timeout = std::chrono::minutes(10);
+};
+
 /// A rank among threads, for tests, simulations and one process with several devices. Models
 /// `piecewise_communicator`. Each rank copies what it gets straight from the memory of the sender.
 ///
 /// Copies are handles to the same rank, for one thread at a time. Collectives allocate nothing.
 /// Determinism: portable. Errors on all ranks: `std::invalid_argument` where they called different
-/// collectives or gave sizes that do not match, `communication_error` where one has thrown or left
-/// while another waits for it. After an error every collective fails.
+/// collectives or gave sizes that do not match, `communication_error` where one has thrown, left or
+/// not come within the timeout while another waits for it. After an error every collective fails.
 class thread_communicator {
  public:
   /// Calls `body(comm)` on so many ranks, rank 0 on the calling thread, and returns when all have
   /// returned. Where ranks throw, no rank waits for ever, and the exception of the lowest rank is
-  /// rethrown that has one of its own, rather than a `communication_error` because of another.
+  /// rethrown that has one of its own, rather than a `communication_error` because of another. A
+  /// rank that hangs outside of a collective ends the calls of the others at the timeout, but no
+  /// thread can be ended from outside: `run` returns when that rank does.
   ///
-  /// Errors: `std::invalid_argument` for no ranks; `std::system_error` where a thread cannot start.
+  /// Errors: `std::invalid_argument` for no ranks and no time; `std::system_error` where a thread
+  /// cannot start.
   template <class Body>
     requires std::invocable<Body&, thread_communicator&>
-  static void run(std::size_t ranks, Body&& body) {
+  static void run(std::size_t ranks, Body&& body, thread_communicator_options const& options = {}) {
     detail::check_positive("thread_communicator::run", "ranks", ranks);
-    detail::thread_group group(ranks);
+    detail::check_positive("thread_communicator::run", "options.timeout", options.timeout.count());
+    detail::thread_group group(ranks, options.timeout);
     auto const run_rank = [&](std::size_t rank) noexcept {
       try {
         thread_communicator comm(group, rank);
