@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -262,5 +264,45 @@ TEST_CASE("other kinds of costs of a phase on one rank are refused on all") {
     test::require(refuses(seconds), "numbers that float on one rank");
     test::require(refuses([](std::int64_t size) { return resources<2>(size, size); }),
                   "two kinds on one rank");
+  });
+}
+
+TEST_CASE("a cost that cannot be is an error that names rank, phase and value on all ranks") {
+  test::watchdog const limit;
+  omnibal::thread_communicator::run(3, [&](omnibal::thread_communicator& comm) {
+    std::vector<multimodal> const local{{5, {1, 2}, {}}, {6, {3}, {4}}};
+    auto const text_of = [&](auto const& of_text, auto const& of_images, auto const& of_sounds) {
+      try {
+        static_cast<void>(omnibal::orchestrate(
+            comm, local, omnibal::language_phase{of_text, &multimodal::text},
+            std::tuple{omnibal::encoder_phase{&multimodal::images, of_images, as_is, as_is},
+                       omnibal::encoder_phase{&multimodal::sounds, of_sounds, as_is, as_is}}));
+      } catch (std::exception const& error) {
+        return std::string(error.what());
+      }
+      return std::string("no error");
+    };
+    bool const is_bad = comm.rank() == 1;
+    auto const says = [&](std::string const& text, std::string const& wanted) {
+      std::string const before = is_bad ? "" : "omnibal::orchestrate: rank 1 has failed: ";
+      test::require(text == before + wanted, text);
+    };
+    auto const text = [](multimodal const& one) { return one.text; };
+    says(
+        text_of([&](multimodal const& one) { return is_bad ? -one.text : one.text; }, as_is, as_is),
+        "omnibal::orchestrate, language model: cost[0] is -5, must be finite and not negative");
+    says(text_of(
+             text, [&](std::int64_t size) { return is_bad && size == 3 ? -7 : size; }, as_is),
+         "omnibal::orchestrate, encoder 0: cost[2] is -7, must be finite and not negative");
+    double const none = std::numeric_limits<double>::quiet_NaN();
+    says(text_of(text, as_is, [&](std::int64_t size) { return is_bad ? none : seconds(size); }),
+         "omnibal::orchestrate, encoder 1: cost[0] is nan, must be finite and not negative");
+    says(text_of(text, as_is,
+                 [&](std::int64_t size) {
+                   if (is_bad) throw std::domain_error("no cost of " + std::to_string(size));
+                   return size;
+                 }),
+         "no cost of 4");
+    test::require(text_of(text, as_is, as_is) == "no error", "the communicator goes on");
   });
 }

@@ -145,7 +145,7 @@ class offload {
         light_.close(node);
         continue;
       }
-      // As if the ranks that the last node lacks were full. Without an excess the sum is at most
+      // As if the ranks that a node lacks were full. Without an excess the sum is at most
       // `target` times the ranks of a full node.
       auto const lacking = static_cast<std::int64_t>(layout.ranks_per_node()) - ranks;
       resources<R> load = node_loads_[node];

@@ -37,7 +37,7 @@ class node_numbers : public std::span<std::uint32_t const> {
 /// Nodes as options give them: `node_of` where it is given, else equal ones.
 struct given_nodes {
   std::size_t ranks_per_node = 1;
-  node_numbers node_of;
+  node_numbers node_of = {};
 
   template <class Options>
   [[nodiscard]] static given_nodes of(Options const& options) {

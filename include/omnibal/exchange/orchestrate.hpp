@@ -21,6 +21,7 @@
 #include <functional>
 #include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -72,6 +73,8 @@ class orchestrate_workspace {
 
   detail::phase_gather<1 + Encoders> phases_;
   std::array<std::vector<std::uint32_t>, Encoders> piece_counts_;
+  /// What error texts call the encoders.
+  std::array<std::string, Encoders> names_;
   detail::agreement<detail::phase_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plans_;
   make_orchestration_workspace planner_;
@@ -89,7 +92,7 @@ struct orchestrate_fn {
   /// the measures in blocks padded to the rank with the most, and whether all have the same plans.
   /// Complexity and memory: those of `make_orchestration`, and 24 bytes per sample and 40 per piece
   /// of all ranks. Determinism: portable. Errors on all ranks where there is one on any, as in
-  /// `plan_exchange`.
+  /// `plan_exchange`; those of costs and bytes name the phase.
   template <communicator Comm, sample_range Samples,
             detail::phase_of<sample_reference<Samples>> Language,
             detail::encoder_of<sample_reference<Samples>>... Encoders>
@@ -123,7 +126,8 @@ struct orchestrate_fn {
       detail::for_each_encoder(encoders, [&]<class Encoder>(Encoder const& encoder, std::size_t e) {
         using cost = detail::encoder_cost<Encoder, sample_reference<Samples>>;
         phases.own[e + 1].kinds = detail::kinds_of<cost>;
-        measure_encoder(local, encoder, phases.own[e + 1]);
+        workspace.names_[e].assign(name).append(", encoder ").append(detail::to_text(e));
+        measure_encoder(workspace.names_[e], local, encoder, phases.own[e + 1]);
         shapes.add(detail::shape_of_cost<cost>);
       });
       report.digest = detail::digest_of_options(options, shapes.value());
@@ -146,19 +150,19 @@ struct orchestrate_fn {
                                detail::measured_phase& phase) {
     for (auto&& sample : local) {
       auto const cost = std::invoke(language.cost, sample);
-      phase.push(name, cost, std::invoke(language.bytes, sample));
+      phase.push("orchestrate, language model", cost, std::invoke(language.bytes, sample));
     }
   }
 
   template <class Samples, class Encoder>
-  static void measure_encoder(Samples const& local, Encoder const& encoder,
+  static void measure_encoder(std::string_view called, Samples const& local, Encoder const& encoder,
                               detail::measured_phase& phase) {
     for (auto&& sample : local) {
       std::int64_t count = 0;
       for (auto&& piece : std::invoke(encoder.pieces, sample)) {
         auto const cost = std::invoke(encoder.cost, piece);
         auto const bytes = std::invoke(encoder.bytes, piece);
-        phase.push(name, cost, bytes, std::invoke(encoder.output_bytes, piece));
+        phase.push(called, cost, bytes, std::invoke(encoder.output_bytes, piece));
         ++count;
       }
       phase.piece_counts.push_back(count);
