@@ -29,9 +29,13 @@ struct sample {
   std::int64_t tokens;
 };
 
-/// `lpt` of costs of which each kind has the same sum, written down as its contract reads.
+enum class tie_rule { lowest_part, fewest_samples };
+
+/// `lpt` of costs of which each kind has the same sum, written down as its contract reads, or with
+/// another rule for equally loaded parts.
 template <std::size_t R>
-grouping naive_lpt(test::cost_vectors<R> const& costs, std::size_t parts) {
+grouping naive_lpt(test::cost_vectors<R> const& costs, std::size_t parts,
+                   tie_rule rule = tie_rule::lowest_part) {
   auto const sum = [](omnibal::resources<R> const& all) {
     return std::accumulate(std::begin(all.amounts), std::end(all.amounts), std::int64_t{0});
   };
@@ -46,9 +50,11 @@ grouping naive_lpt(test::cost_vectors<R> const& costs, std::size_t parts) {
     auto const key = [&](std::size_t part) {
       omnibal::resources<R> const after = loads[part] + costs[i];
       auto const most = *std::max_element(std::begin(after.amounts), std::end(after.amounts));
-      return std::array<std::int64_t, 3>{
-          sum(costs[i]) == 0 ? static_cast<std::int64_t>(groups[part].size()) : most,
-          sum(costs[i]) == 0 ? 0 : sum(loads[part]), static_cast<std::int64_t>(part)};
+      auto const count = static_cast<std::int64_t>(groups[part].size());
+      return std::array<std::int64_t, 4>{sum(costs[i]) == 0 ? count : most,
+                                         sum(costs[i]) == 0 ? 0 : sum(loads[part]),
+                                         rule == tie_rule::fewest_samples ? count : 0,
+                                         static_cast<std::int64_t>(part)};
     };
     std::size_t best = 0;
     for (std::size_t part = 1; part != parts; ++part) {
@@ -74,8 +80,8 @@ TEST_CASE("lpt puts the largest first into the least load, of equal ones the low
   CHECK(omnibal::lpt(costs, 3) == grouping({0, 2, 4, 6}, {1, 3, 2, 5, 0, 4}));
 }
 
-TEST_CASE("lpt is what its contract says, also where loads of unlike counts are equal") {
-  for (std::size_t const parts : {1u, 3u, 8u, 150u}) {
+TEST_CASE("lpt is what its contract says") {
+  for (std::size_t const parts : {1u, 3u, 8u, 12u, 150u, 200u}) {
     for (auto const& shape : test::cost_shapes(parts, 400, parts)) {
       std::int64_t sum = 0;
       bool const fits = std::none_of(shape.costs.begin(), shape.costs.end(), [&](auto cost) {
@@ -89,16 +95,31 @@ TEST_CASE("lpt is what its contract says, also where loads of unlike counts are 
   }
 }
 
+TEST_CASE("costs of the tests tell ties by the lowest part from ties by the fewest samples") {
+  for (std::size_t const parts : {12u, 64u, 200u}) {
+    bool differ = false;
+    for (auto const& shape : test::cost_shapes(parts, parts + 40, parts)) {
+      if (shape.name != "a tie of unlike counts") continue;
+      test::cost_vectors<1> const costs(shape.costs.begin(), shape.costs.end());
+      differ = naive_lpt(costs, parts) != naive_lpt(costs, parts, tie_rule::fewest_samples);
+    }
+    INFO(parts << " parts");
+    CHECK(differ);
+  }
+}
+
 TEST_CASE("lpt of several kinds of cost is what its contract says") {
   test::random_amounts random(7);
+  bool ties_matter = false;
   for (std::int64_t const most : {1, 3, 40}) {
-    for (std::size_t const parts : {2u, 5u, 20u}) {
+    for (std::size_t const parts : {2u, 5u, 20u, 60u}) {
       // As much of one kind as of the other, and a power of two, so that shares are exact.
       test::cost_vectors<2> costs;
       std::int64_t rest = 1 << 16;
       for (std::size_t i = 0; i != 90; ++i) {
-        auto const one = random.between(0, most);
-        auto const other = random.between(0, most);
+        std::int64_t const limit = random.between(0, 3) == 0 ? 4 * most : most;
+        auto const one = random.between(0, limit);
+        auto const other = random.between(0, limit);
         costs.push_back({one, other});
         costs.push_back({other, one});
         rest -= one + other;
@@ -106,8 +127,10 @@ TEST_CASE("lpt of several kinds of cost is what its contract says") {
       costs.push_back({rest, rest});
       INFO("at most " << most << ", " << parts << " parts");
       REQUIRE(omnibal::lpt(costs, parts) == naive_lpt(costs, parts));
+      ties_matter |= naive_lpt(costs, parts) != naive_lpt(costs, parts, tie_rule::fewest_samples);
     }
   }
+  CHECK(ties_matter);
 }
 
 TEST_CASE("lpt respects counts") {

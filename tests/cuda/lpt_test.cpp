@@ -67,11 +67,13 @@ TEST_CASE("lpt of one step is that of the host") {
       }
     }
   }
-  // Many samples for each part, also above 128 parts, which are sorted by other means.
-  for (std::size_t const parts : {64u, 200u}) {
-    for (auto const& shape : test::cost_shapes(5, 2000, parts)) {
-      INFO(shape.name << ", " << parts << " parts");
-      check_step(shape.costs, parts);
+  // Several samples for each part, where ties matter, also above 128 parts.
+  for (std::size_t const parts : {12u, 64u, 200u}) {
+    for (std::size_t const each : {2u, 3u, 4u, 10u}) {
+      for (auto const& shape : test::cost_shapes(each, each * parts, parts)) {
+        INFO(shape.name << ", " << each << " samples for each of " << parts << " parts");
+        check_step(shape.costs, parts);
+      }
     }
   }
 }

@@ -126,13 +126,14 @@ TEST_CASE("a state of other data is refused") {
   CHECK(step_error(state) == "no error");
   CHECK(step_error(state, {.max_dist_ratio = 0.01}) != "no error");
   CHECK(step_error(state, {.remainder = remainder_policy::repeat}) != "no error");
+  CHECK(step_error(state, {.groups_per_rank = 2}) != "no error");
   auto loads = loads_of(20);
   CHECK(step_error(state, {}, loads_of(19)) != "no error");
   ++loads[13];
   std::string const other_loads = step_error(state, {}, loads);
   CHECK(other_loads.find("omnibal::step_sampler: state.digest is ") == 0);
-  CHECK(other_loads.find("that of loads, options.max_dist_ratio, options.remainder and "
-                         "options.rounds: one of these") != std::string::npos);
+  CHECK(other_loads.find("that of loads, options.max_dist_ratio, options.remainder, "
+                         "options.groups_per_rank and options.rounds: one of these") != std::string::npos);
   --loads[13];
   std::swap(loads[3], loads[4]);
   REQUIRE(loads[3] != loads[4]);

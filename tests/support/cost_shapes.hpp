@@ -5,8 +5,10 @@
 #include "parts.hpp"
 #include "samples.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -50,9 +52,16 @@ inline std::vector<cost_shape> cost_shapes(std::uint64_t seed, std::size_t count
       [&](std::size_t i) { return i == 0 ? static_cast<std::int64_t>(count) : std::int64_t{1}; });
   add("slowly descending",
       [&](std::size_t i) { return static_cast<std::int64_t>(1'000'000 - 10 * i); });
-  add("equal sums of unlike counts", [](std::size_t i) {
-    std::size_t const place = i % 15;
-    return std::int64_t{place == 0 ? 8 : place < 3 ? 4 : place < 7 ? 2 : 1};
+  add("small and unlike", [&](std::size_t) {
+    return random.between(0, 3) != 0 ? random.between(1, 3) : random.between(1, 40);
+  });
+  // All but two parts are full; of these the lower has three samples and the other two when both
+  // have the same load.
+  add("a tie of unlike counts", [&](std::size_t i) {
+    constexpr std::int64_t two_parts[] = {7, 6, 3, 1, 1, 1};
+    if (i + 2 < parts) return std::int64_t{1000};
+    std::size_t const k = i + 2 - std::max(parts, std::size_t{2});
+    return k < std::size(two_parts) ? two_parts[k] : 0;
   });
   if (count != 0) {
     constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
