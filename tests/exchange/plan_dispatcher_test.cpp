@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -117,8 +118,10 @@ TEST_CASE("plans of the next steps are made on a thread that the caller gives") 
       });
     });
     CHECK_NOTHROW(thread_communicator::run(ranks, [&](thread_communicator& comm) {
-      train(comm, plans[comm.rank()], 50 + ranks, 20, 2);
-      plans[comm.rank()].close();
+      auto& own = plans[comm.rank()];
+      std::unique_ptr<dispatcher, void (*)(dispatcher*)> const closed(
+          &own, [](dispatcher* one) { one->close(); });
+      train(comm, own, 50 + ranks, 20, 2);
     }));
   }
 }
