@@ -13,10 +13,9 @@
 #include "support/table.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 
 #include <exception>

@@ -12,7 +12,7 @@
 #include "support/vlm_scenarios.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 
 #include <array>
 #include <cstddef>

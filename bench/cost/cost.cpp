@@ -5,10 +5,10 @@
 #include "balancing.hpp"
 #include "compare.hpp"
 
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
-#include <omnibal/cost/sample_cost.hpp>
 
 #include <cmath>
 #include <cstddef>

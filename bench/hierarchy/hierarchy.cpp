@@ -8,7 +8,6 @@
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>

@@ -2,8 +2,7 @@
 #include "option_checks.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/workload.hpp>
 
 #include <cstdint>

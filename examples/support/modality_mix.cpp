@@ -1,8 +1,8 @@
 #include "modality_mix.hpp"
 
 #include <omnibal/cost/audio_transformer.hpp>
-#include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/sample_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 /// \file
 /// The timeline of a pipeline as one picture: a row for each stage, a box for each operation.
 
-#include <omnibal/pipeline/simulation.hpp>
+#include <omnibal/pipeline/schedule.hpp>
 
 #include <ostream>
 #include <span>

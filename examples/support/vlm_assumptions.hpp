@@ -5,7 +5,7 @@
 /// result.
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
+#include <omnibal/cost/layer_cost.hpp>
 
 #include <cstddef>
 #include <cstdint>

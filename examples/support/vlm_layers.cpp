@@ -2,7 +2,6 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/embedding.hpp>
-#include <omnibal/cost/patch_embedding.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>

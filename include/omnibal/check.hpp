@@ -187,6 +187,11 @@ template <class T, class Factor>
   return (amount + ranks - 1) / ranks;
 }
 
+/// value / divisor, rounded down. Precondition: the divisor is positive.
+[[nodiscard]] constexpr int128 floored_quotient(int128 value, int128 divisor) {
+  return value / divisor - (value % divisor < 0 ? 1 : 0);
+}
+
 /// The least multiple of `ranks` that is not below `amount`.
 [[nodiscard]] constexpr int128 rounded_up(int128 amount, std::int64_t ranks) {
   return share_of(amount, ranks) * ranks;

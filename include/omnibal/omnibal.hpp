@@ -38,13 +38,9 @@
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
-#include <omnibal/cost/patch_embedding.hpp>
-#include <omnibal/cost/presets.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/resampler.hpp>
-#include <omnibal/cost/sample_cost.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
@@ -66,7 +62,6 @@
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
@@ -77,12 +72,10 @@
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
-#include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/objective.hpp>
 #include <omnibal/pack/online_packer.hpp>
-#include <omnibal/pack/online_state.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/score.hpp>
@@ -102,7 +95,6 @@
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate.hpp>
-#include <omnibal/pipeline/simulation.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/combine_shapes.hpp>

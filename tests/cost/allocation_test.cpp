@@ -2,8 +2,7 @@
 
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
-#include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/sample_cost.hpp>
+#include <omnibal/cost/models.hpp>
 
 #include <cstdint>
 #include <utility>

@@ -4,8 +4,7 @@
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/patch_embedding.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/resampler.hpp>
 #include <omnibal/cost/transformer.hpp>

@@ -2,7 +2,7 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 

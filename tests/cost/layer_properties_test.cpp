@@ -3,7 +3,6 @@
 #include "random_layers.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/transformer.hpp>
 
 #include <cstddef>

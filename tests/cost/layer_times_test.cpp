@@ -4,7 +4,7 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 
 #include <cmath>
 #include <cstddef>

@@ -138,5 +138,5 @@ TEST_CASE("bad tables are errors") {
         }) == "omnibal::measured_table: value[0] is nan, must be finite and not negative");
   auto const cost = table({{0, 0}, {10, 10}});
   CHECK(test::error_text<std::invalid_argument>([&] { static_cast<void>(cost(-1)); }) ==
-        "omnibal::measured_table: size is -1, must not be negative");
+        "omnibal::measured_table: size is -1, must be finite and not negative");
 }

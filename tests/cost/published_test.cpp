@@ -1,8 +1,7 @@
 // Figures of public configurations and papers.
 
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/sample_cost.hpp>
+#include <omnibal/cost/models.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -5,9 +5,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
-#include <omnibal/cost/sample_cost.hpp>
 #include <omnibal/cost/transformer.hpp>
 
 #include <algorithm>
@@ -138,8 +137,8 @@ TEST_CASE("bad lengths and costs are errors") {
   CHECK(overflow([&] { return (std::int64_t{1} << 50) * cost; }) ==
         "omnibal::quadratic_cost: a multiple of a cost exceeds the largest value of its type");
   CHECK(test::error_text<std::invalid_argument>([&] { static_cast<void>(-1 * cost); }) ==
-        "omnibal::quadratic_cost: factor is -1, must not be negative");
+        "omnibal::quadratic_cost: factor is -1, must be finite and not negative");
   quadratic_cost const negative{.linear = -7};
   CHECK(test::error_text<std::invalid_argument>([&] { static_cast<void>(negative(3)); }) ==
-        "omnibal::quadratic_cost: linear is -7, must not be negative");
+        "omnibal::quadratic_cost: linear is -7, must be finite and not negative");
 }

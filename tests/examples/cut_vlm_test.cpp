@@ -7,7 +7,7 @@
 #include "well_formed.hpp"
 
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>

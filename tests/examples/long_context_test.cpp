@@ -3,7 +3,7 @@
 #include "long_context_plans.hpp"
 #include "well_formed.hpp"
 
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #include "vlm_exports.hpp"
 #include "vlm_scenarios.hpp"
 
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -8,10 +8,9 @@
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
-#include <omnibal/cost/presets.hpp>
-#include <omnibal/cost/sample_cost.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 #include "digest.hpp"
 
 #include <omnibal/balance/schedule_steps_options.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>

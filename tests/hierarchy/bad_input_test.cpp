@@ -2,11 +2,10 @@
 
 #include "error_text.hpp"
 
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
@@ -122,14 +121,14 @@ std::vector<bad_call> const bad_calls{
     {"pack_levels: demand[2] is -5", packing({1, 2, -5}, lengths_type{8})},
     {"pack_levels: demand[1] is 17, must be at most the length of the last level, 16",
      packing({16, 17, 18}, lengths_type{8, 16}, {.oversized = omnibal::oversize_policy::reject})},
-    {"level_steps: loads has 1 elements, but there are 2 groups", stepping(lengths_type{1}, 2)},
+    {"level_steps: loads has 1 values for 2 groups", stepping(lengths_type{1}, 2)},
     {"level_steps: levels[1].sequence is 2, must be a divisor of the 3 ranks",
      stepping(lengths_type{1, 2}, 3)},
     {"level_steps: loads[1] is -2", stepping(lengths_type{1, -2}, 2)},
     {"level_steps: loads[1] is nan",
      stepping(std::vector<double>{1, std::numeric_limits<double>::quiet_NaN()}, 2)},
     {"max_dist_ratio is -1", stepping(lengths_type{1, 2}, 2, {.max_dist_ratio = -1})},
-    {"level_metrics: there are 0 schedules and 2 levels",
+    {"level_metrics: schedules has 0 values for 2 levels",
      [] {
        static_cast<void>(omnibal::level_metrics(packed(), {}, lengths_type{3, 7, 12}));
      }},
@@ -140,7 +139,7 @@ std::vector<bad_call> const bad_calls{
      profiling({.length = 8, .checkpointed_layers = 33}, 1)},
     {"level_sampler: shard.rank is 2", sampling(lengths_type{1, 2}, {.ranks = 2, .rank = 2})},
     {"level_sampler: levels[1].sequence is 2", sampling(lengths_type{1, 2}, {.ranks = 5})},
-    {"level_sampler: loads has 3 elements", sampling(lengths_type{1, 2, 3}, {.ranks = 2})},
+    {"level_sampler: loads has 3 values for 2 groups", sampling(lengths_type{1, 2, 3}, {.ranks = 2})},
     {"level_sampler: loads[0] is -1", sampling(lengths_type{-1, 2}, {.ranks = 2})},
     {"options.max_dist_ratio is nan",
      sampling(lengths_type{1, 2}, {.ranks = 2},

@@ -154,8 +154,7 @@ TEST_CASE("wrong arguments of level_steps and level_metrics are errors") {
         "omnibal::level_steps: levels[1].sequence is 4, must be a divisor of the 6 ranks");
   CHECK(error_of(packed, 1, 0, {}) ==
         "omnibal::level_steps: levels[0].sequence is 1, must be a divisor of the 0 ranks");
-  CHECK(error_of(packed, 2, 4, {}) ==
-        "omnibal::level_steps: loads has 2 elements, but there are 1 groups");
+  CHECK(error_of(packed, 2, 4, {}) == "omnibal::level_steps: loads has 2 values for 1 groups");
   CHECK(error_of(packed, 1, 4, {.remainder = remainder_policy::carry}) ==
         "omnibal::level_steps: options.remainder is carry, must be short_step or "
         "repeat");
@@ -166,5 +165,5 @@ TEST_CASE("wrong arguments of level_steps and level_metrics are errors") {
   std::vector<steps> const one{steps(1)};
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(omnibal::level_metrics(packed, one, lengths));
-        }) == "omnibal::level_metrics: there are 1 schedules and 2 levels");
+        }) == "omnibal::level_metrics: schedules has 1 values for 2 levels");
 }

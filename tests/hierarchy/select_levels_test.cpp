@@ -1,10 +1,9 @@
 #include "error_text.hpp"
 #include "samples.hpp"
 
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/level_profile.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 
 #include <algorithm>

@@ -337,10 +337,10 @@ TEST_CASE("improve refuses what is not a packing of the samples") {
     return omnibal::packing{{std::move(offsets), std::move(items)}, std::move(oversized), {}};
   };
   CHECK(error_of(samples, of({0, 2, 3}, {0, 1, 2}, {3})) == "no error");
-  CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 1}, {3})), "sample 1"));
-  CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 4}, {3})), "sample 4"));
-  CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 3}, {3})), "sample 3"));
-  CHECK(names(error_of(samples, of({0, 2}, {0, 1}, {3})), "2 samples, not 3"));
+  CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 1}, {3})), "start names 1 twice"));
+  CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 4}, {3})), "names 4, there are 4"));
+  CHECK(names(error_of(samples, of({0, 2, 3}, {0, 1, 3}, {3})), "start names 3 twice"));
+  CHECK(names(error_of(samples, of({0, 2}, {0, 1}, {3})), "start has 3 of 4 samples"));
   CHECK(names(error_of(samples, of({0, 1, 3}, {0, 1, 2}, {3})),
               "start.groups[1] takes 5 and 6 of sample 2 in resource 0, must be at most 10"));
   demands<2, std::int64_t> const wide{{1, 6 << 20}, {1, 4 << 20}, {1, 2 << 20}};

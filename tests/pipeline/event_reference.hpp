@@ -6,7 +6,6 @@
 #include <omnibal/pipeline/interleaved_1f1b.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulation.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 
 #include <algorithm>

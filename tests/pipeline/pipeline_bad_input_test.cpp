@@ -87,7 +87,7 @@ TEST_CASE("simulate refuses schedules that cannot be") {
       [&] {
         return simulate(interleaved_1f1b{4, 6, 2}, time);
       },
-      "interleaved_1f1b: micro_batches is 6, must be a multiple of stages, 4");
+      "interleaved_1f1b: micro_batches is 6, must be a multiple of stages, which is 4");
   check_refused<std::length_error>(
       [&] {
         return simulate(gpipe{1, std::size_t{1} << 32}, time);
@@ -107,24 +107,24 @@ TEST_CASE("simulate refuses ranges of another size") {
   one_f_one_b const schedule{3, 4};
   check_refused<std::invalid_argument>(
       [&] { return simulate(schedule, std::vector<stage_time<>>(4)); },
-      "simulate: times has 4 values, must have 3");
+      "simulate: times has 4 values for 3 virtual stages");
   check_refused<std::invalid_argument>(
       [&] {
         std::vector<std::vector<stage_time<>>> times(3, std::vector<stage_time<>>(4));
         times[1].pop_back();
         return simulate(schedule, times);
       },
-      "times[1] has 3 values, must have 4");
+      "times[1] has 3 values for 4 micro-batches");
   check_refused<std::invalid_argument>(
       [&] {
         return simulate(schedule, stage_time{1, 2}, std::vector<int>(3));
       },
-      "transfers has 3 values, must have 2");
+      "transfers has 3 values for 2 cuts");
   check_refused<std::invalid_argument>(
       [&] {
         return simulate(interleaved_1f1b{2, 4, 3}, stage_time{1, 2}, 0, std::vector<int>(2));
       },
-      "bytes has 2 values, must have 6");
+      "bytes has 2 values for 6 virtual stages");
 }
 
 TEST_CASE("simulate refuses numbers that are negative or not finite") {

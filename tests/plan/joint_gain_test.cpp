@@ -1,9 +1,9 @@
 #include "samples.hpp"
 #include "separate_plan.hpp"
 
+#include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
-#include <omnibal/cost/presets.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>

@@ -438,9 +438,9 @@ TEST_CASE("bad arguments of a level sampler are errors") {
         "omnibal::level_sampler: levels[2].sequence is 4, must be a divisor of the 6 ranks");
   packed_data few = data;
   few.loads.pop_back();
-  CHECK(error_of(few, {.ranks = 4}) ==
-        "omnibal::level_sampler: loads has " + std::to_string(few.loads.size()) +
-            " elements, but there are " + std::to_string(data.loads.size()) + " groups");
+  CHECK(error_of(few, {.ranks = 4}) == "omnibal::level_sampler: loads has " +
+                                           std::to_string(few.loads.size()) + " values for " +
+                                           std::to_string(data.loads.size()) + " groups");
 }
 
 TEST_CASE("states of other data, options or samplers are errors") {

@@ -25,6 +25,12 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
+/// Points with a size of at most eight kinds and a value.
+template <class Points, class Size, class Value>
+concept profiled_points = sample_range<Points> && demand_function<Size, sample_reference<Points>> &&
+    cost_function<Value, sample_reference<Points>> &&
+    (kinds_of<demand_result<Size, sample_reference<Points>>> <= 8);
+
 /// The triangle to which rotations bring the rows of an overdetermined system. Source: Golub,
 /// "Numerical methods for solving linear least squares problems", 1965; Givens, 1958.
 template <std::size_t K>
@@ -341,16 +347,6 @@ struct affine_fit_options {
   fit_signs signs = fit_signs::any;
   fit_loss loss = fit_loss::squares;
 };
-
-namespace detail {
-
-/// Points with a size of at most eight kinds and a value.
-template <class Points, class Size, class Value>
-concept profiled_points = sample_range<Points> && demand_function<Size, sample_reference<Points>> &&
-    cost_function<Value, sample_reference<Points>> &&
-    (kinds_of<demand_result<Size, sample_reference<Points>>> <= 8);
-
-}  // namespace detail
 
 struct affine_fit_fn {
   /// The affine functor that is nearest to measured points:

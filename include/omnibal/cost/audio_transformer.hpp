@@ -3,10 +3,9 @@
 /// \file
 /// The layer of an audio tower.
 
-#include <omnibal/cost/detail/transformer_block.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/workload.hpp>
 

@@ -33,10 +33,7 @@ class measured_cost {
   /// Errors: `std::invalid_argument` for a negative size, `std::overflow_error` for a value above
   /// its type.
   [[nodiscard]] Value operator()(std::int64_t size) const {
-    if (size < 0) {
-      detail::throw_invalid("measured_table",
-                            "size is " + detail::to_text(size) + ", must not be negative");
-    }
+    detail::check_weight("measured_table", "size", size);
     if (sizes_.size() == 1) return values_[0];
     auto const above = std::upper_bound(sizes_.begin() + 1, sizes_.end() - 1, size);
     auto const right = static_cast<std::size_t>(above - sizes_.begin());
@@ -45,7 +42,7 @@ class measured_cost {
       detail::int128 const rise = detail::int128{values_[right]} - values_[left];
       detail::int128 const run = detail::int128{sizes_[right]} - sizes_[left];
       detail::int128 const change = rise * (detail::int128{size} - sizes_[left]);
-      return clamped(values_[left] + rounded(change, run));
+      return clamped(values_[left] + detail::floored_quotient(2 * change + run, 2 * run));
     } else {
       double const run = static_cast<double>(sizes_[right] - sizes_[left]);
       double const part = static_cast<double>(size - sizes_[left]) / run;
@@ -63,13 +60,6 @@ class measured_cost {
   friend struct measured_table_fn;
 
   measured_cost() = default;
-
-  [[nodiscard]] static detail::int128 rounded(detail::int128 value, detail::int128 divisor) {
-    detail::int128 const quotient = value / divisor;
-    detail::int128 const rest = value - quotient * divisor;
-    if (rest < 0) return -2 * rest > divisor ? quotient - 1 : quotient;
-    return 2 * rest >= divisor ? quotient + 1 : quotient;
-  }
 
   [[nodiscard]] static Value clamped(detail::int128 value) {
     if (value > std::numeric_limits<Value>::max()) {

@@ -1,10 +1,10 @@
 #pragma once
 
 /// \file
-/// Models of several kinds of layers.
+/// Models of several kinds of layers, and some by their public configurations.
 
 #include <omnibal/cost/embedding.hpp>
-#include <omnibal/cost/patch_embedding.hpp>
+#include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
@@ -58,5 +58,96 @@ struct vision_language_model {
     language.for_each_layer(visit);
   }
 };
+
+/// InternViT-6B-448px as in InternVL-Chat V1.2 and later: the first 45 of 48 layers, 1025 tokens a
+/// tile. 5.54 billion parameters; all 48 layers for tiles of 224 pixels have the 5.9 billion of the
+/// name. Its 25 heads have to be padded for tensor parallelism: `heads = 26, head_size = 128` for
+/// two ranks. Source: huggingface.co/OpenGVLab/InternViT-6B-448px-V1-5, config.json.
+inline constexpr vision_model internvit_6b{
+    .patches = {.hidden = 3200, .image_size = 448, .class_tokens = 1, .positions = 1025},
+    .layers = 45,
+    .layer = {.hidden = 3200,
+              .heads = 25,
+              .mlp = 12800,
+              .image_size = 448,
+              .class_tokens = 1,
+              .norm = norm_kind::rms,
+              .head_norm = query_key_norm::whole_width,
+              .qkv_bias = false,
+              .layer_scale = true}};
+
+namespace detail {
+
+/// A model of equal dense layers with grouped keys and values, and embeddings of its own at both
+/// ends.
+[[nodiscard]] constexpr language_model dense_model(std::int64_t layers, transformer const& layer,
+                                                   std::int64_t vocabulary) {
+  return {.input = {.vocabulary = vocabulary, .hidden = layer.hidden},
+          .layers = layers,
+          .layer = layer,
+          .output = {.vocabulary = vocabulary, .hidden = layer.hidden}};
+}
+
+/// The attention of DeepSeek-V2 without a feed-forward part.
+[[nodiscard]] constexpr transformer deepseek_v2_attention() {
+  return {
+      .hidden = 5120,
+      .heads = 128,
+      .head_size = 128,
+      .latent = {.key_value_rank = 512, .query_rank = 1536, .rope_size = 64, .value_size = 128}};
+}
+
+[[nodiscard]] constexpr language_model deepseek_v2_model() {
+  language_model model = dense_model(59, deepseek_v2_attention(), 102400);
+  model.layer.experts = {.routed = 160, .active = 6, .shared = 2, .mlp = 1536};
+  model.first_layers = 1;
+  model.first_layer = deepseek_v2_attention();
+  model.first_layer.mlp = 12288;
+  return model;
+}
+
+/// The projector of InternVL-Chat: the four patches of a square make one token, 256 a tile.
+[[nodiscard]] constexpr projector internvl_projector(std::int64_t output) {
+  return {.input = 12800,
+          .hidden = output,
+          .output = output,
+          .tile_tokens = 256,
+          .patches_per_token = 4,
+          .has_norm = true};
+}
+
+}  // namespace detail
+
+/// InternLM2-20B with the vocabulary of InternVL-Chat: 19.86 billion parameters. Source:
+/// huggingface.co/OpenGVLab/InternVL-Chat-V1-5, config.json.
+inline constexpr language_model internlm2_20b =
+    detail::dense_model(48, {.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}, 92553);
+
+/// Yi-34B: 34.39 billion parameters. Source: huggingface.co/01-ai/Yi-34B, config.json.
+inline constexpr language_model yi_34b =
+    detail::dense_model(60, {.hidden = 7168, .heads = 56, .kv_heads = 8, .mlp = 20480}, 64000);
+
+/// Llama 3 8B: 8,030,261,248 parameters. Source: huggingface.co/meta-llama/Meta-Llama-3-8B,
+/// config.json; Grattafiori et al., "The Llama 3 herd of models", 2024 (arXiv 2407.21783).
+inline constexpr language_model llama3_8b =
+    detail::dense_model(32, {.hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336}, 128256);
+
+/// Llama 3 70B: 70,553,706,496 parameters. Source:
+/// huggingface.co/meta-llama/Meta-Llama-3-70B, config.json.
+inline constexpr language_model llama3_70b =
+    detail::dense_model(80, {.hidden = 8192, .heads = 64, .kv_heads = 8, .mlp = 28672}, 128256);
+
+/// DeepSeek-V2: 236 billion parameters, 21 billion of them active. Source: DeepSeek-AI,
+/// "DeepSeek-V2", 2024 (arXiv 2405.04434); huggingface.co/deepseek-ai/DeepSeek-V2, config.json.
+inline constexpr language_model deepseek_v2 = detail::deepseek_v2_model();
+
+/// InternVL-Chat 6+20B as in OmniBal: InternViT-6B and InternLM2-20B.
+inline constexpr vision_language_model internvl_6_20b{.vision = internvit_6b,
+                                                      .connector = detail::internvl_projector(6144),
+                                                      .language = internlm2_20b};
+
+/// InternVL-Chat 6+34B as in OmniBal: InternViT-6B and Yi-34B.
+inline constexpr vision_language_model internvl_6_34b{
+    .vision = internvit_6b, .connector = detail::internvl_projector(7168), .language = yi_34b};
 
 }  // namespace omnibal::inline v0

@@ -4,10 +4,8 @@
 /// From the width of a tower to that of the language model.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
-#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/workload.hpp>
 
 #include <cstdint>

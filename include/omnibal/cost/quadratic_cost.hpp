@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
@@ -44,9 +43,7 @@ struct quadratic_cost {
 
   [[nodiscard]] friend constexpr quadratic_cost operator*(std::int64_t factor,
                                                           quadratic_cost cost) {
-    if (factor < 0) {
-      detail::throw_number("quadratic_cost", "factor", factor, "must not be negative");
-    }
+    detail::check_weight("quadratic_cost", "factor", factor);
     if (__builtin_mul_overflow(factor, cost.linear, &cost.linear) ||
         __builtin_mul_overflow(factor, cost.quadratic, &cost.quadratic)) {
       detail::throw_overflow("quadratic_cost", "a multiple of a cost");
@@ -59,12 +56,8 @@ struct quadratic_cost {
  private:
   void check(std::int64_t length) const {
     detail::check_between("quadratic_cost", "length", length, 0, detail::most_tokens);
-    if (linear < 0) {
-      detail::throw_number("quadratic_cost", "linear", linear, "must not be negative");
-    }
-    if (quadratic < 0) {
-      detail::throw_number("quadratic_cost", "quadratic", quadratic, "must not be negative");
-    }
+    detail::check_weight("quadratic_cost", "linear", linear);
+    detail::check_weight("quadratic_cost", "quadratic", quadratic);
   }
 };
 

@@ -4,10 +4,8 @@
 /// A fixed number of tokens for each image, whatever its size.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
-#include <omnibal/cost/detail/transformer_block.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/workload.hpp>
 
 #include <cstdint>

@@ -3,10 +3,9 @@
 /// \file
 /// The layer of a language model.
 
-#include <omnibal/cost/detail/transformer_block.hpp>
+#include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layer_parts.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/cost/workload.hpp>
 
@@ -86,40 +85,23 @@ struct transformer {
   }
 
   [[nodiscard]] detail::transformer_block block() const {
-    detail::transformer_block made{.function = "transformer",
-                                   .hidden = hidden,
-                                   .norm = norm,
-                                   .kernel = kernel,
-                                   .dropout = dropout,
-                                   .training = training};
-    detail::attention const self{.hidden = hidden,
-                                 .context_width = hidden,
-                                 .heads = heads,
-                                 .key_value_heads = kv_heads == 0 ? heads : kv_heads,
-                                 .head_size = head_size,
-                                 .latent = latent,
-                                 .head_norm = head_norm,
-                                 .norm = norm,
-                                 .mask = mask,
-                                 .kernel = kernel,
-                                 .input_bias = qkv_bias,
-                                 .output_bias = output_bias,
-                                 .dropout = dropout};
-    bool const has_cross = cross.context_width != 0;
-    if (!has_cross || cross.placement == cross_placement::after_self) made.self = self;
-    if (has_cross) {
+    auto made = detail::tower_block("transformer", *this);
+    detail::attention& self = *made.self;
+    if (kv_heads != 0) self.key_value_heads = kv_heads;
+    self.latent = latent;
+    self.head_norm = head_norm;
+    self.mask = mask;
+    if (cross.context_width != 0) {
       made.cross = self;
       made.cross->context_width = cross.context_width;
       made.cross->latent = {};
       made.cross->mask = attention_mask::full;
+      if (cross.placement == cross_placement::instead_self) made.self.reset();
     }
     if (experts.routed != 0) {
       made.experts =
           detail::expert_mixture{.hidden = hidden, .experts = experts, .kind = feed_forward};
-    }
-    if (mlp != 0 || experts.routed == 0) {
-      made.dense = detail::dense_mlp{
-          .hidden = hidden, .width = mlp, .kind = feed_forward, .has_bias = mlp_bias};
+      if (mlp == 0) made.dense.reset();
     }
     return made;
   }

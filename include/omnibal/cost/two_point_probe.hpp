@@ -50,7 +50,8 @@ class checkpoint_line {
                           detail::most_width);
     detail::int128 const change =
         detail::int128{gained_bytes_} * (checkpointed_layers - start_.checkpointed_layers);
-    detail::int128 const result = start_.free_bytes + floored(change, gained_layers_);
+    detail::int128 const result =
+        start_.free_bytes + detail::floored_quotient(change, gained_layers_);
     return detail::checked_cast<std::int64_t>("checkpoint_line", "the free memory", result);
   }
 
@@ -68,7 +69,8 @@ class checkpoint_line {
     }
     detail::int128 const wanted =
         (detail::int128{target_bytes} - start_.free_bytes) * gained_layers_;
-    detail::int128 const fewest = start_.checkpointed_layers - floored(-wanted, gained_bytes_);
+    detail::int128 const fewest =
+        start_.checkpointed_layers - detail::floored_quotient(-wanted, gained_bytes_);
     return {.layers = fewest > 0 ? static_cast<std::int64_t>(fewest) : 0};
   }
 
@@ -78,11 +80,6 @@ class checkpoint_line {
   checkpoint_line(memory_reading const& start, std::int64_t gained_layers,
                   std::int64_t gained_bytes)
       : start_(start), gained_layers_(gained_layers), gained_bytes_(gained_bytes) {}
-
-  [[nodiscard]] static detail::int128 floored(detail::int128 value, std::int64_t divisor) {
-    detail::int128 const quotient = value / divisor;
-    return value % divisor < 0 ? quotient - 1 : quotient;
-  }
 
   memory_reading start_;
   std::int64_t gained_layers_;

@@ -296,13 +296,15 @@ void for_each_demand(std::string_view function, Samples const& samples, Demand c
   }
 }
 
-/// Throws for a demand that is negative or not finite.
+/// Throws for a demand that is negative or not finite; `of` is what its sample has for a name.
 template <class Amounts>
-void check_demand(std::string_view function, std::uint32_t index, Amounts const& amounts) {
+void check_demand(std::string_view function, std::uint64_t index, Amounts const& amounts,
+                  std::string_view of = "sample") {
   for (std::size_t r = 0; r != amounts.size(); ++r) {
     if (is_valid_weight(amounts[r])) continue;
-    throw_invalid(function, "demand of sample " + to_text(index) + " is " + to_text(amounts[r]) +
-                                " in resource " + to_text(r) + ", must be finite and not negative");
+    throw_invalid(function, "demand of " + std::string(of) + " " + to_text(index) + " is " +
+                                to_text(amounts[r]) + " in resource " + to_text(r) +
+                                ", must be finite and not negative");
   }
 }
 

@@ -8,12 +8,11 @@
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/cost/parallel_degrees.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/level_profile.hpp>
+#include <omnibal/hierarchy/select_levels.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -44,11 +44,7 @@ struct level_metrics_fn {
   [[nodiscard]] level_figures operator()(level_packing const& packed,
                                          std::span<steps const> schedules, Samples const& samples,
                                          Length const& length = {}) const {
-    if (schedules.size() != packed.levels.size()) {
-      detail::throw_invalid(name, "there are " + detail::to_text(schedules.size()) +
-                                      " schedules and " + detail::to_text(packed.levels.size()) +
-                                      " levels");
-    }
+    detail::check_size(name, "schedules", schedules.size(), packed.levels.size(), "levels");
     auto const groups = packed.groups.view();
     auto const loads = group_loads(groups, samples, length);
     detail::check_loads(name, packed, loads.size());

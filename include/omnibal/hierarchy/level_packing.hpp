@@ -47,65 +47,6 @@ concept level_range = sample_range<Range> &&
      (std::integral<std::ranges::range_value_t<Range const>> &&
       !std::same_as<std::ranges::range_value_t<Range const>, bool>));
 
-namespace detail {
-
-[[noreturn]] inline void throw_level(std::string_view function, std::string_view argument,
-                                     std::string_view member, std::int64_t value,
-                                     std::string_view rule) {
-  throw_invalid(function, std::string(argument).append(".").append(member) + " is " +
-                              to_text(value) + ", must be " + std::string(rule));
-}
-
-/// The name of a level in error texts.
-[[nodiscard]] inline std::string level_name(std::size_t index) {
-  return "levels[" + to_text(index) + "]";
-}
-
-/// The most ranks that share a pack.
-inline constexpr std::int64_t most_level_degree = std::int64_t{1} << 20;
-
-/// Throws unless a level with this setting can be.
-inline void check_level(std::string_view function, std::string_view argument,
-                        packing_level const& level) {
-  if (level.length < 1 || level.length > longest_level) {
-    throw_level(function, argument, "length", level.length, "from 1 to " + to_text(longest_level));
-  }
-  if (level.sequence < 1 || level.sequence > most_level_degree) {
-    throw_level(function, argument, "sequence", level.sequence,
-                "from 1 to " + to_text(most_level_degree));
-  }
-  if (level.checkpointed_layers < 0) {
-    throw_level(function, argument, "checkpointed_layers", level.checkpointed_layers,
-                "not negative");
-  }
-}
-
-/// The levels of a range; throws unless there are some and their lengths increase.
-template <level_range Levels>
-[[nodiscard]] std::vector<packing_level> checked_levels(std::string_view function,
-                                                        Levels const& levels) {
-  if (std::ranges::empty(levels)) throw_invalid(function, "levels is empty");
-  std::vector<packing_level> result;
-  result.reserve(std::ranges::size(levels));
-  for (auto const& given : levels) {
-    if constexpr (std::integral<std::ranges::range_value_t<Levels const>>) {
-      weight_name const name{function, "levels", result.size()};
-      result.push_back({.length = to_working<std::int64_t>(name, given)});
-    } else {
-      result.push_back(given);
-    }
-    std::size_t const index = result.size() - 1;
-    check_level(function, level_name(index), result.back());
-    if (index != 0 && result[index].length <= result[index - 1].length) {
-      throw_level(function, level_name(index), "length", result[index].length,
-                  "above that of the level before it, " + to_text(result[index - 1].length));
-    }
-  }
-  return result;
-}
-
-}  // namespace detail
-
 /// A level and which groups are its packs: `group_count` of them from `first_group` on.
 struct packed_level {
   packing_level setting{};
@@ -141,6 +82,56 @@ struct level_packing {
 }  // namespace omnibal::inline v0
 
 namespace omnibal::inline v0::detail {
+
+/// The name of a level in error texts.
+[[nodiscard]] inline std::string level_name(std::size_t index) {
+  return "levels[" + to_text(index) + "]";
+}
+
+/// The most ranks that share a pack.
+inline constexpr std::int64_t most_level_degree = std::int64_t{1} << 20;
+
+/// Throws unless a level with this setting can be.
+inline void check_level(std::string_view function, std::string_view argument,
+                        packing_level const& level) {
+  if (level.length < 1 || level.length > longest_level) {
+    throw_number(function, std::string(argument) + ".length", level.length,
+                 "must be from 1 to " + to_text(longest_level));
+  }
+  if (level.sequence < 1 || level.sequence > most_level_degree) {
+    throw_number(function, std::string(argument) + ".sequence", level.sequence,
+                 "must be from 1 to " + to_text(most_level_degree));
+  }
+  if (level.checkpointed_layers < 0) {
+    throw_number(function, std::string(argument) + ".checkpointed_layers",
+                 level.checkpointed_layers, "must be not negative");
+  }
+}
+
+/// The levels of a range; throws unless there are some and their lengths increase.
+template <level_range Levels>
+[[nodiscard]] std::vector<packing_level> checked_levels(std::string_view function,
+                                                        Levels const& levels) {
+  if (std::ranges::empty(levels)) throw_invalid(function, "levels is empty");
+  std::vector<packing_level> result;
+  result.reserve(std::ranges::size(levels));
+  for (auto const& given : levels) {
+    if constexpr (std::integral<std::ranges::range_value_t<Levels const>>) {
+      weight_name const name{function, "levels", result.size()};
+      result.push_back({.length = to_working<std::int64_t>(name, given)});
+    } else {
+      result.push_back(given);
+    }
+    std::size_t const index = result.size() - 1;
+    check_level(function, level_name(index), result.back());
+    if (index != 0 && result[index].length <= result[index - 1].length) {
+      throw_number(
+          function, level_name(index) + ".length", result[index].length,
+          "must be above that of the level before it, " + to_text(result[index - 1].length));
+    }
+  }
+  return result;
+}
 
 /// True where `Demand` gives the tokens of a sample, in integers.
 template <class Samples, class Demand>
@@ -188,16 +179,13 @@ template <class Samples, class Demand>
                                                 packing_level const& level, std::size_t ranks) {
   auto const sequence = static_cast<std::size_t>(level.sequence);
   if (ranks != 0 && ranks % sequence == 0) return ranks / sequence;
-  throw_level(function, level_name(index), "sequence", level.sequence,
-              "a divisor of the " + to_text(ranks) + " ranks");
+  throw_number(function, level_name(index) + ".sequence", level.sequence,
+               "must be a divisor of the " + to_text(ranks) + " ranks");
 }
 
 /// Throws unless each group has a load, and the levels have all groups, one after the other.
 inline void check_loads(std::string_view function, level_packing const& packed, std::size_t loads) {
-  if (loads != packed.groups.size()) {
-    throw_invalid(function, "loads has " + to_text(loads) + " elements, but there are " +
-                                to_text(packed.groups.size()) + " groups");
-  }
+  check_size(function, "loads", loads, packed.groups.size(), "groups");
   std::size_t next = 0;
   for (packed_level const& level : packed.levels) {
     if (level.first_group != next) break;

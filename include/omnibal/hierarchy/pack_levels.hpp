@@ -23,6 +23,14 @@
 #include <utility>
 #include <vector>
 
+namespace omnibal::inline v0 {
+
+/// A packer of lengths: `pack(lengths, std::identity{}, length of the level)`.
+template <class Pack>
+concept length_packer = packer<Pack, std::span<std::int64_t const>, std::identity, std::int64_t>;
+
+}  // namespace omnibal::inline v0
+
 namespace omnibal::inline v0::detail {
 
 /// Samples out of which the longest that fits is taken, of equal ones the one with the lowest
@@ -71,31 +79,12 @@ class donor_pool {
   std::vector<std::uint8_t> is_taken_;
 };
 
-}  // namespace omnibal::inline v0::detail
-
-namespace omnibal::inline v0 {
-
-/// A packer of lengths: `pack(lengths, std::identity{}, length of the level)`.
-template <class Pack>
-concept length_packer = packer<Pack, std::span<std::int64_t const>, std::identity, std::int64_t>;
-
-}  // namespace omnibal::inline v0
-
-namespace omnibal::inline v0::detail {
-
-struct member_packing {
-  grouping groups;
-  /// No packing of these samples has fewer groups.
-  std::size_t lower_bound = 0;
-};
-
-/// The groups of some samples under a capacity that holds each of them; throws unless `pack` has
+/// The packing of some samples under a capacity that holds each of them; throws unless `pack` has
 /// each of them in one group. Empty groups are dropped.
 template <length_packer Pack>
-[[nodiscard]] member_packing packed_members(std::string_view function, Pack const& pack,
-                                            std::span<std::uint32_t const> members,
-                                            std::span<std::int64_t const> lengths,
-                                            std::int64_t capacity) {
+[[nodiscard]] packing packed_members(std::string_view function, Pack const& pack,
+                                     std::span<std::uint32_t const> members,
+                                     std::span<std::int64_t const> lengths, std::int64_t capacity) {
   std::vector<std::int64_t> own;
   own.reserve(members.size());
   for (std::uint32_t const sample : members) own.push_back(lengths[sample]);
@@ -104,7 +93,7 @@ template <length_packer Pack>
   each_once named(function, "the packer", "samples", members.size());
   named.take(packed.groups.items());
   named.finish();
-  member_packing result{{}, packed.report.lower_bound};
+  packing result{{}, {}, packed.report};
   result.groups.reserve(packed.groups.size(), members.size());
   for (std::size_t g = 0; g != packed.groups.size(); ++g) {
     for (std::uint32_t const item : packed.groups[g]) result.groups.push(members[item]);
@@ -141,7 +130,7 @@ template <length_packer Pack>
   std::span<std::uint32_t const> const waiting(rest);
   auto of_rest = packed_members(function, pack, waiting, lengths, capacity);
   bool const is_best =
-      rest.size() == members.size() || of_rest.groups.size() <= of_rest.lower_bound;
+      rest.size() == members.size() || of_rest.groups.size() <= of_rest.report.lower_bound;
   if (is_best) return std::move(of_rest.groups);
   auto const of_all = packed_members(function, pack, members, lengths, capacity);
   grouping of_all_but_taken = without_taken(of_all.groups, donors);

@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// Which lengths, sequence-parallel degrees and checkpoint settings to train with.
+/// Which lengths, sequence-parallel degrees and checkpoint settings to train with, and what has to be
+/// measured for it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -10,9 +11,10 @@
 #include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
-#include <omnibal/hierarchy/level_profile.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +23,73 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// The free memory of a run that failed without saying how much was missing.
+inline constexpr std::int64_t unknown_shortage = std::numeric_limits<std::int64_t>::min();
+
+/// One full pack, forward and backward, measured or computed.
+struct level_reading {
+  /// Of the rank with the least, at its peak. Negative where memory is missing.
+  std::int64_t free_bytes = 0;
+  /// For the pack, with all the ranks that share it. Not looked at where memory is missing.
+  std::int64_t nanoseconds = 0;
+
+  [[nodiscard]] friend bool operator==(level_reading const&, level_reading const&) = default;
+};
+
+/// A functor from a `packing_level` to a `level_reading`.
+template <class Profile>
+concept level_profile = std::invocable<Profile const&, packing_level const&> &&
+    std::same_as<std::invoke_result_t<Profile const&, packing_level const&>, level_reading>;
+
+/// What `select_levels` tries.
+struct level_search {
+  /// The layers that can be checkpointed.
+  std::int64_t layers = 0;
+  /// Lengths, ascending.
+  std::vector<std::int64_t> lengths{8192, 16384, 32768, 65536, 131072};
+  /// Sequence-parallel degrees, ascending.
+  std::vector<std::int64_t> degrees{1, 2, 4, 8};
+  std::int64_t fewest_checkpointed = 0;
+  /// Memory that has to stay free.
+  std::int64_t reserve_bytes = 0;
+  /// The ranks that train; 0: as many as the largest degree. They decide how many packs run at a
+  /// time, and so what a level with few packs costs.
+  std::int64_t ranks = 0;
+};
+
+/// A setting and its time.
+struct timed_level {
+  packing_level setting{};
+  /// For one full pack.
+  std::int64_t nanoseconds = 0;
+
+  [[nodiscard]] friend bool operator==(timed_level const&, timed_level const&) = default;
+};
+
+struct level_selection {
+  /// Infeasible where the longest length that is needed does not fit with any degree, even if all
+  /// is checkpointed.
+  solve_status status = solve_status::solved;
+  /// The levels, shortest first; none where infeasible.
+  std::vector<packing_level> levels{};
+  /// The fastest setting of each length that fits, ascending.
+  std::vector<timed_level> fastest{};
+  /// Where infeasible, the least that the shortest length that would do lacks; `unknown_shortage`
+  /// where no reading said so.
+  std::int64_t missing_bytes = 0;
+  /// The estimated time of an epoch; 0 where no samples were given.
+  std::int64_t epoch_nanoseconds = 0;
+  /// The number of samples above all lengths that were searched, which no level will hold.
+  std::uint64_t oversized = 0;
+};
+
+}  // namespace omnibal::inline v0
 
 namespace omnibal::inline v0::detail {
 
@@ -30,11 +99,7 @@ inline void check_ascending(std::string_view function, std::string_view argument
   if (values.empty()) throw_invalid(function, std::string(argument) + " is empty");
   std::int64_t least = 1;
   for (std::size_t i = 0; i != values.size(); ++i) {
-    if (values[i] < least || values[i] > most) {
-      throw_invalid(function, std::string(argument) + "[" + to_text(i) + "] is " +
-                                  to_text(values[i]) + ", must be from " + to_text(least) + " to " +
-                                  to_text(most));
-    }
+    check_between(function, std::string(argument) + "[" + to_text(i) + "]", values[i], least, most);
     least = values[i] + 1;
   }
 }
@@ -254,14 +319,9 @@ struct epoch_estimate {
 [[nodiscard]] inline epoch_estimate least_epoch(std::span<timed_level const> levels,
                                                 length_census const& census, std::int64_t ranks) {
   struct path {
-    int128 nanoseconds = 0;
-    std::size_t level_count = 0;
+    /// Nanoseconds, then levels.
+    std::pair<int128, std::size_t> cost;
     std::size_t before = 0;
-
-    [[nodiscard]] bool is_better(path const& other) const {
-      if (nanoseconds != other.nanoseconds) return nanoseconds < other.nanoseconds;
-      return level_count < other.level_count;
-    }
   };
   std::vector<path> best(levels.size());
   auto const step_time = [&](std::int64_t above, timed_level const& level) {
@@ -271,17 +331,18 @@ struct epoch_estimate {
   };
   std::size_t end = levels.size();
   for (std::size_t j = 0; j != levels.size(); ++j) {
-    best[j] = {step_time(0, levels[j]), 1, j};
+    best[j] = {{step_time(0, levels[j]), 1}, j};
     for (std::size_t i = 0; i != j; ++i) {
-      path const longer{best[i].nanoseconds + step_time(levels[i].setting.length, levels[j]),
-                        best[i].level_count + 1, i};
-      if (longer.is_better(best[j])) best[j] = longer;
+      auto const& [nanoseconds, count] = best[i].cost;
+      std::pair const longer(nanoseconds + step_time(levels[i].setting.length, levels[j]),
+                             count + 1);
+      if (longer < best[j].cost) best[j] = {longer, i};
     }
     bool const holds_all = levels[j].setting.length >= census.longest();
-    if (holds_all && (end == levels.size() || best[j].is_better(best[end]))) end = j;
+    if (holds_all && (end == levels.size() || best[j].cost < best[end].cost)) end = j;
   }
   epoch_estimate result;
-  result.nanoseconds = best[end].nanoseconds;
+  result.nanoseconds = best[end].cost.first;
   for (std::size_t at = end;; at = best[at].before) {
     result.chosen.push_back(at);
     if (best[at].before == at) break;

@@ -52,9 +52,7 @@ struct best_packing_fn {
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,
                                    Capacity const& capacity,
                                    best_packing_options const& options = {}) const {
-    if (options.orders == std::size_t{0}) {
-      detail::throw_invalid(name, "options.orders is 0, must be positive");
-    }
+    detail::check_positive(name, "options.orders", options.orders.value_or(1));
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       using amounts_type = typename std::remove_cvref_t<decltype(input)>::amounts_type;
       if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {

@@ -60,17 +60,16 @@ template <std::size_t R, class T>
 [[nodiscard]] std::vector<T> sorted_amounts(std::span<resources<R, T> const> demands,
                                             std::size_t kind) {
   std::vector<T> amounts(demands.size());
-  for (std::size_t i = 0; i != amounts.size(); ++i) amounts[i] = demands[i][kind];
-  if constexpr (std::floating_point<T>) {
-    std::sort(amounts.begin(), amounts.end());
-  } else {
-    std::vector<std::uint64_t> words(amounts.begin(), amounts.end());
-    std::vector<std::uint64_t> spare;
-    std::uint64_t all = 0;
-    for (std::uint64_t const word : words) all |= word;
-    radix_sort(words, spare, 0, static_cast<unsigned>(std::bit_width(all)));
-    std::copy(words.begin(), words.end(), amounts.begin());
+  std::vector<std::uint64_t> words(demands.size());
+  std::vector<std::uint64_t> spare;
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i != words.size(); ++i) {
+    // The words of floating-point numbers rise with them. Of the two zeros the sum is one.
+    words[i] = std::bit_cast<std::uint64_t>(static_cast<T>(demands[i][kind] + T{}));
+    all |= words[i];
   }
+  radix_sort(words, spare, 0, static_cast<unsigned>(std::bit_width(all)));
+  for (std::size_t i = 0; i != words.size(); ++i) amounts[i] = std::bit_cast<T>(words[i]);
   return amounts;
 }
 

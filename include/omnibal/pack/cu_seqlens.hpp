@@ -4,10 +4,8 @@
 /// Cumulative sequence lengths of packed samples, for variable-length attention.
 
 #include <omnibal/check.hpp>
-#include <omnibal/concepts.hpp>
-#include <omnibal/detail/each_once.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/resources.hpp>
+#include <omnibal/metrics.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -75,9 +73,8 @@ struct cu_seqlens_fn {
   /// group. Determinism: portable. Errors: `std::invalid_argument` for an index that is not in
   /// `samples` and for a negative length; `std::overflow_error` for a group of more than 2^31 - 1
   /// tokens.
-  template <sample_range Samples, class Length = std::identity>
-    requires cost_function<Length, sample_reference<Samples>> &&
-        integral_amount<demand_result<Length, sample_reference<Samples>>>
+  template <class Samples, class Length = std::identity>
+    requires detail::samples_with_length<Samples, Length>
   [[nodiscard]] sequence_offsets operator()(groups_argument groups, Samples const& samples,
                                             Length const& length = {}) const {
     sequence_offsets result;
@@ -90,10 +87,7 @@ struct cu_seqlens_fn {
       std::int64_t longest = 0;
       result.offsets_.push_back(0);
       for (std::uint32_t const item : groups[g]) {
-        auto&& sample = detail::sample_at("cu_seqlens", samples, g, item);
-        auto const tokens = detail::to_working<std::int64_t>({"cu_seqlens", "length", item},
-                                                             std::invoke(length, sample));
-        detail::check_weight("cu_seqlens", "length", item, tokens);
+        std::int64_t const tokens = detail::tokens_at("cu_seqlens", samples, length, g, item);
         detail::checked_add("cu_seqlens", "the tokens of a group", end, tokens);
         if (end > std::numeric_limits<std::int32_t>::max()) {
           detail::throw_overflow("cu_seqlens",

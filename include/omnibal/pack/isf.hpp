@@ -7,7 +7,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/isf_rounds.hpp>
-#include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>

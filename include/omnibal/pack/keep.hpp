@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// Keep rules: which groups are full enough to leave the pool.
+/// What `isf` is asked for, on the host and on a device: how many rounds, and which groups are full
+/// enough to leave the pool.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -13,6 +14,13 @@
 #include <type_traits>
 
 namespace omnibal::inline v0 {
+
+struct isf_options {
+  /// The largest number of rounds; the last one keeps every group.
+  std::size_t rounds = 50;
+  /// A round that keeps a smaller share of its samples than this is followed by the last round.
+  double min_gain = 0.0;
+};
 
 /// Keeps a group that reaches the threshold of at least one resource.
 ///

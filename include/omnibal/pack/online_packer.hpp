@@ -1,12 +1,11 @@
 #pragma once
 
 /// \file
-/// Packing of a stream.
+/// Packing of a stream, and what a checkpoint keeps of it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/online_packer/waiting_samples.hpp>
-#include <omnibal/pack/online_state.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -183,6 +183,68 @@ class bin_completion {
 
 namespace omnibal::inline v0 {
 
+/// How long samples may wait for company, and how much is tried for a group.
+struct online_packer_options {
+  /// The most samples that wait after a push. Should be some times the samples of a group.
+  std::uint64_t buffer = 256;
+  /// A sample leaves at the latest with the result of this many further pushes.
+  std::uint64_t longest_wait = std::numeric_limits<std::uint64_t>::max();
+  /// The most fillings that are compared for each group; time grows with them.
+  std::uint64_t candidates = 6;
+
+  [[nodiscard]] friend constexpr bool operator==(online_packer_options const&,
+                                                 online_packer_options const&) = default;
+};
+
+/// A sample that waits in an `online_packer`: the user's id, the number of pushes before its own,
+/// and its demand. Trivially copyable and without padding.
+template <std::size_t R, weight T = std::int64_t>
+struct waiting_sample {
+  std::uint64_t id;
+  std::uint64_t push;
+  resources<R, T> demand;
+
+  [[nodiscard]] friend constexpr bool operator==(waiting_sample const&,
+                                                 waiting_sample const&) = default;
+};
+
+/// The part of `online_state` that has a fixed size. Trivially copyable and without padding.
+template <std::size_t R, weight T = std::int64_t>
+struct online_header {
+  online_packer_options options;
+  resources<R, T> capacity;
+  /// Calls of `push` so far, oversized samples included.
+  std::uint64_t pushes;
+
+  [[nodiscard]] friend constexpr bool operator==(online_header const&,
+                                                 online_header const&) = default;
+};
+
+/// All that the future of an `online_packer` depends on: a header and one array of records, in the
+/// order of the pushes. Both can be written to a file byte by byte.
+template <std::size_t R, weight T = std::int64_t>
+struct online_state {
+  online_header<R, T> header;
+  std::vector<waiting_sample<R, T>> waiting;
+
+  [[nodiscard]] friend bool operator==(online_state const&, online_state const&) = default;
+};
+
+/// What a call of `online_packer` hands out.
+template <std::size_t R, weight T = std::int64_t>
+struct online_result {
+  /// The samples of the group that leaves, empty where none does; valid until the next call that
+  /// changes the packer.
+  std::span<std::uint64_t const> ids;
+  /// The sum of their demands, which fits the capacity.
+  resources<R, T> load;
+  /// The sample just pushed exceeds the capacity alone: it is not taken and in no group.
+  bool oversized;
+
+  /// True where a group leaves.
+  [[nodiscard]] constexpr explicit operator bool() const { return !ids.empty(); }
+};
+
 /// Packs a stream: each `push` takes a sample and hands out at most one group.
 ///
 /// Samples wait until more than `options.buffer` of them do, or until the oldest has waited for
@@ -233,7 +295,9 @@ class online_packer {
         search_(header_.capacity, static_cast<std::size_t>(header_.options.buffer) + 1) {
     ids_.reserve(static_cast<std::size_t>(header_.options.buffer) + 1);
     check_samples(state);
-    for (waiting_sample<R, T> const& sample : state.waiting) waiting_.add(sample);
+    for (waiting_sample<R, T> const& sample : state.waiting) {
+      waiting_.add(sample.id, sample.push, sample.demand);
+    }
   }
 
   /// A copy has the same future and, like any packer, allocates nothing once it is made.
@@ -253,16 +317,10 @@ class online_packer {
   [[nodiscard]] result_type push(std::uint64_t id, Demand const& demand) & {
     detail::weight_name const of_id{"online_packer::push", "demand", id, " of id ", ""};
     amounts_type const amounts = detail::to_resources<T>(of_id, demand);
-    for (std::size_t r = 0; r != R; ++r) {
-      if (detail::is_valid_weight(amounts[r])) [[likely]]
-        continue;
-      detail::throw_invalid(of_id.function, of_id.text() + " is " + detail::to_text(amounts[r]) +
-                                                " in resource " + detail::to_text(r) +
-                                                ", must be finite and not negative");
-    }
+    detail::check_demand(of_id.function, id, amounts, "id");
     bool const oversized = !amounts.fits(header_.capacity);
     std::uint64_t const now = header_.pushes++;
-    if (!oversized) waiting_.add({id, now, amounts});
+    if (!oversized) waiting_.add(id, now, amounts);
     bool const leaves = waiting_.size() > header_.options.buffer ||
                         (waiting_.size() != 0 &&
                          now - waiting_.push(waiting_.oldest()) >= header_.options.longest_wait);
@@ -287,7 +345,7 @@ class online_packer {
     state_type result{header_, {}};
     result.waiting.reserve(waiting_.size());
     for (auto of = waiting_.oldest(); of != waiting_type::none; of = waiting_.newer(of)) {
-      result.waiting.push_back(waiting_.sample(of));
+      result.waiting.push_back({waiting_.id(of), waiting_.push(of), waiting_.demand(of)});
     }
     return result;
   }

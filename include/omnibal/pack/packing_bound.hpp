@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -212,19 +211,6 @@ template <class Value>
   return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(512, count);
 }
 
-/// The bound for integers up to the capacity, by sorting them.
-[[nodiscard]] inline std::size_t sorted_bound(std::vector<std::uint64_t>&& values,
-                                              std::int64_t capacity) {
-  {
-    std::vector<std::uint64_t> spare;
-    radix_sort(values, spare, 0,
-               static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(capacity))));
-  }
-  return martello_toth_bound(
-      values.size(), [&](std::size_t k) { return static_cast<std::int64_t>(values[k]); },
-      [](std::size_t) { return std::uint32_t{1}; }, capacity);
-}
-
 /// The bound from one resource: L2 and patterns for integers; for floating-point values the volume,
 /// less an allowance for rounding, and the number of values above half of the capacity.
 template <class Value, class T>
@@ -233,7 +219,14 @@ template <class Value, class T>
     if (is_countable(count, capacity)) return counted_bound(count_values(count, value, capacity));
     std::vector<std::uint64_t> values(count);
     for (std::size_t i = 0; i != count; ++i) values[i] = static_cast<std::uint64_t>(value(i));
-    return sorted_bound(std::move(values), capacity);
+    {
+      std::vector<std::uint64_t> spare;
+      radix_sort(values, spare, 0,
+                 static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(capacity))));
+    }
+    return martello_toth_bound(
+        count, [&](std::size_t k) { return static_cast<std::int64_t>(values[k]); },
+        [](std::size_t) { return std::uint32_t{1}; }, capacity);
   } else {
     double const unit = std::numeric_limits<double>::epsilon();
     double const half = capacity / 2 * (1 + 4 * unit);

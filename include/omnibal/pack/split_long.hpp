@@ -147,11 +147,7 @@ struct split_long_fn {
                               split_long_options const& options) {
     detail::check_index_count(name, "samples", sample_count);
     detail::check_capacity(name, resources<1>{capacity});
-    if (options.multiple < 1 || options.multiple > capacity) {
-      detail::throw_invalid(name, "options.multiple is " + detail::to_text(options.multiple) +
-                                      ", must be in [1, capacity], and the capacity is " +
-                                      detail::to_text(capacity));
-    }
+    detail::check_between(name, "options.multiple", options.multiple, 1, capacity);
   }
 
   /// Appends the pieces of a sample that exceeds the capacity.

@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/resources.hpp>
 
@@ -36,13 +37,10 @@ struct estimate_makespan_fn {
     working largest{};
     std::size_t stage = 0;
     for (auto&& one : stages) {
-      auto const value = std::invoke(time, one);
-      auto const working_value = static_cast<working>(value);
-      detail::check_weight(name, "time", stage, value);
-      detail::check_weight(name, "time", stage, working_value);
-      detail::checked_add(name, "the makespan", sum, working_value);
-      largest = std::max(largest, working_value);
-      ++stage;
+      auto const value =
+          detail::checked_cost<working>(name, "time", stage++, std::invoke(time, one));
+      detail::checked_add(name, "the makespan", sum, value);
+      largest = std::max(largest, value);
     }
     detail::checked_add(name, "the makespan", sum,
                         detail::checked_product(name, "the makespan", largest, batch_count - 1));

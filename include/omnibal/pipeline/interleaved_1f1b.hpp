@@ -44,10 +44,9 @@ struct interleaved_1f1b {
     detail::check_at_least_one("interleaved_1f1b", "stages", stages);
     detail::check_at_least_one("interleaved_1f1b", "micro_batches", micro_batches);
     detail::check_at_least_one("interleaved_1f1b", "chunks", chunks);
-    if (micro_batches % stages == 0) return;
-    detail::throw_invalid("interleaved_1f1b", "micro_batches is " + detail::to_text(micro_batches) +
-                                                  ", must be a multiple of stages, " +
-                                                  detail::to_text(stages));
+    detail::check_multiple("interleaved_1f1b", "micro_batches",
+                           static_cast<std::int64_t>(micro_batches), "stages",
+                           static_cast<std::int64_t>(stages));
   }
 
   [[nodiscard]] friend bool operator==(interleaved_1f1b const&, interleaved_1f1b const&) = default;

@@ -6,7 +6,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate/pipeline_run.hpp>
-#include <omnibal/pipeline/simulation.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -138,9 +137,9 @@ struct simulate_fn {
                     Transfers const& transfers, Bytes const& bytes) {
     std::size_t const batches = shape.micro_batches;
     std::size_t const stages = shape.stages * shape.chunks;
-    detail::check_value_count(name, "times", times, stages, batches);
-    detail::check_value_count(name, "transfers", transfers, stages - 1, batches);
-    detail::check_value_count(name, "bytes", bytes, stages, batches);
+    detail::check_value_count(name, "times", times, stages, "virtual stages", batches);
+    detail::check_value_count(name, "transfers", transfers, stages - 1, "cuts", batches);
+    detail::check_value_count(name, "bytes", bytes, stages, "virtual stages", batches);
   }
 
   template <class T>

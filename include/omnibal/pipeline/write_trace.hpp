@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulation.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,6 +18,11 @@
 #include <utility>
 
 namespace omnibal::inline v0::detail {
+
+template <class Operation>
+inline constexpr bool is_timed_operation = false;
+template <class T>
+inline constexpr bool is_timed_operation<timed_operation<T>> = true;
 
 /// `text` in quotes, with quotes, backslashes and control characters escaped.
 [[nodiscard]] inline std::string json_string(std::string_view text) {
@@ -72,15 +76,6 @@ struct write_trace_options {
   /// Keeps pipelines apart that are shown together.
   std::uint32_t process_id = 0;
 };
-
-namespace detail {
-
-template <class Operation>
-inline constexpr bool is_timed_operation = false;
-template <class T>
-inline constexpr bool is_timed_operation<timed_operation<T>> = true;
-
-}  // namespace detail
 
 /// A range of `timed_operation`.
 template <class Range>

@@ -7,8 +7,8 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/pipeline/one_f_one_b.hpp>
+#include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate.hpp>
-#include <omnibal/pipeline/simulation.hpp>
 #include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/steps.hpp>

@@ -9,7 +9,6 @@
 #include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/isf/pool.hpp>
-#include <omnibal/pack/isf_options.hpp>
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/feistel.hpp>

@@ -8,7 +8,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
-#include <omnibal/pack/isf_options.hpp>
+#include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 

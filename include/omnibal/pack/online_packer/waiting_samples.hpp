@@ -6,7 +6,6 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
-#include <omnibal/pack/online_state.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 
@@ -132,7 +131,6 @@ class size_classes {
 template <std::size_t R, class T>
 class waiting_samples {
  public:
-  using sample_type = waiting_sample<R, T>;
   using amounts_type = resources<R, T>;
   using layout_type = plain_layout<R, T>;
   using room_type = typename layout_type::room_type;
@@ -159,23 +157,22 @@ class waiting_samples {
   [[nodiscard]] std::uint64_t id(slot of) const { return nodes_[of].id; }
   [[nodiscard]] std::uint64_t push(slot of) const { return nodes_[of].push; }
   [[nodiscard]] amounts_type const& demand(slot of) const { return nodes_[of].demand; }
-  [[nodiscard]] sample_type sample(slot of) const { return {id(of), push(of), demand(of)}; }
 
   /// Precondition: fewer than the most wait, none is hidden, and the demand fits the capacity.
-  void add(sample_type const& sample) {
+  void add(std::uint64_t id, std::uint64_t push, amounts_type const& demand) {
     slot const made = free_;
     node& added = nodes_[made];
     free_ = added.newer;
-    added.demand = sample.demand;
-    added.id = sample.id;
-    added.push = sample.push;
+    added.demand = demand;
+    added.id = id;
+    added.push = push;
     added.older = std::exchange(newest_, made);
     added.newer = none;
     (added.older == none ? oldest_ : nodes_[added.older].newer) = made;
-    std::size_t const cell = cells_.cell_of(sample.demand);
-    std::size_t const depth = cells_.depth_of(sample.demand);
+    std::size_t const cell = cells_.cell_of(demand);
+    std::size_t const depth = cells_.depth_of(demand);
     for (std::size_t r = 0; r != R; ++r) {
-      added.shares[r] = cells_.share(r, sample.demand[r]);
+      added.shares[r] = cells_.share(r, demand[r]);
       totals_[r] += added.shares[r];
     }
     added.bucket = static_cast<std::uint32_t>(depths_.bucket_of(cell, depth));
@@ -295,7 +292,7 @@ class waiting_samples {
 
  private:
   /// Of a size that makes the address of a node cheap.
-  struct alignas(R <= 2 ? 64 : alignof(sample_type)) node {
+  struct alignas(R <= 2 ? 64 : alignof(std::uint64_t)) node {
     amounts_type demand;
     std::uint32_t shares[R];
     slot older, newer;

@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulation.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
@@ -83,21 +82,18 @@ struct time_type_of<Value> {
       working_weight<decltype(Value::forward), decltype(Value::backward), decltype(Value::weight)>;
 };
 
-/// Throws unless ranges have a value for each of `count` stages and, inside, of `micro_batches`.
+/// Throws unless ranges have a value for each of `count` places and, inside, of `micro_batches`.
 template <class Source>
 void check_value_count(std::string_view function, std::string_view argument, Source const& source,
-                       std::size_t count, std::size_t micro_batches) {
+                       std::size_t count, std::string_view places, std::size_t micro_batches) {
   if constexpr (!operation_functor<Source> && indexed_range<Source>) {
-    auto const check = [&](std::string const& name, std::size_t size, std::size_t expected) {
-      if (size == expected) return;
-      throw_invalid(function,
-                    name + " has " + to_text(size) + " values, must have " + to_text(expected));
-    };
-    check(std::string(argument), std::ranges::size(source), count);
+    check_size(function, argument, std::ranges::size(source), count, places);
     if constexpr (indexed_range<std::ranges::range_value_t<Source const>>) {
       for (std::size_t i = 0; i != count; ++i) {
-        check(std::string(argument) + "[" + to_text(i) + "]",
-              std::ranges::size(element_at(source, i)), micro_batches);
+        std::size_t const size = std::ranges::size(element_at(source, i));
+        if (size == micro_batches) continue;
+        check_size(function, std::string(argument) + "[" + to_text(i) + "]", size, micro_batches,
+                   "micro-batches");
       }
     }
   }
