@@ -8,6 +8,7 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -32,6 +33,26 @@ template <class Condition>
     left -= half;
   }
   return first;
+}
+
+/// The same, in time logarithmic in the distance from `guess`: each step away from it is twice as
+/// wide as the one before.
+template <class Condition>
+[[nodiscard]] std::size_t first_without_near(std::size_t guess, std::size_t first, std::size_t last,
+                                             Condition const& is_true) {
+  std::size_t step = 16;
+  if (last - first <= step) return first_without(first, last, is_true);
+  guess = std::clamp(guess, first, last - 1);
+  if (is_true(guess)) {
+    first = guess + 1;
+    for (; last - first > step && is_true(first + step - 1); step *= 2) first += step;
+    last = std::min(last, first + step);
+  } else {
+    last = guess;
+    for (; last - first > step && !is_true(last - step); step *= 2) last -= step;
+    first = last - std::min(last - first, step);
+  }
+  return first_without(first, last, is_true);
 }
 
 inline constexpr measure_names cost_names{};
