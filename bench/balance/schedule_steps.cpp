@@ -92,8 +92,23 @@ BENCHMARK_CAPTURE(even_packs, real, bench::shape::real, "real")->Apply(once);
 BENCHMARK_CAPTURE(even_packs, mix, bench::shape::mix, "")->Apply(once);
 BENCHMARK_CAPTURE(even_packs, independent, bench::shape::independent, "independent")->Apply(once);
 
+constexpr bench::workload several_workloads[] = {
+    {"real 16/4592", bench::shape::real, 16, 4592},
+    {"mix 16/4592", bench::shape::mix, 16, 4592},
+    {"independent 9/4096", bench::shape::independent, 9, 4096}};
+
 [[maybe_unused]] bool const registered = [] {
   bench::register_curves_of_workloads("schedule_curve", curve);
+  for (auto const& work : several_workloads) {
+    for (std::size_t const samples : {bench::size_of_test_runs, std::size_t{100'000}}) {
+      bench::register_several(
+          "several_groups/" + std::string(work.name) + "/n:" + std::to_string(samples),
+          [=](benchmark::State& state, std::size_t ranks, std::uint32_t of_rank) {
+            auto const loads = bench::pack_best_fit(work.make(samples), work.capacity());
+            bench::measure_several(state, loads, ranks, of_rank);
+          });
+    }
+  }
   return true;
 }();
 

@@ -59,6 +59,19 @@ void register_curves(std::string const& capacity_name, Capacity const& capacity_
   register_curves("9 4096", given({9, 4096}));
   register_curves("18 6016", given(bench::reference_capacity));
   register_curves("tuned", tuned_capacity);
+  for (auto const& capacity : {omnibal::resources<2>{9, 4096}, omnibal::resources<2>{16, 4592}}) {
+    bench::register_several(
+        "several_groups/all files/" + std::to_string(capacity[0]),
+        [=](benchmark::State& state, std::size_t of_step, std::uint32_t of_rank) {
+          try {
+            auto const samples = bench::read_lengths(bench::length_files());
+            bench::measure_several(state, bench::pack_best_fit(samples, capacity), of_step,
+                                   of_rank);
+          } catch (std::exception const& error) {
+            state.SkipWithError(error.what());
+          }
+        });
+  }
   benchmark::RegisterBenchmark("even_packs/all files",
                                [](benchmark::State& state) {
                                  try {

@@ -20,6 +20,7 @@
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -174,6 +175,54 @@ inline void promise_even_packs(benchmark::State& state, std::string const& name)
                  {"even packs, dist ratio on 64 ranks, " + name, "even_waits_64", 0.005},
                  {"even packs, variation of steps on 8 ranks, " + name, "even_cv_8", 0.03},
                  {"even packs, variation of steps on 64 ranks, " + name, "even_cv_64", 0.03}});
+}
+
+/// Several groups for each rank in a step. Counters: how long ranks wait, for the resource where
+/// that is longer, how much the totals of steps vary over random order, the overlap, and the
+/// milliseconds of a schedule over those of one with a group for each rank.
+inline void measure_several(benchmark::State& state, load_list const& loads, std::size_t ranks,
+                            std::uint32_t groups_per_rank) {
+  auto const schedule = [&](std::uint64_t epoch, std::uint32_t of_rank) {
+    return omnibal::schedule_steps(loads, ranks, {.epoch = epoch, .groups_per_rank = of_rank});
+  };
+  auto const milliseconds = [&](std::uint32_t of_rank) {
+    double least = 1e9;
+    for (std::uint64_t epoch = 0; epoch != 5; ++epoch) {
+      auto const begin = std::chrono::steady_clock::now();
+      benchmark::DoNotOptimize(schedule(epoch, of_rank));
+      std::chrono::duration<double, std::milli> const taken =
+          std::chrono::steady_clock::now() - begin;
+      least = std::min(least, taken.count());
+    }
+    return least;
+  };
+  schedule_figures figures;
+  for (auto _ : state) {
+    figures = measure_schedules(
+        loads, [&](std::uint64_t epoch) { return schedule(epoch, groups_per_rank); });
+  }
+  state.counters["groups"] = static_cast<double>(loads.size());
+  state.counters["dist_images"] = figures.images;
+  state.counters["dist_tokens"] = figures.tokens;
+  state.counters["dist_worst"] = figures.worst();
+  state.counters["mix"] = figures.mix;
+  state.counters["overlap"] = figures.overlap;
+  state.counters["milliseconds"] = milliseconds(groups_per_rank);
+  state.counters["times_single"] = state.counters["milliseconds"] / milliseconds(1);
+}
+
+/// Registers `several(state, ranks, groups_per_rank)` for all numbers that are compared.
+template <class Several>
+void register_several(std::string const& name, Several const& several) {
+  for (std::size_t const ranks : {8u, 64u}) {
+    for (std::uint32_t const of_rank : {1u, 2u, 4u, 8u, 16u}) {
+      std::string const point =
+          name + "/ranks:" + std::to_string(ranks) + "/of_rank:" + std::to_string(of_rank);
+      benchmark::RegisterBenchmark(point.c_str(), several, ranks, of_rank)
+          ->Iterations(1)
+          ->Unit(benchmark::kMillisecond);
+    }
+  }
 }
 
 /// The tolerances of a curve.

@@ -143,6 +143,13 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
           "Exchange samples between the groups afterwards: fewer groups, or as\n"
           "many with evener loads; takes seconds");
   group
+      ->add_option("--spare-groups", options.spare_groups,
+                   "With --improve: so many more groups, as a share of the fewest, so that\n"
+                   "loads are evener in images and in tokens; 0.0025 is a good choice")
+      ->type_name("SHARE")
+      ->check(number_that_is("in [0, 1]", [](double value) { return value >= 0 && value <= 1; }))
+      ->needs("--improve");
+  group
       ->add_option("--capacity", typed.capacity,
                    "Most images and most tokens of a group; default: 9 4096")
       ->type_name("IMAGES TOKENS")

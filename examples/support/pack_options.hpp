@@ -46,6 +46,8 @@ struct pack_options {
   task_kind task = task_kind::pack;
   packer_kind packer = packer_kind::best_packing;
   improvement_kind improvement = improvement_kind::none;
+  /// The share of groups above the fewest that make the others evener.
+  double spare_groups = 0;
   omnibal::resources<2> capacity{9, 4096};
   /// The mean number of samples in a group for which a capacity is chosen; zero: it is given.
   double target_batch = 0;

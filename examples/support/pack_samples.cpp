@@ -94,7 +94,11 @@ omnibal::packing pack_samples(dataset const& data, pack_options const& options) 
   auto const demand = packed_demand(options);
   omnibal::packing const packed = pack(data.samples, demand, options);
   if (options.improvement == improvement_kind::none) return packed;
-  return omnibal::improve(data.samples, demand, options.capacity, packed);
+  if (options.spare_groups == 0) {
+    return omnibal::improve(data.samples, demand, options.capacity, packed);
+  }
+  return omnibal::improve(data.samples, demand, options.capacity, packed,
+                          {.even_passes = 96, .spare_groups = options.spare_groups});
 }
 
 omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& options) {

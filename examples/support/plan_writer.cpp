@@ -41,6 +41,7 @@ nlohmann::ordered_json head_json(dataset const& data, pack_options const& option
   nlohmann::ordered_json packer{{"name", to_text(options.packer)},
                                 {"seed", options.seed},
                                 {"improved", options.improvement == improvement_kind::exchanges}};
+  if (options.spare_groups != 0) packer["spare_groups"] = options.spare_groups;
   if (options.packer == packer_kind::isf) {
     packer["rounds"] = options.rounds;
     packer["shuffle"] = to_text(options.shuffle);

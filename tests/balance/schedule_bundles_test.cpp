@@ -108,16 +108,60 @@ TEST_CASE("every group runs once with several per rank, whatever the loads") {
       for (std::size_t const ranks : {1u, 2u, 7u, 60u}) {
         for (std::uint32_t const of_rank : {2u, 3u, 8u, 300u}) {
           for (remainder_policy const policy : policies) {
-            options_type const options{
-                .seed = count, .epoch = ranks, .remainder = policy, .groups_per_rank = of_rank};
-            INFO(set.name << ", " << ranks << " ranks, " << of_rank << " groups of a rank, policy "
-                          << static_cast<int>(policy));
-            auto const schedule = schedule_steps(set.samples, ranks, options);
-            REQUIRE(fault_of(schedule, set.samples.size(), ranks, options) == "");
-            REQUIRE(schedule_steps(set.samples, ranks, options) == schedule);
+            for (bool const positions : {false, true}) {
+              options_type const options{.seed = count,
+                                         .epoch = ranks,
+                                         .remainder = policy,
+                                         .groups_per_rank = of_rank,
+                                         .even_positions = positions};
+              INFO(set.name << ", " << ranks << " ranks, " << of_rank
+                            << " groups of a rank, policy " << static_cast<int>(policy)
+                            << (positions ? ", even positions" : ""));
+              auto const schedule = schedule_steps(set.samples, ranks, options);
+              REQUIRE(fault_of(schedule, set.samples.size(), ranks, options) == "");
+              REQUIRE(schedule_steps(set.samples, ranks, options) == schedule);
+            }
           }
         }
       }
+    }
+  }
+}
+
+TEST_CASE("positions are even where that is asked for, and steps vary less than random ones") {
+  auto const loads = random_loads(24'001, 200, 1000);
+  for (std::size_t const ranks : {8u, 64u}) {
+    for (std::uint32_t const of_rank : {2u, 4u, 8u}) {
+      INFO(ranks << " ranks, " << of_rank << " groups of a rank");
+      options_type const options{.max_dist_ratio = 0.02,
+                                 .remainder = remainder_policy::carry,
+                                 .groups_per_rank = of_rank,
+                                 .even_positions = true};
+      auto const schedule = schedule_steps(loads, ranks, options);
+      steps positions(ranks);
+      for (std::size_t step = 0; step != schedule.size(); ++step) {
+        for (std::size_t k = 0; k != of_rank; ++k) {
+          for (std::size_t rank = 0; rank != ranks; ++rank) {
+            positions.push(schedule(step, rank)[k]);
+            positions.close();
+          }
+        }
+      }
+      // What can be had with one group for each rank; 375 steps of 64 cannot be even in both.
+      auto const single = omnibal::dist_ratio(
+          schedule_steps(loads, ranks,
+                         {.max_dist_ratio = 0.02, .remainder = remainder_policy::carry}),
+          loads);
+      auto const waiting = omnibal::dist_ratio(positions, loads);
+      CHECK(waiting[0] <= std::max(0.0201, 1.1 * single[0]));
+      CHECK(waiting[1] <= std::max(0.0201, 1.1 * single[1]));
+      auto const mix = omnibal::step_mix(schedule, loads).totals;
+      auto const mix_of_positions = omnibal::step_mix(positions, loads).totals;
+      CHECK(mix[0] < 0.7 * mix_of_positions[0]);
+      CHECK(mix[1] < 0.7 * mix_of_positions[1]);
+      if (of_rank < 4) continue;
+      CHECK(mix[0] < 1.0);
+      CHECK(mix[1] < 1.0);
     }
   }
 }
@@ -332,6 +376,10 @@ TEST_CASE("a state of other groups per rank is refused") {
                                           {.groups_per_rank = of_rank}, four.state()),
                     std::invalid_argument);
   }
+  CHECK_THROWS_AS(
+      omnibal::step_sampler(loads, {.ranks = 3, .rank = 0},
+                            {.groups_per_rank = 4, .even_positions = true}, four.state()),
+      std::invalid_argument);
 }
 
 TEST_CASE("levels take several packs per rank") {

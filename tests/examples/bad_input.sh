@@ -71,6 +71,8 @@ refuses "threshold above capacity" '--threshold|tokens is 5000|4096' \
 refuses "threshold without isf" '--threshold|isf' good.json --threshold 9 4000
 refuses "target of no samples" '--target-batch|is 0' good.json --target-batch 0
 refuses "target that is no number" '--target-batch|is nan' good.json --target-batch nan
+refuses "spare groups alone" '--spare-groups|--improve' good.json --spare-groups 0.01
+refuses "too many spare groups" '--spare-groups|is 2' good.json --improve --spare-groups 2
 refuses "target and capacity" '--target-batch|--capacity' good.json --target-batch 4 --capacity 9 9
 refuses "target and threshold" '--target-batch|--threshold' \
   good.json --packer isf --target-batch 4 --threshold 9 4000

@@ -88,6 +88,33 @@ void print_schedules(std::size_t count) {
   }
 }
 
+/// Schedules with several groups per rank, a line for each number of them.
+template <std::size_t R>
+void print_schedules_of_several(std::size_t count) {
+  using omnibal::remainder_policy;
+  for (std::uint32_t const of_rank : {2u, 4u, 16u}) {
+    for (bool const positions : {false, true}) {
+      test::fnv1a hash;
+      for (auto const& set : test::cost_sets<R>(count, count)) {
+        for (auto const remainder :
+             {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
+          auto const schedule = omnibal::schedule_steps(set.samples, 3,
+                                                        {.seed = count,
+                                                         .remainder = remainder,
+                                                         .groups_per_rank = of_rank,
+                                                         .even_positions = positions});
+          hash.add(digest_of(schedule.cells().offsets()));
+          hash.add(digest_of(schedule.cells().items()));
+        }
+      }
+      print("schedule_steps, " + std::to_string(of_rank) + " groups per rank" +
+                (positions ? ", even positions, " : ", ") + std::to_string(R) + " kinds of load, " +
+                std::to_string(count) + " groups",
+            hash.value());
+    }
+  }
+}
+
 /// The balancers that know about homes, caps and padding, a line for each.
 template <std::size_t R>
 void print_balancers_with_conditions(std::size_t count) {
@@ -138,6 +165,8 @@ int main() {
   print_schedules<1>(300);
   print_schedules<2>(300);
   print_schedules<2>(20);
+  print_schedules_of_several<1>(300);
+  print_schedules_of_several<2>(300);
   print_balancers_with_conditions<1>(20);
   print_balancers_with_conditions<2>(300);
 }

@@ -63,12 +63,17 @@ void print_samplers(std::uint64_t seed) {
             return state == nullptr ? omnibal::epoch_sampler(1001, place, options)
                                     : omnibal::epoch_sampler(1001, place, options, *state);
           }));
-    print("step_sampler" + policy,
-          digest_of_run([&](omnibal::shard const& place, omnibal::sampler_state const* state) {
-            omnibal::schedule_steps_options const options{.seed = seed, .remainder = remainder};
-            return state == nullptr ? omnibal::step_sampler(loads, place, options)
-                                    : omnibal::step_sampler(loads, place, options, *state);
-          }));
+    for (std::uint32_t const of_rank : {1u, 4u}) {
+      std::string const several =
+          of_rank == 1 ? "" : ", " + std::to_string(of_rank) + " groups per rank";
+      print("step_sampler" + several + policy,
+            digest_of_run([&](omnibal::shard const& place, omnibal::sampler_state const* state) {
+              omnibal::schedule_steps_options const options{
+                  .seed = seed, .remainder = remainder, .groups_per_rank = of_rank};
+              return state == nullptr ? omnibal::step_sampler(loads, place, options)
+                                      : omnibal::step_sampler(loads, place, options, *state);
+            }));
+    }
   }
   for (std::uint64_t const window : {1u, 24u}) {
     auto const size = [](double) { return 77; };

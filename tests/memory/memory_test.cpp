@@ -1,9 +1,10 @@
-// How much memory the packers take at most, results included, by counting every allocation of this
-// program.
+// How much memory the packers and the scheduler take at most, results included, by counting every
+// allocation of this program.
 
 #include "packers.hpp"
 #include "samples.hpp"
 
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
@@ -102,5 +103,31 @@ TEMPLATE_TEST_CASE("packers take at most 24 + 8R bytes per sample", "",
     check_memory(set);
     check_memory(test::scaled(set, factor));
     check_memory(test::scaled(set, factor, factor / 16));
+  }
+}
+
+TEMPLATE_TEST_CASE(
+    "schedules take at most 24 + 14R bytes per group, 10R more with several per rank", "",
+    (std::integral_constant<std::size_t, 1>), (std::integral_constant<std::size_t, 2>),
+    (std::integral_constant<std::size_t, 4>)) {
+  constexpr std::size_t kinds = TestType::value;
+  constexpr std::size_t count = 150'000;
+  std::set<std::string> const chosen{"zeros", "one giant"};
+  for (auto const& set : test::small_sets<kinds>(1, count)) {
+    if (!chosen.contains(set.name)) continue;
+    for (std::uint32_t const of_rank : {1u, 2u, 4u, 16u}) {
+      for (bool const positions : {false, true}) {
+        std::size_t const bytes = peak_bytes([&] {
+          return omnibal::schedule_steps(set.samples, 8,
+                                         {.groups_per_rank = of_rank, .even_positions = positions});
+        });
+        INFO(set.name << ", " << of_rank << " groups per rank"
+                      << (positions ? ", even positions: " : ": ")
+                      << static_cast<double>(bytes) / static_cast<double>(count)
+                      << " bytes per group");
+        CHECK(bytes <= (24 + (of_rank == 1 ? 14 : 24) * kinds) * count + 512 * 1024);
+        CHECK(bytes >= 8 * count);
+      }
+    }
   }
 }

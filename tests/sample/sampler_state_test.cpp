@@ -133,7 +133,8 @@ TEST_CASE("a state of other data is refused") {
   std::string const other_loads = step_error(state, {}, loads);
   CHECK(other_loads.find("omnibal::step_sampler: state.digest is ") == 0);
   CHECK(other_loads.find("that of loads, options.max_dist_ratio, options.remainder, "
-                         "options.groups_per_rank and options.rounds: one of these") != std::string::npos);
+                         "options.groups_per_rank, options.even_positions and options.rounds: one "
+                         "of these") != std::string::npos);
   --loads[13];
   std::swap(loads[3], loads[4]);
   REQUIRE(loads[3] != loads[4]);

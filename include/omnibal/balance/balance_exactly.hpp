@@ -52,7 +52,7 @@ struct balance_exactly_fn {
                                 balance_exactly_options const& options = {}) const {
     detail::check_parts(name, parts);
     if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
-      auto const given = detail::given_costs(name, samples, cost);
+      auto const given = detail::given_costs(name, "cost", samples, cost);
       auto const costs = detail::measure_costs(name, given, std::identity{});
       balance_result<detail::measured_weight<Samples, Cost>> result;
       std::int64_t const bound = search(costs, parts, options, result).bound;

@@ -98,7 +98,7 @@ struct balance_within_fn {
                                 balance_within_options const& options = {}) const {
     detail::check_parts(name, parts);
     detail::check_max_overload(name, options.max_overload);
-    auto const given = detail::given_costs(name, samples, cost);
+    auto const given = detail::given_costs(name, "cost", samples, cost);
     auto const costs = detail::measure_costs(name, given, std::identity{});
     return detail::with_measured(name, samples, demand, capacity, [&](auto&& input) {
       balance_within_result<detail::measured_weight<Samples, Cost>> result;

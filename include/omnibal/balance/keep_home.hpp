@@ -122,7 +122,7 @@ class offload {
       std::uint32_t const node = node_for(sample);
       auto const limit = target * static_cast<std::int64_t>(layout.ranks_in(node));
       if (!fits(node_loads_[node], cost, limit)) continue;
-      take_excess(from, cost);
+      excess_[from] = excess_above(excess_[from] - cost, 0);
       node_loads_[from] -= cost;
       node_loads_[node] += cost;
       light_.add(node, cost);
@@ -182,11 +182,6 @@ class offload {
       is_relief = is_relief || state.costs[sample][r] > 0;
     }
     return is_relief;
-  }
-  void take_excess(std::size_t node, resources<R> const& cost) {
-    for (std::size_t r = 0; r != R; ++r) {
-      excess_[node][r] = std::max<std::int64_t>(0, excess_[node][r] - cost[r]);
-    }
   }
 
   light_loads light_{0};
@@ -314,12 +309,11 @@ class migration {
     std::iota(order_.begin(), order_.end(), 0u);
     std::sort(order_.begin(), order_.end(), state.costs_more());
     light_.reset(state.ranks());
-    state.rank_of.assign(state.costs.size(), 0);
-    any_room room{state.ranks()};
-    auto const cost = [this](std::uint32_t sample) -> resources<R> const& {
-      return state.costs[sample];
-    };
-    place(std::span<std::uint32_t const>(order_), cost, light_, room, state.rank_of);
+    state.rank_of.resize(state.costs.size());
+    for (std::uint32_t const sample : order_) {
+      state.rank_of[sample] = light_.best(state.costs[sample]);
+      light_.add(state.rank_of[sample], state.costs[sample]);
+    }
     state.sum_loads();
   }
 

@@ -70,14 +70,13 @@ class micro_batch_cells {
   /// Exchanges samples inside each step.
   void even_steps(std::vector<std::uint32_t>& batch_of, std::size_t batches) const {
     if (ranks_ == 1) return;
-    std::vector<std::uint32_t> step_of(batch_of.size());
-    std::vector<std::uint32_t> rank_of(batch_of.size());
-    for (std::size_t i = 0; i != batch_of.size(); ++i) {
-      step_of[i] = static_cast<std::uint32_t>(batch_of[i] / ranks_);
-      rank_of[i] = static_cast<std::uint32_t>(batch_of[i] % ranks_);
-    }
+    auto const ranks = static_cast<std::uint32_t>(ranks_);
     std::vector<std::vector<std::uint32_t>> orders(batches / ranks_);
-    for (std::uint32_t const sample : balancer_.order()) orders[step_of[sample]].push_back(sample);
+    for (std::uint32_t const sample : balancer_.order()) {
+      orders[batch_of[sample] / ranks].push_back(sample);
+    }
+    std::vector<std::uint32_t> rank_of = batch_of;
+    for (std::uint32_t& rank : rank_of) rank %= ranks;
     for (std::vector<std::uint32_t> const& order : orders) {
       std::int64_t sum = 0;
       for (std::uint32_t const sample : order) sum += costs_[sample][0];
@@ -85,7 +84,7 @@ class micro_batch_cells {
       balancer_.even(order, rank_of, ranks_, sum / count + (sum % count != 0 ? 1 : 0));
     }
     for (std::size_t i = 0; i != batch_of.size(); ++i) {
-      batch_of[i] = static_cast<std::uint32_t>(step_of[i] * ranks_ + rank_of[i]);
+      batch_of[i] += rank_of[i] - batch_of[i] % ranks;
     }
   }
 
@@ -95,27 +94,19 @@ class micro_batch_cells {
     grouping const groups = collect_parts(batch_of, batches);
     auto const loads = loads_of(batch_of, batches);
     std::vector<std::int64_t> sums(ranks_, 0);
-    std::vector<std::uint32_t> lightest(ranks_);
-    std::vector<std::uint32_t> largest(ranks_);
-    std::vector<std::uint32_t> batch_at(ranks_);
+    std::vector<std::size_t> batch_at(ranks_);
     micro_batch_steps result(ranks_);
     result.reserve(batches / ranks_, batch_of.size());
     for (std::size_t first = 0; first != batches; first += ranks_) {
-      for (std::uint32_t r = 0; r != ranks_; ++r) {
-        lightest[r] = r;
-        largest[r] = static_cast<std::uint32_t>(first + r);
-      }
-      std::sort(lightest.begin(), lightest.end(), [&sums](std::uint32_t a, std::uint32_t b) {
-        return sums[a] < sums[b] || (sums[a] == sums[b] && a < b);
-      });
-      std::sort(largest.begin(), largest.end(), [&loads](std::uint32_t a, std::uint32_t b) {
-        return loads[a] > loads[b] || (loads[a] == loads[b] && a < b);
-      });
+      auto const largest =
+          order_descending(ranks_, [&](std::size_t k) { return loads[first + k]; });
+      std::int64_t const most = *std::max_element(sums.begin(), sums.end());
+      auto const lightest = order_descending(ranks_, [&](std::size_t r) { return most - sums[r]; });
       for (std::size_t i = 0; i != ranks_; ++i) {
-        batch_at[lightest[i]] = largest[i];
-        sums[lightest[i]] += loads[largest[i]];
+        batch_at[lightest[i]] = first + largest[i];
+        sums[lightest[i]] += loads[first + largest[i]];
       }
-      for (std::uint32_t const batch : batch_at) {
+      for (std::size_t const batch : batch_at) {
         for (std::uint32_t const item : groups[batch]) result.push(item);
         result.close();
       }

@@ -39,7 +39,9 @@ struct schedule_steps_fn {
   /// exchange groups until each is near the mean in every resource and are scheduled as groups are;
   /// then steps exchange bundles as far as `max_dist_ratio` allows, so that their totals come
   /// nearer to each other: see `step_mix`. With few groups of few distinct loads no bundle is at
-  /// the mean, and steps of equal sums vary. The groups of a rank have no order.
+  /// the mean, and steps of equal sums vary. The groups of a rank have no order. With
+  /// `options.even_positions` steps of one group for each rank are made, and each step joins as
+  /// many of these as a rank has groups, whose totals complement each other.
   ///
   /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
   /// says of the last ones, fewer than fill a step. A short last step has the smallest groups, one
@@ -48,12 +50,13 @@ struct schedule_steps_fn {
   /// this resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss
   /// even that, and then cells are cut until the rounds are used up or all are single steps.
   ///
-  /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: about
-  /// 40 + 25R bytes per group. Determinism: portable for integers. Errors: `std::invalid_argument`
-  /// for no ranks, no groups per rank, a load that is negative, not finite or above 2^63 - 1, a
-  /// `max_dist_ratio` that is negative or not finite and a carried group that does not exist;
-  /// `std::length_error` where groups, carried groups and those of a step exceed 2^32 - 1. Source:
-  /// Yao et al., OmniBal, ICML 2025 (dist ratio); the cells are those of a k-d tree, Bentley 1975.
+  /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: at
+  /// most 24 + 14R bytes per group, 10R more with several per rank. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` for no ranks, no groups per rank, a load that is
+  /// negative, not finite or above 2^63 - 1, a `max_dist_ratio` that is negative or not finite and
+  /// a carried group that does not exist; `std::length_error` where groups, carried groups and
+  /// those of a step exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist ratio); the
+  /// cells are those of a k-d tree, Bentley 1975.
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
@@ -62,15 +65,16 @@ struct schedule_steps_fn {
     std::size_t const groups = std::ranges::size(loads);
     detail::check_schedule(name, groups, ranks, options);
     std::uint32_t const of_rank = options.groups_per_rank;
-    auto const levels = detail::measure_levels(name, loads, ranks * of_rank);
     detail::schedule_draws const draws(options.seed, options.epoch);
     auto const shape = detail::shape_of_schedule(groups, options.carried.size(), ranks,
                                                  options.remainder, of_rank);
-    auto pool = detail::draw_pool(levels, shape, draws, options.carried, of_rank);
-    std::vector<detail::load_shares<kinds>> loads_of_bundles;
-    if (of_rank != 1) {
-      detail::deal_last_step(pool, levels, ranks, of_rank);
-      loads_of_bundles = detail::bundle_groups(pool, ranks, of_rank);
+    auto pool = detail::draw_pool(detail::measure_levels(name, loads, ranks * of_rank), shape,
+                                  draws, options.carried, of_rank);
+    pool.shape.ranks = static_cast<std::uint32_t>(ranks);
+    if (options.even_positions) {
+      pool.shape.steps *= of_rank;
+    } else if (of_rank != 1) {
+      detail::join_groups(pool, of_rank);
     }
     detail::sorted_cells<kinds> cells(pool);
     auto const goals = cells.goals(options.max_dist_ratio);
@@ -78,9 +82,13 @@ struct schedule_steps_fn {
       if (!cells.cut_round(goals, draws, round)) break;
     }
     if (of_rank == 1) return deal_steps(pool, cells.steps(), draws, of_rank);
-    std::vector<std::uint32_t> bundles(cells.steps().begin(), cells.steps().end());
-    detail::step_mixer<kinds>(pool, loads_of_bundles, bundles).mix(goals, draws.bundles());
-    return deal_steps(pool, bundles, draws, of_rank);
+    std::vector<std::uint32_t> items(cells.steps().begin(), cells.steps().end());
+    if (options.even_positions) {
+      detail::join_steps(pool, items, of_rank, draws);
+    } else {
+      detail::step_mixer<kinds>(pool, items).mix(goals, draws.bundles());
+    }
+    return deal_steps(pool, items, draws, of_rank);
   }
 
  private:
@@ -106,21 +114,16 @@ struct schedule_steps_fn {
       });
     }
     steps result(shape.ranks);
-    result.reserve(shape.steps + 1, pool.groups.size() + pool.last.size());
+    result.reserve(shape.steps + 1, pool.groups.size() + pool.last.item_count());
     for (std::uint32_t const step : sequence) {
       for (std::uint32_t const item : items_of(step)) {
         for (std::size_t k = 0; k != of_rank; ++k) result.push(pool.groups[item * of_rank + k]);
         result.close();
       }
     }
-    detail::last_cells const own(shape, shape.ranks, of_rank);
-    std::size_t next = 0;
-    for (std::size_t cell = 0; next != pool.last.size(); ++cell) {
-      bool const is_own = cell < own.count;
-      for (std::size_t k = is_own ? own.size(cell) : of_rank; k != 0; --k) {
-        result.push(pool.last[next++]);
-      }
-      if (is_own) {
+    for (std::size_t cell = 0; cell != pool.last.size(); ++cell) {
+      for (std::uint32_t const group : pool.last[cell]) result.push(group);
+      if (cell < pool.last_own) {
         result.close();
       } else {
         result.close_repeat();

@@ -37,6 +37,11 @@ struct schedule_steps_options {
   /// only their sums are even, and where loads complement each other steps are better samples of
   /// all groups than random ones: see `step_mix`.
   std::uint32_t groups_per_rank = 1;
+  /// True where not only the sums of several groups per rank must be even, but also the first
+  /// groups of all ranks, the second ones and so on, as where ranks wait after each micro-batch:
+  /// each of these is a step of one group for each rank, and totals complement each other. More
+  /// groups that are alike meet, so that the `step_overlap` is larger.
+  bool even_positions = false;
   /// The most rounds of cuts. With the usual `max_dist_ratio` about ten are run, with 0 about
   /// fifty; on a device each takes a few launches, also where no more cuts are needed.
   std::uint32_t rounds = 64;

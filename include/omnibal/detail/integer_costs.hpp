@@ -111,6 +111,21 @@ template <sample_range Samples, class Cost>
   return result;
 }
 
+/// What `cost` gives for each sample, as it is called once for each, in order. Precondition: the
+/// cost has one kind.
+template <sample_range Samples, class Cost>
+[[nodiscard]] auto given_costs(std::string_view function, std::string_view argument,
+                               Samples const& samples, Cost const& cost) {
+  using load_type = measured_weight<Samples, Cost>;
+  std::vector<load_type> result;
+  result.reserve(std::ranges::size(samples));
+  for (auto&& sample : samples) {
+    result.push_back(
+        checked_costs<load_type>(function, argument, result.size(), std::invoke(cost, sample))[0]);
+  }
+  return result;
+}
+
 /// The amount of the kind of which there is most.
 template <std::size_t R>
 [[nodiscard]] constexpr std::int64_t largest_amount(resources<R> const& amounts) {

@@ -135,8 +135,8 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
   void check(sampler_state const& state) const {
     check_digest(name, state, digest(),
                  "packed, loads, options.schedule.max_dist_ratio, options.schedule.remainder, "
-                 "options.schedule.groups_per_rank, options.schedule.rounds and "
-                 "options.short_first_steps");
+                 "options.schedule.groups_per_rank, options.schedule.even_positions, "
+                 "options.schedule.rounds and options.short_first_steps");
     if (state.carried != 0 && this->options().remainder != remainder_policy::carry) {
       throw_invalid(name, "state.carried is " + to_text(state.carried) + ", must be 0");
     }
@@ -233,10 +233,6 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
   using walker = detail::epoch_walker<plan_type>;
 };
 
-template <sample_range GroupLoads>
-level_sampler(level_packing const&, GroupLoads const&, shard const&,
-              level_sampler_options const& = {}, sampler_state const& = {})
-    -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads, std::integral Number, class... Others>
 level_sampler(level_packing const&, GroupLoads const&, Number, Others const&...)
     -> level_sampler<std::ranges::range_value_t<GroupLoads const>>;
@@ -244,10 +240,10 @@ template <sample_range GroupLoads,
           step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>
 level_sampler(level_packing const&, GroupLoads const&, shard const&, level_sampler_options const&,
               Scheduler) -> level_sampler<std::ranges::range_value_t<GroupLoads const>, Scheduler>;
-template <sample_range GroupLoads,
-          step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>
-level_sampler(level_packing const&, GroupLoads const&, shard const&, level_sampler_options const&,
-              sampler_state const&, Scheduler)
+template <sample_range GroupLoads, step_scheduler<std::ranges::range_value_t<GroupLoads const>>
+                                       Scheduler = schedule_steps_fn>
+level_sampler(level_packing const&, GroupLoads const&, shard const&,
+              level_sampler_options const& = {}, sampler_state const& = {}, Scheduler = {})
     -> level_sampler<std::ranges::range_value_t<GroupLoads const>, Scheduler>;
 
 }  // namespace omnibal::inline v0

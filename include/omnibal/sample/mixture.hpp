@@ -6,6 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/data_digest.hpp>
+#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/detail/share_tree.hpp>
@@ -27,21 +28,6 @@ namespace omnibal::inline v0::detail {
 /// The most sources that can be mixed.
 inline constexpr std::size_t most_sources = std::size_t{1} << 31;
 
-/// Weights in the type of computation; throws for one that is negative or not finite.
-template <class Working, sample_range Sources, class Weight>
-[[nodiscard]] std::vector<Working> checked_weights(std::string_view function,
-                                                   Sources const& sources, Weight const& weight) {
-  std::vector<Working> result;
-  result.reserve(std::ranges::size(sources));
-  for (auto&& source : sources) {
-    auto const value =
-        to_working<Working>({function, "weight", result.size()}, std::invoke(weight, source));
-    check_weight(function, "weight", result.size(), value);
-    result.push_back(value);
-  }
-  return result;
-}
-
 /// Whole numbers in proportion to `weights`, with a sum below 2^32: the weights themselves where
 /// they are integers and small enough, else multiples of 2^-31 of their sum.
 template <sample_range Sources, class Weight>
@@ -53,7 +39,7 @@ template <sample_range Sources, class Weight>
     throw_length(function, "sources", std::ranges::size(sources));
   }
   using working = measured_weight<Sources, Weight>;
-  auto const weights = checked_weights<working>(function, sources, weight);
+  auto const weights = given_costs(function, "weight", sources, weight);
   // The sum as a floating-point number, so that it cannot overflow.
   double sum = 0;
   for (working const value : weights) {

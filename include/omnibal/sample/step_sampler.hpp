@@ -57,8 +57,8 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 
   void check(sampler_state const& state) const {
     check_digest(name, state, digest(),
-                 "loads, options.max_dist_ratio, options.remainder, options.groups_per_rank and "
-                 "options.rounds");
+                 "loads, options.max_dist_ratio, options.remainder, options.groups_per_rank, "
+                 "options.even_positions and options.rounds");
     bool const is_carried = this->options().remainder == remainder_policy::carry;
     check_carried(name, state, is_carried ? this->loads().size() : 0);
     this->check_batches(name, state);
@@ -79,9 +79,8 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
   template <class GroupLoads>
   [[nodiscard]] static std::vector<Load> copy_of(GroupLoads const& loads) {
     check_index_count(name, "loads", std::ranges::size(loads));
-    std::vector<Load> result;
-    result.reserve(std::ranges::size(loads));
-    for (auto&& load : loads) result.push_back(load);
+    std::vector<Load> result(std::ranges::size(loads));
+    std::ranges::copy(loads, result.begin());
     return result;
   }
 };
@@ -138,10 +137,6 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
   using walker = detail::epoch_walker<plan_type>;
 };
 
-template <sample_range GroupLoads>
-step_sampler(GroupLoads const&, shard const&, schedule_steps_options const& = {},
-             sampler_state const& = {})
-    -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
 template <sample_range GroupLoads, std::integral Number, class... Others>
 step_sampler(GroupLoads const&, Number, Others const&...)
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>>;
@@ -149,9 +144,10 @@ template <sample_range GroupLoads,
           step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>
 step_sampler(GroupLoads const&, shard const&, schedule_steps_options const&, Scheduler)
     -> step_sampler<std::ranges::range_value_t<GroupLoads const>, Scheduler>;
-template <sample_range GroupLoads,
-          step_scheduler<std::ranges::range_value_t<GroupLoads const>> Scheduler>
-step_sampler(GroupLoads const&, shard const&, schedule_steps_options const&, sampler_state const&,
-             Scheduler) -> step_sampler<std::ranges::range_value_t<GroupLoads const>, Scheduler>;
+template <sample_range GroupLoads, step_scheduler<std::ranges::range_value_t<GroupLoads const>>
+                                       Scheduler = schedule_steps_fn>
+step_sampler(GroupLoads const&, shard const&, schedule_steps_options const& = {},
+             sampler_state const& = {}, Scheduler = {})
+    -> step_sampler<std::ranges::range_value_t<GroupLoads const>, Scheduler>;
 
 }  // namespace omnibal::inline v0

@@ -230,21 +230,10 @@ template <std::size_t R>
   return result;
 }
 
-/// Is called like `count_limits`, for parts with room for any number of samples.
-struct any_room {
-  std::size_t count;
-
-  [[nodiscard]] std::size_t parts() const { return count; }
-  [[nodiscard]] static bool is_full(std::size_t) { return false; }
-  [[nodiscard]] static bool add(std::size_t) { return false; }
-};
-
-/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads. `Room`
-/// is called like `count_limits`.
-template <class Loads, class Weight, class Room>
-void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads, Room& room,
-           std::vector<std::uint32_t>& part_of) {
-  std::size_t const parts = room.parts();
+/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads.
+template <class Loads, class Weight>
+void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads,
+           count_limits& room, std::vector<std::uint32_t>& part_of) {
   for (std::uint32_t const sample : samples) {
     auto const& cost = weight(sample);
     std::uint32_t const part = loads.best(cost);
@@ -252,7 +241,7 @@ void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& 
     loads.add(part, cost);
     bool const leaves_less = room.add(part);
     if (room.is_full(part)) loads.close(part);
-    for (std::size_t p = 0; leaves_less && p != parts; ++p) {
+    for (std::size_t p = 0; leaves_less && p != room.parts(); ++p) {
       if (room.is_full(p)) loads.close(p);
     }
   }
@@ -323,20 +312,6 @@ template <std::size_t R>
   for (std::size_t i = 0; i != part_of.size(); ++i) {
     loads[part_of[i]] += costs[i];
     result = std::max(result, largest_amount(loads[part_of[i]]));
-  }
-  return result;
-}
-
-/// Calls `cost` once for each sample, in order. Precondition: the cost has one kind.
-template <class Samples, class Cost>
-[[nodiscard]] auto given_costs(std::string_view function, Samples const& samples,
-                               Cost const& cost) {
-  using load_type = measured_weight<Samples, Cost>;
-  std::vector<load_type> result;
-  result.reserve(std::ranges::size(samples));
-  for (auto&& sample : samples) {
-    result.push_back(
-        checked_costs<load_type>(function, "cost", result.size(), std::invoke(cost, sample))[0]);
   }
   return result;
 }

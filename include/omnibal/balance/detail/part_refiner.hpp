@@ -71,6 +71,36 @@ void for_each_spaced(std::size_t count, Body const& body) {
   for (std::size_t i = 0; i < count; i += (count + most - 1) / most) body(i);
 }
 
+/// The position of a sample that does not come.
+inline constexpr std::size_t no_sample = std::numeric_limits<std::size_t>::max();
+
+/// Calls `body(i, j)` where sample i of `leaving` that `may_leave(i)` may be exchanged for sample j
+/// of `coming`, or for none. With one kind of costs j is on either side of what costs `gap` less
+/// than i; with several both are among evenly spaced ones. `leaves(i)` and `comes(j)` are costs,
+/// which fall.
+template <std::size_t R, class Leaves, class Comes, class Filter, class Body>
+void for_each_exchange(std::size_t leaving, std::size_t coming, Leaves const& leaves,
+                       Comes const& comes, std::int64_t gap, Filter const& may_leave,
+                       Body const& body) {
+  if constexpr (R == 1) {
+    auto const cost = [&](std::size_t k) { return comes(k)[0]; };
+    std::size_t j = 0;
+    for (std::size_t i = 0; i != leaving; ++i) {
+      if (!may_leave(i)) continue;
+      body(i, no_sample);
+      j = first_within(j, coming, cost, leaves(i)[0] - gap);
+      if (j != coming) body(i, j);
+      if (j != 0) body(i, j - 1);
+    }
+  } else {
+    for_each_spaced(leaving, [&](std::size_t i) {
+      if (!may_leave(i)) return;
+      body(i, no_sample);
+      for_each_spaced(coming, [&](std::size_t j) { body(i, j); });
+    });
+  }
+}
+
 /// Keeps the best exchange, the first of equal ones.
 template <class Exchange>
 void keep_better(Exchange& best, Exchange const& other) {
@@ -86,7 +116,7 @@ struct open_part {
 
 /// Positions of a sample that leaves one part and of one, or `nothing`, that comes for it.
 struct part_exchange {
-  static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t nothing = no_sample;
 
   std::size_t leaves = nothing;
   std::size_t comes = nothing;
@@ -100,43 +130,25 @@ struct part_exchange {
 
 /// The exchange between `heavy` and `light` after which the larger of their loads is least, if that
 /// is less than now; `may_move` allows that nothing comes. `costs` has the costs by place.
-[[nodiscard]] inline part_exchange best_exchange(open_part<1> const& heavy,
-                                                 open_part<1> const& light,
-                                                 integer_costs<1> const& costs, bool may_move) {
-  part_exchange best{.largest = heavy.load[0]};
-  // What comes should cost half of the excess less than what leaves.
-  std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
-  auto const consider = [&](std::size_t i, std::size_t j, std::int64_t moved) {
-    keep_better(best, {i, j, std::max(heavy.load[0] - moved, light.load[0] + moved)});
-  };
-  auto const comes = [&](std::size_t k) { return costs[light.places[k]][0]; };
-  std::size_t j = 0;
-  for (std::size_t i = 0; i != heavy.places.size(); ++i) {
-    std::int64_t const leaves = costs[heavy.places[i]][0];
-    if (may_move) consider(i, part_exchange::nothing, leaves);
-    j = first_within(j, light.places.size(), comes, leaves - gap);
-    if (j != light.places.size()) consider(i, j, leaves - comes(j));
-    if (j != 0) consider(i, j - 1, leaves - comes(j - 1));
-  }
-  return best;
-}
-
-/// The same for several kinds, among evenly spaced samples of each part.
 template <std::size_t R>
 [[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
                                           integer_costs<R> const& costs, bool may_move) {
   part_exchange best{.largest = std::max(largest_amount(heavy.load), largest_amount(light.load))};
-  for_each_spaced(heavy.places.size(), [&](std::size_t i) {
-    resources<R> const& leaves = costs[heavy.places[i]];
-    auto const consider = [&](std::size_t j, resources<R> const& comes) {
-      keep_better(best, {i, j,
-                         std::max(largest_amount(heavy.load - leaves + comes),
-                                  largest_amount(light.load - comes + leaves))});
-    };
-    if (may_move) consider(part_exchange::nothing, resources<R>{});
-    for_each_spaced(light.places.size(),
-                    [&](std::size_t j) { consider(j, costs[light.places[j]]); });
-  });
+  auto const leaves = [&](std::size_t i) -> auto const& { return costs[heavy.places[i]]; };
+  auto const comes = [&](std::size_t j) -> auto const& { return costs[light.places[j]]; };
+  // What comes should cost half of the excess less than what leaves.
+  std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
+  for_each_exchange<R>(
+      heavy.places.size(), light.places.size(), leaves, comes, gap,
+      [](std::size_t) { return true; },
+      [&](std::size_t i, std::size_t j) {
+        if (j == part_exchange::nothing && !may_move) return;
+        resources<R> moved = leaves(i);
+        if (j != part_exchange::nothing) moved -= comes(j);
+        keep_better(best, {i, j,
+                           std::max(largest_amount(heavy.load - moved),
+                                    largest_amount(light.load + moved))});
+      });
   return best;
 }
 

@@ -134,7 +134,7 @@ template <std::size_t R>
 
 /// Positions of a sample that leaves a rank and of one, `nothing` or `several`, that comes for it.
 struct home_exchange {
-  static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
+  static constexpr std::size_t nothing = no_sample;
   /// Those that `for_each_in_return` names.
   static constexpr std::size_t several = nothing - 1;
 
@@ -154,54 +154,33 @@ struct home_exchange {
 };
 
 /// The exchange between `heavy` and `light` that lowers the excess most for its bytes, or `best`
-/// where none is better. Precondition: `light` has no excess.
-[[nodiscard]] inline home_exchange best_home_exchange(open_rank<1> const& heavy,
-                                                      open_rank<1> const& light,
-                                                      std::int64_t target, home_exchange best) {
-  std::int64_t const excess = heavy.load[0] - target;
-  std::int64_t const room = target - light.load[0];
-  auto const consider = [&](std::size_t i, std::size_t j) {
-    movable_sample<1> const& leaves = heavy.samples[i];
-    bool const comes_any = j != home_exchange::nothing;
-    std::int64_t const taken = leaves.cost[0] - (comes_any ? light.samples[j].cost[0] : 0);
-    if (taken <= 0 || taken > room) return;
-    keep_better(best, {i, j, std::min(taken, excess),
-                       leaves.bytes + (comes_any ? light.samples[j].bytes : 0)});
-  };
-  // What comes should cost just less than what leaves without the excess.
-  auto const comes = [&](std::size_t k) { return light.samples[k].cost[0]; };
-  std::size_t j = 0;
-  for (std::size_t i = 0; i != heavy.samples.size(); ++i) {
-    movable_sample<1> const& leaves = heavy.samples[i];
-    // No exchange takes away more, or adds fewer bytes.
-    home_exchange const at_best{i, 0, std::min({leaves.cost[0], excess, room}), leaves.bytes};
-    if (!at_best.is_better_than(best)) continue;
-    j = first_within(j, light.samples.size(), comes, leaves.cost[0] - excess);
-    consider(i, home_exchange::nothing);
-    if (j != light.samples.size()) consider(i, j);
-    if (j != 0) consider(i, j - 1);
-  }
-  return best;
-}
-
-/// The same for several kinds, among evenly spaced samples; `light` may have an excess.
+/// where none is better. With one kind `light` has no excess, and gets none.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_home_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                                std::int64_t target, home_exchange best) {
   std::int64_t const before = excess_of(heavy.load, target) + excess_of(light.load, target);
-  for_each_spaced(heavy.samples.size(), [&](std::size_t i) {
-    movable_sample<R> const& leaves = heavy.samples[i];
-    auto const consider = [&](std::size_t j, resources<R> const& comes, std::int64_t bytes) {
-      keep_better(best, {i, j,
-                         before - excess_of(heavy.load - leaves.cost + comes, target) -
-                             excess_of(light.load - comes + leaves.cost, target),
-                         leaves.bytes + bytes});
-    };
-    consider(home_exchange::nothing, resources<R>{}, 0);
-    for_each_spaced(light.samples.size(), [&](std::size_t j) {
-      consider(j, light.samples[j].cost, light.samples[j].bytes);
-    });
-  });
+  std::int64_t const room = target - light.load[0];
+  auto const leaves = [&](std::size_t i) -> auto const& { return heavy.samples[i].cost; };
+  auto const comes = [&](std::size_t j) -> auto const& { return light.samples[j].cost; };
+  // With one kind no exchange takes away more, or adds fewer bytes.
+  auto const may_leave = [&](std::size_t i) {
+    home_exchange const at_best{i, 0, std::min({leaves(i)[0], before, room}),
+                                heavy.samples[i].bytes};
+    return R != 1 || at_best.is_better_than(best);
+  };
+  for_each_exchange<R>(heavy.samples.size(), light.samples.size(), leaves, comes, before, may_leave,
+                       [&](std::size_t i, std::size_t j) {
+                         home_exchange found{i, j, 0, heavy.samples[i].bytes};
+                         resources<R> moved = leaves(i);
+                         if (j != home_exchange::nothing) {
+                           moved -= comes(j);
+                           found.bytes += light.samples[j].bytes;
+                         }
+                         if (R == 1 && (moved[0] <= 0 || moved[0] > room)) return;
+                         found.relief = before - excess_of(heavy.load - moved, target) -
+                                        excess_of(light.load + moved, target);
+                         keep_better(best, found);
+                       });
   return best;
 }
 

@@ -20,14 +20,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Loads in 2^-14 of the mean load of a group, but for giants.
-inline constexpr int share_bits = 14;
-inline constexpr std::int64_t largest_share = std::int64_t{1} << 24;
-template <std::size_t R>
-using load_shares = std::array<std::int64_t, R>;
-
 /// As many groups in each bundle, with a load near the mean in all kinds: random ones that exchange
-/// groups. Bundle k has those at the places k, k + count, k + 2 count and so on.
+/// groups.
 ///
 /// In each round bundles are sorted by a kind, the kinds in turn; the one that lacks most and the
 /// one with most too much, the next ones, and so on exchange those groups by which both come
@@ -35,73 +29,91 @@ using load_shares = std::array<std::int64_t, R>;
 template <std::size_t R>
 class load_bundles {
  public:
-  load_bundles(std::span<std::array<load_level, R> const> levels, std::size_t size)
-      : size_(size),
-        count_(levels.size() / size),
-        groups_(levels.size()),
-        of_groups_(levels.size()),
-        loads_(count_) {
-    std::iota(groups_.begin(), groups_.end(), std::uint32_t{0});
+  load_bundles(std::span<std::array<load_level, R> const> levels, std::size_t size,
+               std::size_t rounds)
+      : size_(size), groups_(levels.size()), loads_(levels.size() / size) {
     for (std::size_t r = 0; r != R; ++r) {
       uint128 sum = 0;
       for (auto const& level : levels) sum += level[r];
-      for (std::size_t i = 0; i != levels.size() && sum != 0; ++i) {
-        uint128 const scaled = (static_cast<uint128>(levels[i][r]) << share_bits) * levels.size();
-        of_groups_[i][r] =
-            static_cast<std::int64_t>(std::min(scaled / sum, static_cast<uint128>(largest_share)));
-        loads_[i % count_][r] += of_groups_[i][r];
+      double const scale = share_of_mean * static_cast<double>(levels.size()) /
+                           std::max(1.0, static_cast<double>(sum));
+      for (std::size_t i = 0; i != levels.size(); ++i) {
+        double const share = std::min(static_cast<double>(levels[i][r]) * scale, largest_share);
+        groups_[i].load[r] = static_cast<std::int32_t>(share);
+      }
+    }
+    for (std::uint32_t i = 0, bundle = 0; i != groups_.size(); ++bundle) {
+      for (std::size_t place = 0; place != size; ++place, ++i) {
+        groups_[i].number = i;
+        for (std::size_t r = 0; r != R; ++r) loads_[bundle][r] += groups_[i].load[r];
       }
     }
     for (std::size_t round = 0; round != rounds; ++round) exchange(round);
   }
 
-  [[nodiscard]] std::size_t count() const { return count_; }
-  /// The number of the group at a place of a bundle, and the load of a bundle.
+  [[nodiscard]] std::size_t count() const { return loads_.size(); }
+  /// The number of the group at a place of a bundle.
   [[nodiscard]] std::uint32_t group(std::size_t bundle, std::size_t place) const {
-    return groups_[place * count_ + bundle];
+    return groups_[bundle * size_ + place].number;
   }
-  [[nodiscard]] load_shares<R> const& load(std::size_t bundle) const { return loads_[bundle]; }
 
  private:
-  static constexpr std::size_t rounds = 8;
   /// The groups of the other bundle with which each may be exchanged in a round.
   static constexpr std::size_t partners = 4;
+  /// The mean load of a group, and that of giants, so that products of sums fit.
+  static constexpr double share_of_mean = 0x1p14;
+  static constexpr double largest_share = 0x1p24;
+
+  struct measured_group {
+    std::uint32_t number;
+    std::array<std::int32_t, R> load;
+  };
+  using load_type = std::array<std::int64_t, R>;
 
   void exchange(std::size_t round) {
-    auto const order = order_descending(
-        count_, [&](std::size_t k) { return static_cast<std::uint64_t>(loads_[k][round % R]); });
-    for (std::size_t k = 0; k != count_ / 2; ++k) exchange(order[k], order[count_ - 1 - k], round);
+    // In 2^-10 of the mean group they are sorted by counting, and those that differ most still
+    // meet.
+    auto const order = order_descending(count(), [&](std::size_t k) {
+      return static_cast<std::uint64_t>(loads_[k][round % R]) >> 4;
+    });
+    for (std::size_t k = 0; k != count() / 2; ++k) {
+      exchange(order[k], order[count() - 1 - k], round);
+    }
   }
 
   /// Exchanges two groups, if that brings the squares of both loads down.
   void exchange(std::size_t high, std::size_t low, std::size_t round) {
-    load_shares<R> apart;
+    load_type apart;
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const all = loads_[low][r] - loads_[high][r];
-      apart[r] = std::clamp(all, -16 * largest_share, 16 * largest_share);
+      constexpr auto most = static_cast<std::int64_t>(16 * largest_share);
+      apart[r] = std::clamp(loads_[low][r] - loads_[high][r], -most, most);
     }
+    measured_group* const lows = &groups_[low * size_];
+    measured_group* const highs = &groups_[high * size_];
     std::int64_t least = 0;
-    std::uint32_t* best_from = nullptr;
-    std::uint32_t* best_to = nullptr;
+    measured_group* best_from = nullptr;
+    measured_group* best_to = nullptr;
+    std::size_t first = round % size_;
     for (std::size_t i = 0; i != size_; ++i) {
-      std::uint32_t& from = groups_[i * count_ + low];
-      for (std::size_t t = 0; t != std::min(size_, partners); ++t) {
-        std::uint32_t& to = groups_[(i + round + t) % size_ * count_ + high];
+      for (std::size_t t = 0, k = first; t != std::min(size_, partners); ++t) {
         // Half of what low gains and high loses changes the squares by.
         std::int64_t change = 0;
         for (std::size_t r = 0; r != R; ++r) {
-          std::int64_t const more = of_groups_[to][r] - of_groups_[from][r];
+          std::int64_t const more = highs[k].load[r] - lows[i].load[r];
           change += more * (more + apart[r]);
         }
-        if (change >= least) continue;
-        least = change;
-        best_from = &from;
-        best_to = &to;
+        if (change < least) {
+          least = change;
+          best_from = &lows[i];
+          best_to = &highs[k];
+        }
+        k = k + 1 == size_ ? 0 : k + 1;
       }
+      first = first + 1 == size_ ? 0 : first + 1;
     }
     if (best_from == nullptr) return;
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const more = of_groups_[*best_to][r] - of_groups_[*best_from][r];
+      std::int64_t const more = best_to->load[r] - best_from->load[r];
       loads_[low][r] += more;
       loads_[high][r] -= more;
     }
@@ -109,103 +121,82 @@ class load_bundles {
   }
 
   std::size_t size_;
-  std::size_t count_;
-  std::vector<std::uint32_t> groups_;
-  std::vector<load_shares<R>> of_groups_;
-  std::vector<load_shares<R>> loads_;
+  /// Those of bundle k from `k * size_` on.
+  std::vector<measured_group> groups_;
+  std::vector<load_type> loads_;
 };
 
-/// The cells of the last step that repeat nothing, and the groups in one of them.
-struct last_cells {
-  last_cells(schedule_shape const& shape, std::size_t ranks, std::size_t groups_per_rank)
-      : groups(shape.extra),
-        count(shape.repeated != 0 ? (groups + groups_per_rank - 1) / groups_per_rank
-                                  : std::min(groups, ranks)) {}
-
-  [[nodiscard]] std::size_t size(std::size_t cell) const {
-    return groups / count + (cell < groups % count ? 1 : 0);
-  }
-
-  std::size_t groups;
-  std::size_t count;
-};
-
-/// Puts the groups of the last step into the order of its cells, which get large and small ones in
-/// turn, and measures how long ranks wait there.
+/// Joins cells to bundles of `size` whose loads complement each other; cell k has the `items` of
+/// the pool from `k * width` on. What all cells of a bundle have at the same place becomes an item,
+/// those of bundles with carried groups first: its groups lie from `number * size` on, and its
+/// level is their sum.
 template <std::size_t R>
-void deal_last_step(schedule_pool<R>& pool, load_levels<R> const& levels, std::size_t ranks,
-                    std::size_t groups_per_rank) {
-  auto const size = [&](std::uint32_t group) {
-    std::uint32_t result = 0;
-    for (std::size_t r = 0; r != R; ++r) {
-      result = std::max(result, share_of_level(levels.of_group[group][r], levels.largest[r]));
+void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, std::size_t width,
+                std::size_t size) {
+  auto const totals = [&] {
+    std::vector<std::array<load_level, R>> result(items.size() / width);
+    for (std::size_t cell = 0; cell != result.size(); ++cell) {
+      for (std::uint32_t const item : items.subspan(cell * width, width)) {
+        for (std::size_t r = 0; r != R; ++r) result[cell][r] += pool.levels[item][r];
+      }
     }
     return result;
   };
-  if (pool.last.empty()) return;
-  last_cells const own(pool.shape, ranks, groups_per_rank);
-  std::vector<std::uint32_t> sorted = pool.last;
-  std::stable_sort(
-      sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(own.groups),
-      [&](std::uint32_t left, std::uint32_t right) { return size(left) > size(right); });
-  std::array<load_level, R> largest{};
-  std::array<std::uint64_t, R> all{};
-  std::size_t next = 0;
-  for (std::size_t cell = 0; next != sorted.size(); ++cell) {
-    bool const is_own = cell < own.count;
-    std::size_t const count = is_own ? own.size(cell) : groups_per_rank;
-    std::array<load_level, R> sum{};
-    for (std::size_t k = 0; k != count; ++k) {
-      bool const turns = k % 2 == 1 && (k + 1) * own.count <= own.groups;
-      std::size_t const from = k * own.count + (turns ? own.count - 1 - cell : cell);
-      std::uint32_t const group = is_own ? sorted[from] : sorted[next];
-      for (std::size_t r = 0; r != R; ++r) sum[r] += levels.of_group[group][r];
-      pool.last[next++] = group;
-    }
-    for (std::size_t r = 0; r != R; ++r) {
-      largest[r] = std::max(largest[r], sum[r]);
-      all[r] += sum[r];
-    }
-  }
-  for (std::size_t r = 0; r != R; ++r) {
-    pool.last_waiting[r] = waiting_of_step(largest[r], all[r], ranks);
-  }
-}
-
-/// Makes bundles of the groups of full steps: those of bundle k from `k * groups_per_rank` on, with
-/// the levels of bundles, of which those with carried groups come first. Returns their loads.
-template <std::size_t R>
-[[nodiscard]] std::vector<load_shares<R>> bundle_groups(schedule_pool<R>& pool, std::size_t ranks,
-                                                        std::size_t groups_per_rank) {
-  load_bundles<R> const bundles(pool.levels, groups_per_rank);
+  // Several groups come to the mean in a few rounds; steps are fewer, and of one cell each.
+  load_bundles<R> const bundles(totals(), size, width == 1 ? 8 : 64);
+  auto const item_at = [&](std::size_t bundle, std::size_t place, std::size_t k) {
+    return items[bundles.group(bundle, place) * width + k];
+  };
   std::vector<std::uint32_t> order(bundles.count());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   auto const behind = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t bundle) {
-    for (std::size_t place = 0; place != groups_per_rank; ++place) {
-      if (bundles.group(bundle, place) < pool.carried) return true;
+    std::uint32_t first = ~std::uint32_t{0};
+    for (std::size_t place = 0; place != size && pool.carried != 0; ++place) {
+      for (std::size_t k = 0; k != width; ++k) first = std::min(first, item_at(bundle, place, k));
     }
-    return false;
+    return first < pool.carried;
   });
-  schedule_pool<R> result{pool.shape, {}, {}, 0, {}, {}};
-  result.groups.reserve(pool.groups.size());
-  std::vector<load_shares<R>> loads;
-  loads.reserve(order.size());
-  result.levels.reserve(order.size());
-  for (std::uint32_t const bundle : order) {
-    std::array<load_level, R> sum{};
-    for (std::size_t place = 0; place != groups_per_rank; ++place) {
-      std::uint32_t const item = bundles.group(bundle, place);
-      result.groups.push_back(pool.groups[item]);
-      for (std::size_t r = 0; r != R; ++r) sum[r] += pool.levels[item][r];
+  std::vector<std::uint32_t> groups;
+  groups.reserve(pool.groups.size());
+  std::vector<std::array<load_level, R>> levels(order.size() * width);
+  for (std::size_t item = 0; item != levels.size(); ++item) {
+    std::uint32_t const bundle = order[item / width];
+    for (std::size_t place = 0, k = item % width; place != size; ++place) {
+      std::uint32_t const from = item_at(bundle, place, k);
+      groups.push_back(pool.groups[from]);
+      for (std::size_t r = 0; r != R; ++r) levels[item][r] += pool.levels[from][r];
     }
-    result.levels.push_back(sum);
-    loads.push_back(bundles.load(bundle));
   }
-  pool.groups = std::move(result.groups);
-  pool.levels = std::move(result.levels);
-  pool.carried = static_cast<std::size_t>(behind - order.begin());
-  pool.shape.ranks = static_cast<std::uint32_t>(ranks);
-  return loads;
+  pool.groups = std::move(groups);
+  pool.levels = std::move(levels);
+  pool.carried = static_cast<std::size_t>(behind - order.begin()) * width;
+}
+
+/// Joins groups to so many for each rank.
+template <std::size_t R>
+void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
+  std::vector<std::uint32_t> items(pool.groups.size());
+  std::iota(items.begin(), items.end(), std::uint32_t{0});
+  join_cells(pool, items, 1, groups_per_rank);
+}
+
+/// Joins steps to steps of so many groups for each rank, whose bundles are the `items` then.
+template <std::size_t R>
+void join_steps(schedule_pool<R>& pool, std::vector<std::uint32_t>& items,
+                std::uint32_t groups_per_rank, schedule_draws const& draws) {
+  std::uint32_t const ranks = pool.shape.ranks;
+  // Steps of one cell are neighbours, bundles begin at random.
+  auto const order = draws.steps(pool.shape.steps);
+  std::vector<std::uint32_t> drawn;
+  drawn.reserve(items.size());
+  for (std::uint32_t p = 0; p != pool.shape.steps; ++p) {
+    auto const step = std::span(items).subspan(static_cast<std::size_t>(order(p)) * ranks, ranks);
+    drawn.insert(drawn.end(), step.begin(), step.end());
+  }
+  join_cells(pool, drawn, ranks, groups_per_rank);
+  pool.shape.steps /= groups_per_rank;
+  items.resize(pool.levels.size());
+  std::iota(items.begin(), items.end(), std::uint32_t{0});
 }
 
 /// Steps of bundles, of which two at a time exchange bundles at random, wherever that brings the
@@ -213,11 +204,13 @@ template <std::size_t R>
 template <std::size_t R>
 class step_mixer {
  public:
-  step_mixer(schedule_pool<R> const& pool, std::span<load_shares<R> const> loads,
-             std::span<std::uint32_t> items)
-      : pool_(pool), loads_(loads), items_(items) {
-    if (pool.shape.steps == 0) return;
-    mean_ = static_cast<std::int64_t>(pool.groups.size() / pool.shape.steps) << share_bits;
+  step_mixer(schedule_pool<R> const& pool, std::span<std::uint32_t> items)
+      : pool_(pool), items_(items) {
+    for (std::size_t r = 0; r != R; ++r) {
+      uint128 sum = 0;
+      for (auto const& level : pool.levels) sum += level[r];
+      scale_[r] = share_of_mean * pool.shape.steps / std::max(1.0, static_cast<double>(sum));
+    }
     for (std::uint32_t step = 0; step != pool.shape.steps; ++step) {
       of_step_.push_back(measured(step));
       for (std::size_t r = 0; r != R; ++r) waiting_[r] += of_step_[step].waiting[r];
@@ -227,7 +220,8 @@ class step_mixer {
   void mix(std::array<std::int64_t, R> const& goals, rng::engine words) {
     std::size_t const steps = of_step_.size();
     if (steps < 2) return;
-    for (std::size_t k = 0; k != tries_per_step * steps; ++k) {
+    std::size_t const positions = pool_.groups.size() / pool_.shape.ranks;
+    for (std::size_t k = 0; k != tries_per_position * positions; ++k) {
       auto const one = static_cast<std::uint32_t>(rng::below(words, steps));
       auto const gap = static_cast<std::uint32_t>(rng::below(words, steps - 1)) + 1;
       auto const other = static_cast<std::uint32_t>((std::size_t{one} + gap) % steps);
@@ -238,36 +232,29 @@ class step_mixer {
   }
 
  private:
-  static constexpr std::size_t tries_per_step = 6;
+  static constexpr std::size_t tries_per_position = 2;
+  /// The mean load of a step, and the largest, so that sums of squares fit.
+  static constexpr double share_of_mean = 0x1p24;
+  static constexpr double largest_share = 0x1p28;
 
   struct figures {
-    std::array<std::int64_t, R> waiting{};
-    int128 squares = 0;
+    std::array<std::int64_t, R> waiting;
+    std::int64_t squares = 0;
   };
 
-  [[nodiscard]] std::span<std::uint32_t> items_of(std::uint32_t step) {
+  [[nodiscard]] std::span<std::uint32_t> items_of(std::uint32_t step) const {
     std::size_t const ranks = pool_.shape.ranks;
     return items_.subspan(step * ranks, ranks);
   }
 
-  [[nodiscard]] figures measured(std::uint32_t step) {
-    std::array<load_level, R> largest{};
-    std::array<std::uint64_t, R> sum{};
-    load_shares<R> load{};
-    for (std::uint32_t const item : items_of(step)) {
-      for (std::size_t r = 0; r != R; ++r) {
-        largest[r] = std::max(largest[r], pool_.levels[item][r]);
-        sum[r] += pool_.levels[item][r];
-        load[r] += loads_[item][r];
-      }
-    }
-    figures result;
+  [[nodiscard]] figures measured(std::uint32_t step) const {
+    step_load<R> load;
+    for (std::uint32_t const item : items_of(step)) load.add(pool_.levels[item]);
+    figures result{load.waiting(pool_.shape.ranks)};
     for (std::size_t r = 0; r != R; ++r) {
-      result.waiting[r] = waiting_of_step(largest[r], sum[r], pool_.shape.ranks);
-    }
-    for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const apart = load[r] - mean_;
-      result.squares += static_cast<int128>(apart) * apart;
+      double const share = std::min(static_cast<double>(load.sum[r]) * scale_[r], largest_share);
+      auto const apart = static_cast<std::int64_t>(share) - std::int64_t{1 << 24};
+      result.squares += apart * apart;
     }
     return result;
   }
@@ -276,10 +263,10 @@ class step_mixer {
   void swap_some(std::uint32_t one, std::uint32_t other, rng::engine const& words) {
     auto const left = items_of(one);
     auto const right = items_of(other);
-    std::size_t const turn = words.word(0) % left.size();
+    std::size_t turned = words.word(0) % left.size();
     for (std::size_t k = 0; k != left.size(); ++k) {
-      if ((words.word(1 + k / 64) >> k % 64 & 1) == 0) continue;
-      std::swap(left[k], right[(k + turn) % left.size()]);
+      if ((words.word(1 + k / 64) >> k % 64 & 1) != 0) std::swap(left[k], right[turned]);
+      turned = turned + 1 == left.size() ? 0 : turned + 1;
     }
   }
 
@@ -304,9 +291,8 @@ class step_mixer {
   }
 
   schedule_pool<R> const& pool_;
-  std::span<load_shares<R> const> loads_;
   std::span<std::uint32_t> items_;
-  std::int64_t mean_ = 0;
+  std::array<double, R> scale_;
   std::vector<figures> of_step_;
   std::array<std::int64_t, R> waiting_{};
 };

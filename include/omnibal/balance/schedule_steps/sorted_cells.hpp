@@ -9,6 +9,7 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -23,6 +24,7 @@
 #include <ranges>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -32,6 +34,15 @@ template <std::size_t R>
 struct load_levels {
   std::vector<std::array<load_level, R>> of_group;
   std::array<load_level, R> largest{};
+
+  /// The largest share of a group in all kinds.
+  [[nodiscard]] std::uint32_t size_of(std::uint32_t group) const {
+    std::uint32_t result = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      result = std::max(result, share_of_level(of_group[group][r], largest[r]));
+    }
+    return result;
+  }
 };
 
 /// Makes levels of numbers up to `largest`, which must not be negative.
@@ -76,6 +87,25 @@ template <sample_range Loads>
   return result;
 }
 
+/// The largest loads and the sums of a step.
+template <std::size_t R>
+struct step_load {
+  std::array<load_level, R> largest{};
+  std::array<std::uint64_t, R> sum{};
+
+  void add(std::array<load_level, R> const& level) {
+    for (std::size_t r = 0; r != R; ++r) {
+      largest[r] = std::max(largest[r], level[r]);
+      sum[r] += level[r];
+    }
+  }
+  [[nodiscard]] std::array<std::int64_t, R> waiting(std::size_t ranks) const {
+    std::array<std::int64_t, R> result;
+    for (std::size_t r = 0; r != R; ++r) result[r] = waiting_of_step(largest[r], sum[r], ranks);
+    return result;
+  }
+};
+
 /// Groups in random order, the carried ones first.
 template <std::size_t R>
 struct schedule_pool {
@@ -84,8 +114,9 @@ struct schedule_pool {
   std::vector<std::uint32_t> groups;
   std::vector<std::array<load_level, R>> levels;
   std::size_t carried = 0;
-  /// The groups of the step that is not full, and those that repeat.
-  std::vector<std::uint32_t> last;
+  /// The cells of the step that is not full, of which so many repeat nothing, and its waiting.
+  grouping last;
+  std::size_t last_own = 0;
   std::array<std::int64_t, R> last_waiting{};
 };
 
@@ -98,11 +129,8 @@ template <std::size_t R>
                                                            std::uint32_t first, bool by_size) {
   std::vector<std::uint64_t> keys(runs.size());
   for (std::uint32_t i = 0; i != shape.runs; ++i) {
-    std::uint32_t size = i < shape.carried ? size_of_carried : 0;
-    for (std::size_t r = 0; r != R && by_size; ++r) {
-      size = std::max(size, share_of_level(levels.of_group[runs[i]][r], levels.largest[r]));
-    }
-    keys[i] = std::uint64_t{size} << 32 | i;
+    std::uint32_t const size = by_size ? levels.size_of(runs[i]) : 0;
+    keys[i] = std::uint64_t{i < shape.carried ? size_of_carried : size} << 32 | i;
   }
   std::size_t const count = shape.extra + shape.repeated;
   auto const begin = keys.begin() + static_cast<std::ptrdiff_t>(first);
@@ -113,6 +141,43 @@ template <std::size_t R>
   std::vector<std::uint32_t> result(count);
   for (std::size_t k = 0; k != count; ++k) result[k] = static_cast<std::uint32_t>(keys[first + k]);
   return result;
+}
+
+/// Makes the cells of the last step of its groups. Where ranks have several, cells get large and
+/// small ones in turn, but those that repeat groups.
+template <std::size_t R>
+void deal_last_step(schedule_pool<R>& pool, load_levels<R> const& levels,
+                    std::vector<std::uint32_t> groups, std::size_t groups_per_rank) {
+  std::size_t const ranks = pool.shape.ranks / groups_per_rank;
+  std::size_t const own = pool.shape.extra;
+  pool.last_own = pool.shape.repeated != 0 ? (own + groups_per_rank - 1) / groups_per_rank
+                                           : std::min(own, ranks);
+  if (groups_per_rank != 1) {
+    std::stable_sort(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(own),
+                     [&](std::uint32_t left, std::uint32_t right) {
+                       return levels.size_of(left) > levels.size_of(right);
+                     });
+  }
+  for (std::size_t cell = 0; cell != pool.last_own; ++cell) {
+    for (std::size_t k = 0, first = 0; first + cell < own; ++k, first += pool.last_own) {
+      bool const turns = k % 2 == 1 && first + pool.last_own <= own;
+      pool.last.push(groups[first + (turns ? pool.last_own - 1 - cell : cell)]);
+    }
+    pool.last.close();
+  }
+  for (std::size_t i = own; i != groups.size(); ++i) {
+    pool.last.push(groups[i]);
+    if ((i + 1 - own) % groups_per_rank == 0) pool.last.close();
+  }
+  step_load<R> load;
+  for (auto const& cell : pool.last) {
+    std::array<load_level, R> level{};
+    for (std::uint32_t const group : cell) {
+      for (std::size_t r = 0; r != R; ++r) level[r] += levels.of_group[group][r];
+    }
+    load.add(level);
+  }
+  pool.last_waiting = load.waiting(ranks);
 }
 
 /// Draws the order of the groups and takes out the last step, which is a random sample where ranks
@@ -132,27 +197,20 @@ template <std::size_t R>
                                 : static_cast<std::uint32_t>(of_groups(i - shape.carried));
   }
   std::vector<std::uint8_t> is_last(shape.runs, 0);
+  std::vector<std::uint32_t> of_last;
   if (shape.steps == 0) {
     for (std::uint32_t k = 0; k != shape.extra + shape.repeated; ++k) {
-      result.last.push_back(runs[k % shape.extra]);
+      of_last.push_back(runs[k % shape.extra]);
     }
     std::fill(is_last.begin(), is_last.end(), std::uint8_t{1});
   } else if (shape.extra != 0) {
     bool const by_size = groups_per_rank == 1;
     auto const last =
         runs_of_last_step(levels, runs, shape, by_size ? draws.last_step(shape) : 0, by_size);
-    for (std::uint32_t const i : last) result.last.push_back(runs[i]);
+    for (std::uint32_t const i : last) of_last.push_back(runs[i]);
     for (std::uint32_t const i : std::span(last).first(shape.extra)) is_last[i] = 1;
   }
-  for (std::size_t r = 0; r != R; ++r) {
-    load_level largest = 0;
-    std::uint64_t sum = 0;
-    for (std::uint32_t const group : result.last) {
-      largest = std::max(largest, levels.of_group[group][r]);
-      sum += levels.of_group[group][r];
-    }
-    result.last_waiting[r] = waiting_of_step(largest, sum, shape.ranks);
-  }
+  deal_last_step(result, levels, std::move(of_last), groups_per_rank);
   result.groups.reserve(shape.pool());
   result.levels.reserve(shape.pool());
   for (std::uint32_t i = 0; i != shape.runs; ++i) {
@@ -193,7 +251,7 @@ class sorted_cells {
     std::array<std::int64_t, R> result{};
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t least = 0;
-      for (std::uint32_t s = 0; s != shape.steps; ++s) least += waiting(lists_[r + 1], s, r);
+      for (std::uint32_t s = 0; s != shape.steps; ++s) least += waiting(lists_[r + 1], s)[r];
       result[r] = std::max(allowed - pool_->last_waiting[r], least + allowed / 4);
     }
     return result;
@@ -227,21 +285,18 @@ class sorted_cells {
     [[nodiscard]] std::uint32_t size() const { return last - first; }
   };
 
-  [[nodiscard]] std::int64_t waiting(std::span<std::uint32_t const> list, std::uint32_t step,
-                                     std::size_t r) const {
-    load_level largest = 0;
-    std::uint64_t sum = 0;
-    for (std::uint32_t const i : list.subspan(step * ranks_, ranks_)) {
-      largest = std::max(largest, pool_->levels[i][r]);
-      sum += pool_->levels[i][r];
-    }
-    return waiting_of_step(largest, sum, ranks_);
+  [[nodiscard]] std::array<std::int64_t, R> waiting(std::span<std::uint32_t const> list,
+                                                    std::uint32_t step) const {
+    step_load<R> load;
+    for (std::uint32_t const i : list.subspan(step * ranks_, ranks_)) load.add(pool_->levels[i]);
+    return load.waiting(ranks_);
   }
 
   void measure(cell& one) {
     one.waiting = {};
     for (std::uint32_t s = one.first; s != one.last; ++s) {
-      for (std::size_t r = 0; r != R; ++r) one.waiting[r] += waiting(lists_[0], s, r);
+      auto const of_step = waiting(lists_[0], s);
+      for (std::size_t r = 0; r != R; ++r) one.waiting[r] += of_step[r];
     }
     for (std::size_t r = 0; r != R; ++r) waiting_[r] += one.waiting[r];
   }

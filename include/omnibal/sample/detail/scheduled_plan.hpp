@@ -120,25 +120,23 @@ struct scheduled_part {
   std::uint64_t carried;
 };
 
-/// Calls `body(part, ordinal)` for every step: first for up to `short_first` steps of the first
-/// part, then for the others with the parts in turn, each as evenly spread as its number of steps
-/// allows. The steps of a part come in their order.
-template <class Body>
-void for_each_turn(std::vector<std::uint64_t> step_counts, std::uint64_t short_first,
-                   Body const& body) {
-  if (step_counts.empty()) return;
+/// The part of every step: first up to `short_first` of the first part, then the others with the
+/// parts in turn, each as evenly spread as its number of steps allows.
+[[nodiscard]] inline std::vector<std::uint32_t> turns_of(std::vector<std::uint64_t> step_counts,
+                                                         std::uint64_t short_first) {
+  if (step_counts.empty()) return {};
   std::uint64_t const begin =
       step_counts.size() == 1 ? step_counts[0] : std::min(step_counts[0], short_first);
-  for (std::uint64_t step = 0; step != begin; ++step) body(std::size_t{0}, step);
+  std::vector<std::uint32_t> result(static_cast<std::size_t>(begin), 0);
   step_counts[0] -= begin;
   std::uint64_t const rest =
       std::accumulate(step_counts.begin(), step_counts.end(), std::uint64_t{0});
-  if (rest == 0) return;
+  if (rest == 0) return result;
   share_tree const turns(std::move(step_counts));
   for (std::uint64_t position = 0; position != rest; ++position) {
-    source_draw const draw = turns.draw(position);
-    body(std::size_t{draw.source}, draw.ordinal + (draw.source == 0 ? begin : 0));
+    result.push_back(turns.draw(position).source);
   }
+  return result;
 }
 
 /// The steps of this rank in an epoch whose groups a scheduler puts into steps, part by part: what
@@ -187,18 +185,17 @@ class scheduled_plan {
     }
     std::uint64_t first_step = 0;
     for (sampler_segment const& segment : progress.ended()) {
-      schedule(function, parts, segment, progress.epoch(), cells);
-      run(segment.step_count, short_first(first_step));
+      schedule(function, parts, segment, progress.epoch(), cells, short_first(first_step));
+      run(segment.step_count);
       first_step += segment.step_count;
     }
-    schedule(function, parts, progress.present(), progress.epoch(), cells);
+    schedule(function, parts, progress.present(), progress.epoch(), cells, short_first(first_step));
     mine_.clear();
-    turns_.clear();
-    for_each_turn(short_first(first_step), [&](std::size_t part, std::size_t step) {
-      turns_.push_back(static_cast<std::uint32_t>(part));
+    std::vector<std::size_t> next_step(parts.size(), 0);
+    for (std::uint32_t const part : turns_) {
       std::size_t const ranks_of_cell = place_.ranks / cells(part, place_.ranks);
-      append_cell(parts[part].first_group, part, step, place_.rank / ranks_of_cell);
-    });
+      append_cell(parts[part].first_group, part, next_step[part]++, place_.rank / ranks_of_cell);
+    }
     left_over_.clear();
     for (group_pool const& pool : pools_) left_over_.push_back(pool.left_over());
     pools_.clear();
@@ -234,6 +231,7 @@ class scheduled_plan {
     result.add(std::uint64_t{options_.rounds});
     // States of schedules with one group per rank are as they always were.
     if (options_.groups_per_rank != 1) result.add(~std::uint64_t{options_.groups_per_rank});
+    if (options_.even_positions) result.add(std::uint64_t{1});
     result.add(std::uint64_t{loads_.size()});
     result.add(std::uint64_t{kinds_of<Load>});
     for (Load const& load : loads_) result.add_amounts(load);
@@ -249,14 +247,15 @@ class scheduled_plan {
   /// Schedules all that waits of each part for the ranks of a segment.
   template <class Cells>
   void schedule(std::string_view function, std::span<scheduled_part const> parts,
-                sampler_segment const& segment, std::uint64_t epoch, Cells const& cells) {
+                sampler_segment const& segment, std::uint64_t epoch, Cells const& cells,
+                std::uint64_t short_first) {
     schedule_steps_options options = options_;
     options.epoch = epoch;
     if (options_.remainder == remainder_policy::carry) {
       options.remainder = remainder_policy::short_step;
     }
     schedules_.clear();
-    std::uint64_t step_count = 0;
+    std::vector<std::uint64_t> step_counts;
     std::vector<Load> loads;
     for (std::size_t p = 0; p != parts.size(); ++p) {
       std::size_t const count = cells(p, segment.ranks);
@@ -269,20 +268,11 @@ class scheduled_plan {
       steps made =
           std::invoke(scheduler_, std::span<Load const>(loads), count, std::as_const(options));
       check_schedule(function, made, count, loads.size());
-      step_count += made.size();
+      step_counts.push_back(made.size());
       schedules_.push_back({std::move(offered), std::move(made)});
     }
-    check_steps(function, segment, step_count, to_text(segment.ranks) + " ranks");
-  }
-
-  /// Calls `body(part, its step)` for all steps in order, after `short_first` of the first part.
-  template <class Body>
-  void for_each_turn(std::uint64_t short_first, Body const& body) const {
-    std::vector<std::uint64_t> counts;
-    for (part_schedule const& of : schedules_) counts.push_back(of.cells.size());
-    detail::for_each_turn(
-        std::move(counts), short_first,
-        [&](std::size_t part, std::uint64_t step) { body(part, static_cast<std::size_t>(step)); });
+    turns_ = turns_of(std::move(step_counts), short_first);
+    check_steps(function, segment, turns_.size(), to_text(segment.ranks) + " ranks");
   }
 
   /// Appends a cell of a step to those of this rank.
@@ -300,13 +290,9 @@ class scheduled_plan {
   }
 
   /// Removes what runs in so many steps.
-  void run(std::uint64_t step_count, std::uint64_t short_first) {
+  void run(std::uint64_t step_count) {
     std::vector<std::size_t> counts(pools_.size(), 0);
-    for_each_turn(short_first, [&](std::size_t part, std::size_t) {
-      if (step_count == 0) return;
-      --step_count;
-      ++counts[part];
-    });
+    for (std::size_t step = 0; step != step_count; ++step) ++counts[turns_[step]];
     for (std::size_t part = 0; part != pools_.size(); ++part) {
       pools_[part].take(schedules_[part].offered, schedules_[part].cells, counts[part]);
     }
