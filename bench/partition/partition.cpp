@@ -293,7 +293,7 @@ void search_cuts(benchmark::State& state) {
       [&] { return omnibal::search_cuts(near, score, 20, measure).candidates.size(); },
       [](std::size_t) { return std::size_t{1}; });
   if (state.range(0) == 97) {
-    bench::make_promises(state, {{"search / scoring all neighbours", "ratio", 0.05}});
+    bench::make_promises(state, {{"search_cuts / scoring all neighbours", "ratio", 0.05}});
   }
 }
 
