@@ -3,7 +3,6 @@
 
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
 #include <map>

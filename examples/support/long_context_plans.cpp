@@ -1,6 +1,6 @@
 #include "long_context_plans.hpp"
 
-#include <omnibal/cost/workload.hpp>
+#include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>

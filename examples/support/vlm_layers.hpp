@@ -6,7 +6,6 @@
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
 #include <span>

@@ -9,7 +9,6 @@
 
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/cost/workload.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/resources.hpp>
 

@@ -34,7 +34,6 @@
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/measured_table.hpp>
 #include <omnibal/cost/models.hpp>
@@ -44,7 +43,6 @@
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
-#include <omnibal/cost/workload.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/effort.hpp>
 #include <omnibal/exchange/compose.hpp>

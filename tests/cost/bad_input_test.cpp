@@ -3,13 +3,13 @@
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/embedding.hpp>
+#include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/resampler.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
-#include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
 #include <limits>

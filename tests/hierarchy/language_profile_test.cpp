@@ -4,7 +4,6 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
-#include <omnibal/cost/workload.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>

@@ -4,9 +4,9 @@
 
 #include "samples.hpp"
 
+#include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
-#include <omnibal/cost/workload.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,6 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
-#include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/resources.hpp>

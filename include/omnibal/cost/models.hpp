@@ -4,7 +4,7 @@
 /// Models of several kinds of layers, and some by their public configurations.
 
 #include <omnibal/cost/embedding.hpp>
-#include <omnibal/cost/layer_parts.hpp>
+#include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>

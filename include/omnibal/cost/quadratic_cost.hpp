@@ -5,7 +5,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
 

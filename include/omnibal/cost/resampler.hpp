@@ -5,8 +5,6 @@
 
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/layer_parts.hpp>
-#include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
 

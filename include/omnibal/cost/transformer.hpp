@@ -5,9 +5,7 @@
 
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/layer_parts.hpp>
 #include <omnibal/cost/quadratic_cost.hpp>
-#include <omnibal/cost/workload.hpp>
 
 #include <cstdint>
 

@@ -9,7 +9,6 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/models.hpp>
 #include <omnibal/cost/transformer.hpp>
-#include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>

@@ -8,7 +8,6 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
-#include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/conversions.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/solve_status.hpp>
@@ -231,10 +230,8 @@ class level_probe {
 
   void note_missing(level_reading const& reading) {
     if (reading.free_bytes == unknown_shortage) return;
-    std::int64_t missing = search_.reserve_bytes;
-    if (__builtin_sub_overflow(missing, reading.free_bytes, &missing)) {
-      throw_overflow(function_, "the missing memory");
-    }
+    auto const missing = checked_cast<std::int64_t>(
+        function_, "the missing memory", int128{search_.reserve_bytes} - reading.free_bytes);
     least_missing_ =
         least_missing_ == unknown_shortage ? missing : std::min(least_missing_, missing);
   }

@@ -55,11 +55,10 @@ struct amount_profile {
   double mean = 0.0;
 };
 
-/// The amounts of resource `kind`, ascending. Precondition: they are not negative.
+/// The words of the amounts of resource `kind`, ascending. Precondition: none is negative.
 template <std::size_t R, class T>
-[[nodiscard]] std::vector<T> sorted_amounts(std::span<resources<R, T> const> demands,
-                                            std::size_t kind) {
-  std::vector<T> amounts(demands.size());
+[[nodiscard]] std::vector<std::uint64_t> sorted_words(std::span<resources<R, T> const> demands,
+                                                      std::size_t kind) {
   std::vector<std::uint64_t> words(demands.size());
   std::vector<std::uint64_t> spare;
   std::uint64_t all = 0;
@@ -69,20 +68,20 @@ template <std::size_t R, class T>
     all |= words[i];
   }
   radix_sort(words, spare, 0, static_cast<unsigned>(std::bit_width(all)));
-  for (std::size_t i = 0; i != words.size(); ++i) amounts[i] = std::bit_cast<T>(words[i]);
-  return amounts;
+  return words;
 }
 
 /// Precondition: there are demands, none of them negative; `most_oversized` is in [0, 1].
 template <std::size_t R, class T>
 [[nodiscard]] amount_profile<T> profile_of(std::span<resources<R, T> const> demands,
                                            std::size_t kind, double most_oversized) {
-  auto const amounts = sorted_amounts(demands, kind);
+  auto const words = sorted_words(demands, kind);
+  auto const amount = [&words](std::size_t k) { return std::bit_cast<T>(words[k]); };
   amount_profile<T> result;
-  for (std::size_t first = 0; first != amounts.size();) {
-    auto const value = amounts[first];
+  for (std::size_t first = 0; first != words.size();) {
+    T const value = amount(first);
     std::size_t last = first + 1;
-    while (last != amounts.size() && amounts[last] == value) ++last;
+    while (last != words.size() && words[last] == words[first]) ++last;
     if (value > T{} && last - first >= result.commonest_count) {
       result.commonest = value;
       result.commonest_count = last - first;
@@ -90,12 +89,12 @@ template <std::size_t R, class T>
     first = last;
   }
   auto const may_exceed =
-      static_cast<std::size_t>(most_oversized * static_cast<double>(amounts.size()));
-  std::size_t const within = std::max<std::size_t>(1, amounts.size() - may_exceed);
-  result.reach = amounts[within - 1];
+      static_cast<std::size_t>(most_oversized * static_cast<double>(words.size()));
+  std::size_t const within = std::max<std::size_t>(1, words.size() - may_exceed);
+  result.reach = amount(within - 1);
   using sum_type = std::conditional_t<std::floating_point<T>, double, uint128>;
   sum_type sum{};
-  for (std::size_t i = 0; i != within; ++i) sum += static_cast<sum_type>(amounts[i]);
+  for (std::size_t i = 0; i != within; ++i) sum += static_cast<sum_type>(amount(i));
   result.mean = static_cast<double>(sum) / static_cast<double>(within);
   return result;
 }
@@ -123,10 +122,8 @@ template <class T>
 /// The sum of two demands, at most the largest value of the type.
 template <class T>
 [[nodiscard]] constexpr T twice(T value) {
-  if constexpr (std::integral<T>) {
-    if (value > std::numeric_limits<T>::max() / 2) return std::numeric_limits<T>::max();
-  }
-  return std::min(value + value, std::numeric_limits<T>::max());
+  constexpr T most = std::numeric_limits<T>::max();
+  return value > most / 2 ? most : value + value;
 }
 
 /// The warnings for a capacity; a demand is common where at least `common_share` of the samples
@@ -174,7 +171,7 @@ struct capacity_warnings_fn {
   /// and mostly samples of 5 the warning says that 10 would hold two.
   ///
   /// A demand counts as common where at least `common_share` of the samples have it; demands of
-  /// zero do not count. Complexity: that of a radix sort for each resource. Memory: 8R + 24 bytes
+  /// zero do not count. Complexity: that of a radix sort for each resource. Memory: 8R + 16 bytes
   /// per sample. Determinism: portable. Errors: `std::invalid_argument` for a capacity that is not
   /// positive, a demand that is negative or not finite and a share that is not in [0, 1];
   /// `std::length_error` above 2^32 - 1 samples.

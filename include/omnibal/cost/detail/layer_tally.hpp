@@ -7,8 +7,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/layer_parts.hpp>
-#include <omnibal/cost/workload.hpp>
 #include <omnibal/detail/conversions.hpp>
 
 #include <algorithm>

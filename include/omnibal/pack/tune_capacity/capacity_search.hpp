@@ -209,15 +209,13 @@ class capacity_grid {
 
   /// The resource whose mean demand has the fewest granules.
   [[nodiscard]] std::size_t coarsest() const {
-    auto const is_coarser = [](capacity_axis<T> const& left, capacity_axis<T> const& right) {
-      if (!(left.mean > 0.0) || !(right.mean > 0.0)) return left.mean > 0.0;
-      return left.mean / static_cast<double>(left.granularity) <
-             right.mean / static_cast<double>(right.granularity);
+    auto const granules = [this](std::size_t r) {
+      capacity_axis<T> const& axis = axes_[r];
+      return axis.mean > 0.0 ? axis.mean / static_cast<double>(axis.granularity)
+                             : std::numeric_limits<double>::infinity();
     };
     std::size_t result = 0;
-    for (std::size_t r = 1; r < R; ++r) {
-      if (is_coarser(axes_[r], axes_[result])) result = r;
-    }
+    for (std::size_t r = 1; r < R; ++r) result = granules(r) < granules(result) ? r : result;
     return result;
   }
 
@@ -398,17 +396,13 @@ class capacity_search {
   void refine(demands_type part, double tolerance) {
     if (grid_.is_complete()) return;
     for (std::size_t halvings = 1; halvings <= most_halvings; ++halvings) {
-      std::vector<resources<R, T>> next;
       for (trial const& centre : best_different(options_.finalists)) {
         auto around = grid_.around(centre.judged.capacity, halvings);
         around.push_back(centre.tight);
         for (auto const& capacity : around) {
-          if (!is_tried(capacity) && std::find(next.begin(), next.end(), capacity) == next.end()) {
-            next.push_back(capacity);
-          }
+          if (!is_tried(capacity)) try_on(part, capacity, tolerance);
         }
       }
-      for (auto const& capacity : next) try_on(part, capacity, tolerance);
       rank();
     }
   }
@@ -484,9 +478,8 @@ class capacity_search {
   [[nodiscard]] double value_of(packed_samples<R, T> const& packed) const {
     auto const value = static_cast<double>(std::invoke(objective_, packed));
     if (std::isfinite(value)) return value;
-    std::string text = "objective is " + to_text(value) + " for the capacity";
-    for (T const amount : packed.capacity.amounts) text += " " + to_text(amount);
-    throw_invalid(name, text + ", must be finite");
+    throw_invalid(name, "objective is " + to_text(value) + " for the capacity " +
+                            list_text(packed.capacity.amounts) + ", must be finite");
   }
 
   /// How far, relatively, a group size and the oversized samples are from what is accepted. Without
