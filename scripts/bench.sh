@@ -90,7 +90,7 @@ awk '
         substr(row, 16), 100 * value["utilisation_offline"], 100 * value["utilisation_32"],
         100 * value["utilisation_256"], 100 * value["utilisation_4096"], value["percent_32"],
         value["percent_256"], value["percent_4096"])
-    } else if (size in is_column) {
+    } else if (size in is_column && "ns_per_item" in value) {
       if (!(row in known)) rows[++row_count] = row
       known[row]
       times[row, size] = sprintf("%.1f (%.2f)", value["ns_per_item"], value["ratio"])
