@@ -119,15 +119,6 @@ class group_assignment {
     sizes_.reserve(sample_count + 1);
   }
 
-  /// The number of groups.
-  [[nodiscard]] std::size_t size() const { return sizes_.size(); }
-
-  /// Opens a group without samples and returns its index.
-  std::uint32_t open() {
-    sizes_.push_back(0);
-    return static_cast<std::uint32_t>(sizes_.size() - 1);
-  }
-
   /// Opens groups without samples. Precondition: `count` is positive.
   group_run open(std::size_t count) {
     auto const first = static_cast<std::uint32_t>(sizes_.size());

@@ -115,12 +115,9 @@ class sorted_open_bins {
   /// Makes the groups active that fit `size`, which is at most the size of the call before.
   void fall_to(room_type size) {
     std::size_t const target = bucket_of(size);
-    auto const is_below = [this](std::uint32_t left, std::uint32_t right) {
-      return precedes(left, right);
-    };
     for (;;) {
       while (!heap_.empty() && rooms_.room(heap_.front()) >= size) {
-        std::pop_heap(heap_.begin(), heap_.end(), is_below);
+        std::pop_heap(heap_.begin(), heap_.end(), heap_order());
         push_active(heap_.back());
         heap_.pop_back();
       }
@@ -140,9 +137,7 @@ class sorted_open_bins {
     std::size_t const bucket = bucket_of(room);
     if (shift_ != 0 && bucket == bucket_) {
       heap_.push_back(run.first);
-      std::push_heap(heap_.begin(), heap_.end(), [this](std::uint32_t left, std::uint32_t right) {
-        return precedes(left, right);
-      });
+      std::push_heap(heap_.begin(), heap_.end(), heap_order());
     } else {
       rooms_.next(run.first) = std::exchange(heads_[bucket], run.first);
     }
@@ -156,11 +151,13 @@ class sorted_open_bins {
     return static_cast<std::size_t>(std::uint64_t{room} >> shift_);
   }
 
-  /// Heap order: the most room on top, of equal rooms the oldest, because the stack reverses it.
-  [[nodiscard]] bool precedes(std::uint32_t left, std::uint32_t right) {
-    room_type const left_room = rooms_.room(left);
-    room_type const right_room = rooms_.room(right);
-    return left_room < right_room || (left_room == right_room && ages_[left] > ages_[right]);
+  /// The most room on top, of equal rooms the oldest, because the stack reverses it.
+  [[nodiscard]] auto heap_order() const {
+    return [this](std::uint32_t left, std::uint32_t right) {
+      room_type const left_room = rooms_.room(left);
+      room_type const right_room = rooms_.room(right);
+      return left_room < right_room || (left_room == right_room && ages_[left] > ages_[right]);
+    };
   }
 
   void push_active(std::uint32_t run) { rooms_.next(run) = std::exchange(top_, run); }
@@ -176,9 +173,7 @@ class sorted_open_bins {
       return;
     }
     for (std::uint32_t run = head; run != none; run = rooms_.next(run)) heap_.push_back(run);
-    std::make_heap(heap_.begin(), heap_.end(), [this](std::uint32_t left, std::uint32_t right) {
-      return precedes(left, right);
-    });
+    std::make_heap(heap_.begin(), heap_.end(), heap_order());
   }
 
   Rooms rooms_;

@@ -302,7 +302,7 @@ class open_bin_index {
     place best;
     bool found = false;
     decltype(score(amounts, amounts)) best_score{};
-    std::uint64_t candidates = occupied_.cells() & cells_from(amounts);
+    std::uint64_t candidates = occupied_.cells() & ~std::uint64_t{0} << cell_of(amounts);
     while (candidates != 0) {
       auto const cell = static_cast<std::size_t>(std::countr_zero(candidates));
       candidates &= candidates - 1;
@@ -344,10 +344,7 @@ class open_bin_index {
 
   /// Adds a group with so much room.
   void push(std::uint32_t group, amounts_type const& left) {
-    std::size_t cell = 0;
-    for (std::size_t r = 0; r != R; ++r) {
-      if (r != fine_) cell += strides_[r] * coarse_[r](left[r]);
-    }
+    std::size_t const cell = cell_of(left);
     std::size_t const level = levels_(left[fine_]);
     std::uint32_t& head = heads_[cell * levels_.count() + level];
     next_[group] = std::exchange(head, group);
@@ -375,13 +372,13 @@ class open_bin_index {
     return cell / strides_[r] % coarse_[r].count();
   }
 
-  /// The cells from the lowest that can fit these amounts on.
-  [[nodiscard]] std::uint64_t cells_from(amounts_type const& amounts) const {
-    std::size_t lowest = 0;
+  /// The cell of groups with this room, and the lowest that can fit these amounts.
+  [[nodiscard]] std::size_t cell_of(amounts_type const& amounts) const {
+    std::size_t cell = 0;
     for (std::size_t r = 0; r != R; ++r) {
-      if (r != fine_) lowest += strides_[r] * coarse_[r](amounts[r]);
+      if (r != fine_) cell += strides_[r] * coarse_[r](amounts[r]);
     }
-    return ~std::uint64_t{0} << lowest;
+    return cell;
   }
 
   /// False where the rooms of the cell are too small in a coarse resource.
@@ -467,7 +464,7 @@ template <class Layout, std::size_t R, class T, class Score>
     auto const demand = demands[k];
     std::uint32_t group = open.take(groups, demand, score);
     if (group == open.none) {
-      group = result.open();
+      group = result.open(1).first;
       rooms[group] = layout.empty_room();
     }
     layout.take(rooms[group], demand);
