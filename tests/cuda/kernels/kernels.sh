@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What the compiler makes of each kernel and of each function that it does not inline, for one architecture: registers, bytes of stack, of spills
-# and of static shared memory, and, where nvdisasm is found, instructions, barriers, and loads and
-# stores that are local or generic.
-# usage: kernels.sh check|write architecture folder nvcc [options...]
+# What the compiler makes of each kernel and of each function that it does not inline, for one
+# architecture: registers, bytes of stack, of spills and of static shared memory, and, where nvdisasm
+# is found, instructions, barriers, and loads and stores that are local or generic.
+# usage: kernels.sh check|write|show architecture folder nvcc [options...]
 # `check` fails for what exceeds the table of the architecture, which lies beside this script, for a
 # kernel that does not fit the instruction cache (128 KiB), and for one of blocks with generic loads or
-# stores; `write` writes the table. Returns 77 where there is no table, or one of another release of nvcc.
+# stores; `write` writes the table; `show` prints one of the collectives of a block and of CUB's.
+# Returns 77 where there is no table, or one of another release of nvcc.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -19,8 +20,10 @@ if [[ $mode == check ]] && ! grep -qx "# nvcc $release" "$table" 2>/dev/null; th
 fi
 
 mkdir -p "$out"
-name=$out/kernels.sm_$architecture
-"$@" "-arch=sm_$architecture" -O3 -Xptxas -v -cubin "$here/kernels.cu" -o "$name.cubin" \
+source=kernels
+[[ $mode != show ]] || source=collectives
+name=$out/$source.sm_$architecture
+"$@" "-arch=sm_$architecture" -O3 -Xptxas -v -cubin "$here/$source.cu" -o "$name.cubin" \
   >"$name.log" 2>&1 || { cat "$name.log"; exit 1; }
 
 disassembler=${NVDISASM:-$(command -v nvdisasm || true)}
@@ -74,6 +77,10 @@ awk '
 done | LC_ALL=C sort >"$name.txt"
 
 columns='kernel registers stack spills shared instructions barriers local generic'
+if [[ $mode == show ]]; then
+  { echo "$columns"; cat "$name.txt"; } | column -t
+  exit
+fi
 if [[ $mode == write ]]; then
   [[ -n $disassembler ]] || { echo "the table needs nvdisasm"; exit 1; }
   { echo "# nvcc $release"; printf '%s\n' "$columns"; cat "$name.txt"; } | awk '
