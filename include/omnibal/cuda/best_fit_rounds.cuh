@@ -8,7 +8,7 @@
 #include <omnibal/cuda/best_fit_rounds/launches.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/device_sort.cuh>
-#include <omnibal/cuda/detail/packing_arguments.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/resources.hpp>

@@ -6,7 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
-#include <omnibal/cuda/detail/packing_arguments.hpp>
+#include <omnibal/cuda/detail/arguments.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/isf/launches.hpp>
 #include <omnibal/cuda/outputs.hpp>

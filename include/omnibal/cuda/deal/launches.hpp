@@ -7,7 +7,6 @@
 #include <omnibal/cuda/concepts.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/step_parts.hpp>
 #include <omnibal/cuda/detail/step_table.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>

@@ -5,7 +5,7 @@
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/part_ranking.hpp>
+#include <omnibal/cuda/detail/sorted_pairs.hpp>
 
 #include <cstddef>
 #include <cstdint>
