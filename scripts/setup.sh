@@ -28,6 +28,8 @@ has_header() {
   return 1
 }
 
+has_library() { ldconfig -p | grep -qF "$1"; }
+
 has_fuzzer() {
   has_tool clang++ && compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*.a" >/dev/null
 }
@@ -52,12 +54,15 @@ look() {
   needs catch2 has_header catch2
   wants libopenmpi-dev has_tool mpicxx
   wants openmpi-bin has_tool mpirun
+  wants libtorch-dev has_header torch/csrc/distributed/c10d/ProcessGroup.hpp
+  wants libgloo-dev has_header gloo/context.h
+  # The reference BLAS is twenty times slower.
+  wants libopenblas0-pthread has_library libopenblas.so.0
   [[ $purpose != test ]] || return 0
 
   needs libbenchmark-dev has_header benchmark/benchmark.h
   needs clang has_tool clang++
   wants doxygen has_tool doxygen
-  wants libtorch-dev has_header torch/csrc/distributed/c10d/ProcessGroup.hpp
   if [[ $purpose == nightly ]]; then
     needs clang-tidy has_tool clang-tidy
     needs libclang-rt-dev has_fuzzer

@@ -1,0 +1,116 @@
+#include "feed.hpp"
+
+#include <omnibal/demand.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/pack/best_packing.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace train_vlm {
+
+batch_features features_of(examples::sample const& sample) {
+  return {sample.images, sample.tokens, sample.tokens * sample.tokens, 1};
+}
+
+batch_features features_of(std::span<examples::sample const> samples,
+                           std::span<std::uint32_t const> ids, form_kind form) {
+  std::int64_t longest = 0;
+  for (std::uint32_t const id : ids) longest = std::max(longest, samples[id].tokens);
+  batch_features sum{};
+  for (std::uint32_t const id : ids) {
+    examples::sample sample = samples[id];
+    if (form == form_kind::padded) sample.tokens = longest;
+    batch_features const own = features_of(sample);
+    for (std::size_t r = 0; r != own.size(); ++r) sum[r] += own[r];
+  }
+  return sum;
+}
+
+packed_data pack_data(train_options const& options) {
+  packed_data data;
+  data.samples = load_lengths(options).samples;
+  for (examples::sample const& sample : data.samples) {
+    data.digest = omnibal::rng::mix(data.digest + static_cast<std::uint64_t>(sample.images));
+    data.digest = omnibal::rng::mix(data.digest + static_cast<std::uint64_t>(sample.tokens));
+  }
+
+  auto const demand = omnibal::demand_of(&examples::sample::images, &examples::sample::tokens);
+  omnibal::resources const capacity{options.capacity_images,
+                                    options.capacity_tokens / options.shrink};
+  auto packed = omnibal::best_packing(data.samples, demand, capacity);
+  if (!packed.oversized.empty() && options.oversized == oversized_kind::error) {
+    examples::sample const& sample = data.samples[packed.oversized.front()];
+    throw std::runtime_error("sample " + std::to_string(packed.oversized.front()) + " has " +
+                             std::to_string(sample.images) + " tiles and " +
+                             std::to_string(sample.tokens) + " tokens, a pack holds " +
+                             std::to_string(capacity[0]) + " and " + std::to_string(capacity[1]) +
+                             ": take --oversized alone or another capacity");
+  }
+  for (std::uint32_t const sample : packed.oversized) {
+    packed.groups.push(sample);
+    packed.groups.close();
+  }
+  data.packs = std::move(packed.groups);
+  data.batch = options.batch;
+  if (data.batch == 0)
+    data.batch = std::max<std::size_t>(1, data.samples.size() / data.packs.size());
+  return data;
+}
+
+feed::sampler feed::make(train_options const& options, packed_data const& data,
+                         time_model const& cost, omnibal::shard const& place,
+                         omnibal::sampler_state const* state) {
+  if (options.form == form_kind::random_packs || options.form == form_kind::even_packs) {
+    std::vector<std::int64_t> nanoseconds;
+    auto const measure = [](examples::sample const& sample) { return features_of(sample); };
+    for (auto const& load : omnibal::group_loads(data.packs, data.samples, measure)) {
+      nanoseconds.push_back(static_cast<std::int64_t>(1e9 * cost(load)));
+    }
+    omnibal::schedule_steps_options steps{.seed = options.seed};
+    steps.max_dist_ratio = options.form == form_kind::even_packs ? options.max_dist_ratio : 1.0;
+    return state == nullptr ? pack_sampler(nanoseconds, place, steps)
+                            : pack_sampler(nanoseconds, place, steps, *state);
+  }
+  omnibal::epoch_sampler_options const samples{
+      .seed = options.seed, .batch = data.batch, .contents = data.digest};
+  return state == nullptr ? omnibal::epoch_sampler(data.samples.size(), place, samples)
+                          : omnibal::epoch_sampler(data.samples.size(), place, samples, *state);
+}
+
+feed::feed(train_options const& options, packed_data const& data, time_model const& cost,
+           omnibal::shard const& place, omnibal::sampler_state const* state)
+    : data_(&data), sampler_(make(options, data, cost, place, state)) {}
+
+std::vector<std::uint32_t> feed::next() {
+  std::vector<std::uint32_t> ids;
+  if (auto* const packs = std::get_if<pack_sampler>(&sampler_)) {
+    for (std::uint32_t const pack : packs->next()) {
+      ids.insert(ids.end(), data_->packs[pack].begin(), data_->packs[pack].end());
+    }
+    return ids;
+  }
+  auto const batch = std::get<omnibal::epoch_sampler>(sampler_).next();
+  for (std::uint64_t const id : batch) ids.push_back(static_cast<std::uint32_t>(id));
+  return ids;
+}
+
+bool feed::done() const {
+  return std::visit([](auto const& of) { return of.done(); }, sampler_);
+}
+std::uint64_t feed::epoch() const {
+  return std::visit([](auto const& of) { return of.epoch(); }, sampler_);
+}
+std::uint64_t feed::step() const {
+  return std::visit([](auto const& of) { return of.step(); }, sampler_);
+}
+std::uint64_t feed::step_count() const {
+  return std::visit([](auto const& of) { return of.step_count(); }, sampler_);
+}
+omnibal::sampler_state feed::state() const {
+  return std::visit([](auto const& of) { return of.state(); }, sampler_);
+}
+
+}  // namespace train_vlm

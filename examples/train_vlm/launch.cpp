@@ -1,0 +1,97 @@
+#include "launch.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace train_vlm {
+
+namespace {
+
+volatile std::sig_atomic_t asked = 0;
+
+void note_signal(int) { asked = 1; }
+
+/// With SA_RESTART calls that wait are not cut short.
+void note_signals(int flags) {
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = flags;
+  for (int const signal : {SIGTERM, SIGINT}) ::sigaction(signal, &action, nullptr);
+}
+
+[[noreturn]] void become_rank(std::size_t rank, std::size_t ranks, std::string const& meeting,
+                              char** words) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::setenv("TRAIN_VLM_RANK", std::to_string(rank).c_str(), 1);
+  ::setenv("TRAIN_VLM_RANKS", std::to_string(ranks).c_str(), 1);
+  ::setenv("TRAIN_VLM_MEETING", meeting.c_str(), 1);
+  for (char const* const threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
+    ::setenv(threads, "1", 1);
+  }
+  ::execv("/proc/self/exe", words);
+  std::perror("train_vlm: cannot start a rank");
+  std::_Exit(1);
+}
+
+bool report_end(std::size_t rank, int status) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return true;
+  if (WIFSIGNALED(status)) {
+    std::fprintf(stderr, "train_vlm: rank %zu was ended by signal %d\n", rank, WTERMSIG(status));
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<place_in_world> own_place() {
+  char const* const rank = std::getenv("TRAIN_VLM_RANK");
+  char const* const ranks = std::getenv("TRAIN_VLM_RANKS");
+  char const* const meeting = std::getenv("TRAIN_VLM_MEETING");
+  if (rank == nullptr || ranks == nullptr || meeting == nullptr) return std::nullopt;
+  return place_in_world{std::stoul(rank), std::stoul(ranks), meeting};
+}
+
+int launch(std::size_t ranks, char** words) {
+  namespace fs = std::filesystem;
+  std::string folder = fs::temp_directory_path() / "train_vlm_XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
+  note_signals(0);
+  std::vector<pid_t> processes;
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    pid_t const process = ::fork();
+    if (process == 0) become_rank(rank, ranks, folder + "/meeting", words);
+    processes.push_back(process);
+  }
+  bool all_well = true;
+  bool has_told = false;
+  for (std::size_t rank = 0; rank != ranks;) {
+    int status = 0;
+    if (::waitpid(processes[rank], &status, 0) == processes[rank]) {
+      if (!report_end(rank, status)) all_well = false;
+      ++rank;
+    } else if (errno != EINTR) {
+      throw std::runtime_error("rank " + std::to_string(rank) + " could not be started");
+    }
+    if (asked == 0 || has_told) continue;
+    has_told = true;
+    for (std::size_t other = rank; other < ranks; ++other) ::kill(processes[other], SIGTERM);
+  }
+  fs::remove_all(folder);
+  return all_well ? 0 : 1;
+}
+
+bool is_asked_to_stop() { return asked != 0; }
+
+void stop_when_asked() { note_signals(SA_RESTART); }
+
+}  // namespace train_vlm

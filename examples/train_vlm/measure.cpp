@@ -1,0 +1,257 @@
+#include "stopwatch.hpp"
+#include "table.hpp"
+#include "tasks.hpp"
+
+#include <omnibal/comm/collectives.hpp>
+#include <omnibal/exchange/make_plan.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace train_vlm {
+
+namespace {
+
+/// What a run of an epoch gives, of all ranks.
+struct epoch_figures {
+  double seconds = 0;
+  /// The sum of the slowest ranks' times, of the clock, of the processor and predicted.
+  double slowest = 0;
+  double slowest_processor = 0;
+  double slowest_predicted = 0;
+  double planning = 0;
+  /// For each rank.
+  std::vector<double> waiting;
+  /// Means of the relative differences of prediction and measurement.
+  double pack_error = 0;
+  double step_error = 0;
+  std::int64_t tokens = 0;
+  std::int64_t images = 0;
+};
+
+/// From the times of all ranks, those of a rank one after the other.
+epoch_figures add_up(std::vector<step_times> const& times, std::size_t ranks) {
+  epoch_figures figures;
+  std::size_t const steps = times.size() / ranks;
+  figures.waiting.assign(ranks, 0.0);
+  std::size_t batches = 0;
+  for (std::size_t step = 0; step != steps; ++step) {
+    step_times slowest;
+    slowest.reduction = times[step].reduction;
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      step_times const& of = times[rank * steps + step];
+      slowest.all = std::max(slowest.all, of.all);
+      slowest.compute = std::max(slowest.compute, of.compute);
+      slowest.processor = std::max(slowest.processor, of.processor);
+      slowest.predicted = std::max(slowest.predicted, of.predicted);
+      slowest.planning = std::max(slowest.planning, of.planning);
+      slowest.reduction = std::min(slowest.reduction, of.reduction);
+      figures.tokens += of.tokens;
+      figures.images += of.images;
+      if (of.tokens == 0) continue;
+      ++batches;
+      figures.pack_error += std::abs(of.predicted - of.processor) / of.processor;
+    }
+    // Who comes last to the sum of the gradients waits for nobody.
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      figures.waiting[rank] += times[rank * steps + step].reduction - slowest.reduction;
+    }
+    figures.seconds += slowest.all;
+    figures.slowest += slowest.compute;
+    figures.slowest_processor += slowest.processor;
+    figures.slowest_predicted += slowest.predicted;
+    figures.planning += slowest.planning;
+    figures.step_error += std::abs(slowest.predicted - slowest.processor) / slowest.processor;
+  }
+  for (double& share : figures.waiting) share /= figures.seconds;
+  figures.pack_error /= static_cast<double>(std::max<std::size_t>(batches, 1));
+  figures.step_error /= static_cast<double>(std::max<std::size_t>(steps, 1));
+  return figures;
+}
+
+/// Padding counts as neither tokens nor images that were trained on.
+void count_samples(std::vector<examples::sample> const& samples, epoch_figures& figures) {
+  figures.tokens = figures.images = 0;
+  for (examples::sample const& sample : samples) {
+    figures.tokens += sample.tokens;
+    figures.images += sample.images;
+  }
+}
+
+epoch_figures run_epoch(train_options const& options, trainer& of, time_model const& cost) {
+  of.reset();
+  auto const run = [&](feed& steps) {
+    auto const ids = steps.next();
+    return of.step(options.form, ids, cost, 1.0, false).times;
+  };
+  feed warm(options, of.data(), cost, of.shard());
+  static_cast<void>(run(warm));
+  feed steps(options, of.data(), cost, of.shard());
+  std::vector<step_times> times;
+  while (!steps.done() && (options.steps == 0 || times.size() != options.steps)) {
+    times.push_back(run(steps));
+  }
+  auto figures = add_up(omnibal::all_gather(of.comm(), times), of.shard().ranks);
+  if (options.steps == 0) count_samples(of.data().samples, figures);
+  return figures;
+}
+
+/// The processor times of batches on this machine, each measured once.
+class batch_times {
+ public:
+  batch_times(trainer& of, time_model const& cost) : of_(&of), cost_(cost) {}
+
+  double measure(std::vector<std::uint32_t> const& ids, form_kind form) {
+    if (ids.empty()) return 0.0;
+    bool const is_padded = form == form_kind::padded;
+    auto const [known, is_new] = seconds_.try_emplace({is_padded, ids}, 0.0);
+    if (!is_new) return known->second;
+    step_samples const samples =
+        of_->gather(is_padded ? form_kind::padded : form_kind::unpadded, ids, cost_);
+    stopwatch const watch;
+    of_->add_gradients(samples, is_padded ? padding::to_longest : padding::none, 0.0);
+    return known->second = watch.processor_seconds();
+  }
+
+ private:
+  trainer* of_;
+  time_model cost_;
+  std::map<std::pair<bool, std::vector<std::uint32_t>>, double> seconds_;
+};
+
+using rank_samples = std::vector<std::vector<std::uint32_t>>;
+
+/// What ranks have after they have evened what they drew.
+rank_samples post_balanced(packed_data const& data, time_model const& cost,
+                           rank_samples const& drawn) {
+  std::vector<std::uint32_t> all;
+  std::vector<std::size_t> offsets{0};
+  for (auto const& ids : drawn) {
+    all.insert(all.end(), ids.begin(), ids.end());
+    offsets.push_back(all.size());
+  }
+  time_model const of_sample{.slopes = cost.slopes};
+  auto const nanoseconds = [&](std::uint32_t index) {
+    return static_cast<std::int64_t>(1e9 * of_sample(features_of(data.samples[all[index]])));
+  };
+  auto const bytes = [&](std::uint32_t index) { return data.samples[all[index]].tokens; };
+  auto const plan = omnibal::make_plan(offsets, nanoseconds, bytes);
+  rank_samples result(drawn.size());
+  for (std::size_t rank = 0; rank != drawn.size(); ++rank) {
+    for (std::uint32_t const index : plan.arrivals(rank)) result[rank].push_back(all[index]);
+  }
+  return result;
+}
+
+/// An epoch of so many ranks, their batches measured one after the other.
+epoch_figures replay(train_options const& options, trainer& of, time_model const& cost,
+                     std::size_t ranks, batch_times& measured) {
+  std::vector<feed> feeds;
+  for (std::size_t rank = 0; rank != ranks; ++rank) {
+    feeds.emplace_back(options, of.data(), cost, omnibal::shard{ranks, rank});
+  }
+  std::vector<std::vector<step_times>> times(ranks);
+  while (!feeds[0].done()) {
+    rank_samples ids;
+    for (feed& steps : feeds) ids.push_back(steps.next());
+    if (options.form == form_kind::post_balanced) ids = post_balanced(of.data(), cost, ids);
+    double slowest = 0;
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      auto const features = features_of(of.data().samples, ids[rank], options.form);
+      double const seconds = measured.measure(ids[rank], options.form);
+      slowest = std::max(slowest, seconds);
+      times[rank].push_back({.compute = seconds,
+                             .processor = seconds,
+                             .predicted = ids[rank].empty() ? 0.0 : cost(features),
+                             .tokens = features[1],
+                             .images = features[0]});
+    }
+    for (auto& of_rank : times) {
+      of_rank.back().all = slowest;
+      of_rank.back().reduction = slowest - of_rank.back().compute;
+    }
+  }
+  std::vector<step_times> all;
+  for (auto const& of_rank : times) all.insert(all.end(), of_rank.begin(), of_rank.end());
+  auto figures = add_up(all, ranks);
+  count_samples(of.data().samples, figures);
+  return figures;
+}
+
+std::string shares_of(std::vector<double> const& waiting) {
+  if (waiting.size() > 4) {
+    double sum = 0;
+    for (double const share : waiting) sum += share;
+    return examples::percent(sum / static_cast<double>(waiting.size()), 1);
+  }
+  std::string text;
+  for (double const share : waiting) {
+    text += (text.empty() ? "" : ", ") + examples::fixed(100 * share, 1);
+  }
+  return text + " %";
+}
+
+void add_row(examples::table& rows, std::string const& name, epoch_figures const& of) {
+  auto const rate = [&](std::int64_t count) {
+    return examples::counted(static_cast<std::uint64_t>(static_cast<double>(count) / of.seconds));
+  };
+  rows.add({name, examples::fixed(of.seconds, 2), shares_of(of.waiting), rate(of.tokens),
+            rate(of.images), examples::fixed(of.slowest, 2),
+            examples::fixed(of.slowest_processor, 2), examples::fixed(of.slowest_predicted, 2),
+            examples::percent(of.pack_error, 1), examples::percent(of.step_error, 1)});
+}
+
+examples::table new_table(std::string const& first) {
+  return examples::table({first, "epoch s", "waits", "tokens/s", "images/s", "slowest s",
+                          "processor s", "predicted s", "batch error", "step error"});
+}
+
+void print_data(packed_data const& data) {
+  std::cout << examples::counted(data.samples.size()) << " samples, "
+            << examples::counted(data.packs.size()) << " packs, " << data.batch
+            << " samples in a batch without packs\n\n";
+}
+
+}  // namespace
+
+void compare_forms(train_options const& options, trainer& of) {
+  time_model const cost = of.profile();
+  auto rows = new_table("form");
+  for (form_kind const form : all_forms) {
+    train_options own = options;
+    own.form = form;
+    std::vector<epoch_figures> runs;
+    for (std::size_t run = 0; run != options.runs; ++run) runs.push_back(run_epoch(own, of, cost));
+    auto const middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+    std::ranges::nth_element(runs, middle, {}, &epoch_figures::seconds);
+    add_row(rows, to_text(form), *middle);
+  }
+  if (of.shard().rank != 0) return;
+  print_data(of.data());
+  rows.print(std::cout);
+}
+
+void replay_ranks(train_options const& options, trainer& of) {
+  time_model const cost = of.profile();
+  batch_times measured(of, cost);
+  print_data(of.data());
+  std::cout << "Replayed: batches of all ranks measured one after the other; a step lasts as long\n"
+               "as its slowest rank, and ranks talk in no time.\n\n";
+  auto rows = new_table("ranks, form");
+  for (std::size_t const ranks : options.replayed_ranks) {
+    for (form_kind const form : all_forms) {
+      train_options own = options;
+      own.form = form;
+      add_row(rows, std::to_string(ranks) + ", " + to_text(form),
+              replay(own, of, cost, ranks, measured));
+    }
+  }
+  rows.print(std::cout);
+}
+
+}  // namespace train_vlm

@@ -1,0 +1,83 @@
+#pragma once
+
+/// \file
+/// A vision-language model: a vision transformer over the patches of each image tile, a projector,
+/// and a causal language model over packed sequences.
+
+#include "contents.hpp"
+#include "options.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <torch/nn.h>
+
+namespace train_vlm {
+
+/// Samples as one sequence of tokens, in which attention stays within each sample.
+struct batch {
+  /// Tiles x patches x values.
+  at::Tensor pixels;
+  /// Text and padding, and where these and the tokens of the images are in the sequence.
+  at::Tensor text;
+  at::Tensor text_at;
+  at::Tensor images_at;
+  /// The place of each token within its sample.
+  at::Tensor positions;
+  /// Where samples begin and end.
+  std::vector<std::int64_t> offsets;
+  std::int64_t longest = 0;
+  /// Tokens with a loss: those before a text token of the same sample; and these text tokens.
+  at::Tensor scored_at;
+  at::Tensor targets;
+};
+
+enum class padding { none, to_longest };
+
+/// One batch of all these samples.
+[[nodiscard]] batch make_batch(model_size const& size,
+                               std::span<sample_contents const* const> samples, padding padded);
+
+/// A layer of either transformer: attention and a feed-forward network, both after a norm.
+class transformer_layer : public torch::nn::Module {
+ public:
+  transformer_layer(std::int64_t width, std::int64_t heads);
+
+  /// Every token of a tile sees all others: tiles x patches x width.
+  [[nodiscard]] at::Tensor forward_tiles(at::Tensor const& tokens);
+  /// Every token of a sample sees those before it: tokens x width.
+  [[nodiscard]] at::Tensor forward_samples(at::Tensor const& tokens, batch const& of,
+                                           at::Tensor const& mask);
+
+ private:
+  [[nodiscard]] at::Tensor add_network(at::Tensor const& tokens);
+
+  std::int64_t heads_;
+  torch::nn::LayerNorm norm_, network_norm_;
+  torch::nn::Linear attention_in_, attention_out_, network_in_, network_out_;
+};
+
+class vlm : public torch::nn::Module {
+ public:
+  explicit vlm(model_size const& size);
+
+  /// What the model says of the token that follows each scored one.
+  [[nodiscard]] at::Tensor logits(batch const& of);
+  /// The sum of the losses of all tokens that have one.
+  [[nodiscard]] at::Tensor loss_sum(batch const& of);
+
+ private:
+  [[nodiscard]] at::Tensor encode(at::Tensor const& pixels);
+  [[nodiscard]] at::Tensor embed_positions(at::Tensor const& positions) const;
+
+  model_size size_;
+  torch::nn::Linear patches_, projector_in_, projector_out_, head_;
+  torch::nn::LayerNorm projector_norm_, last_norm_;
+  torch::nn::Embedding words_;
+  at::Tensor places_;
+  std::vector<std::shared_ptr<transformer_layer>> vision_, language_;
+};
+
+}  // namespace train_vlm

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# The trainer of examples/train_vlm as processes: equal gradients and losses, stopping, being killed
+# and going on with another number of processes, and bad input.
+#
+# usage: train_vlm.sh PROGRAM
+root=$(realpath "$(dirname "$0")/../..")
+# shellcheck source=../examples/support.sh
+. "$(dirname "$0")/../examples/support.sh"
+
+tiny=(--synthetic 96 --vision-layers 1 --layers 1 --vision-width 16 --width 16 --heads 2
+  --capacity-images 13 --timeout 20)
+
+# runs NAME ARGUMENT... : the program ends well
+runs() {
+  "$program" "${tiny[@]}" "${@:2}" >output 2>message || complain "$1: exit status $?"
+}
+
+# refuses NAME RANKS TEXT ARGUMENT... : every rank says so and the program ends with status 1
+refuses() {
+  timeout 60 "$program" "${tiny[@]}" "${@:4}" >output 2>message
+  local status=$?
+  [ "$status" -eq 1 ] || complain "$1: exit status $status"
+  local rank
+  for ((rank = 0; rank != $2; ++rank)); do
+    grep -F "train_vlm: rank $rank: error: " message | grep -qF -- "$3" ||
+      complain "$1: rank $rank does not say '$3'"
+  done
+}
+
+# once NAME : the first 96 numbers are each once in the file `ids`
+once() {
+  sort -n ids | cmp -s - <(seq 0 95) || complain "$1: not every sample once"
+}
+
+# ids_of FOLDER FIRST END : the samples of the steps [FIRST, END) of epoch 0
+ids_of() {
+  awk -v first="$2" -v end="$3" '$1 == 0 && $2 >= first && $2 < end {
+    for (i = 3; i <= NF; ++i) print $i }' "$1"/rank_*
+}
+
+# lines FILE : how many, 0 where it is not there
+lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
+
+runs gradients --task gradients --batch 8
+runs curves --task curves --batch 4 --steps 10
+runs compare --task compare --runs 1 --steps 3
+grep -q '^post_balanced ' output || complain "compare: no row of post_balanced"
+runs replay --task replay --replay 4
+
+# Stops after its step where it is asked to, and where it has run enough.
+for form in even_packs post_balanced; do
+  rm -rf first second state
+  "$program" "${tiny[@]}" --form "$form" --checkpoint state --log first >output 2>message &
+  running=$!
+  until [ "$(lines first/rank_1)" -ge 2 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.02; done
+  kill -TERM "$running" 2>/dev/null
+  wait "$running" || complain "$form: stopping fails"
+  runs "$form goes on" --form "$form" --checkpoint state --resume --ranks 3 --log second
+  { ids_of first 0 1000; ids_of second 0 1000; } >ids
+  once "$form, stopped"
+done
+
+# Is killed at any step: what ran after the last checkpoint is not in it, and runs again.
+rm -rf first second state
+"$program" "${tiny[@]}" --checkpoint state --checkpoint-every 2 --log first >output 2>message &
+running=$!
+until [ -e state ] && [ "$(lines first/rank_0)" -ge 5 ] || ! kill -0 "$running" 2>/dev/null; do
+  sleep 0.02
+done
+kill -KILL "$running" 2>/dev/null
+wait "$running" 2>/dev/null
+sleep 0.2
+runs "goes on after a kill" --checkpoint state --resume --ranks 1 --log second
+at=$(sed -n 's/^goes on at epoch 0 step //p' output)
+[ "${at:-0}" -ge 2 ] || complain "it goes on at step '$at'"
+{ ids_of first 0 "${at:-0}"; ids_of second 0 1000; } >ids
+once "killed"
+
+refuses "other options" 2 "is of other options" --checkpoint state --resume --form random_packs
+refuses "other data" 2 "state.digest" --checkpoint state --resume --limit 95
+echo nothing >nothing
+refuses "no checkpoint" 2 "is no checkpoint" --checkpoint nothing --resume
+refuses "oversized sample" 2 "take --oversized alone" --capacity-tokens 2048
+
+# A rank that dies is an error on the others, not a hang.
+rm -rf first
+timeout 60 "$program" "${tiny[@]}" --ranks 3 --epochs 1000 --log first >output 2>message &
+running=$!
+until [ "$(lines first/rank_2)" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.02; done
+launcher=$(pgrep -P "$running" || true)
+victim=$(pgrep -P "${launcher:-$running}" | tail -n 1)
+kill -KILL "$victim" 2>/dev/null
+wait "$running" && complain "a dead rank is not noticed"
+grep -q 'ended by signal 9' message || complain "nothing says that a rank was killed"
+[ "$(grep -c '^train_vlm: rank [0-9]*: error: ' message)" -eq 2 ] ||
+  complain "not both other ranks have an error"
+
+# docs/training.md shows lines of the trainer.
+cat "$root"/examples/train_vlm/*.?pp | tr -s ' \n' ' ' >sources
+awk '/^```/ { is_code = $0 == "```cpp"; next } is_code' "$root/docs/training.md" >shown
+[ "$(wc -l <shown)" -ge 10 ] || complain "docs/training.md has fewer than ten lines of the trainer"
+while IFS= read -r line; do
+  grep -qF -- "$line" sources || complain "no line of the trainer: $line"
+done <shown
+
+[ "$failures" -eq 0 ] && echo "the trainer does what it should"
+exit "$((failures != 0))"
