@@ -130,7 +130,69 @@ std::string scientific(double value) {
   return text;
 }
 
+struct learning_form {
+  form_kind form;
+  weight_kind weight;
+  std::string name;
+};
+
+/// The first is what the others are compared with.
+std::array const learning_forms{
+    learning_form{form_kind::random_packs, weight_kind::epoch, "random packs, tokens of the epoch"},
+    learning_form{form_kind::random_packs, weight_kind::step, "random packs, tokens of the step"},
+    learning_form{form_kind::even_packs, weight_kind::epoch, "even packs, tokens of the epoch"},
+    learning_form{form_kind::even_packs, weight_kind::step, "even packs, tokens of the step"},
+    learning_form{form_kind::unpadded, weight_kind::step, "random samples, tokens of the step"},
+    learning_form{form_kind::post_balanced, weight_kind::step, "post-balanced, tokens of the step"},
+    learning_form{form_kind::post_balanced, weight_kind::means, "post-balanced, mean of means"},
+    learning_form{form_kind::random_packs, weight_kind::means, "random packs, mean of means"}};
+
+/// The losses of all data after each quarter of the epochs.
+std::array<double, 4> learn(train_options const& options, trainer& of, time_model const& cost) {
+  of.reset(options.seed);
+  feed steps(options, of.data(), cost, of.shard());
+  std::uint64_t const all = steps.step_count() * options.epochs;
+  std::array<double, 4> losses{};
+  for (std::uint64_t run = 1; run <= all; ++run) {
+    auto const ids = steps.next();
+    auto const weight = weight_of(options, of.data(), steps, of.shard().ranks);
+    static_cast<void>(of.step(options.form, ids, cost, weight, false));
+    for (std::uint64_t quarter = 1; quarter <= 4; ++quarter) {
+      if (run == all * quarter / 4) losses[quarter - 1] = of.evaluate();
+    }
+  }
+  return losses;
+}
+
+std::string mean_and_spread(std::vector<double> const& values) {
+  auto const count = static_cast<double>(values.size());
+  double mean = 0, squares = 0;
+  for (double const value : values) mean += value / count;
+  for (double const value : values) squares += (value - mean) * (value - mean);
+  double const spread = std::sqrt(squares / std::max(1.0, count - 1));
+  return examples::fixed(mean, 4) + " ± " + examples::fixed(spread, 4);
+}
+
 }  // namespace
+
+void compare_learning(train_options const& options, trainer& of) {
+  time_model const cost = of.profile();
+  examples::table rows({"loss of all data after", "1/4", "1/2", "3/4", "the whole"});
+  for (learning_form const& form : learning_forms) {
+    train_options own = options;
+    own.form = form.form;
+    own.weight = form.weight;
+    std::array<std::vector<double>, 4> losses;
+    for (std::size_t run = 0; run != options.runs; ++run) {
+      own.seed = options.seed + run;
+      auto const quarters = learn(own, of, cost);
+      for (std::size_t q = 0; q != 4; ++q) losses[q].push_back(quarters[q]);
+    }
+    rows.add({form.name, mean_and_spread(losses[0]), mean_and_spread(losses[1]),
+              mean_and_spread(losses[2]), mean_and_spread(losses[3])});
+  }
+  if (of.shard().rank == 0) rows.print(std::cout);
+}
 
 bool compare_gradients(train_options const& options, trainer& of) {
   time_model const cost = of.profile();
@@ -162,7 +224,7 @@ bool compare_curves(train_options const& options, trainer& of) {
   std::vector<double> reference;
   bool is_good = true;
   for (dealing const& how : dealings) {
-    of.reset();
+    of.reset(options.seed);
     auto batches = global_batches(options, of);
     std::vector<double> losses;
     for (std::uint64_t step = 0; step != steps; ++step) {

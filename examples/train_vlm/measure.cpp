@@ -84,10 +84,10 @@ void count_samples(std::vector<examples::sample> const& samples, epoch_figures& 
 }
 
 epoch_figures run_epoch(train_options const& options, trainer& of, time_model const& cost) {
-  of.reset();
+  of.reset(options.seed);
   auto const run = [&](feed& steps) {
     auto const ids = steps.next();
-    return of.step(options.form, ids, cost, 1.0, false).times;
+    return of.step(options.form, ids, cost, {}, false).times;
   };
   feed warm(options, of.data(), cost, of.shard());
   static_cast<void>(run(warm));
@@ -201,14 +201,14 @@ void add_row(examples::table& rows, std::string const& name, epoch_figures const
     return examples::counted(static_cast<std::uint64_t>(static_cast<double>(count) / of.seconds));
   };
   rows.add({name, examples::fixed(of.seconds, 2), shares_of(of.waiting), rate(of.tokens),
-            rate(of.images), examples::fixed(of.slowest, 2),
+            rate(of.images), examples::fixed(of.planning, 2), examples::fixed(of.slowest, 2),
             examples::fixed(of.slowest_processor, 2), examples::fixed(of.slowest_predicted, 2),
             examples::percent(of.pack_error, 1), examples::percent(of.step_error, 1)});
 }
 
 examples::table new_table(std::string const& first) {
-  return examples::table({first, "epoch s", "waits", "tokens/s", "images/s", "slowest s",
-                          "processor s", "predicted s", "batch error", "step error"});
+  return examples::table({first, "epoch s", "waits", "tokens/s", "images/s", "planning s",
+                          "slowest s", "processor s", "predicted s", "batch error", "step error"});
 }
 
 void print_data(packed_data const& data) {

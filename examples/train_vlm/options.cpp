@@ -111,7 +111,8 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
                          {"compare", task_kind::compare},
                          {"replay", task_kind::replay},
                          {"gradients", task_kind::gradients},
-                         {"curves", task_kind::curves}},
+                         {"curves", task_kind::curves},
+                         {"learning", task_kind::learning}},
                         "What to do");
   add_data_options(app, options);
   add_training_options(app, options);

@@ -25,6 +25,8 @@ enum class task_kind {
   gradients,
   /// Compares the losses of some steps in every form.
   curves,
+  /// Compares what epochs of every form teach, for several seeds.
+  learning,
 };
 
 /// How samples come to ranks.

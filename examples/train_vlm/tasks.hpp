@@ -7,14 +7,15 @@
 
 namespace train_vlm {
 
-/// What the losses of an epoch are multiplied by where each of its tokens weighs the same; `cells`
-/// are its steps times the ranks.
-[[nodiscard]] double epoch_scale(packed_data const& data, model_size const& model,
-                                 std::size_t cells);
+/// What losses are divided by, as the options say.
+[[nodiscard]] loss_weight weight_of(train_options const& options, packed_data const& data,
+                                    feed const& steps, std::size_t ranks);
 
 void train(train_options const& options, trainer& of);
 void compare_forms(train_options const& options, trainer& of);
 void replay_ranks(train_options const& options, trainer& of);
+/// Prints what each form has learned after an epoch, of several seeds.
+void compare_learning(train_options const& options, trainer& of);
 /// False where gradients that should be equal differ.
 [[nodiscard]] bool compare_gradients(train_options const& options, trainer& of);
 /// False where losses that should be equal differ.

@@ -30,15 +30,17 @@ void print_step(std::uint64_t epoch, std::uint64_t step, step_result const& resu
 
 }  // namespace
 
-double epoch_scale(packed_data const& data, model_size const& model, std::size_t cells) {
+loss_weight weight_of(train_options const& options, packed_data const& data, feed const& steps,
+                      std::size_t ranks) {
+  if (options.weight != weight_kind::epoch) return {options.weight};
   // Only the mean matters, not which rank has which sample in which step.
-  std::vector<std::int64_t> tokens(cells);
+  std::vector<std::int64_t> tokens(steps.step_count() * ranks);
   for (std::size_t id = 0; id != data.samples.size(); ++id) {
     examples::sample const& sample = data.samples[id];
-    std::int64_t const text = sample.tokens - sample.images * model.tile_tokens;
-    tokens[id % cells] += sample.images == 0 ? text - 1 : text;
+    std::int64_t const text = sample.tokens - sample.images * options.model.tile_tokens;
+    tokens[id % tokens.size()] += sample.images == 0 ? text - 1 : text;
   }
-  return omnibal::loss_scale(tokens);
+  return {options.weight, omnibal::loss_scale(tokens)};
 }
 
 void train(train_options const& options, trainer& of) {
@@ -65,10 +67,9 @@ void train(train_options const& options, trainer& of) {
   for (std::uint64_t run = 0; options.steps == 0 || run != options.steps; ++run) {
     if (steps.done() && steps.epoch() + 1 >= options.epochs) break;
     auto const ids = steps.next();
-    double const scale =
-        epoch_scale(of.data(), options.model, steps.step_count() * of.shard().ranks);
+    auto const weight = weight_of(options, of.data(), steps, of.shard().ranks);
     std::uint64_t const step = steps.step() - 1;
-    step_result const result = of.step(options.form, ids, cost, scale, is_asked_to_stop());
+    step_result const result = of.step(options.form, ids, cost, weight, is_asked_to_stop());
     log << steps.epoch() << ' ' << step;
     for (std::uint32_t const id : ids) log << ' ' << id;
     log << std::endl;

@@ -40,11 +40,11 @@ c10::intrusive_ptr<trainer::group> trainer::connect(train_options const& options
 
 trainer::trainer(train_options const& options, place_in_world const& place)
     : options_(options), place_(place), comm_(connect(options, place)) {
-  reset();
+  reset(options.seed);
 }
 
-void trainer::reset() {
-  torch::manual_seed(options_.seed);
+void trainer::reset(std::uint64_t seed) {
+  torch::manual_seed(seed);
   model_ = std::make_shared<vlm>(options_.model);
   optimizer_ = std::make_unique<torch::optim::AdamW>(
       model_->parameters(), torch::optim::AdamWOptions(options_.learning_rate));
@@ -143,6 +143,19 @@ double trainer::add_gradients(step_samples const& of, padding padded, double sca
   return loss.item<double>();
 }
 
+double trainer::evaluate() {
+  at::NoGradGuard const guard;
+  double loss = 0, scored = 0;
+  for (std::size_t p = place_.rank; p < data_.packs.size(); p += place_.ranks) {
+    step_samples const of = gather(form_kind::unpadded, data_.packs[p], {});
+    loss += model_->loss_sum(make_batch(options_.model, of.samples, padding::none)).item<double>();
+    scored += static_cast<double>(loss_tokens(of));
+  }
+  at::Tensor row = torch::tensor({loss, scored}, at::kDouble);
+  sum(row);
+  return row[0].item<double>() / row[1].item<double>();
+}
+
 at::Tensor trainer::gradients() {
   std::vector<at::Tensor> rows;
   for (at::Tensor const& parameter : model_->parameters()) {
@@ -176,13 +189,13 @@ void trainer::update(at::Tensor const& sum) {
 }
 
 step_result trainer::step(form_kind form, std::span<std::uint32_t const> ids,
-                          time_model const& cost, double epoch_scale, bool stops) {
+                          time_model const& cost, loss_weight const& weight, bool stops) {
   step_result result;
   stopwatch const all;
   step_samples const of = gather(form, ids, cost);
   std::int64_t const scored = loss_tokens(of);
   double const scale =
-      options_.weight == weight_kind::epoch ? epoch_scale : scale_of(options_.weight, scored);
+      weight.kind == weight_kind::epoch ? weight.scale : scale_of(weight.kind, scored);
   result.times.planning = all.seconds();
 
   stopwatch const computing;

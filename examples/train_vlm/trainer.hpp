@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -64,6 +63,13 @@ struct step_result {
   bool stops = false;
 };
 
+/// What the losses of a rank are divided by.
+struct loss_weight {
+  weight_kind kind = weight_kind::step;
+  /// What they are multiplied by in all steps, for `weight_kind::epoch`.
+  double scale = 0;
+};
+
 class trainer {
  public:
   using group = ::c10d::ProcessGroupGloo;
@@ -72,7 +78,7 @@ class trainer {
   trainer(train_options const& options, place_in_world const& place);
 
   /// The model and the optimizer as they are at the begin.
-  void reset();
+  void reset(std::uint64_t seed);
 
   /// Makes the contents of all samples.
   void fill(packed_data data);
@@ -87,6 +93,8 @@ class trainer {
   /// Adds the gradients of a batch whose losses are multiplied by `scale`; returns the sum of the
   /// losses.
   double add_gradients(step_samples const& of, padding padded, double scale);
+  /// The mean loss of all tokens of the data, without training on them.
+  [[nodiscard]] double evaluate();
   /// The gradients of all parameters in one row, zero where there are none yet.
   [[nodiscard]] at::Tensor gradients();
   /// What losses are multiplied by before the mean of the gradients over the ranks.
@@ -94,10 +102,9 @@ class trainer {
   /// A step of AdamW with the mean over the ranks of gradients that were added up.
   void update(at::Tensor const& sum);
 
-  /// Gradients of `ids`, their mean over the ranks, and a step of AdamW. `epoch_scale` is that of
-  /// `weight_kind::epoch`.
+  /// Gradients of `ids`, their mean over the ranks, and a step of AdamW.
   step_result step(form_kind form, std::span<std::uint32_t const> ids, time_model const& cost,
-                   double epoch_scale, bool stops);
+                   loss_weight const& weight, bool stops);
 
   /// The sum over all ranks.
   void sum(at::Tensor& values);
