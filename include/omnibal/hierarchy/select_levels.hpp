@@ -377,11 +377,8 @@ struct select_levels_fn {
     detail::level_probe probe(name, profile, search);
     level_selection result = probe_lengths(probe, search, search.lengths.back());
     if (result.status != solve_status::solved) return result;
-    auto const by_speed = [](timed_level const& left, timed_level const& right) {
-      return detail::is_faster(left, right);
-    };
     packing_level const best =
-        std::min_element(result.fastest.begin(), result.fastest.end(), by_speed)->setting;
+        std::min_element(result.fastest.begin(), result.fastest.end(), detail::is_faster)->setting;
     packing_level const longest = result.fastest.back().setting;
     for (std::int64_t const length : {best.length / best.sequence, best.length,
                                       longest.length / longest.sequence, longest.length}) {

@@ -474,12 +474,6 @@ template <class Layout, std::size_t R, class T, class Score>
   return result;
 }
 
-/// The other measure.
-[[nodiscard]] constexpr size_measure other_than(size_measure measure) {
-  return measure == size_measure::sum_of_shares ? size_measure::largest_share
-                                                : size_measure::sum_of_shares;
-}
-
 /// The size of a sample in units of 2^-32, by `measure` and the other one in turn; from attempt 2
 /// on with random weights of resources and factors of samples, all in [1/2, 1).
 template <std::size_t R, class T>
@@ -487,7 +481,7 @@ class sample_size {
  public:
   sample_size(resources<R, T> const& capacity, size_measure measure, std::size_t attempt = 0)
       : share_(capacity),
-        measure_(attempt % 2 == 0 ? measure : other_than(measure)),
+        takes_sum_((measure == size_measure::sum_of_shares) == (attempt % 2 == 0)),
         varies_(attempt > 1),
         words_(0, attempt) {
     for (std::uint64_t& weight : weights_) weight = half_to_one(words_());
@@ -514,11 +508,11 @@ class sample_size {
       sum += share(r);
       largest = std::max(largest, share(r));
     }
-    return measure_ == size_measure::sum_of_shares ? sum : largest;
+    return takes_sum_ ? sum : largest;
   }
 
   capacity_shares<R, T> share_;
-  size_measure measure_;
+  bool takes_sum_;
   bool varies_;
   rng::engine words_;
   std::uint64_t weights_[R] = {};

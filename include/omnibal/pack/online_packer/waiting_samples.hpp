@@ -270,7 +270,7 @@ class waiting_samples {
     std::uint64_t const least_depth_key = at.depth * depth_key;
     std::uint64_t best = 0;
     for (std::uint64_t cells = at.cells; cells != 0; cells &= cells - 1) {
-      std::size_t const cell = first_of(cells);
+      auto const cell = static_cast<std::size_t>(std::countr_zero(cells));
       std::uint64_t const key = key_of(cell);
       work += work_of_cell;
       // Of two resources a later cell is worth less.
@@ -309,10 +309,6 @@ class waiting_samples {
   static constexpr std::uint64_t work_of_lookup = 8;
   static constexpr std::uint64_t work_of_cell = 2;
   static constexpr std::uint64_t work_of_probe = 6;
-
-  [[nodiscard]] static std::size_t first_of(std::uint64_t cells) {
-    return static_cast<std::size_t>(std::countr_zero(cells));
-  }
 
   /// The worth of a sample at depth zero of the cell above its bucket.
   [[nodiscard]] std::uint64_t key_of(std::size_t cell) const {
