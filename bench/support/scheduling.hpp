@@ -5,6 +5,7 @@
 
 #include "balancing.hpp"
 #include "compare.hpp"
+#include "mix_bound.hpp"
 #include "samples.hpp"
 
 #include <omnibal/balance/schedule_steps.hpp>
@@ -178,8 +179,8 @@ inline void promise_even_packs(benchmark::State& state, std::string const& name)
 }
 
 /// Several groups for each rank in a step. Counters: how long ranks wait, for the resource where
-/// that is longer, how much the totals of steps vary over random order, the overlap, and the
-/// milliseconds of a schedule over those of one with a group for each rank.
+/// that is longer, how much the totals of steps vary over random order and cannot vary less, the
+/// overlap, and the milliseconds of a schedule over those of one with a group for each rank.
 inline void measure_several(benchmark::State& state, load_list const& loads, std::size_t ranks,
                             std::uint32_t groups_per_rank) {
   auto const schedule = [&](std::uint64_t epoch, std::uint32_t of_rank) {
@@ -206,6 +207,7 @@ inline void measure_several(benchmark::State& state, load_list const& loads, std
   state.counters["dist_tokens"] = figures.tokens;
   state.counters["dist_worst"] = figures.worst();
   state.counters["mix"] = figures.mix;
+  state.counters["mix_bound"] = least_mix(loads, ranks, groups_per_rank, figures.worst());
   state.counters["overlap"] = figures.overlap;
   state.counters["milliseconds"] = milliseconds(groups_per_rank);
   state.counters["times_single"] = state.counters["milliseconds"] / milliseconds(1);

@@ -247,6 +247,26 @@ TEST_CASE("a short last step deals its groups to all ranks") {
   }
 }
 
+TEST_CASE("idle ranks of the last step leave the others half of what they may wait") {
+  test::random_amounts random(7);
+  load_list loads(64 * 8 * 40 + 20);
+  for (auto& load : loads) load = {random.between(1, 30), random.between(4000, 4592)};
+  auto const schedule = schedule_steps(loads, 64, {.groups_per_rank = 8});
+  REQUIRE(schedule.size() == 41);
+  steps full(64);
+  for (std::size_t step = 0; step != 40; ++step) {
+    for (std::size_t rank = 0; rank != 64; ++rank) {
+      for (std::uint32_t const group : schedule(step, rank)) full.push(group);
+      full.close();
+    }
+  }
+  auto const waiting = omnibal::dist_ratio(full, loads);
+  CHECK(std::max(waiting[0], waiting[1]) > 0.002);
+  CHECK(std::max(waiting[0], waiting[1]) < 0.003);
+  auto const mix = omnibal::step_mix(full, loads).totals;
+  CHECK(std::max(mix[0], mix[1]) < 1.1);
+}
+
 TEST_CASE("a last step that repeats groups is full but for one rank") {
   auto const loads = random_loads(4 * 8 * 5 + 18, 20, 100);
   auto const schedule =

@@ -77,7 +77,7 @@ struct schedule_steps_fn {
       detail::join_groups(pool, of_rank);
     }
     detail::sorted_cells<kinds> cells(pool);
-    auto const goals = cells.goals(options.max_dist_ratio);
+    auto const goals = cells.goals(options.max_dist_ratio, of_rank);
     for (std::uint32_t round = 0; round != options.rounds; ++round) {
       if (!cells.cut_round(goals, draws, round)) break;
     }

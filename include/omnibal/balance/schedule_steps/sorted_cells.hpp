@@ -243,7 +243,9 @@ class sorted_cells {
 
   /// The waiting to reach in each kind, a sum over all full steps: what `max_dist_ratio` allows.
   /// Where that cannot be reached, or nearly so, a quarter of it more than the sorted groups wait.
-  [[nodiscard]] std::array<std::int64_t, R> goals(double max_dist_ratio) const {
+  /// Of bundles, which lose their mixture by cuts, the last step takes no more than half of it.
+  [[nodiscard]] std::array<std::int64_t, R> goals(double max_dist_ratio,
+                                                  std::uint32_t groups_per_rank) const {
     double const share = std::min(max_dist_ratio, 1.0) * static_cast<double>(whole_step);
     schedule_shape const& shape = pool_->shape;
     std::int64_t const allowed =
@@ -252,7 +254,9 @@ class sorted_cells {
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t least = 0;
       for (std::uint32_t s = 0; s != shape.steps; ++s) least += waiting(lists_[r + 1], s)[r];
-      result[r] = std::max(allowed - pool_->last_waiting[r], least + allowed / 4);
+      std::int64_t const most = groups_per_rank == 1 ? whole_step : allowed / 2;
+      std::int64_t const last = std::min(pool_->last_waiting[r], most);
+      result[r] = std::max(allowed - last, least + allowed / 4);
     }
     return result;
   }
