@@ -4,7 +4,6 @@
 
 #include "compare.hpp"
 
-#include <omnibal/partition/cut_score.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>

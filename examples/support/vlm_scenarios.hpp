@@ -8,7 +8,7 @@
 #include "vlm_training.hpp"
 
 #include <omnibal/cost/models.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/resources.hpp>
 

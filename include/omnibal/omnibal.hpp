@@ -44,7 +44,6 @@
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
 #include <omnibal/demand.hpp>
-#include <omnibal/effort.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>
@@ -80,7 +79,6 @@
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/pack/tune_capacity_options.hpp>
-#include <omnibal/partition/cut_score.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -96,7 +94,6 @@
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/combine_shapes.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_training.hpp>

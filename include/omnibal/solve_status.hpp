@@ -1,9 +1,18 @@
 #pragma once
 
 /// \file
-/// What came of a search for a solution.
+/// How much a search may take, and what came of it.
 
 namespace omnibal::inline v0 {
+
+/// A preset of the options of a search: how long it looks for a better result. More effort hardly
+/// ever gives a worse one. Each search says what its levels cost; numbers set beside it take
+/// precedence.
+enum class effort {
+  fast,      ///< little more than one pass
+  normal,    ///< the default: what a program that waits for the result wants
+  thorough,  ///< several times as long, for results that are computed once and used often
+};
 
 /// What came of a search for a solution; a result says beside it what is missing.
 enum class solve_status {

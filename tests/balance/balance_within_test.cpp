@@ -6,7 +6,7 @@
 #include <omnibal/balance/balance_within.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/demand.hpp>
-#include <omnibal/effort.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <concepts>

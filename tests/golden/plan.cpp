@@ -6,7 +6,7 @@
 #include "../support/samples.hpp"
 #include "digest.hpp"
 
-#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 
 #include <cstddef>

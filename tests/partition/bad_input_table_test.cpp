@@ -3,7 +3,7 @@
 
 #include "error_text.hpp"
 
-#include <omnibal/partition/cut_score.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>

@@ -1,6 +1,5 @@
 #include "error_text.hpp"
 
-#include <omnibal/partition/cut_score.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>

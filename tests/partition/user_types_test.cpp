@@ -1,6 +1,5 @@
 // A trainer's own layers, cost and memory rule go through every function as they are.
 
-#include <omnibal/partition/cut_score.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
 #include <omnibal/partition/partition_layers.hpp>

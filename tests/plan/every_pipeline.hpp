@@ -4,7 +4,7 @@
 
 #include "samples.hpp"
 
-#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 
 #include <algorithm>
 #include <cstddef>

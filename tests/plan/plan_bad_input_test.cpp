@@ -1,7 +1,7 @@
 #include "error_text.hpp"
 
 #include <omnibal/plan/combine_shapes.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/write_plan.hpp>
 

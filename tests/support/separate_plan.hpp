@@ -5,7 +5,7 @@
 
 #include <omnibal/partition/partition_throughput.hpp>
 #include <omnibal/pipeline/estimate_makespan.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/recompute/select_recompute.hpp>
 
 #include <algorithm>

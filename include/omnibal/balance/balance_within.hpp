@@ -11,7 +11,6 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
-#include <omnibal/effort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/solve_status.hpp>

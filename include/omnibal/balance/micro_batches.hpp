@@ -9,7 +9,6 @@
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
-#include <omnibal/effort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/resources.hpp>

@@ -6,11 +6,11 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/measure.hpp>
-#include <omnibal/effort.hpp>
 #include <omnibal/pack/detail/portfolio.hpp>
 #include <omnibal/pack/detail/scalar_best_fit.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/score.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <concepts>
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 
 #include <algorithm>
 #include <concepts>

@@ -6,7 +6,6 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/plan/combine_shapes.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/simulate_training.hpp>

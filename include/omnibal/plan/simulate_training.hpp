@@ -9,7 +9,6 @@
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 #include <omnibal/pipeline/simulate.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/steps.hpp>
 

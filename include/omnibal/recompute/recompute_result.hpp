@@ -3,7 +3,6 @@
 /// \file
 /// What `select_recompute` is asked and what it answers.
 
-#include <omnibal/effort.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 

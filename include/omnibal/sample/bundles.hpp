@@ -5,7 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/each_once.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/packing.hpp>

@@ -4,7 +4,7 @@
 /// Trying capacities: many on a part of the samples, the best on more, the last few on all.
 
 #include <omnibal/check.hpp>
-#include <omnibal/detail/each_once.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
 #include <omnibal/pack/objective.hpp>

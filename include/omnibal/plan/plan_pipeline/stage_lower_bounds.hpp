@@ -11,7 +11,7 @@
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
-#include <omnibal/plan/pipeline_machine.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -6,7 +6,7 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/detail/data_digest.hpp>
-#include <omnibal/detail/each_once.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/permutation.hpp>
 #include <omnibal/sample/detail/epoch_walker.hpp>
