@@ -3,11 +3,11 @@
 
 #include "error_text.hpp"
 
-#include <omnibal/partition/search_cuts.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/partition/partition_throughput.hpp>
+#include <omnibal/partition/search_cuts.hpp>
 
 #include <cstddef>
 #include <cstdint>

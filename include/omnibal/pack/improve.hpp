@@ -5,8 +5,8 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve/bin_elimination.hpp>

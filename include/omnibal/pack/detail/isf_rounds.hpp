@@ -4,8 +4,8 @@
 /// The rounds of iterative sampling and filtering.
 
 #include <omnibal/check.hpp>
-#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/keep.hpp>
