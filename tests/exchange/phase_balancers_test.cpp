@@ -129,7 +129,11 @@ TEST_CASE("a cap on tokens holds where it can, and is an error that says why whe
   auto const text = [&](std::int64_t cap) {
     return test::error_text<omnibal::capacity_error>([&] { static_cast<void>(plan_of(cap)); });
   };
-  CHECK(text(69) == "omnibal::under_cap: sample 5 alone exceeds the capacity");
+  CHECK(text(69) == "omnibal::under_cap: sample 5 of rank 0 needs 70 of capacity[0], which is 69");
+  CHECK(test::error_text<omnibal::capacity_error>([&] {
+          static_cast<void>(omnibal::make_plan(std::vector<std::uint32_t>{0, 3, 3, 9}, work, bytes,
+                                               {}, under_cap{resources{69}}));
+        }) == "omnibal::under_cap: sample 2 of rank 2 needs 70 of capacity[0], which is 69");
   std::string const start =
       "omnibal::under_cap: the samples do not fit into so many parts as there are ranks, which are "
       "3";
@@ -160,6 +164,7 @@ std::vector<multimodal> drawn(std::size_t rank) {
 
 std::int64_t as_is(std::int64_t size) { return size; }
 double seconds(std::int64_t size) { return 0.25 * static_cast<double>(size); }
+resources<2> squares(std::int64_t size) { return {size * size, size}; }
 resources<2> squares_and_tokens(multimodal const& one) { return {one.text * one.text, one.text}; }
 
 /// The samples of all ranks, phase by phase.
@@ -197,6 +202,17 @@ struct all_drawn {
   }
 };
 
+/// What is said of the first sample that has more than one token.
+std::string above_one(all_drawn const& all) {
+  std::size_t first = 0;
+  while (all.text[first] == 1) ++first;
+  std::size_t rank = 0;
+  while (all.offsets[rank + 1] <= first) ++rank;
+  return "omnibal::orchestrate, language model: omnibal::under_cap: sample " +
+         std::to_string(first - all.offsets[rank]) + " of rank " + std::to_string(rank) +
+         " needs " + std::to_string(all.text[first]) + " of capacity[0], which is 1";
+}
+
 }  // namespace
 
 TEST_CASE("each phase has costs and a balancer of its own, on one rank and on threads") {
@@ -227,13 +243,16 @@ TEST_CASE("each phase has costs and a balancer of its own, on one rank and on th
       test::require(plans_under(cap).digest() == same.digest(), "the plans of a simulation");
 
       // A cap that cannot be kept is the same error everywhere, and the next call succeeds.
-      std::string text;
-      try {
-        static_cast<void>(plans_under(1));
-      } catch (omnibal::capacity_error const& error) {
-        text = error.what();
-      }
-      test::require(text.find("alone exceeds") != std::string::npos, "no arrangement keeps it");
+      auto const text =
+          test::error_text<omnibal::capacity_error>([&] { static_cast<void>(plans_under(1)); });
+      test::require(text == above_one(all), text);
+      omnibal::encoder_phase const capped{&multimodal::images, squares, as_is, as_is, under_cap{1}};
+      auto const of_encoder = test::error_text<omnibal::capacity_error>([&] {
+        omnibal::language_phase const language{squares_and_tokens, &multimodal::text};
+        static_cast<void>(omnibal::orchestrate(comm, local, language, std::tuple{vision, capped}));
+      });
+      test::require(of_encoder.starts_with("omnibal::orchestrate, encoder 1: omnibal::under_cap: "),
+                    of_encoder);
       auto const plan = omnibal::plan_exchange(comm, local, squares_and_tokens, &multimodal::text,
                                                {}, under_cap{cap});
       test::require(plan.ranks() == ranks, "the communicator goes on");

@@ -8,12 +8,15 @@
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/mpi.hpp>
+#include <omnibal/comm/two_level_communicator.hpp>
+#include <omnibal/exchange/plan_exchange.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -100,6 +103,31 @@ void derive_communicators(mpi::communicator& comm) {
   test::require(omnibal::all_gather(moved, 1).size() == comm.size(), "assigned");
 }
 
+/// Nodes of neighbours, of every third rank, of all and of one each.
+void gather_in_two_levels(mpi::communicator& comm) {
+  auto const rank = static_cast<int>(comm.rank());
+  for (int const node : {rank / 2, rank % 3, 0, rank}) {
+    mpi::communicator own = comm.split(node);
+    mpi::communicator leaders = comm.split(own.rank() == 0 ? 0 : 1);
+    omnibal::two_level_communicator two(comm.rank(), std::move(own), std::move(leaders));
+    test::require(two.rank() == comm.rank() && two.size() == comm.size(), "rank and size");
+    test::gather_values(two);
+    std::vector<std::int64_t> const lengths(comm.rank() % 3, 100 + rank);
+    auto const plan = omnibal::plan_exchange(two, lengths, std::identity{}, std::identity{});
+    auto const same = omnibal::plan_exchange(comm, lengths, std::identity{}, std::identity{});
+    test::require(plan.digest() == same.digest(), "plans");
+    auto const failing = [&](std::int64_t) -> std::int64_t {
+      if (comm.rank() == 0) throw std::domain_error("a cost");
+      return 1;
+    };
+    std::vector<std::int64_t> const one{1};
+    auto const found = test::error_of<std::domain_error, omnibal::communication_error>(
+        [&] { static_cast<void>(omnibal::plan_exchange(two, one, failing, std::identity{})); });
+    test::require(found == (rank == 0 ? test::seen::own : test::seen::remote), "errors");
+    test::require(omnibal::all_equal(two, 3), "the communicator goes on");
+  }
+}
+
 /// A rank sends more than 2^31 bytes to the next one, and all gather blocks of that size.
 void send_huge(mpi::communicator& comm) {
   std::size_t const bytes = (std::size_t{1} << 31) + 12'345;
@@ -149,6 +177,7 @@ void run_all(mpi::communicator& comm) {
   run("exchange_payloads_of 64 MiB",
       [](mpi::communicator& all) { test::exchange_payloads_of(all, std::size_t{64} << 20); });
   run("send_blocks_of_any_size", send_blocks_of_any_size);
+  run("gather_in_two_levels", gather_in_two_levels);
   run("report_errors", report_errors);
   run("derive_communicators", derive_communicators);
 }
@@ -165,6 +194,8 @@ int main(int argc, char** argv) {
     mpi::communicator comm;
     if (is_huge) {
       send_huge(comm);
+    } else if (option == "--two-levels") {
+      gather_in_two_levels(comm);
     } else if (option == "--leave") {
       leave_one_rank(comm);
     } else {

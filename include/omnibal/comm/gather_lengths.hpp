@@ -195,12 +195,7 @@ struct gather_lengths_fn {
     workspace.counts_.clear();
     for (auto const& report : reports) workspace.counts_.push_back(report.facts);
     workspace.result_.shape(workspace.counts_);
-    for (std::size_t rank = 0; rank != reports.size(); ++rank) {
-      auto const row = std::as_writable_bytes(workspace.result_[rank]);
-      std::size_t const begin = rank * (blocks.size() / reports.size()) + sizeof(reports[0]);
-      auto const from = blocks.subspan(begin, row.size());
-      std::copy(from.begin(), from.end(), row.begin());
-    }
+    detail::padded_gather::read(blocks, sizeof(reports[0]), workspace.result_);
   }
 };
 

@@ -141,8 +141,8 @@ class communicator_ref {
     omnibal::detail::check_counts(name, "receive counts", receive_counts, size(), out.size());
     requests_.clear();
     requests_.reserve(2 * size());
-    post_receives(out, receive_counts);
-    post_sends(in, send_counts);
+    post("MPI_Irecv", MPI_Irecv, out.data(), receive_counts);
+    post("MPI_Isend", MPI_Isend, in.data(), send_counts);
     detail::check(
         MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
         "MPI_Waitall");
@@ -151,26 +151,16 @@ class communicator_ref {
  private:
   static constexpr int tag = 27'721;
 
-  void post_receives(std::span<std::byte> out, std::span<std::uint64_t const> counts) {
-    std::byte* next = out.data();
+  /// `start` begins a message for each rank that has one, or from it.
+  template <class Start, class Byte>
+  void post(char const* call, Start const& start, Byte* next,
+            std::span<std::uint64_t const> counts) {
     for (std::size_t rank = 0; rank != counts.size(); ++rank) {
       if (counts[rank] == 0) continue;
       detail::byte_block const block(counts[rank]);
-      detail::check(MPI_Irecv(next, block.count(), block.type(), static_cast<int>(rank), tag, comm_,
-                              &requests_.emplace_back(MPI_REQUEST_NULL)),
-                    "MPI_Irecv");
-      next += counts[rank];
-    }
-  }
-
-  void post_sends(std::span<std::byte const> in, std::span<std::uint64_t const> counts) {
-    std::byte const* next = in.data();
-    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
-      if (counts[rank] == 0) continue;
-      detail::byte_block const block(counts[rank]);
-      detail::check(MPI_Isend(next, block.count(), block.type(), static_cast<int>(rank), tag, comm_,
-                              &requests_.emplace_back(MPI_REQUEST_NULL)),
-                    "MPI_Isend");
+      detail::check(start(next, block.count(), block.type(), static_cast<int>(rank), tag, comm_,
+                          &requests_.emplace_back(MPI_REQUEST_NULL)),
+                    call);
       next += counts[rank];
     }
   }
@@ -184,7 +174,7 @@ class communicator_ref {
 /// Owns an `MPI_Comm` whose messages meet no others, with errors as exceptions. Models
 /// `exchanging_communicator`; see `communicator_ref` for its collectives. An object that has been
 /// moved from may only be assigned to or destroyed, and all must be gone before MPI ends.
-class communicator {
+class communicator : public communicator_ref {
  public:
   /// A duplicate of `comm`, by default of all processes. A collective call. Errors: `mpi::error`.
   explicit communicator(MPI_Comm comm = MPI_COMM_WORLD) : communicator(taken{}, duplicate(comm)) {}
@@ -192,9 +182,9 @@ class communicator {
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
   communicator(communicator&& other) noexcept
-      : ref_(std::move(other.ref_)), owned_(std::exchange(other.owned_, MPI_COMM_NULL)) {}
+      : communicator_ref(std::move(other)), owned_(std::exchange(other.owned_, MPI_COMM_NULL)) {}
   communicator& operator=(communicator&& other) noexcept {
-    std::swap(ref_, other.ref_);
+    std::swap<communicator_ref>(*this, other);
     std::swap(owned_, other.owned_);
     return *this;
   }
@@ -220,22 +210,10 @@ class communicator {
     return {taken{}, part};
   }
 
-  [[nodiscard]] std::size_t rank() const { return ref_.rank(); }
-  [[nodiscard]] std::size_t size() const { return ref_.size(); }
-  [[nodiscard]] MPI_Comm get() const { return owned_; }
-
-  void all_gather(std::span<std::byte const> in, std::span<std::byte> out) const {
-    ref_.all_gather(in, out);
-  }
-  void all_to_all_v(std::span<std::byte const> in, std::span<std::uint64_t const> send_counts,
-                    std::span<std::byte> out, std::span<std::uint64_t const> receive_counts) {
-    ref_.all_to_all_v(in, send_counts, out, receive_counts);
-  }
-
  private:
   struct taken {};
 
-  communicator(taken, MPI_Comm comm) : ref_(comm), owned_(comm) {
+  communicator(taken, MPI_Comm comm) : communicator_ref(comm), owned_(comm) {
     detail::check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   }
 
@@ -245,7 +223,6 @@ class communicator {
     return result;
   }
 
-  communicator_ref ref_;
   MPI_Comm owned_;
 };
 

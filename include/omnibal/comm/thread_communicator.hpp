@@ -41,29 +41,25 @@ class thread_group {
   [[nodiscard]] std::size_t size() const { return posts_.size(); }
 
   void all_gather(std::size_t rank, std::span<std::byte const> in, std::span<std::byte> out) {
-    posts_[rank] = {operation::all_gather, out.size() == in.size() * size(), in, {}, {}};
-    meet_before(rank);
-    if (all_posted(operation::all_gather) && same_sizes()) {
-      for (std::size_t from = 0; from != size(); ++from) {
-        copy(posts_[from].in, out.subspan(from * in.size(), in.size()));
-      }
-    } else {
-      report_mismatch();
-    }
-    meet_after();
+    bool const is_sound = out.size() == in.size() * size();
+    meet(rank, {operation::all_gather, is_sound, in, {}, {}}, [&](post const& other) {
+      if (other.in.size() != in.size()) return false;
+      copy(other.in, out.subspan(rank_of(other) * in.size(), in.size()));
+      return true;
+    });
   }
 
   void all_to_all_v(std::size_t rank, std::span<std::byte const> in,
                     std::span<std::uint64_t const> send_counts, std::span<std::byte> out,
                     std::span<std::uint64_t const> receive_counts) {
     bool const is_sound = add_up(send_counts, in.size()) && add_up(receive_counts, out.size());
-    exchange(rank, {operation::all_to_all_v, is_sound, in, send_counts, {}}, out, receive_counts,
-             [&](post const& other, std::span<std::byte> place) {
-               auto const from = block_for(rank, other.in, other.send_counts);
-               if (from.size() != place.size()) return false;
-               copy(from, place);
-               return true;
-             });
+    meet(rank, {operation::all_to_all_v, is_sound, in, send_counts, {}}, [&](post const& other) {
+      auto const from = block_for(rank, other.in, other.send_counts);
+      auto const place = block_for(rank_of(other), out, receive_counts);
+      if (from.size() != place.size()) return false;
+      copy(from, place);
+      return true;
+    });
   }
 
   void all_to_all_pieces(std::size_t rank, std::span<sent_piece const> sent,
@@ -72,10 +68,11 @@ class thread_group {
                          std::span<std::uint64_t const> receive_counts) {
     bool const is_sound =
         add_up(send_counts, sent.size()) && add_up(receive_counts, received.size());
-    exchange(rank, {operation::all_to_all_pieces, is_sound, {}, send_counts, sent}, received,
-             receive_counts, [&](post const& other, std::span<received_piece const> places) {
-               return copy_pieces(block_for(rank, other.pieces, other.send_counts), places);
-             });
+    meet(rank, {operation::all_to_all_pieces, is_sound, {}, send_counts, sent},
+         [&](post const& other) {
+           return copy_pieces(block_for(rank, other.pieces, other.send_counts),
+                              block_for(rank_of(other), received, receive_counts));
+         });
   }
 
   /// No more calls will come from this rank, because of an error or at its end.
@@ -125,20 +122,18 @@ class thread_group {
     }
   }
 
-  /// `copy_from(post, places)` copies what a rank has for this one; false where it does not fit.
-  template <class Received, class Copy>
-  void exchange(std::size_t rank, post const& own, std::span<Received> received,
-                std::span<std::uint64_t const> receive_counts, Copy const& copy_from) {
+  /// `copy_from(post)` copies what a rank has for this one; false where it does not fit.
+  template <class Copy>
+  void meet(std::size_t rank, post const& own, Copy const& copy_from) {
     posts_[rank] = own;
     meet_before(rank);
-    bool is_match = all_posted(own.called);
-    std::size_t position = 0;
-    for (std::size_t from = 0; is_match && from != size(); ++from) {
-      is_match = copy_from(posts_[from], received.subspan(position, receive_counts[from]));
-      position += receive_counts[from];
+    if (!all_posted(own.called) || !std::all_of(posts_.begin(), posts_.end(), copy_from)) {
+      report_mismatch();
     }
-    if (!is_match) report_mismatch();
     meet_after();
+  }
+  [[nodiscard]] std::size_t rank_of(post const& posted) const {
+    return static_cast<std::size_t>(&posted - posts_.data());
   }
 
   static void copy(std::span<std::byte const> from, std::span<std::byte> to) {
@@ -233,17 +228,11 @@ class thread_group {
     }
     return counts.size() == size() && bytes == 0;
   }
-  [[nodiscard]] bool same_sizes() const {
-    return std::all_of(posts_.begin(), posts_.end(),
-                       [&](post const& other) { return other.in.size() == posts_[0].in.size(); });
-  }
-  /// What is for a rank: bytes or pieces.
+  /// What is for a rank, or from it: bytes or pieces.
   template <class T>
-  [[nodiscard]] static std::span<T const> block_for(std::size_t rank, std::span<T const> sent,
-                                                    std::span<std::uint64_t const> counts) {
-    std::size_t position = 0;
-    for (std::size_t to = 0; to != rank; ++to) position += counts[to];
-    return sent.subspan(position, counts[rank]);
+  [[nodiscard]] static std::span<T> block_for(std::size_t rank, std::span<T> all,
+                                              std::span<std::uint64_t const> counts) {
+    return all.subspan(std::accumulate(&counts[0], &counts[rank], std::size_t{0}), counts[rank]);
   }
 
   static constexpr std::string_view name = "thread_communicator";

@@ -48,11 +48,16 @@ class padded_gather {
       comm.all_gather(std::as_bytes(own), std::as_writable_bytes(result.values()));
       return;
     }
-    auto const blocks = gather(comm, std::as_bytes(own), most * sizeof(T));
-    for (std::size_t rank = 0; rank != counts.size(); ++rank) {
+    read(gather(comm, std::as_bytes(own), most * sizeof(T)), 0, result);
+  }
+
+  /// Fills the rows from the blocks, after so many other bytes in each.
+  template <class T>
+  static void read(std::span<std::byte const> blocks, std::size_t skipped, ragged<T>& result) {
+    for (std::size_t rank = 0; rank != result.size(); ++rank) {
       auto const row = std::as_writable_bytes(result[rank]);
-      std::copy_n(blocks.begin() + static_cast<std::ptrdiff_t>(rank * most * sizeof(T)), row.size(),
-                  row.begin());
+      auto const from = blocks.subspan(rank * (blocks.size() / result.size()) + skipped);
+      std::copy_n(from.begin(), row.size(), row.begin());
     }
   }
 

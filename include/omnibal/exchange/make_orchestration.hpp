@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -196,10 +197,11 @@ struct make_orchestration_fn {
       ++count;
     });
     add_outputs(function, language, encoders, workspace.travelling_);
-    plan(function, home_offsets, language, options, workspace, plans.samples);
+    plan(function, "language model", home_offsets, language, options, workspace, plans.samples);
     plans.encoders.resize(count);
     detail::for_each_encoder(encoders, [&](auto const& encoder, std::size_t e) {
-      find_routes(function, encoder, options, workspace, plans.encoders[e]);
+      find_routes(function, "encoder " + detail::to_text(e), encoder, options, workspace,
+                  plans.encoders[e]);
     });
     return plans;
   }
@@ -207,10 +209,10 @@ struct make_orchestration_fn {
   /// The plan of a phase whose pieces have the bytes in `travelling_` on their way. What it counts
   /// are the bytes of the phase.
   template <class Offsets, class Phase>
-  static void plan(std::string_view function, Offsets const& home_offsets, Phase const& phase,
-                   make_plan_options const& options, make_orchestration_workspace& workspace,
-                   exchange_plan& result) {
-    using cost = std::ranges::range_value_t<decltype(phase.cost)>;
+  static void plan(std::string_view function, std::string_view called, Offsets const& home_offsets,
+                   Phase const& phase, make_plan_options const& options,
+                   make_orchestration_workspace& workspace, exchange_plan& result) try {
+    using cost = detail::index_amount<decltype(phase.cost)>;
     auto const make = [&](auto& planner) {
       result = make_plan_fn::plan(function, home_offsets, phase.cost, workspace.travelling_,
                                   options, phase.balance, planner);
@@ -223,32 +225,31 @@ struct make_orchestration_fn {
     }
     detail::plan_writer{result}.set_bytes(detail::given_nodes::of(options),
                                           [&](std::uint32_t i) { return phase.bytes[i]; });
+  } catch (capacity_error const& error) {
+    std::string const phase_name = std::string(function).append(", ").append(called);
+    throw capacity_error(detail::message(phase_name, error.what()));
   }
 
   template <class Encoder>
-  static void find_routes(std::string_view function, Encoder const& encoder,
-                          make_plan_options const& options, make_orchestration_workspace& workspace,
-                          encoder_routes& routes) {
+  static void find_routes(std::string_view function, std::string_view called,
+                          Encoder const& encoder, make_plan_options const& options,
+                          make_orchestration_workspace& workspace, encoder_routes& routes) {
     exchange_plan const& samples = workspace.result_.samples;
-    count_pieces(encoder.pieces, workspace.first_piece_);
+    std::vector<std::uint32_t>& first_piece = workspace.first_piece_;
+    first_piece.assign(1, 0);
+    for (std::uint32_t const count : encoder.pieces) {
+      first_piece.push_back(first_piece.back() + count);
+    }
     workspace.offsets_.clear();
     for (std::uint32_t const offset : samples.home_offsets()) {
-      workspace.offsets_.push_back(workspace.first_piece_[offset]);
+      workspace.offsets_.push_back(first_piece[offset]);
     }
     copy_bytes(function, "bytes of an encoder", encoder.bytes, workspace.travelling_);
     for (std::size_t p = 0; p != encoder.bytes.size(); ++p) {
       add_output(function, encoder, p, workspace.travelling_[p]);
     }
-    plan(function, workspace.offsets_, encoder, options, workspace, routes.inputs);
-    find_outputs(samples, workspace.first_piece_, encoder, options, routes);
-    routes.piece_offsets.clear();
-    for (std::size_t rank = 0; rank != samples.ranks(); ++rank) {
-      std::uint32_t pieces = 0;
-      routes.piece_offsets.push_back(pieces);
-      for (std::uint32_t const sample : samples.arrivals(rank)) {
-        routes.piece_offsets.push_back(pieces += encoder.pieces[sample]);
-      }
-    }
+    plan(function, called, workspace.offsets_, encoder, options, workspace, routes.inputs);
+    find_outputs(samples, first_piece, encoder, options, routes);
   }
 
   /// The bytes of each sample and of what the encoders make of its pieces, which follow it.
@@ -292,19 +293,6 @@ struct make_orchestration_fn {
     detail::check_size(function, "the number of output bytes", encoder.output_bytes.size(), pieces);
   }
 
-  /// The first piece of each sample, and the number of all pieces.
-  static void count_pieces(std::span<std::uint32_t const> counts,
-                           std::vector<std::uint32_t>& result) {
-    result.clear();
-    result.reserve(counts.size() + 1);
-    std::uint32_t next = 0;
-    for (std::uint32_t const count : counts) {
-      result.push_back(next);
-      next += count;
-    }
-    result.push_back(next);
-  }
-
   /// From where pieces are encoded to where their samples are, those of a sample in order.
   template <class Encoder>
   static void find_outputs(exchange_plan const& samples,
@@ -314,11 +302,15 @@ struct make_orchestration_fn {
     auto const slots = routes.inputs.departures();
     detail::plan_writer const writer{routes.outputs};
     writer.start(encoded.offsets());
+    routes.piece_offsets.clear();
     for (std::size_t rank = 0; rank != samples.ranks(); ++rank) {
+      std::uint32_t pieces = 0;
+      routes.piece_offsets.push_back(pieces);
       for (std::uint32_t const sample : samples.arrivals(rank)) {
         for (std::uint32_t p = first_piece[sample]; p != first_piece[sample + 1]; ++p) {
           writer.push(slots.item(p));
         }
+        routes.piece_offsets.push_back(pieces += encoder.pieces[sample]);
       }
       writer.close();
     }

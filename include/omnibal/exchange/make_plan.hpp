@@ -18,7 +18,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <ranges>
+#include <stdexcept>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -30,6 +32,12 @@ namespace omnibal::inline v0 {
 template <class Range>
 concept offset_range = sample_range<Range> &&
     std::integral<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
+
+/// Samples of which no parts under a cap exist, or were found.
+class capacity_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 namespace detail {
 
@@ -83,6 +91,10 @@ class make_plan_workspace {
 
  private:
   friend struct make_plan_fn;
+
+  [[nodiscard]] auto bytes_of() const {
+    return [this](std::uint32_t sample) { return bytes_[sample][0]; };
+  }
 
   detail::integer_costs<1> bytes_;
   std::vector<std::uint32_t> offsets_;
@@ -162,16 +174,7 @@ struct make_plan_fn {
     }
     detail::part_of_samples(name, "part", parts, count, workspace.part_of_);
     detail::measure_bytes_into(name, bytes, count, workspace.bytes_);
-    detail::plan_writer const writer{workspace.result_};
-    writer.start(workspace.offsets_);
-    for (std::size_t rank = 0; rank != ranks; ++rank) {
-      for (std::size_t part = rank; part < parts.size(); part += ranks) {
-        for (std::uint32_t const sample : parts[part]) writer.push(sample);
-      }
-      writer.close();
-    }
-    writer.finish(detail::given_nodes::of(options),
-                  [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; });
+    write(parts, options, workspace, [](std::size_t rank) { return rank; });
     return std::move(workspace.result_);
   }
 
@@ -193,9 +196,8 @@ struct make_plan_fn {
     detail::measure_bytes_into(function, bytes, count, workspace.bytes_);
     grouping_view const home = fill_home(workspace.offsets_, workspace.indices_);
     if constexpr (std::same_as<Balance, keep_home_fn>) {
-      auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
       place(function,
-            keep_home_fn::keep({function, "costs"}, home, costs, bytes_of,
+            keep_home_fn::keep({function, "costs"}, home, costs, workspace.bytes_of(),
                                keep_home_options_of(options), workspace.keeper_),
             home, options, workspace);
     } else {
@@ -238,7 +240,7 @@ struct make_plan_fn {
   [[nodiscard]] static grouping_view fill_home(std::vector<std::uint32_t> const& offsets,
                                                std::vector<std::uint32_t>& indices) {
     indices.resize(offsets.back());
-    for (std::uint32_t i = 0; i != indices.size(); ++i) indices[i] = i;
+    std::iota(indices.begin(), indices.end(), 0u);
     return {offsets.data(), indices.data(), offsets.size() - 1};
   }
 
@@ -276,16 +278,26 @@ struct make_plan_fn {
     for (std::uint32_t rank = 0; rank != home.size(); ++rank) {
       workspace.home_of_.resize(workspace.offsets_[rank + 1], rank);
     }
-    auto const bytes_of = [&](std::uint32_t sample) { return workspace.bytes_[sample][0]; };
-    workspace.placer_.run(workspace.home_of_, parts, bytes_of, detail::given_nodes::of(options));
+    workspace.placer_.run(workspace.home_of_, parts, workspace.bytes_of(),
+                          detail::given_nodes::of(options));
+    auto const part_at = [&](std::size_t rank) { return workspace.placer_.part_at(rank); };
+    write(parts, options, workspace, part_at);
+  }
 
+  /// A rank gets the part `first_of(rank)`, and of further parts one after each round of the ranks.
+  template <class Options, class Workspace, class FirstOf>
+  static void write(grouping_view parts, Options const& options, Workspace& workspace,
+                    FirstOf const& first_of) {
+    std::size_t const ranks = workspace.offsets_.size() - 1;
     detail::plan_writer const writer{workspace.result_};
     writer.start(workspace.offsets_);
-    for (std::size_t rank = 0; rank != home.size(); ++rank) {
-      for (auto const sample : parts[workspace.placer_.part_at(rank)]) writer.push(sample);
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      for (std::size_t part = first_of(rank); part < parts.size(); part += ranks) {
+        for (std::uint32_t const sample : parts[part]) writer.push(sample);
+      }
       writer.close();
     }
-    writer.finish(detail::given_nodes::of(options), bytes_of);
+    writer.finish(detail::given_nodes::of(options), workspace.bytes_of());
   }
 };
 

@@ -72,7 +72,6 @@ class orchestrate_workspace {
   friend struct orchestrate_fn;
 
   detail::phase_gather<1 + Encoders> phases_;
-  std::array<std::vector<std::uint32_t>, Encoders> piece_counts_;
   /// What error texts call the encoders.
   std::array<std::string, Encoders> names_;
   detail::agreement<detail::phase_facts> on_arguments_;
@@ -119,8 +118,7 @@ struct orchestrate_fn {
       detail::check_exchange_options(name, options, detail::rank_count(comm));
       auto& phases = workspace.phases_;
       phases.clear();
-      phases.own[0].kinds = detail::kinds_of<language_cost>;
-      measure_language(local, language, phases.own[0]);
+      phases.own[0].measure("orchestrate, language model", local, language.cost, language.bytes);
       detail::data_digest shapes;
       shapes.add(detail::shape_of_cost<language_cost>);
       detail::for_each_encoder(encoders, [&]<class Encoder>(Encoder const& encoder, std::size_t e) {
@@ -145,15 +143,6 @@ struct orchestrate_fn {
  private:
   static constexpr std::string_view name = "orchestrate";
 
-  template <class Samples, class Language>
-  static void measure_language(Samples const& local, Language const& language,
-                               detail::measured_phase& phase) {
-    for (auto&& sample : local) {
-      auto const cost = std::invoke(language.cost, sample);
-      phase.push("orchestrate, language model", cost, std::invoke(language.bytes, sample));
-    }
-  }
-
   template <class Samples, class Encoder>
   static void measure_encoder(std::string_view called, Samples const& local, Encoder const& encoder,
                               detail::measured_phase& phase) {
@@ -177,37 +166,23 @@ struct orchestrate_fn {
                                       orchestrate_workspace<sizeof...(Encoders)>& workspace,
                                       std::index_sequence<E...>) {
     auto const& phases = workspace.phases_;
-    for (std::size_t e = 0; e != sizeof...(Encoders); ++e) {
-      std::vector<std::uint32_t>& counts = workspace.piece_counts_[e];
-      counts.clear();
-      for (std::int64_t const count : phases.all[e + 1].piece_counts) {
-        counts.push_back(static_cast<std::uint32_t>(count));
-      }
-    }
-    costs_of<detail::phase_cost<Language, Sample>> const samples(phases.all[0]);
-    [[maybe_unused]] std::tuple<costs_of<detail::encoder_cost<Encoders, Sample>>...> const pieces(
-        phases.all[E + 1]...);
     return make_orchestration_fn::arrange(
         name, phases.offsets,
-        language_phase{samples.all, std::span(phases.all[0].bytes), language.balance},
-        std::tuple{encoder_phase{std::span(workspace.piece_counts_[E]), std::get<E>(pieces).all,
-                                 std::span(phases.all[E + 1].bytes),
-                                 std::span(phases.all[E + 1].output_bytes),
-                                 std::get<E>(encoders).balance}...},
+        language_phase{costs_of<detail::phase_cost<Language, Sample>>(phases.all[0]),
+                       std::span(phases.all[0].bytes), language.balance},
+        std::tuple{encoder_phase{
+            std::span(phases.all[E + 1].piece_counts),
+            costs_of<detail::encoder_cost<Encoders, Sample>>(phases.all[E + 1]),
+            std::span(phases.all[E + 1].bytes), std::span(phases.all[E + 1].output_bytes),
+            std::get<E>(encoders).balance}...},
         options, workspace.planner_);
   }
 
-  /// The costs of a phase as balancers take them.
   template <class Cost>
-  struct costs_of {
-    using type = lengths_of_sample<detail::kinds_of<Cost>>;
-
-    explicit costs_of(detail::phase_columns const& columns)
-        : all(columns.template costs_in<detail::kinds_of<Cost>>(kept)) {}
-
-    std::vector<type> kept;
-    std::span<type const> all;
-  };
+  [[nodiscard]] static detail::cost_column<detail::kinds_of<Cost>> costs_of(
+      detail::phase_columns const& columns) {
+    return {columns.costs};
+  }
 };
 
 /// Arrangements of several phases that all ranks agree on; see `orchestrate_fn`.

@@ -7,7 +7,6 @@
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
-#include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/agreement.hpp>
 #include <omnibal/detail/integer_costs.hpp>
@@ -18,10 +17,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <ranges>
 #include <string_view>
-#include <vector>
 
 namespace omnibal::inline v0 {
 
@@ -48,7 +45,6 @@ class plan_exchange_workspace {
   friend struct plan_exchange_fn;
 
   detail::phase_gather<1> phases_;
-  std::vector<lengths_of_sample<R>> costs_;
   detail::agreement<detail::phase_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plan_;
   make_plan_workspace<R> planner_;
@@ -93,18 +89,14 @@ struct plan_exchange_fn {
       std::size_t const count = std::ranges::size(local);
       detail::check_index_count(name, "local", count);
       workspace.phases_.clear();
-      workspace.phases_.own[0].kinds = detail::cost_kinds<Samples, Cost>;
-      for (auto&& sample : local) {
-        auto const amounts = std::invoke(cost, sample);
-        workspace.phases_.own[0].push(name, amounts, std::invoke(bytes, sample));
-      }
+      workspace.phases_.own[0].measure(name, local, cost, bytes);
       report.facts = workspace.phases_.facts(count);
       report.digest = detail::digest_of_options(
           options, detail::shape_of_cost<demand_result<Cost, sample_reference<Samples>>>);
     });
     workspace.phases_.run(comm, reports);
     auto const& all = workspace.phases_.all[0];
-    auto const costs = all.template costs_in<detail::cost_kinds<Samples, Cost>>(workspace.costs_);
+    detail::cost_column<detail::cost_kinds<Samples, Cost>> const costs{all.costs};
     workspace.on_plan_.run({name, "plans"}, comm, [&](auto& report) {
       report.digest = make_plan_fn::plan(name, workspace.phases_.offsets, costs, all.bytes, options,
                                          balance, workspace.planner_)

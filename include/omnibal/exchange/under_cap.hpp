@@ -4,8 +4,10 @@
 /// A balancer of plans for strict caps.
 
 #include <omnibal/balance/balance_within.hpp>
+#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
@@ -13,52 +15,58 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <functional>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 namespace omnibal::inline v0 {
 
-/// Samples of which no parts under a cap exist, or were found.
-class capacity_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 /// Parts by `balance_within`, of which none exceeds `capacity`: a cap on the tokens of a rank that
 /// memory demands. A sample has resources: its cost, and then an amount for each of the capacity.
 /// They are integers; of floating-point ones this is no balancer. It does not look at where samples
-/// lie. Errors: `capacity_error` that says why, on all ranks alike, as they decide on equal
-/// numbers; else those of `balance_within`.
+/// lie. Errors: `capacity_error` that says why, with the rank of a sample that alone is too large,
+/// on all ranks alike, as they decide on equal numbers; else those of `balance_within`.
 template <std::size_t R>
 struct under_cap {
   resources<R> capacity;
   balance_within_options options = {};
   static constexpr bool needs_integers = true;
 
-  template <sample_range Amounts>
+  template <sample_range Amounts, class Bytes>
     requires std::same_as<std::remove_cvref_t<sample_reference<Amounts>>, resources<R + 1>>
-  [[nodiscard]] grouping operator()(Amounts const& amounts, std::size_t parts,
-                                    std::identity) const {
+  [[nodiscard]] grouping operator()(grouping_view home, Amounts const& amounts, Bytes const&,
+                                    keep_home_options const&) const {
     auto const cost = [](resources<R + 1> const& amount) { return amount[0]; };
     auto const demand = [](resources<R + 1> const& amount) {
       resources<R> result;
       std::copy_n(amount.amounts + 1, R, result.amounts);
       return result;
     };
-    auto found = balance_within(amounts, parts, cost, demand, capacity, options);
+    auto found = balance_within(amounts, home.size(), cost, demand, capacity, options);
     if (found.status == solve_status::solved) return std::move(found.parts);
     std::string why = "no parts within the capacity were found, but there may be some";
     if (found.reason == within_reason::sample_above_capacity) {
-      why = "sample " + detail::to_text(found.sample) + " alone exceeds the capacity";
+      why = too_large(home, found.sample, demand(amounts[found.sample]));
     } else if (found.status == solve_status::infeasible) {
       why = "the samples do not fit into so many parts as there are ranks, which are " +
-            detail::to_text(parts);
-      if (found.parts_needed > parts) why += "; they take " + detail::to_text(found.parts_needed);
+            detail::to_text(home.size());
+      if (found.parts_needed > home.size()) {
+        why += "; they take " + detail::to_text(found.parts_needed);
+      }
     }
     throw capacity_error(detail::message("under_cap", why));
+  }
+
+ private:
+  [[nodiscard]] std::string too_large(grouping_view home, std::size_t sample,
+                                      resources<R> const& demand) const {
+    std::size_t rank = 0;
+    while (sample >= home[rank].size()) sample -= home[rank++].size();
+    std::size_t kind = 0;
+    while (demand[kind] <= capacity[kind]) ++kind;
+    return "sample " + detail::to_text(sample) + " of rank " + detail::to_text(rank) + " needs " +
+           detail::to_text(demand[kind]) + " of capacity[" + detail::to_text(kind) +
+           "], which is " + detail::to_text(capacity[kind]);
   }
 };
 template <std::integral Capacity>

@@ -19,7 +19,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -78,11 +78,39 @@ struct measured_phase {
     (words.push_back(checked_cost<std::int64_t>(function, "output bytes", pieces, output)), ...);
     ++pieces;
   }
+
+  /// All samples of this rank.
+  template <class Samples, class Cost, class Bytes>
+  void measure(std::string_view function, Samples const& local, Cost const& cost,
+               Bytes const& bytes) {
+    kinds = cost_kinds<Samples, Cost>;
+    for (auto&& sample : local) {
+      auto const amounts = std::invoke(cost, sample);
+      push(function, amounts, std::invoke(bytes, sample));
+    }
+  }
+};
+
+/// The costs of all pieces by index, as balancers take them. Refers to the words.
+template <std::size_t R>
+struct cost_column {
+  std::span<std::int64_t const> words;
+
+  [[nodiscard]] std::size_t size() const { return words.size() / R; }
+  [[nodiscard]] lengths_of_sample<R> operator()(std::uint32_t piece) const {
+    if constexpr (R == 1) {
+      return words[piece];
+    } else {
+      lengths_of_sample<R> result;
+      std::copy_n(&words[piece * R], R, result.amounts);
+      return result;
+    }
+  }
 };
 
 /// The measures of a phase on all ranks.
 struct phase_columns {
-  std::vector<std::int64_t> piece_counts;
+  std::vector<std::uint32_t> piece_counts;
   /// All kinds of a piece, one after the other.
   std::vector<std::int64_t> costs;
   std::vector<std::int64_t> bytes;
@@ -90,7 +118,8 @@ struct phase_columns {
 
   /// Removes all and keeps the memory.
   void clear() {
-    for (auto* const column : {&piece_counts, &costs, &bytes, &output_bytes}) column->clear();
+    piece_counts.clear();
+    for (auto* const column : {&costs, &bytes, &output_bytes}) column->clear();
   }
 
   /// Appends those of a rank with so many samples, and removes them from the words.
@@ -98,9 +127,11 @@ struct phase_columns {
             bool is_encoder) {
     std::size_t pieces = samples;
     if (is_encoder) {
-      auto const counts = words.first(samples);
-      piece_counts.insert(piece_counts.end(), counts.begin(), counts.end());
-      pieces = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+      pieces = 0;
+      for (std::int64_t const count : words.first(samples)) {
+        piece_counts.push_back(static_cast<std::uint32_t>(count));
+        pieces += piece_counts.back();
+      }
       words = words.subspan(samples);
     }
     std::size_t const stride = kinds + (is_encoder ? 2 : 1);
@@ -108,19 +139,6 @@ struct phase_columns {
       for (std::size_t r = 0; r != kinds; ++r) costs.push_back(words[r]);
       bytes.push_back(words[kinds]);
       if (is_encoder) output_bytes.push_back(words[kinds + 1]);
-    }
-  }
-
-  /// The costs as balancers take them; those of several kinds in memory that is kept.
-  template <std::size_t R>
-  [[nodiscard]] std::span<lengths_of_sample<R> const> costs_in(
-      std::vector<lengths_of_sample<R>>& kept) const {
-    if constexpr (R == 1) {
-      return costs;
-    } else {
-      kept.resize(costs.size() / R);
-      for (std::size_t i = 0; i != costs.size(); ++i) kept[i / R].amounts[i % R] = costs[i];
-      return kept;
     }
   }
 
