@@ -5,18 +5,450 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>
-#include <omnibal/pipeline/simulate/pipeline_run.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <ranges>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
+
+namespace detail {
+
+template <class Source>
+concept indexed_range =
+    std::ranges::random_access_range<Source const> && std::ranges::sized_range<Source const>;
+
+template <class Source>
+concept operation_functor = std::regular_invocable<Source const&, std::size_t, std::size_t>;
+
+template <indexed_range Range>
+[[nodiscard]] constexpr decltype(auto) element_at(Range const& range, std::size_t index) {
+  return std::ranges::begin(
+      range)[static_cast<std::ranges::range_difference_t<Range const>>(index)];
+}
+
+/// The value for a stage and a micro-batch.
+template <class Source>
+[[nodiscard]] constexpr auto value_at(Source const& source, std::size_t stage,
+                                      std::size_t micro_batch) {
+  if constexpr (operation_functor<Source>) {
+    return std::invoke(source, stage, micro_batch);
+  } else if constexpr (indexed_range<Source>) {
+    auto const& of_stage = element_at(source, stage);
+    if constexpr (indexed_range<std::remove_cvref_t<decltype(of_stage)>>) {
+      return element_at(of_stage, micro_batch);
+    } else {
+      return of_stage;
+    }
+  } else {
+    return source;
+  }
+}
+
+template <class Source>
+using value_of = std::remove_cvref_t<decltype(value_at(std::declval<Source const&>(), 0, 0))>;
+
+template <class Value>
+concept has_both_ways = requires(Value const& value) {
+  requires weight<std::remove_cvref_t<decltype(value.forward)>>;
+  requires weight<std::remove_cvref_t<decltype(value.backward)>>;
+};
+
+template <class Value>
+concept has_weight_time = requires(Value const& value) {
+  requires weight<std::remove_cvref_t<decltype(value.weight)>>;
+};
+
+/// The type of the times of a stage or of a transfer.
+template <class Value>
+struct time_type_of {
+  using type = Value;
+};
+template <has_both_ways Value>
+struct time_type_of<Value> {
+  using type = working_weight<decltype(Value::forward), decltype(Value::backward)>;
+};
+template <has_both_ways Value>
+  requires has_weight_time<Value>
+struct time_type_of<Value> {
+  using type =
+      working_weight<decltype(Value::forward), decltype(Value::backward), decltype(Value::weight)>;
+};
+
+/// Throws unless ranges have a value for each of `count` places and, inside, of `micro_batches`.
+template <class Source>
+void check_value_count(std::string_view function, std::string_view argument, Source const& source,
+                       std::size_t count, std::string_view places, std::size_t micro_batches) {
+  if constexpr (!operation_functor<Source> && indexed_range<Source>) {
+    check_size(function, argument, std::ranges::size(source), count, places);
+    if constexpr (indexed_range<std::ranges::range_value_t<Source const>>) {
+      for (std::size_t i = 0; i != count; ++i) {
+        std::size_t const size = std::ranges::size(element_at(source, i));
+        if (size == micro_batches) continue;
+        check_size(function, std::string(argument) + "[" + to_text(i) + "]", size, micro_batches,
+                   "micro-batches");
+      }
+    }
+  }
+}
+
+/// Out of line, as it would keep the loop over the operations from being compiled into one.
+template <weight T>
+[[noreturn, gnu::noinline]] void throw_value(std::string_view function, std::string_view name,
+                                             std::size_t stage, std::size_t micro_batch, T value) {
+  throw_invalid(function, std::string(name) + " of stage " + to_text(stage) + ", micro-batch " +
+                              to_text(micro_batch) + " is " + to_text(value) +
+                              ", must be finite, not negative and below 2^63");
+}
+
+/// `value` as a number to compute with; throws where it is negative, not finite or too large.
+template <class Working, weight T>
+[[nodiscard]] constexpr Working checked_value(std::string_view function, std::string_view name,
+                                              std::size_t stage, std::size_t micro_batch, T value) {
+  auto const result = static_cast<Working>(value);
+  if (!is_valid_weight(value) || !is_valid_weight(result)) [[unlikely]] {
+    throw_value(function, name, stage, micro_batch, value);
+  }
+  return result;
+}
+
+/// When the inputs of one direction arrive, for each virtual stage and micro-batch.
+template <class T>
+class arrival_table {
+ public:
+  /// No arrivals yet.
+  void reset(std::size_t stages, std::size_t micro_batches) {
+    // An odd number of cache lines, as rows a power of two apart would share few of them.
+    constexpr std::size_t line = 64 / sizeof(T);
+    stride_ = ((micro_batches + line - 1) / line | 1) * line;
+    times_.assign(stages * stride_, missing);
+  }
+
+  [[nodiscard]] T& operator()(std::size_t stage, std::size_t micro_batch) {
+    return times_[stage * stride_ + micro_batch];
+  }
+
+  static constexpr T missing = -1;
+  /// The operation has run.
+  static constexpr T used = -2;
+  /// So has, after a backward one, that for the gradients of the weights.
+  static constexpr T used_twice = -3;
+
+ private:
+  std::size_t stride_ = 0;
+  std::vector<T> times_;
+};
+
+/// What a stage has done so far.
+template <class T>
+struct stage_state {
+  stage_progress done{};
+  T now{};
+  T busy{};
+  std::int64_t bytes = 0;
+  std::int64_t peak_bytes = 0;
+};
+
+[[nodiscard]] inline std::string_view name_of(operation_kind kind) {
+  if (kind == operation_kind::forward) return "forward";
+  return kind == operation_kind::backward ? "backward" : "weight";
+}
+
+[[noreturn, gnu::noinline]] inline void throw_unit(std::string_view function, operation_kind kind,
+                                                   std::uint32_t index, pipeline_unit unit,
+                                                   std::string_view why) {
+  throw_invalid(function,
+                ("schedule.unit(" + std::string(name_of(kind)) + ", " + to_text(index) +
+                 ") is chunk " + to_text(unit.chunk) + ", micro-batch " + to_text(unit.micro_batch))
+                    .append(why));
+}
+
+/// The size of a schedule, asked once: what the memory of a run is made for.
+struct pipeline_shape {
+  std::size_t stages;
+  std::size_t chunks;
+  std::size_t micro_batches;
+};
+
+template <class T>
+struct run_memory {
+  arrival_table<T> forward;
+  arrival_table<T> backward;
+  std::vector<stage_state<T>> stages;
+};
+
+template <class T, class Schedule, class Times, class Transfers, class Bytes>
+class pipeline_run {
+ public:
+  pipeline_run(std::string_view function, Schedule const& schedule, pipeline_shape const& shape,
+               Times const& times, Transfers const& transfers, Bytes const& bytes,
+               run_memory<T>& memory)
+      : function_(function),
+        schedule_(schedule),
+        shape_(shape),
+        times_(times),
+        transfers_(transfers),
+        bytes_(bytes),
+        memory_(memory),
+        units_(shape.micro_batches * shape.chunks),
+        last_stage_(shape.stages * shape.chunks - 1) {
+    memory_.forward.reset(last_stage_ + 1, shape.micro_batches);
+    memory_.backward.reset(last_stage_ + 1, shape.micro_batches);
+    memory_.stages.assign(shape.stages, {});
+    for (std::size_t m = 0; m != shape.micro_batches; ++m) memory_.forward(0, m) = T{};
+  }
+
+  /// Fills `timeline` unless it is null.
+  void run(timed_operation<T>* timeline) {
+    timeline_ = timeline;
+    std::size_t left = shape_.stages * operations_of_stage();
+    while (left != 0) {
+      std::size_t const before = left;
+      // Up with what goes forward, down with what goes backward.
+      for (std::size_t stage = 0; stage != shape_.stages; ++stage) left -= advance(stage);
+      for (std::size_t stage = shape_.stages; stage-- != 0;) left -= advance(stage);
+      if (left == before) throw_deadlock();
+    }
+    check_counts();
+  }
+
+  [[nodiscard]] std::size_t operations_of_stage() const {
+    return units_ * (Schedule::splits_backward ? 3 : 2);
+  }
+
+ private:
+  /// Runs what can run on a stage; the number of operations.
+  [[nodiscard]] std::size_t advance(std::size_t stage) {
+    stage_state<T>& state = memory_.stages[stage];
+    std::size_t const before = begun(state.done);
+    for (std::size_t i = before; i != operations_of_stage(); ++i) {
+      operation_kind const kind = schedule_.next(stage, state.done);
+      if (kind == operation_kind::forward) {
+        if (!run_forward(stage, state)) break;
+      } else if (kind == operation_kind::backward) {
+        if (!run_backward(stage, state)) break;
+      } else {
+        run_weight(stage, state);
+      }
+    }
+    return begun(state.done) - before;
+  }
+
+  /// Errors: `std::invalid_argument` for a unit that the schedule does not have.
+  [[nodiscard]] pipeline_unit unit_at(operation_kind kind, std::uint32_t index) const {
+    pipeline_unit const unit = schedule_.unit(kind, index);
+    // The comparison with zero drops out where the schedule has no other chunk.
+    bool const is_chunk = unit.chunk == 0 || unit.chunk < shape_.chunks;
+    if (!is_chunk || unit.micro_batch >= shape_.micro_batches) [[unlikely]] {
+      throw_unknown_unit(kind, index);
+    }
+    return unit;
+  }
+  // These ask for the unit again, which costs less than to keep it for them.
+  [[noreturn, gnu::noinline]] void throw_unknown_unit(operation_kind kind,
+                                                      std::uint32_t index) const {
+    throw_unit(function_, kind, index, schedule_.unit(kind, index),
+               ", there are " + to_text(shape_.chunks) + " chunks and " +
+                   to_text(shape_.micro_batches) + " micro-batches");
+  }
+  [[noreturn, gnu::noinline]] void throw_repeated_unit(operation_kind kind,
+                                                       std::uint32_t index) const {
+    throw_unit(function_, kind, index, schedule_.unit(kind, index), ", which another index is too");
+  }
+
+  /// False: the input has not arrived. Errors: `std::invalid_argument` where it has been used.
+  [[nodiscard, gnu::noinline]] bool wait(operation_kind kind, std::uint32_t index,
+                                         T arrival) const {
+    if (arrival == arrival_table<T>::missing) return false;
+    throw_repeated_unit(kind, index);
+  }
+
+  /// Throws unless each stage has run each unit as often as it must.
+  void check_counts() const {
+    for (std::size_t stage = 0; stage != shape_.stages; ++stage) {
+      stage_progress const& done = memory_.stages[stage].done;
+      if (done.forward == units_ && done.backward == units_) continue;
+      throw_invalid(function_, "schedule.next(" + to_text(stage) + ") runs " +
+                                   to_text(done.forward) + " forward, " + to_text(done.backward) +
+                                   " backward and " + to_text(done.weight) + " weight of " +
+                                   to_text(units_) + " each");
+    }
+  }
+
+  /// Names what the first stages wait for.
+  [[noreturn, gnu::noinline]] void throw_deadlock() const {
+    constexpr std::size_t most_named = 4;
+    std::string text("the schedule waits for ever: ");
+    std::size_t named = 0;
+    for (std::size_t stage = 0; stage != shape_.stages && named != most_named; ++stage) {
+      stage_progress const& done = memory_.stages[stage].done;
+      if (begun(done) == operations_of_stage()) continue;
+      operation_kind const kind = schedule_.next(stage, done);
+      std::uint32_t const index = kind == operation_kind::forward ? done.forward : done.backward;
+      if (kind == operation_kind::weight || index >= units_) continue;
+      auto const [chunk, micro_batch] = unit_at(kind, index);
+      text.append(named++ == 0 ? "" : ", ").append("stage ").append(to_text(stage));
+      text.append(" for the input of ").append(name_of(kind));
+      text.append(" of micro-batch ").append(to_text(micro_batch));
+      if (shape_.chunks != 1) text.append(" in chunk ").append(to_text(chunk));
+    }
+    throw_invalid(function_, text);
+  }
+
+  [[nodiscard]] static std::size_t begun(stage_progress const& done) {
+    return std::size_t{done.forward} + done.backward + done.weight;
+  }
+
+  [[nodiscard]] bool run_forward(std::size_t stage, stage_state<T>& state) {
+    pipeline_unit const unit = unit_at(operation_kind::forward, state.done.forward);
+    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
+    std::size_t const micro_batch = unit.micro_batch;
+    T const arrival = memory_.forward(virtual_stage, micro_batch);
+    if (arrival < T{}) return wait(operation_kind::forward, state.done.forward, arrival);
+    auto const bytes =
+        checked_value<std::int64_t>(function_, "activation bytes", virtual_stage, micro_batch,
+                                    value_at(bytes_, virtual_stage, micro_batch));
+    checked_add(function_, "the sum of activation bytes", state.bytes, bytes);
+    state.peak_bytes = std::max(state.peak_bytes, state.bytes);
+
+    T const time = checked_value<T>(function_, "forward time", virtual_stage, micro_batch,
+                                    value_at(times_, virtual_stage, micro_batch).forward);
+    T const end = work(stage, state, operation_kind::forward, unit, arrival, time);
+    ++state.done.forward;
+    memory_.forward(virtual_stage, micro_batch) = arrival_table<T>::used;
+    if (virtual_stage == last_stage_) {
+      memory_.backward(virtual_stage, micro_batch) = end;
+    } else {
+      memory_.forward(virtual_stage + 1, micro_batch) =
+          sent(end, "forward transfer", virtual_stage, micro_batch,
+               [](auto const& transfer) { return transfer.forward; });
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool run_backward(std::size_t stage, stage_state<T>& state) {
+    pipeline_unit const unit = unit_at(operation_kind::backward, state.done.backward);
+    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
+    std::size_t const micro_batch = unit.micro_batch;
+    T const arrival = memory_.backward(virtual_stage, micro_batch);
+    if (arrival < T{}) return wait(operation_kind::backward, state.done.backward, arrival);
+    auto const& times = value_at(times_, virtual_stage, micro_batch);
+    T time =
+        checked_value<T>(function_, "backward time", virtual_stage, micro_batch, times.backward);
+    if constexpr (!Schedule::splits_backward) {
+      checked_add(function_, "a backward time", time,
+                  weight_time(times, virtual_stage, micro_batch));
+      free_bytes(state, virtual_stage, micro_batch);
+    }
+    T const end = work(stage, state, operation_kind::backward, unit, arrival, time);
+    ++state.done.backward;
+    memory_.backward(virtual_stage, micro_batch) = arrival_table<T>::used;
+    if (virtual_stage != 0) {
+      memory_.backward(virtual_stage - 1, micro_batch) =
+          sent(end, "backward transfer", virtual_stage - 1, micro_batch,
+               [](auto const& transfer) { return transfer.backward; });
+    }
+    return true;
+  }
+
+  void run_weight(std::size_t stage, stage_state<T>& state) {
+    if constexpr (!Schedule::splits_backward) throw_weight(function_, stage);
+    pipeline_unit const unit = unit_at(operation_kind::weight, state.done.weight);
+    std::size_t const virtual_stage = unit.chunk * shape_.stages + stage;
+    T& arrival = memory_.backward(virtual_stage, unit.micro_batch);
+    if (arrival != arrival_table<T>::used) throw_weight_of(stage);
+    arrival = arrival_table<T>::used_twice;
+    T const time = weight_time(value_at(times_, virtual_stage, unit.micro_batch), virtual_stage,
+                               unit.micro_batch);
+    free_bytes(state, virtual_stage, unit.micro_batch);
+    work(stage, state, operation_kind::weight, unit, state.now, time);
+    ++state.done.weight;
+  }
+
+  [[noreturn, gnu::noinline]] static void throw_weight(std::string_view function,
+                                                       std::size_t stage) {
+    throw_invalid(function, "schedule.next(" + to_text(stage) +
+                                ") is weight, but the schedule does not split the backward pass");
+  }
+  [[noreturn, gnu::noinline]] void throw_weight_of(std::size_t stage) const {
+    std::uint32_t const index = memory_.stages[stage].done.weight;
+    auto const [chunk, micro_batch] = unit_at(operation_kind::weight, index);
+    T const arrival = memory_.backward(chunk * shape_.stages + stage, micro_batch);
+    if (arrival == arrival_table<T>::used_twice) throw_repeated_unit(operation_kind::weight, index);
+    throw_invalid(function_, "schedule.next(" + to_text(stage) + ") is weight of micro-batch " +
+                                 to_text(micro_batch) + " in chunk " + to_text(chunk) +
+                                 " before its backward has run");
+  }
+
+  /// The end of an operation that lasts for `time` from its arrival on or from now on.
+  T work(std::size_t stage, stage_state<T>& state, operation_kind kind, pipeline_unit unit,
+         T arrival, T time) {
+    T const begin = std::max(state.now, arrival);
+    T end = begin;
+    checked_add(function_, "the makespan", end, time);
+    state.now = end;
+    state.busy += time;
+    if (timeline_ != nullptr) {
+      timeline_[stage * operations_of_stage() + begun(state.done)] = {
+          kind, static_cast<std::uint32_t>(stage), unit.chunk, unit.micro_batch, begin, end};
+    }
+    return end;
+  }
+
+  /// When the next stage has what is sent at `end`.
+  template <class Way>
+  [[nodiscard]] T sent(T end, std::string_view name, std::size_t cut, std::size_t micro_batch,
+                       Way const& way) const {
+    auto const& transfer = value_at(transfers_, cut, micro_batch);
+    T arrival = end;
+    if constexpr (weight<std::remove_cvref_t<decltype(transfer)>>) {
+      checked_add(function_, "the makespan", arrival,
+                  checked_value<T>(function_, name, cut, micro_batch, transfer));
+    } else {
+      checked_add(function_, "the makespan", arrival,
+                  checked_value<T>(function_, name, cut, micro_batch, way(transfer)));
+    }
+    return arrival;
+  }
+
+  template <class Value>
+  [[nodiscard]] T weight_time(Value const& times, std::size_t virtual_stage,
+                              std::size_t micro_batch) const {
+    if constexpr (has_weight_time<Value>) {
+      return checked_value<T>(function_, "weight time", virtual_stage, micro_batch, times.weight);
+    } else {
+      return T{};
+    }
+  }
+
+  /// Wraps where the functor gives other bytes than before, so that it is no undefined behaviour.
+  void free_bytes(stage_state<T>& state, std::size_t virtual_stage, std::size_t micro_batch) const {
+    auto const bytes = static_cast<std::uint64_t>(value_at(bytes_, virtual_stage, micro_batch));
+    state.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.bytes) - bytes);
+  }
+
+  std::string_view function_;
+  Schedule const& schedule_;
+  pipeline_shape shape_;
+  Times const& times_;
+  Transfers const& transfers_;
+  Bytes const& bytes_;
+  run_memory<T>& memory_;
+  std::size_t units_;
+  std::size_t last_stage_;
+  timed_operation<T>* timeline_ = nullptr;
+};
+
+}  // namespace detail
 
 /// Whether a simulation lists its operations.
 enum class timeline_policy { none, recorded };

@@ -8,7 +8,6 @@
 #include <omnibal/cuda/detail/device_block.cuh>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
-#include <omnibal/cuda/detail/shared_memory.cuh>
 #include <omnibal/cuda/error.hpp>
 
 #if defined(__CUDACC__)

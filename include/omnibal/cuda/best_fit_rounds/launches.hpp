@@ -4,10 +4,10 @@
 /// `best_fit_rounds` as a sequence of launches.
 
 #include <omnibal/config.hpp>
-#include <omnibal/cuda/best_fit_rounds/fit_rounds.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/sorted_pairs.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -16,6 +16,495 @@
 #include <cstdint>
 
 namespace omnibal::inline v0::gpu::detail {
+
+/// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds: no device has
+/// measured them.
+struct best_fit_tuning {
+  static constexpr int threads = 512;
+  /// A thread with fewer indices than this costs more in barriers than it saves.
+  static constexpr std::size_t least_indices = 4;
+  /// The pairs that a block sorts in its shared memory.
+  static constexpr std::size_t sort_tile = 1024;
+  /// Of a tree of minima.
+  static constexpr std::size_t fan_out = 32;
+};
+
+/// How many groups of this capacity a sum fills, the last one perhaps in part.
+[[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t filled_groups(
+    omnibal::detail::uint128 sum, std::uint64_t capacity) {
+  return static_cast<std::uint64_t>((sum + capacity - 1) / capacity);
+}
+
+/// The numbers of a round that samples and groups look at.
+///
+/// A round deals with a window: the largest samples that wait and those above 3/4 of the largest,
+/// or all where the largest is below 1/64 of the capacity. A group that holds one sample of the
+/// window and not two takes the best one; one with room for q of the largest takes up to q.
+struct round_window {
+  std::uint64_t largest;
+  /// The least size in the window.
+  std::uint64_t least;
+
+  /// The least size that belongs to the window of a largest one.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t low(std::uint64_t largest,
+                                                                       std::uint64_t capacity) {
+    return largest <= capacity / 64 ? 1 : largest - largest / 4;
+  }
+
+  /// How many groups to open. `too_large` samples of the window, `large` of them above half of the
+  /// capacity, exceed the room of every group, and sum to `too_large_sum`; the window sums to
+  /// `sum`, the rooms that hold the least sample to `rooms`. No packing of the window into the
+  /// groups that are there needs fewer.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(
+      std::uint64_t capacity, std::uint64_t large, omnibal::detail::uint128 too_large_sum,
+      omnibal::detail::uint128 sum, omnibal::detail::uint128 rooms) const {
+    std::uint64_t result = filled_groups(too_large_sum, capacity);
+    if (result < large) result = large;
+    // Small samples fill a group wherever they go: what they will need can be opened at once.
+    if (largest <= capacity / 8 && sum > rooms) {
+      std::uint64_t const volume = filled_groups(sum - rooms, capacity);
+      if (result < volume) result = volume;
+    }
+    return result;
+  }
+};
+
+struct fit_state {
+  /// The samples that are not oversized, and those of them that take something.
+  std::uint32_t fitting;
+  std::uint32_t positive;
+  std::uint32_t group_count;
+  std::uint64_t lower_bound;
+  std::uint64_t rounds;
+  std::uint64_t item_rounds;
+};
+
+/// Arrays of an element for each sample, since no more groups than samples are opened. Samples are
+/// named by their position in the order of descending size.
+struct fit_arrays {
+  fit_state* state;
+  std::uint64_t* sizes;
+  /// The group of each sample.
+  std::uint32_t* group_of;
+  /// The samples that wait, and those that a round leaves.
+  std::uint32_t* waiting;
+  std::uint32_t* left;
+  /// The room of each group.
+  std::uint64_t* rooms;
+  /// The groups with room by descending room, the keys by which they are sorted, and both once
+  /// more.
+  std::uint32_t* order;
+  std::uint32_t* spare_order;
+  std::uint64_t* keys;
+  std::uint64_t* spare_keys;
+  /// For the samples of a round: how many single groups hold it, and how many samples found none.
+  std::uint32_t* reach;
+  std::uint32_t* without;
+  /// For the single groups of a round: how many of them are free, and the minima of 32, 32^2, ...
+  std::uint32_t* depth;
+  std::uint32_t* minima;
+};
+
+template <class Backend>
+[[nodiscard]] fit_arrays make_fit_arrays(Backend& backend, std::size_t count) {
+  fit_arrays result{};
+  result.state = backend.template scratch<fit_state>(1);
+  result.sizes = backend.template scratch<std::uint64_t>(count);
+  result.group_of = backend.template scratch<std::uint32_t>(count);
+  result.waiting = backend.template scratch<std::uint32_t>(count);
+  result.left = backend.template scratch<std::uint32_t>(count);
+  result.rooms = backend.template scratch<std::uint64_t>(count);
+  result.order = backend.template scratch<std::uint32_t>(count);
+  result.spare_order = backend.template scratch<std::uint32_t>(count);
+  result.keys = backend.template scratch<std::uint64_t>(count);
+  result.spare_keys = backend.template scratch<std::uint64_t>(count);
+  result.reach = backend.template scratch<std::uint32_t>(count);
+  result.without = backend.template scratch<std::uint32_t>(count);
+  result.depth = backend.template scratch<std::uint32_t>(count);
+  // 1/32 + 1/32^2 + ..., each rounded up.
+  result.minima = backend.template scratch<std::uint32_t>(count / 31 + 16);
+  return result;
+}
+
+/// Looks up the last index before a given one whose value is not above a limit, by a tree of minima
+/// of 32, 32^2, ... values. Complexity of a look-up: at most 64 values in each level of the tree.
+class preceding_minimum {
+ public:
+  /// `minima` has room for n / 31 + 16 elements: where each level begins, and the levels.
+  OMNIBAL_HOST_DEVICE preceding_minimum(std::uint32_t const* values, std::uint32_t* minima)
+      : values_(values), minima_(minima) {}
+
+  /// Builds the tree over `n` values.
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void build(Grid& grid, std::size_t n) {
+    std::uint32_t const* below = values_;
+    std::uint32_t* level = minima_ + most_levels;
+    for (std::size_t number = 0; n > best_fit_tuning::fan_out; ++number) {
+      auto const start = static_cast<std::uint32_t>(level - minima_);
+      std::size_t const size = parts_of(n, best_fit_tuning::fan_out);
+      grid.for_each(size, [&](std::size_t k) {
+        std::size_t const last = smaller_of((k + 1) * best_fit_tuning::fan_out, n);
+        std::uint32_t least = below[k * best_fit_tuning::fan_out];
+        for (std::size_t i = k * best_fit_tuning::fan_out + 1; i < last; ++i)
+          least = smaller_of(least, below[i]);
+        level[k] = least;
+        if (k == 0) minima_[number] = start;
+      });
+      below = level;
+      level += size;
+      n = size;
+    }
+  }
+
+  /// The last index below `end` whose value is at most `limit`. Precondition: there is one.
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t find(std::size_t end, std::uint32_t limit) const {
+    // Up, to the left of the block that is known not to have it.
+    int level = -1;
+    std::size_t i = end;
+    for (;;) {
+      std::size_t const first = i / best_fit_tuning::fan_out * best_fit_tuning::fan_out;
+      while (i != first && at(level, i - 1) > limit) --i;
+      if (i != first) break;
+      i /= best_fit_tuning::fan_out;
+      ++level;
+    }
+    // Down, to its last value that is small enough.
+    --i;
+    for (; level >= 0; --level) {
+      i = (i + 1) * best_fit_tuning::fan_out;
+      do --i;
+      while (at(level - 1, i) > limit);
+    }
+    return i;
+  }
+
+ private:
+  static constexpr std::size_t most_levels = 8;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t at(int level, std::size_t i) const {
+    return level < 0 ? values_[i] : minima_[minima_[level] + i];
+  }
+
+  std::uint32_t const* values_;
+  std::uint32_t* minima_;
+};
+
+/// Every thread runs the same rounds, and its share of each phase. The samples of a window take,
+/// from the largest to the smallest, the single group with the least room that holds them. That is
+/// the matching of parentheses: the groups open, in descending room, and the samples close. What
+/// finds no single group takes the next place in the groups that hold two and more.
+struct fit_rounds {
+  static constexpr int least_blocks = 1;
+  /// Sums of sizes.
+  using wide = omnibal::detail::uint128;
+
+  /// A tile of pairs that a block sorts, twice.
+  static constexpr std::size_t shared_bytes =
+      2 * best_fit_tuning::sort_tile * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+
+  fit_arrays arrays;
+  std::uint64_t capacity;
+
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void operator()(Grid& grid) const {
+    progress now{};
+    now.end = arrays.state->positive;
+    now.groups = {arrays.keys, arrays.order, arrays.spare_keys, arrays.spare_order};
+    std::uint32_t const fitting = arrays.state->fitting;
+    std::uint64_t const bound = lower_bound(grid, fitting);
+    while (now.first != now.end) run_round(grid, now);
+
+    if (fitting != now.end) {
+      // Samples that take nothing are in good hands anywhere.
+      grid.for_each(fitting - now.end, [&](std::size_t k) { arrays.group_of[now.end + k] = 0; });
+      if (now.group_count == 0) now.group_count = 1;
+      ++now.rounds;
+      now.item_rounds += fitting - now.end;
+    }
+    grid.once([&] {
+      arrays.state->group_count = now.group_count;
+      arrays.state->lower_bound = bound;
+      arrays.state->rounds = now.rounds;
+      arrays.state->item_rounds = now.item_rounds;
+    });
+  }
+
+ private:
+  /// What every thread knows of the rounds so far.
+  struct progress {
+    /// The samples that wait are at [first, end).
+    std::uint32_t first;
+    std::uint32_t end;
+    /// The groups with room, and all.
+    std::uint32_t open_count;
+    std::uint32_t group_count;
+    /// Of those with room the first ones: those that this round opens, those that hold two of its
+    /// samples and those that hold one.
+    std::uint32_t opened;
+    std::uint32_t many;
+    std::uint32_t holding;
+    sorted_pairs groups;
+    std::uint64_t rounds;
+    std::uint64_t item_rounds;
+  };
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t size_at(std::size_t k) const {
+    return arrays.sizes[arrays.waiting[k]];
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t room_at(progress const& now,
+                                                          std::size_t k) const {
+    return arrays.rooms[now.groups.values[k]];
+  }
+
+  /// How many of the first values in this order, which descend, are not below a limit. Not inlined,
+  /// since every round asks five times.
+  template <class Grid>
+  [[nodiscard, gnu::noinline]] OMNIBAL_HOST_DEVICE static std::uint32_t count_from(
+      Grid grid, std::uint32_t count, std::uint32_t const* order, std::uint64_t const* values,
+      std::uint64_t least) {
+    return static_cast<std::uint32_t>(
+        grid.partition_point(count, [=](std::size_t k) { return values[order[k]] >= least; }));
+  }
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t samples_from(Grid& grid, std::uint32_t first,
+                                                               std::uint32_t count,
+                                                               std::uint64_t least) const {
+    return count_from(grid, count, arrays.waiting + first, arrays.sizes, least);
+  }
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t groups_from(Grid& grid, progress const& now,
+                                                              std::uint64_t least) const {
+    return count_from(grid, now.open_count, now.groups.values, arrays.rooms, least);
+  }
+
+  /// Sums of the sizes of a window and of the rooms that hold the least of them.
+  struct round_sums {
+    wide too_large;
+    wide all;
+    wide rooms;
+
+    OMNIBAL_HOST_DEVICE friend round_sums operator+(round_sums const& left,
+                                                    round_sums const& right) {
+      return {left.too_large + right.too_large, left.all + right.all, left.rooms + right.rooms};
+    }
+  };
+
+  /// By the volume and by the samples above half of the capacity.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t lower_bound(Grid& grid,
+                                                              std::uint32_t fitting) const {
+    wide const sum = grid.reduce(
+        fitting, [&](std::size_t k) { return wide{arrays.sizes[k]}; }, add{}, wide{0});
+    std::uint64_t const large = samples_from(grid, 0, fitting, capacity / 2 + 1);
+    std::uint64_t const volume = filled_groups(sum, capacity);
+    return larger_of(larger_of(large, volume), std::uint64_t{fitting == 0 ? 0u : 1u});
+  }
+
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void run_round(Grid& grid, progress& now) const {
+    std::uint64_t const largest = size_at(now.first);
+    std::uint64_t const low = round_window::low(largest, capacity);
+    std::uint32_t const size = samples_from(grid, now.first, now.end - now.first, low);
+    round_window const window{largest, size_at(now.first + size - 1)};
+    ++now.rounds;
+    now.item_rounds += size;
+    open_groups(grid, now, window, size);
+    std::uint32_t const left = match(grid, now, window, size);
+    now.first += size - left;
+    if (now.first != now.end) sort_groups(grid, now);
+  }
+
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void open_groups(Grid& grid, progress& now, round_window const& window,
+                                       std::uint32_t size) const {
+    std::uint64_t const most_room = now.open_count == 0 ? 0 : room_at(now, 0);
+    std::uint32_t const too_large = samples_from(grid, now.first, size, most_room + 1);
+    std::uint32_t const large = samples_from(grid, now.first, too_large, capacity / 2 + 1);
+    round_sums const sums = grid.reduce(
+        larger_of(size, now.open_count),
+        [&](std::size_t k) {
+          wide const taken = k < size ? size_at(now.first + k) : 0;
+          std::uint64_t const room = k < now.open_count ? room_at(now, k) : 0;
+          return round_sums{k < too_large ? taken : 0, taken, room >= window.least ? room : 0};
+        },
+        add{}, round_sums{});
+    auto const opened = static_cast<std::uint32_t>(
+        window.groups_to_open(capacity, large, sums.too_large, sums.all, sums.rooms));
+    now.opened = opened;
+    if (opened == 0) return;
+    grid.for_each(opened + now.open_count, [&](std::size_t k) {
+      if (k >= opened) {
+        now.groups.spare_values[k] = now.groups.values[k - opened];
+        return;
+      }
+      auto const group = static_cast<std::uint32_t>(now.group_count + k);
+      now.groups.spare_values[k] = group;
+      arrays.rooms[group] = capacity;
+    });
+    now.groups.swap();
+    now.open_count += opened;
+    now.group_count += opened;
+  }
+
+  /// Returns how many samples of the window still wait; they are moved to its end.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t match(Grid& grid, progress& now,
+                                                        round_window const& window,
+                                                        std::uint32_t size) const {
+    // A size is below 2^63.
+    std::uint32_t const many = groups_from(grid, now, 2 * window.largest);
+    std::uint32_t const holding = groups_from(grid, now, window.least);
+    std::uint32_t const singles = holding - many;
+    now.many = many;
+    now.holding = holding;
+    // The keys are free until the groups are sorted again.
+    std::uint64_t* const places = now.groups.keys;
+    std::uint64_t* const single_rooms = now.groups.spare_keys;
+    grid.for_each(holding, [&](std::size_t k) {
+      std::uint64_t const room = room_at(now, k);
+      if (k < many) {
+        places[many - 1 - k] = smaller_of<std::uint64_t>(room / window.largest, size);
+      } else {
+        single_rooms[k - many] = room;
+      }
+    });
+    std::uint64_t const place_count =
+        many == 0 ? 0
+                  : grid.inclusive_scan_of(
+                        many, [&](std::size_t k) { return places[k]; }, places, add{}, 0);
+    std::uint32_t const without = find_reach(grid, now, single_rooms, singles, size);
+    preceding_minimum const free = find_depth(grid, now, single_rooms, singles, size);
+
+    grid.for_each(size, [&](std::size_t i) {
+      std::uint32_t const position = arrays.waiting[now.first + i];
+      std::uint32_t const before = i == 0 ? 0 : arrays.without[i - 1];
+      // The single groups that hold the sample and that no larger one has taken.
+      std::uint32_t const choice = arrays.reach[i] + before - static_cast<std::uint32_t>(i);
+      if (choice != 0) {
+        take(position, now.groups.values[many + free.find(arrays.reach[i], choice)]);
+      } else if (before < place_count) {
+        std::uint32_t const place = first_false(
+            std::uint32_t{0}, many, [&](std::uint32_t k) { return places[k] <= before; });
+        take(position, now.groups.values[many - 1 - place]);
+      } else {
+        arrays.left[before - place_count] = position;
+      }
+    });
+    std::uint32_t const left =
+        without > place_count ? without - static_cast<std::uint32_t>(place_count) : 0;
+    if (left != 0) {
+      grid.for_each(left, [&](std::size_t k) {
+        arrays.waiting[now.first + size - left + k] = arrays.left[k];
+      });
+    }
+    return left;
+  }
+
+  /// For each sample of the window: how many single groups hold it, and how many samples up to it
+  /// find all of those taken. Returns how many do in all.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t find_reach(Grid& grid, progress const& now,
+                                                             std::uint64_t const* single_rooms,
+                                                             std::uint32_t singles,
+                                                             std::uint32_t size) const {
+    grid.for_each(size, [&](std::size_t i) {
+      std::uint64_t const wanted = size_at(now.first + i);
+      std::uint32_t const reach = first_false(
+          std::uint32_t{0}, singles, [&](std::uint32_t t) { return single_rooms[t] >= wanted; });
+      arrays.reach[i] = reach;
+      arrays.without[i] = i + 1 > reach ? static_cast<std::uint32_t>(i + 1 - reach) : 0;
+    });
+    return grid.inclusive_scan_of(
+        size, [&](std::size_t i) { return arrays.without[i]; }, arrays.without, take_larger{}, 0);
+  }
+
+  /// For each single group: how many are free once it is, of those with no less room.
+  template <class Grid>
+  [[nodiscard]] OMNIBAL_HOST_DEVICE preceding_minimum find_depth(Grid& grid, progress const& now,
+                                                                 std::uint64_t const* single_rooms,
+                                                                 std::uint32_t singles,
+                                                                 std::uint32_t size) const {
+    grid.for_each(singles, [&](std::size_t t) {
+      std::uint32_t const before = first_false(std::uint32_t{0}, size, [&](std::uint32_t k) {
+        return size_at(now.first + k) > single_rooms[t];
+      });
+      std::uint32_t const without = before == 0 ? 0 : arrays.without[before - 1];
+      arrays.depth[t] = static_cast<std::uint32_t>(t + 1 - before) + without;
+    });
+    preceding_minimum result(arrays.depth, arrays.minima);
+    result.build(grid, singles);
+    return result;
+  }
+
+  OMNIBAL_HOST_DEVICE void take(std::uint32_t position, std::uint32_t group) const {
+    arrays.group_of[position] = group;
+    // Modulo 2^64, so that it may be done in any order.
+    atomic_add(arrays.rooms + group, 0 - arrays.sizes[position]);
+  }
+
+  /// Drops the groups that hold no waiting sample and sorts the others: those that the round may
+  /// have changed, which are then merged with the rest.
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE void sort_groups(Grid& grid, progress& now) const {
+    constexpr int half = 32;
+    std::uint64_t const smallest = size_at(now.end - 1);
+    // The numbers of the unchanged groups up to one, and above them those of the others.
+    std::uint64_t* const numbers = now.groups.keys;
+    std::uint64_t const* const single_rooms = now.groups.spare_keys;
+    std::uint64_t const kept = grid.inclusive_scan_of(
+        now.open_count,
+        [&](std::size_t k) {
+          std::uint64_t const room = room_at(now, k);
+          bool const is_changed = k < larger_of(now.opened, now.many) ||
+                                  (k < now.holding && single_rooms[k - now.many] != room);
+          return room < smallest ? 0 : std::uint64_t{1} << (is_changed ? half : 0);
+        },
+        numbers, add{}, 0);
+    auto const unchanged = static_cast<std::uint32_t>(kept);
+    auto const changed = static_cast<std::uint32_t>(kept >> half);
+    grid.for_each(now.open_count, [&](std::size_t k) {
+      std::uint64_t const before = k == 0 ? 0 : numbers[k - 1];
+      if (numbers[k] == before) return;
+      bool const is_changed = numbers[k] - before != 1;
+      std::size_t const place =
+          is_changed ? unchanged + (before >> half) : static_cast<std::uint32_t>(before);
+      now.groups.spare_values[place] = now.groups.values[k];
+      now.groups.spare_keys[place] = capacity - room_at(now, k);
+    });
+    now.groups.swap();
+    now.open_count = unchanged + changed;
+    if (changed == 0) return;
+    sorted_pairs const sorting = now.groups.from(unchanged);
+    sorted_pairs tiles = sorting;
+    tiles.begin_merge(changed, best_fit_tuning::sort_tile);
+    sort_tiles(grid, sorting, tiles, changed);
+    tiles.merge(grid, changed, best_fit_tuning::sort_tile);
+    now.groups.merge_two(grid, now.open_count, unchanged);
+  }
+
+  /// Lets blocks sort tiles of the first `n` pairs to where the second ones are.
+  template <class Grid>
+  OMNIBAL_HOST_DEVICE static void sort_tiles(Grid& grid, sorted_pairs const& pairs,
+                                             sorted_pairs const& sorted, std::size_t n) {
+    constexpr std::size_t tile = best_fit_tuning::sort_tile;
+    grid.for_each_block(parts_of(n, tile), [&](auto& block, std::size_t index) {
+      std::size_t const first = index * tile;
+      std::size_t const size = smaller_of(tile, n - first);
+      sorted_pairs here{
+          block.template take<std::uint64_t>(tile), block.template take<std::uint32_t>(tile),
+          block.template take<std::uint64_t>(tile), block.template take<std::uint32_t>(tile)};
+      block.for_each(size, [&](std::size_t i) {
+        here.keys[i] = pairs.keys[first + i];
+        here.values[i] = pairs.values[first + i];
+      });
+      here.merge(block, size, 1);
+      block.for_each(size, [&](std::size_t i) {
+        sorted.keys[first + i] = here.keys[i];
+        sorted.values[first + i] = here.values[i];
+      });
+    });
+  }
+};
 
 /// The key by which sizes descend; that of oversized samples is above all others.
 template <class Amount>

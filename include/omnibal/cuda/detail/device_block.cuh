@@ -13,6 +13,12 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+/// As many bytes as the launch asked for, aligned for every type.
+[[nodiscard]] __device__ inline unsigned char* shared_memory() {
+  extern __shared__ __align__(16) unsigned char omnibal_shared_memory[];
+  return omnibal_shared_memory;
+}
+
 // Hidden, as device_backend.cuh says.
 #pragma GCC visibility push(hidden)
 
