@@ -1,5 +1,7 @@
 #include "model.hpp"
 
+#include "recompute.hpp"
+
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 
@@ -154,9 +156,20 @@ vlm::vlm(model_size const& size)
   for (std::int64_t i = 0; i != size.layers; ++i) add(language_, "language", size.width);
 }
 
+template <class Run>
+at::Tensor vlm::run_layer(std::size_t number, at::Tensor const& tokens, Run const& run) {
+  bool const is_recomputed = number < recomputed_.size() && recomputed_[number];
+  return is_recomputed ? recomputed(run, tokens) : run(tokens);
+}
+
 at::Tensor vlm::encode(at::Tensor const& pixels) {
   at::Tensor tokens = patches_(pixels) + places_;
-  for (auto const& layer : vision_) tokens = layer->forward_tiles(tokens);
+  for (std::size_t i = 0; i != vision_.size(); ++i) {
+    auto const run = [layer = vision_[i]](at::Tensor const& in) {
+      return layer->forward_tiles(in);
+    };
+    tokens = run_layer(i, tokens, run);
+  }
   // Four patches become a token of the language model.
   at::Tensor const merged = tokens.reshape({-1, 4 * size_.vision_width});
   return projector_out_(at::gelu(projector_in_(projector_norm_(merged))));
@@ -176,7 +189,13 @@ at::Tensor vlm::logits(batch const& of) {
   if (of.pixels.size(0) != 0) tokens = tokens.index_add(0, of.images_at, encode(of.pixels));
   double const never = -std::numeric_limits<double>::infinity();
   at::Tensor const mask = at::full({of.longest, of.longest}, never, at::kFloat).triu(1);
-  for (auto const& layer : language_) tokens = layer->forward_samples(tokens, of, mask);
+  for (std::size_t i = 0; i != language_.size(); ++i) {
+    // Runs again in the backward pass, which may come after `of` is gone.
+    auto const run = [layer = language_[i], of, mask](at::Tensor const& in) {
+      return layer->forward_samples(in, of, mask);
+    };
+    tokens = run_layer(vision_.size() + i, tokens, run);
+  }
   return head_(last_norm_(tokens.index_select(0, of.scored_at)));
 }
 

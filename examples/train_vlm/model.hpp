@@ -7,9 +7,11 @@
 #include "contents.hpp"
 #include "options.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <torch/nn.h>
@@ -65,6 +67,9 @@ class vlm : public torch::nn::Module {
 
   /// What the model says of the token that follows each scored one.
   [[nodiscard]] at::Tensor logits(batch const& of);
+  /// Which layers keep nothing and are recomputed: those of the encoder, then the others. At the
+  /// begin none is.
+  void recompute_layers(std::vector<bool> chosen) { recomputed_ = std::move(chosen); }
   /// The sum of the losses of all tokens that have one.
   [[nodiscard]] at::Tensor loss_sum(batch const& of);
 
@@ -72,7 +77,12 @@ class vlm : public torch::nn::Module {
   [[nodiscard]] at::Tensor encode(at::Tensor const& pixels);
   [[nodiscard]] at::Tensor embed_positions(at::Tensor const& positions) const;
 
+  /// A layer, kept or recomputed; `number` counts those of both transformers.
+  template <class Run>
+  [[nodiscard]] at::Tensor run_layer(std::size_t number, at::Tensor const& tokens, Run const& run);
+
   model_size size_;
+  std::vector<bool> recomputed_;
   torch::nn::Linear patches_, projector_in_, projector_out_, head_;
   torch::nn::LayerNorm projector_norm_, last_norm_;
   torch::nn::Embedding words_;

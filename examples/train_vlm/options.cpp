@@ -112,7 +112,8 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
                          {"replay", task_kind::replay},
                          {"gradients", task_kind::gradients},
                          {"curves", task_kind::curves},
-                         {"learning", task_kind::learning}},
+                         {"learning", task_kind::learning},
+                         {"memory", task_kind::memory}},
                         "What to do");
   add_data_options(app, options);
   add_training_options(app, options);
@@ -127,7 +128,7 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
     throw std::runtime_error("--resume needs --checkpoint");
   }
   model.tile_tokens = (256 + options.shrink - 1) / options.shrink;
-  if (options.task == task_kind::replay) options.ranks = 1;
+  if (options.task == task_kind::replay || options.task == task_kind::memory) options.ranks = 1;
   return options;
 }
 

@@ -27,6 +27,8 @@ enum class task_kind {
   curves,
   /// Compares what epochs of every form teach, for several seeds.
   learning,
+  /// Recomputes layers under budgets of memory.
+  memory,
 };
 
 /// How samples come to ranks.

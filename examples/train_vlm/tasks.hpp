@@ -14,6 +14,8 @@ namespace train_vlm {
 void train(train_options const& options, trainer& of);
 void compare_forms(train_options const& options, trainer& of);
 void replay_ranks(train_options const& options, trainer& of);
+/// Prints what layers `select_recompute` keeps under several budgets, and what that takes.
+void select_memory(train_options const& options, trainer& of);
 /// Prints what each form has learned after an epoch, of several seeds.
 void compare_learning(train_options const& options, trainer& of);
 /// False where gradients that should be equal differ.

@@ -46,6 +46,8 @@ runs curves --task curves --batch 4 --steps 10
 runs compare --task compare --runs 1 --steps 3
 grep -q '^post_balanced ' output || complain "compare: no row of post_balanced"
 runs replay --task replay --replay 4
+"$program" --synthetic 32 --oversized alone --task memory >output 2>message ||
+  complain "memory: exit status $?"
 
 # Stops after its step where it is asked to, and where it has run enough.
 for form in even_packs post_balanced; do

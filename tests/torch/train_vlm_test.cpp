@@ -3,6 +3,7 @@
 #include "contents.hpp"
 #include "feed.hpp"
 #include "model.hpp"
+#include "recompute.hpp"
 
 #include <omnibal/sample/epoch.hpp>
 
@@ -76,6 +77,29 @@ TEST_CASE("gradients of packed samples are the sum of those alone", "[train_vlm]
   for (auto const& parameter : model.parameters()) alone.push_back(parameter.grad().reshape(-1));
   at::Tensor const sum = at::cat(alone);
   CHECK(((at::cat(packed) - sum).norm() / sum.norm()).item<double>() < 1e-5);
+}
+
+TEST_CASE("recomputed layers give the same gradients in less memory", "[train_vlm]") {
+  torch::manual_seed(1);
+  model_size const size;
+  vlm model(size);
+  auto const samples = small_samples(size);
+  auto const all = pointers_to(samples);
+  auto const run = [&](bool is_recomputed) {
+    model.recompute_layers(std::vector<bool>(5, is_recomputed));
+    model.zero_grad();
+    return peak_bytes([&] { model.loss_sum(make_batch(size, all, padding::none)).backward(); });
+  };
+  auto const gradients = [&] {
+    std::vector<at::Tensor> rows;
+    for (auto const& parameter : model.parameters()) rows.push_back(parameter.grad().reshape(-1));
+    return at::cat(rows);
+  };
+  auto const bytes_kept = run(false);
+  at::Tensor const kept = gradients();
+  auto const bytes_recomputed = run(true);
+  CHECK(bytes_recomputed < bytes_kept);
+  CHECK(largest(gradients() - kept) <= 1e-6 * largest(kept));
 }
 
 TEST_CASE("contents are fixed by the number of the sample", "[train_vlm]") {
