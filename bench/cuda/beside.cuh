@@ -9,7 +9,7 @@
 
 #include <omnibal/cuda/best_fit_rounds.cuh>
 #include <omnibal/cuda/device_array.hpp>
-#include <omnibal/cuda/device_packing.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/pack/packing.hpp>
 

@@ -6,7 +6,7 @@
 #include "timing.hpp"
 
 #include <omnibal/cuda/device_array.hpp>
-#include <omnibal/cuda/device_packing.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/feistel.cuh>
 #include <omnibal/cuda/group_loads.cuh>

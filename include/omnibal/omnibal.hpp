@@ -93,7 +93,6 @@
 #include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
-#include <omnibal/plan/combine_shapes.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/plan_training.hpp>
@@ -113,7 +112,6 @@
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/loss_scale.hpp>
 #include <omnibal/sample/mixture.hpp>
-#include <omnibal/sample/repack.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/solve_status.hpp>
 #include <omnibal/step_mix.hpp>

@@ -5,7 +5,7 @@
 #include "samples.hpp"
 
 #include <omnibal/cuda/device_array.hpp>
-#include <omnibal/cuda/device_packing.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/isf.cuh>

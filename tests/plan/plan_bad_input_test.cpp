@@ -1,6 +1,6 @@
 #include "error_text.hpp"
 
-#include <omnibal/plan/combine_shapes.hpp>
+#include <omnibal/plan/plan_training.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/write_plan.hpp>

@@ -9,7 +9,6 @@
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/sample/epoch.hpp>
-#include <omnibal/sample/repack.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // the same kernels; LIBRARY_FUNCTION names what each exports.
 
 #include <omnibal/cuda/device_array.hpp>
-#include <omnibal/cuda/device_packing.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/cuda/feistel.cuh>
 #include <omnibal/cuda/isf.cuh>

@@ -5,7 +5,6 @@
 
 #include <omnibal/cuda/device_array.hpp>
 #include <omnibal/cuda/device_grouping.hpp>
-#include <omnibal/cuda/device_packing.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
 #include <omnibal/grouping.hpp>

@@ -7,7 +7,7 @@
 #include <omnibal/cuda/cu_seqlens.cuh>
 #include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/device_array.hpp>
-#include <omnibal/cuda/device_packing.hpp>
+#include <omnibal/cuda/device_grouping.hpp>
 #include <omnibal/cuda/group_loads.cuh>
 #include <omnibal/cuda/isf.cuh>
 #include <omnibal/cuda/lpt.cuh>
