@@ -21,7 +21,6 @@
 #include <functional>
 #include <optional>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -18,7 +18,6 @@
 #include <functional>
 #include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

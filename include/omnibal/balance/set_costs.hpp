@@ -11,8 +11,6 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
-#include <limits>
-#include <string>
 #include <string_view>
 #include <utility>
 

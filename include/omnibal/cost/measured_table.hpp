@@ -15,7 +15,6 @@
 #include <functional>
 #include <limits>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <vector>
 

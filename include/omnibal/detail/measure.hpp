@@ -21,7 +21,6 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
-#include <omnibal/config.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>

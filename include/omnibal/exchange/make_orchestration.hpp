@@ -10,7 +10,6 @@
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
@@ -18,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 

@@ -14,7 +14,6 @@
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>

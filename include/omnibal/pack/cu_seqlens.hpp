@@ -14,7 +14,6 @@
 #include <iterator>
 #include <limits>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace omnibal::inline v0 {

@@ -12,7 +12,6 @@
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 
-#include <string>
 #include <utility>
 
 namespace omnibal::inline v0 {

@@ -9,7 +9,6 @@
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
-#include <string>
 #include <string_view>
 #include <type_traits>
 

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -14,7 +14,6 @@
 #include <cstddef>
 #include <functional>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace omnibal::inline v0 {

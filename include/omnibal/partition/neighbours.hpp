@@ -11,7 +11,6 @@
 #include <iterator>
 #include <limits>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -17,7 +17,6 @@
 #include <initializer_list>
 #include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>

@@ -22,7 +22,6 @@
 #include <queue>
 #include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>

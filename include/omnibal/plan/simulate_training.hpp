@@ -19,7 +19,6 @@
 #include <functional>
 #include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>

@@ -17,7 +17,6 @@
 #include <functional>
 #include <numeric>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <functional>
 #include <ranges>
-#include <string>
 #include <string_view>
 #include <vector>
 

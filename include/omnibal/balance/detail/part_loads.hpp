@@ -18,11 +18,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <ranges>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -18,7 +18,6 @@
 #include <functional>
 #include <numeric>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>

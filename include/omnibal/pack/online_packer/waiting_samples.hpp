@@ -3,7 +3,6 @@
 /// \file
 /// The samples that wait in an online packer, sorted into cells and depths.
 
-#include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
 #include <omnibal/pack/score.hpp>

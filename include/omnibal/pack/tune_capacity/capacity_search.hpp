@@ -22,7 +22,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
