@@ -28,7 +28,7 @@ has_header() {
   return 1
 }
 
-has_library() { ldconfig -p | grep -qF "$1"; }
+has_library() { [[ $(PATH+=:/usr/sbin:/sbin ldconfig -p) == *"$1 "* ]]; }
 
 has_fuzzer() {
   has_tool clang++ && compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*.a" >/dev/null

@@ -105,7 +105,7 @@ struct train_options {
   std::uint64_t checkpoint_every = 0;
   bool resumes = false;
   std::filesystem::path log;
-  std::int64_t timeout_seconds = 60;
+  std::int64_t timeout_seconds = 300;
 };
 
 /// The options of a command line, or nothing where it asked for help, which has been printed then.

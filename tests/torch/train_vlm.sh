@@ -8,7 +8,7 @@ root=$(realpath "$(dirname "$0")/../..")
 . "$(dirname "$0")/../examples/support.sh"
 
 tiny=(--synthetic 96 --vision-layers 1 --layers 1 --vision-width 16 --width 16 --heads 2
-  --capacity-images 13 --timeout 20)
+  --capacity-images 13 --timeout 60)
 
 # runs NAME ARGUMENT... : the program ends well
 runs() {
@@ -17,7 +17,7 @@ runs() {
 
 # refuses NAME RANKS TEXT ARGUMENT... : every rank says so and the program ends with status 1
 refuses() {
-  timeout 60 "$program" "${tiny[@]}" "${@:4}" >output 2>message
+  timeout 120 "$program" "${tiny[@]}" "${@:4}" >output 2>message
   local status=$?
   [ "$status" -eq 1 ] || complain "$1: exit status $status"
   local rank
@@ -86,7 +86,7 @@ refuses "oversized sample" 2 "take --oversized alone" --capacity-tokens 2048
 
 # A rank that dies is an error on the others, not a hang.
 rm -rf first
-timeout 60 "$program" "${tiny[@]}" --ranks 3 --epochs 1000 --log first >output 2>message &
+timeout 120 "$program" "${tiny[@]}" --ranks 3 --epochs 1000 --log first >output 2>message &
 running=$!
 until [ "$(lines first/rank_2)" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.02; done
 launcher=$(pgrep -P "$running" || true)
