@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,10 +39,11 @@ struct sample_set {
   std::vector<omnibal::resources<R>> samples;
 };
 
-/// 4096 tokens, 9 images, 1000 of something else.
+/// 4096 tokens, 9 images, 1000 and 300 of something else.
 template <std::size_t R>
 constexpr omnibal::resources<R> usual_capacity() {
-  constexpr std::int64_t amounts[] = {4096, 9, 1000};
+  constexpr std::int64_t amounts[] = {4096, 9, 1000, 300};
+  static_assert(R <= std::size(amounts));
   omnibal::resources<R> result{};
   for (std::size_t r = 0; r != R; ++r) result[r] = amounts[r];
   return result;
