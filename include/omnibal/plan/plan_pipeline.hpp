@@ -42,11 +42,8 @@ class joint_search {
   void run() {
     start_from_least_memory();
     if (is_decided()) return;
-    if (table_.fill(options_.constraints.empty, longest_stage())) {
-      refine();
-    } else {
-      bound_ = value_;
-    }
+    table_.set_limit(longest_stage());
+    refine();
   }
 
   /// False where no plan fits the memory.
@@ -105,16 +102,13 @@ class joint_search {
   }
 
   void refine() {
-    for (auto const& stage : solved_) {
-      for (solved_stage const& one : stage) raise(one.range, one.result);
-    }
     std::vector<std::int64_t> least;
     for (std::size_t l = 0; l != layers_.size(); ++l) least.push_back(layers_.least_time(l, l + 1));
     auto const fits = [&](std::size_t stage, std::size_t first, std::size_t last) {
-      return table_(stage, first, last) != no_time;
+      return table_({stage, first, last}) != no_time;
     };
     auto const cost = [&](std::size_t stage, std::size_t first, std::size_t last) {
-      std::int64_t const time = table_(stage, first, last);
+      std::int64_t const time = table_({stage, first, last});
       return time != no_time ? time : layers_.least_time(first, last);
     };
     for (std::size_t round = 0; round < most_rounds() || !has_plan(); ++round) {

@@ -37,17 +37,16 @@ struct select_recompute_fn {
   /// together never exceed it. `choices(layer)` gives the choices of a layer, any number of them in
   /// any order, and is called once for each layer, in order.
   ///
-  /// A multiple-choice knapsack problem. The core problem of the layers about which the linear
-  /// relaxation is least sure gives a first solution, which swaps of choices between two layers
-  /// improve. Reduced costs then fix most choices, and equal layers become one, of which only the
-  /// number of layers with each choice is left to decide. Label search looks for the best of what
-  /// remains: partial solutions that take more bytes and time than another one, or that cannot lead
-  /// to a better solution by the linear relaxation, are dropped, and similar ones merge where too
-  /// many remain. The solution may miss the best, by how much at most the lower bound says. Up to
-  /// four different kinds of layers with three choices were always solved with a proof, and most of
-  /// the layers that have little in common. For 93 layers off by 1 percent the gap was at most 0.2
-  /// percent of the time that recomputation adds, and at most 0.4 percent for layers off by up to
-  /// 10.
+  /// A multiple-choice knapsack problem. The linear relaxation gives a first solution, which swaps
+  /// of choices between two layers improve. Reduced costs then fix most choices, and equal layers
+  /// become one, of which only the number of layers with each choice is left to decide. Label
+  /// search looks for the best of what remains: partial solutions that take more bytes and time
+  /// than another one, or that cannot lead to a better solution by the linear relaxation, are
+  /// dropped, and similar ones merge where too many remain. The solution may miss the best, by how
+  /// much at most the lower bound says. Up to four different kinds of layers with three choices
+  /// were always solved with a proof, and most of the layers that have little in common. For 93
+  /// layers off by 1 percent the gap was at most 0.2 percent of the time that recomputation adds,
+  /// and at most 0.4 percent for layers off by up to 10.
   ///
   /// Of choices of a layer that are equal the first is taken; of equal layers the first ones take
   /// the first choices. The order of the layers has no influence on the time. Floating-point times

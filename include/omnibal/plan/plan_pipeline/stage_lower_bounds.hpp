@@ -429,41 +429,6 @@ class run_lower_bounds {
   std::vector<int128> costs_;
 };
 
-/// Boundary s lies in [first[s], last[s]] for every plan whose stages take `limit` at most.
-struct stage_windows {
-  std::vector<std::size_t> first;
-  std::vector<std::size_t> last;
-
-  /// `time(stage, first, last)` is no more than a stage takes.
-  template <class StageTime>
-  stage_windows(std::size_t layers, std::size_t stages, empty_stages empty, std::int64_t limit,
-                StageTime const& time)
-      : first(stages + 1, 0), last(stages + 1, layers) {
-    std::size_t const fewest = empty == empty_stages::forbidden ? 1 : 0;
-    last[0] = 0;
-    for (std::size_t s = 0; s != stages; ++s) {
-      std::size_t const end = layers - fewest * (stages - 1 - s);
-      std::size_t reach = last[s];
-      while (reach < end && time(s, last[s], reach + 1) <= limit) ++reach;
-      last[s + 1] = reach;
-    }
-    first[stages] = layers;
-    for (std::size_t s = stages; s-- != 0;) {
-      std::size_t reach = first[s + 1];
-      while (reach > fewest * s && time(s, reach - 1, first[s + 1]) <= limit) --reach;
-      first[s] = reach;
-    }
-  }
-
-  /// False where no plan is within the limit.
-  [[nodiscard]] bool is_possible() const {
-    for (std::size_t s = 0; s != first.size(); ++s) {
-      if (first[s] > last[s]) return false;
-    }
-    return true;
-  }
-};
-
 /// Layers as a stage.
 struct stage_range {
   std::size_t stage;
@@ -471,50 +436,33 @@ struct stage_range {
   std::size_t last;
 };
 
-/// The least time of each stage, `no_time` beyond its memory or a limit. May be raised.
+/// The least time of each stage, found when it is first asked for; `no_time` beyond its memory or
+/// a limit. May be raised.
 class stage_lower_bounds {
  public:
   stage_lower_bounds(integer_layers const& layers, stage_budgets const& rooms)
-      : layers_(layers), rooms_(rooms), runs_(layers) {}
+      : layers_(layers),
+        rooms_(rooms),
+        runs_(layers),
+        times_(rooms.memory.size() * (layers.size() + 1)) {}
 
-  /// Computes all times. False where no plan is within the limit.
-  [[nodiscard]] bool fill(empty_stages empty, std::int64_t limit) {
-    auto const time = [&](std::size_t stage, std::size_t first, std::size_t last) {
-      std::int64_t const least =
-          runs_.least_time(first, last, room({stage, first, last}), in_flight(stage));
-      return least <= limit ? least : no_time;
-    };
-    stage_windows const windows(layers_.size(), stages(), empty, limit, time);
-    if (!windows.is_possible()) return false;
-    set_windows(windows);
-    for (std::size_t s = 0; s != stages(); ++s) {
-      for (std::size_t first = first_[s]; first <= last_[s]; ++first) {
-        for (std::size_t last = std::max(first, first_[s + 1]); last <= last_[s + 1]; ++last) {
-          std::int64_t const least = time(s, first, last);
-          if (least == no_time) break;
-          times_[cell({s, first, last})] = least;
-        }
-      }
-    }
-    return true;
-  }
+  /// Stages that take longer are not wanted.
+  void set_limit(std::int64_t limit) { limit_ = limit; }
 
-  [[nodiscard]] std::int64_t operator()(std::size_t stage, std::size_t first,
-                                        std::size_t last) const {
-    stage_range const range{stage, first, last};
-    return contains(range) ? times_[cell(range)] : no_time;
+  [[nodiscard]] std::int64_t operator()(stage_range const& range) {
+    std::int64_t const least = least_time(range);
+    return least <= limit_ ? least : no_time;
   }
 
   /// Makes a time no less than this one.
   void raise(stage_range const& range, std::int64_t time) {
-    if (times_.empty() || !contains(range)) return;
-    auto& known = times_[cell(range)];
+    auto& known = least_time(range);
     known = std::max(known, time);
   }
 
   /// True only if a stage fits its memory.
   [[nodiscard]] bool fits(stage_range const& range) const {
-    return runs_.fits(range.first, range.last, room(range), in_flight(range.stage));
+    return runs_.fits(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
   }
 
   /// What is left of the memory of a stage for activations.
@@ -524,37 +472,24 @@ class stage_lower_bounds {
   }
 
  private:
-  void set_windows(stage_windows const& windows) {
-    first_ = windows.first;
-    last_ = windows.last;
-    rows_.assign(1, 0);
-    for (std::size_t s = 0; s != stages(); ++s) {
-      rows_.push_back(rows_.back() + (last_[s] - first_[s] + 1) * width(s));
+  [[nodiscard]] std::int64_t& least_time(stage_range const& range) {
+    constexpr std::int64_t unknown = -1;
+    auto& known = times_[range.stage * (layers_.size() + 1) + range.first];
+    std::size_t const length = range.last - range.first;
+    if (known.size() <= length) known.resize(length + 1, unknown);
+    if (known[length] == unknown) {
+      known[length] =
+          runs_.least_time(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
     }
-    times_.assign(rows_.back(), no_time);
-  }
-
-  [[nodiscard]] std::size_t stages() const { return rooms_.memory.size(); }
-  [[nodiscard]] std::int64_t in_flight(std::size_t stage) const { return rooms_.in_flight[stage]; }
-  [[nodiscard]] std::size_t width(std::size_t stage) const {
-    return last_[stage + 1] - first_[stage + 1] + 1;
-  }
-  [[nodiscard]] bool contains(stage_range const& range) const {
-    return first_[range.stage] <= range.first && range.first <= last_[range.stage] &&
-           first_[range.stage + 1] <= range.last && range.last <= last_[range.stage + 1];
-  }
-  [[nodiscard]] std::size_t cell(stage_range const& range) const {
-    return rows_[range.stage] + (range.first - first_[range.stage]) * width(range.stage) +
-           range.last - first_[range.stage + 1];
+    return known[length];
   }
 
   integer_layers const& layers_;
   stage_budgets const& rooms_;
   run_lower_bounds runs_;
-  std::vector<std::size_t> first_;
-  std::vector<std::size_t> last_;
-  std::vector<std::size_t> rows_;
-  std::vector<std::int64_t> times_;
+  std::int64_t limit_ = no_time;
+  /// By stage and first layer, then by the number of layers.
+  std::vector<std::vector<std::int64_t>> times_;
 };
 
 }  // namespace omnibal::inline v0::detail

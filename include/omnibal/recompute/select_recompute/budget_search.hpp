@@ -52,12 +52,6 @@ class pair_swap {
     std::uint32_t point;
   };
 
-  /// The exchanges with the largest gains up to a number of bytes, of two layers.
-  struct best_two {
-    std::uint32_t first;
-    std::uint32_t second;
-  };
-
   bool find_pair(pareto_fronts const& fronts, std::int64_t room,
                  std::span<std::uint32_t const> points) {
     list_exchanges(fronts, points);
@@ -70,9 +64,7 @@ class pair_swap {
       }
       if (fitting == 0) break;
       exchange const& one = exchanges_[key.place];
-      best_two const& best = best_[fitting - 1];
-      exchange const& first = exchanges_[best.first];
-      exchange const& other = first.layer != one.layer ? first : exchanges_[best.second];
+      exchange const& other = exchanges_[best_[fitting - 1]];
       if (other.layer == one.layer || one.gain + other.gain <= most) continue;
       most = one.gain + other.gain;
       pair_[0] = one;
@@ -97,27 +89,17 @@ class pair_swap {
     for (exchange const& one : exchanges_) by_bytes_.push_back({one.bytes, by_bytes_.size()});
     sort_keys(by_bytes_);
     best_.clear();
-    auto const least = static_cast<std::uint32_t>(by_bytes_.front().place);
-    best_two best{least, least};
     for (sort_key const& key : by_bytes_) {
-      auto const i = static_cast<std::uint32_t>(key.place);
-      exchange const& one = exchanges_[i];
-      exchange const& first = exchanges_[best.first];
-      bool const has_second = exchanges_[best.second].layer != first.layer;
-      if (one.layer == first.layer) {
-        if (one.gain > first.gain) best.first = i;
-      } else if (one.gain > first.gain) {
-        best = {i, best.first};
-      } else if (!has_second || one.gain > exchanges_[best.second].gain) {
-        best.second = i;
-      }
-      best_.push_back(best);
+      bool const is_best =
+          best_.empty() || exchanges_[key.place].gain > exchanges_[best_.back()].gain;
+      best_.push_back(is_best ? key.place : best_.back());
     }
   }
 
   std::vector<exchange> exchanges_;
   std::vector<sort_key> by_bytes_;
-  std::vector<best_two> best_;
+  /// The one with the largest gain up to each place in that order.
+  std::vector<std::size_t> best_;
   exchange pair_[2]{};
 };
 
@@ -128,28 +110,17 @@ struct gain_limits {
   double max_gap;
 };
 
-/// The multiple-choice knapsack problem: linear relaxation, core problem, then label search of what
+/// The multiple-choice knapsack problem: linear relaxation, swaps, then label search of what
 /// reduced costs leave, each from the solution and bound of the one before, until these meet.
 class knapsack {
  public:
   /// Looks for a solution that gains more than `known`; without one `gain` is no more than that and
-  /// there are no points. `time` is that of a solution without gain. Precondition: `budget >= 0`.
+  /// there are no points. `time` is that of a solution without gain. `for_bound`: no further than
+  /// the bound is close enough. Precondition: `budget >= 0`.
   void run(pareto_fronts const& fronts, std::int64_t time, std::int64_t budget,
-           gain_limits const& limits, std::int64_t known) {
+           gain_limits const& limits, std::int64_t known, bool for_bound = false) {
     relax(fronts, budget, known);
-    if (gain_ < bound_) search_core(limits.states);
-    search_labels(time, limits);
-  }
-
-  /// The same in less time, where the bound matters most: without the core problem, and no further
-  /// than the bound is close enough.
-  void bound(pareto_fronts const& fronts, std::int64_t time, std::int64_t budget,
-             gain_limits const& limits, std::int64_t known) {
-    relax(fronts, budget, known);
-    if (gain_ < bound_ && !points_.empty()) {
-      gain_ += swap_.run(fronts, room_of(points_), points_);
-    }
-    if (!is_enough(time, limits, gain_)) search_labels(time, limits);
+    if (!for_bound || !is_enough(time, limits, gain_)) search_labels(time, limits);
   }
 
   /// The linear relaxation alone.
@@ -180,21 +151,12 @@ class knapsack {
     if (relaxed_.gain() <= known) return;
     relaxed_.write_points(fronts.size(), points_);
     gain_ = relaxed_.gain();
+    if (gain_ < bound_) gain_ += swap_.run(fronts, room_of(points_), points_);
   }
 
   [[nodiscard]] bool is_enough(std::int64_t time, gain_limits const& limits,
                                std::int64_t gain) const {
     return static_cast<double>(bound_ - gain) <= limits.max_gap * static_cast<double>(time - gain);
-  }
-
-  void search_core(std::size_t states) {
-    core_.run(*fronts_, budget_, relaxed_, states);
-    auto const points = core_.points();
-    if (!points.empty()) {
-      keep(points);
-    } else if (!points_.empty()) {
-      gain_ += swap_.run(*fronts_, room_of(points_), points_);
-    }
   }
 
   void search_labels(std::int64_t time, gain_limits const& limits) {
@@ -251,7 +213,6 @@ class knapsack {
   std::vector<std::uint32_t> rest_points_;
   lp_relaxation relaxed_;
   pair_swap swap_;
-  core_problem core_;
   reduced_problem reduced_;
   label_search labels_;
 };
@@ -309,7 +270,7 @@ class budget_search {
   static constexpr std::size_t little_work = 200;
 
   [[nodiscard]] static std::size_t states_of(effort effort) {
-    constexpr std::size_t levels[]{32, 96, 1024};
+    constexpr std::size_t levels[]{32, 120, 1024};
     return levels[static_cast<std::size_t>(effort)];
   }
 
@@ -414,7 +375,7 @@ class budget_search {
       }
       raise(one);
       if (!is_worth(one.least_time)) continue;
-      std::size_t const middle = split(one);
+      std::size_t const middle = one.first + one.size() / 2;
       left.push_back({one.first, middle, one.least_time});
       left.push_back({middle, one.last, one.least_time});
     }
@@ -431,7 +392,7 @@ class budget_search {
     std::int64_t const room =
         limit(problems_[given.last - 1].transient_bytes, problems_[given.first].kept_bytes);
     std::int64_t const known = known_gain();
-    search_.bound(limited_.fronts, limited_.time, room, limits_, known);
+    search_.run(limited_.fronts, limited_.time, room, limits_, known, true);
     work_ += table_.size();
     given.least_time = std::max(given.least_time, limited_.time - search_.bound());
     if (search_.gain() <= known) return;
@@ -457,20 +418,6 @@ class budget_search {
     if (static_cast<double>(time_ - least_time) > small) return false;
     bound_ = std::min(bound_, least_time);
     return true;
-  }
-
-  /// At the widest gap between transient bytes if that is half of all, else in the middle.
-  [[nodiscard]] std::size_t split(range const& given) const {
-    std::size_t widest = given.first + 1;
-    auto const gap = [&](std::size_t i) {
-      return problems_[i].transient_bytes - problems_[i - 1].transient_bytes;
-    };
-    for (std::size_t i = given.first + 1; i != given.last; ++i) {
-      if (gap(i) > gap(widest)) widest = i;
-    }
-    std::int64_t const all =
-        problems_[given.last - 1].transient_bytes - problems_[given.first].transient_bytes;
-    return gap(widest) >= all - gap(widest) ? widest : given.first + given.size() / 2;
   }
 
   [[nodiscard]] std::int64_t largest_transient(std::vector<std::uint32_t> const& choices) const {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A good solution by the layers about which the linear relaxation is least sure.
+/// Label search: partial solutions of the first layers, as few as lead to the best.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
@@ -85,7 +85,6 @@ class label_search {
     for (state const& one : states_) bound_ = std::max(bound_, one.ceiling);
   }
 
-  [[nodiscard]] std::int64_t gain() const { return best_.gain; }
   /// False where it gave up.
   [[nodiscard]] bool has_bound() const { return is_complete_; }
   /// No solution gains more.
@@ -95,8 +94,6 @@ class label_search {
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
-  static constexpr std::size_t most_heads = 8;
-
   struct state {
     std::int64_t bytes;
     std::int64_t gain;
@@ -167,10 +164,6 @@ class label_search {
   /// Every point of the layer added to every state, in the order of their bytes.
   void extend(std::uint32_t place) {
     auto const front = (*fronts_)[order_.layer_at(place)];
-    if (front.size() > most_heads) {
-      extend_by_many(front, place);
-      return;
-    }
     auto const bytes_of = [&](std::size_t index, front_point const& point) {
       return static_cast<std::uint64_t>(states_[index].bytes) +
              static_cast<std::uint64_t>(point.bytes);
@@ -197,34 +190,8 @@ class label_search {
       taken.bytes = taken.index == states_.size() ? std::numeric_limits<std::uint64_t>::max()
                                                   : bytes_of(taken.index, front[least]);
       while (rest_[step].bytes_before > budget_ - next.bytes) --step;
-      offer(next, place, step);
+      if (is_promising(next, place, step)) keep(next);
     }
-  }
-
-  /// The same for very many points: those that lead nowhere are dropped before the rest is sorted.
-  void extend_by_many(std::span<front_point const> front, std::uint32_t place) {
-    reached_.clear();
-    by_bytes_.clear();
-    for (std::size_t i = 0; i != states_.size(); ++i) {
-      state const& from = states_[i];
-      std::size_t step = rest_.size() - 1;
-      for (std::size_t p = 0; p != front.size(); ++p) {
-        if (front[p].bytes > budget_ - from.bytes) break;
-        state const next{from.bytes + front[p].bytes, from.gain + front[p].gain,
-                         from.ceiling + front[p].gain, std::uint64_t{i} << 32 | p};
-        while (rest_[step].bytes_before > budget_ - next.bytes) --step;
-        if (!is_promising(next, place, step)) continue;
-        by_bytes_.push_back({next.bytes, reached_.size()});
-        reached_.push_back(next);
-      }
-    }
-    sort_keys(by_bytes_);
-    extended_.clear();
-    for (sort_key const& key : by_bytes_) keep(reached_[key.place]);
-  }
-
-  void offer(state const& next, std::uint32_t place, std::size_t step) {
-    if (is_promising(next, place, step)) keep(next);
   }
 
   /// Whether `next` may lead to a better solution than the best one, which it betters where it can.
@@ -314,68 +281,11 @@ class label_search {
   std::vector<rest_step> rest_;
   std::vector<state> states_;
   std::vector<state> extended_;
-  std::vector<state> reached_;
-  std::vector<sort_key> by_bytes_;
   std::vector<head> heads_;
   /// The origins of the states after each number of layers, and where those begin.
   std::vector<std::uint64_t> origins_;
   std::vector<std::size_t> starts_;
   std::vector<std::uint32_t> points_;
-};
-
-/// The few layers with the least clear choices have more combinations than are needed to fill a
-/// budget nearly exactly; the others take the points of the linear relaxation.
-class core_problem {
- public:
-  /// There are no points where the linear relaxation does as well.
-  /// Precondition: `relaxed` is solved for the same budget and takes a part of a step.
-  void run(pareto_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
-           std::size_t states) {
-    relaxed.write_points(fronts.size(), points_);
-    order_.sort(fronts, relaxed.broken());
-    std::size_t const first = fronts.size() - std::min(fronts.size(), most_layers);
-    gain_ = 0;
-    for (std::size_t place = 0; place != first; ++place) {
-      std::uint32_t const layer = order_.layer_at(place);
-      front_point const& taken = fronts[layer][points_[layer]];
-      budget -= taken.bytes;
-      gain_ += taken.gain;
-    }
-    core_.clear();
-    for (std::size_t place = first; place != fronts.size(); ++place) {
-      for (front_point const& point : fronts[order_.layer_at(place)]) core_.push(point);
-      core_.close();
-    }
-    core_.drop_above(budget);
-    relaxed_.solve(core_, budget);
-    if (!relaxed_.takes_all_steps()) {
-      lists_.run(core_, budget, relaxed_, std::min(states, most_states), -1,
-                 [](std::int64_t) { return false; });
-    }
-    if (relaxed_.takes_all_steps() || lists_.points().empty()) {
-      points_.clear();
-      return;
-    }
-    gain_ += lists_.gain();
-    for (std::size_t place = first; place != fronts.size(); ++place) {
-      points_[order_.layer_at(place)] = lists_.points()[place - first];
-    }
-  }
-
-  [[nodiscard]] std::int64_t gain() const { return gain_; }
-  /// The number of the point that each layer takes.
-  [[nodiscard]] std::span<std::uint32_t> points() { return points_; }
-
- private:
-  static constexpr std::size_t most_layers = 24;
-  static constexpr std::size_t most_states = 64;
-
-  std::int64_t gain_ = 0;
-  std::vector<std::uint32_t> points_;
-  layer_order order_;
-  pareto_fronts core_;
-  lp_relaxation relaxed_;
-  label_search lists_;
 };
 
 }  // namespace omnibal::inline v0::detail
