@@ -4,7 +4,7 @@
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/best_fit_rounds/launches.hpp>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/outputs.hpp>
 

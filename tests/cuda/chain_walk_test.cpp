@@ -1,7 +1,7 @@
 #include "samples.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/fault.hpp>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/isf/launches.hpp>
 #include <omnibal/cuda/outputs.hpp>
 #include <omnibal/grouping.hpp>

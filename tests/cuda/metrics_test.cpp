@@ -1,7 +1,7 @@
 #include "random_groups.hpp"
 #include "support/serial_backend.hpp"
 
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/metrics/launches.hpp>
 #include <omnibal/metrics.hpp>
 

@@ -3,7 +3,7 @@
 #include "support/serial_backend.hpp"
 
 #include <omnibal/balance/schedule_steps.hpp>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/device_span.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/outputs.hpp>

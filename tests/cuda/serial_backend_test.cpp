@@ -1,7 +1,7 @@
 #include "support/serial_backend.hpp"
 
 #include <omnibal/cuda/detail/exclusive_sum.hpp>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 
 #include <cstddef>
 #include <cstdint>

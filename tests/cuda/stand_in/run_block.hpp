@@ -7,7 +7,7 @@
 
 #include <omnibal/cuda/best_fit_rounds/device_grid.cuh>
 #include <omnibal/cuda/detail/device_block.cuh>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/error.hpp>
 
 #include <array>

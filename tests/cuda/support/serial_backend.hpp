@@ -6,7 +6,7 @@
 #include "serial_grid.hpp"
 #include "visit_order.hpp"
 
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -7,7 +7,7 @@
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_block.cuh>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/error.hpp>
 
 #if defined(__CUDACC__)

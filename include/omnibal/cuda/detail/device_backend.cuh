@@ -6,7 +6,6 @@
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/device_block.cuh>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/execution.hpp>
 

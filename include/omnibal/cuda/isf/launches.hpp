@@ -6,7 +6,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/feistel.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/isf/list_ranking.hpp>
 #include <omnibal/cuda/isf/pool.hpp>
 #include <omnibal/pack/keep.hpp>

@@ -3,7 +3,7 @@
 /// \file
 /// NCCL on a stream, as the algorithms of this folder use it.
 
-#include <omnibal/cuda/detail/scratch_meter.hpp>
+#include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 
 #include <concepts>
