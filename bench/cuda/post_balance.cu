@@ -71,7 +71,7 @@ class silent_network {
 template <class Backend>
 auto network_for(Backend const&, silent_network const& network) {
   if constexpr (std::derived_from<Backend, gpu::detail::scratch_meter>) {
-    return nccl::detail::silent_wire(network.rank(), network.size());
+    return nccl::detail::silent_wire{network.rank(), network.size()};
   } else {
     return network;
   }
@@ -146,22 +146,17 @@ void time_copies(test::comparison& results, bench::stopwatch& watch, std::size_t
   auto const report = gpu::upload(pool, std::vector(1, nccl::exchange_report{}));
   bench::traffic const bytes(made, 0, row_bytes);
   gpu::device_array<std::uint32_t> const indices(pool, nccl::detail::index_count(plan));
-  nccl::detail::wire_positions const list{nullptr, plan.view().most_home,
-                                          plan.view().most_arrivals};
-  gpu::device_array<std::uint64_t> const positions(pool, list.size());
+  gpu::device_array<std::uint64_t> const positions(pool, nccl::detail::position_count(plan));
   gpu::device_array<std::uint64_t> const words(pool, 3 * ranks + 2);
   std::uint32_t* next = indices.data();
-  auto const state =
-      nccl::detail::take_state([&](std::size_t n) { return std::exchange(next, next + n); },
-                               [&](std::size_t) { return positions.data(); }, plan, 0);
+  auto const tables = nccl::detail::take_plan_tables(
+      [&](std::size_t n) { return std::exchange(next, next + n); }, positions.data(), plan, 0);
   silent_network const network(ranks, nullptr, watch.stream());
-  nccl::detail::message_sizes const sizes{words.data(), words.data() + ranks,
-                                          words.data() + 2 * ranks, words.data() + 2 * ranks + 1};
   auto const find = [&](auto& b) {
-    nccl::detail::find_routes(b, state, load, report.data(), nullptr, 0, sizes);
+    nccl::detail::find_routes(b, tables, load, report.data(), nullptr, 0, words.data());
   };
   auto const move = [&](auto& b) {
-    nccl::detail::exchange_messages(b, network_for(b, network), state, load,
+    nccl::detail::exchange_messages(b, network_for(b, network), tables, load,
                                     {bytes.sent, bytes.received, bytes.kept}, report.data());
   };
   std::size_t const scratch_bytes =

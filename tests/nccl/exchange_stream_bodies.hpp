@@ -12,6 +12,7 @@
 #include <omnibal/cuda/nccl/exchange_exact.cuh>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/exchange_samples.hpp>
+#include <omnibal/cuda/nccl/permuted.cuh>
 
 #include <algorithm>
 #include <cstddef>
@@ -95,6 +96,16 @@ void check_payloads(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_
   require(found.elements == after.size(), "the number of elements");
   require(to_host(exec, comm, out) == after, "the payloads of the plan");
   require(to_host(exec, comm, out_offsets) == offsets_after, "where the payloads begin");
+
+  gpu::device_array<std::int64_t> const moved(exec, sizes.size());
+  nccl::permuted(exec, uploaded, constant(all_sizes), moved.span());
+  require(to_host(exec, comm, moved) == plan.permuted(sizes), "the sizes after the exchange");
+  gpu::device_array<T> const back(exec, before.size());
+  gpu::device_array<std::uint64_t> const back_offsets(exec, offsets_before.size());
+  nccl::exchange_exact(exec, comm, uploaded.view().inverse(), constant(moved),
+                       nccl::device_payloads<T const>{constant(out), constant(out_offsets)},
+                       nccl::device_payloads<T>{back, back_offsets}, report);
+  require(to_host(exec, comm, back) == before, "the payloads again");
 
   gpu::device_array<T> straight(exec, after.size());
   auto const begins =

@@ -8,6 +8,7 @@
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
 #include <omnibal/cuda/nccl/communicator_ref/host_staging.hpp>
+#include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
 #include <omnibal/detail/agreement.hpp>
 
@@ -150,8 +151,12 @@ class communicator_ref {
     omnibal::detail::check_counts(name, "receive counts", receive_counts, size(), out.size());
     omnibal::detail::check_size(name, "what this rank gets from itself", receive_counts[rank()],
                                 send_counts[rank()]);
-    run(in, out, out.size(),
-        [&](cudaStream_t stream) { post(send_counts, receive_counts, stream); });
+    // What a rank sends to itself takes the same way: its order does not matter.
+    run(in, out, out.size(), [&](cudaStream_t stream) {
+      detail::post_messages(detail::messages_in_rows(staging_.sent(), send_counts,
+                                                     staging_.received(), receive_counts),
+                            comm_, stream);
+    });
   }
 
  protected:
@@ -269,25 +274,6 @@ class communicator_ref {
       submit_group([&] { collective(stream); }, gpu::location::here());
       staging_.receive(out, [&] { wait_for(stream, timeout_, gpu::location::here()); });
     });
-  }
-
-  /// What a rank sends to itself takes the same way: its order among the others does not matter.
-  void post(std::span<std::uint64_t const> send_counts,
-            std::span<std::uint64_t const> receive_counts, cudaStream_t stream) {
-    std::byte const* from = staging_.sent();
-    std::byte* to = staging_.received();
-    for (std::size_t peer = 0; peer != size(); ++peer) {
-      if (send_counts[peer] != 0) {
-        check(ncclSend(from, send_counts[peer], ncclUint8, static_cast<int>(peer), comm_, stream),
-              comm_);
-      }
-      if (receive_counts[peer] != 0) {
-        check(ncclRecv(to, receive_counts[peer], ncclUint8, static_cast<int>(peer), comm_, stream),
-              comm_);
-      }
-      from += send_counts[peer];
-      to += receive_counts[peer];
-    }
   }
 
   /// Success, or in progress.

@@ -8,8 +8,8 @@
 #include <omnibal/cuda/error.hpp>
 #include <omnibal/cuda/nccl/communicator.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
-#include <omnibal/cuda/nccl/detail/host_identity.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
+#include <omnibal/cuda/nccl/find_nodes.hpp>
 #include <omnibal/detail/agreement.hpp>
 
 #include <algorithm>

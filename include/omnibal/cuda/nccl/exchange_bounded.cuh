@@ -82,7 +82,7 @@ struct exchange_bounded_fn {
     load.out_offsets = &offsets;
     exchange_report report;
     Meter meter;
-    detail::exchange_in_slots(meter, detail::silent_wire(0, plan.ranks), plan, load,
+    detail::exchange_in_slots(meter, detail::silent_wire{0, plan.ranks}, plan, load,
                               options.slot_bytes, &report);
     return meter.total_bytes();
   }

@@ -91,7 +91,7 @@ struct gather_lengths_fn {
     detail::local_columns local;
     local.kinds = static_cast<std::uint32_t>(kinds);
     return gpu::detail::device_scratch_bytes([&](auto& b) {
-      detail::gather_columns(b, detail::silent_wire(0, static_cast<std::uint32_t>(ranks)), local,
+      detail::gather_columns(b, detail::silent_wire{0, static_cast<std::uint32_t>(ranks)}, local,
                              static_cast<std::uint32_t>(most_samples), nullptr, {}, nullptr);
     });
   }

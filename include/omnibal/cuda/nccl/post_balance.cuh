@@ -198,7 +198,7 @@ struct post_balance_fn {
                                      plan.ranks, plan.most_home, plan.most_samples, nullptr};
     Meter meter;
     in_slots(
-        meter, detail::silent_wire(0, plan.ranks), local, arrays, plan,
+        meter, detail::silent_wire{0, plan.ranks}, local, arrays, plan,
         [&](std::int64_t*) { return load; }, &report, slot_bytes);
     return meter.total_bytes();
   }

@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::nccl::detail {
@@ -99,26 +100,17 @@ class exact_exchange {
                  std::uint32_t rank)
       : ranks_(plan.ranks),
         indices_(exec, index_count(plan)),
-        positions_(exec, wire_positions{nullptr, plan.most_home, plan.most_arrivals}.size()),
+        positions_(exec, position_count(plan)),
         words_(exec, 3 * std::size_t{plan.ranks} + 2) {
     std::uint32_t* next = indices_.data();
-    auto const take_indices = [&](std::size_t n) {
-      std::uint32_t* const result = next;
-      next += n;
-      return result;
-    };
-    auto const take_positions = [&](std::size_t) { return positions_.data(); };
-    state_ = take_state(take_indices, take_positions, plan, rank);
+    auto const take = [&](std::size_t n) { return std::exchange(next, next + n); };
+    tables_ = take_plan_tables(take, positions_.data(), plan, rank);
   }
 
-  [[nodiscard]] exchange_state const& state() const { return state_; }
+  [[nodiscard]] plan_tables const& tables() const { return tables_; }
 
   /// Where the first half writes what the host must know.
-  [[nodiscard]] message_sizes sizes() const {
-    return {words_.data(), words_.data() + ranks_, words_.data() + 2 * ranks_,
-            words_.data() + 2 * ranks_ + 1};
-  }
-  [[nodiscard]] std::uint64_t* all_faults() const { return words_.data() + 2 * ranks_ + 2; }
+  [[nodiscard]] std::uint64_t* words() const { return words_.data(); }
 
   /// Brings it to the host: one small copy, for which it waits. Throws on all ranks where one has a
   /// fault: there what the fault stands for, elsewhere `communication_error`.
@@ -156,7 +148,7 @@ class exact_exchange {
   gpu::device_array<std::uint64_t, Resource> positions_;
   /// Sent to each, received from each, kept, own faults, faults of all.
   gpu::device_array<std::uint64_t, Resource> words_;
-  exchange_state state_{};
+  plan_tables tables_{};
   std::vector<std::uint64_t> host_;
 };
 
@@ -172,12 +164,11 @@ void exchange_exact_call(std::string_view function, gpu::execution<Resource> con
     auto const wire = wire_for(b, comm, exec.stream());
     b.fill_zero(report.data(), 1);
     before(b, wire, &report.data()->faults);
-    find_messages(b, wire, exchange.state(), load, report.data(), exchange.sizes(),
-                  exchange.all_faults());
+    find_messages(b, wire, exchange.tables(), load, report.data(), exchange.words());
   });
   exchange.fetch(function, comm, exec);
   gpu::detail::run_on_device(exec, [&](auto& b) {
-    exchange_messages(b, wire_for(b, comm, exec.stream()), exchange.state(), load,
+    exchange_messages(b, wire_for(b, comm, exec.stream()), exchange.tables(), load,
                       exchange.messages(), report.data());
   });
 }

@@ -8,12 +8,14 @@
 #include <omnibal/cuda/detail/exclusive_sum.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
+#include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <span>
 
 namespace omnibal::inline v0::nccl::detail {
@@ -149,7 +151,6 @@ template <row_step Step>
 struct copy_rows {
   plan_tables tables;
   payload load;
-  wire_positions positions;
   wire_layout layout;
   exchange_report const* report;
 
@@ -191,51 +192,29 @@ struct copy_rows {
     std::uint32_t const* const begin =
         Step == row_step::unpack ? tables.receive_begin : tables.send_begin;
     if constexpr (Step == row_step::keep) {
-      return run_of(positions.kept(), begin[tables.rank], begin[tables.rank + 1], nullptr);
+      return run_of(tables.kept(), begin[tables.rank], begin[tables.rank + 1], nullptr);
     } else {
-      return layout.run(Step == row_step::pack ? positions.sent() : positions.received(), begin,
+      return layout.run(Step == row_step::pack ? tables.sent() : tables.received(), begin,
                         tables.plan.ranks, region);
     }
   }
 };
 
-/// The tables of a plan and what lies where on the wire.
-struct exchange_state {
-  plan_tables tables;
-  wire_positions positions;
-};
-
-/// Takes the memory of a state: `take_indices(n)` and `take_positions(n)` give arrays.
-template <class TakeIndices, class TakePositions>
-[[nodiscard]] exchange_state take_state(TakeIndices const& take_indices,
-                                        TakePositions const& take_positions,
-                                        device_plan_view const& plan, std::uint32_t rank) {
-  exchange_state state{take_plan_tables(take_indices, plan, rank),
-                       {nullptr, plan.most_home, plan.most_arrivals}};
-  state.positions.all = take_positions(state.positions.size());
-  return state;
-}
-
-/// The elements of 32 bits that the tables of a plan take.
-[[nodiscard]] inline std::size_t index_count(device_plan_view const& plan) {
-  return 2 * (std::size_t{plan.most_home} + plan.most_arrivals + plan.ranks + 1);
-}
-
 /// Finds out what goes where. The faults of the report must be set before.
 template <class Backend>
-void find_routes(Backend& b, exchange_state const& state, payload const& load,
+void find_routes(Backend& b, plan_tables const& tables, payload const& load,
                  exchange_report* report, std::byte* slots, std::uint64_t slot_bytes,
-                 message_sizes const& sizes) {
-  auto const& [tables, positions] = state;
+                 std::uint64_t* words) {
   gpu::fault* const faults = &report->faults;
   make_plan_tables(b, tables, faults);
-  gpu::detail::exclusive_sum_of(b, positions.size(), wire_size{tables, load}, positions.all);
+  gpu::detail::exclusive_sum_of(b, position_count(tables.plan), wire_size{tables, load},
+                                tables.positions);
   if (load.out_offsets != nullptr) {
     gpu::detail::exclusive_sum_of(b, std::size_t{tables.plan.most_arrivals} + 1,
                                   arrival_elements{tables, load, faults}, load.out_offsets);
   }
   b.template for_each_block<exchange_tuning::threads>(
-      1, 0, describe_exchange{tables, load, positions, report, slots, slot_bytes, sizes});
+      1, 0, describe_exchange{tables, load, report, slots, slot_bytes, words});
 }
 
 /// The most bytes that stay, as far as the host knows.
@@ -249,17 +228,16 @@ template <class Backend, class Wire>
 void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& plan,
                        payload const& load, std::uint64_t slot_bytes, exchange_report* report) {
   std::uint32_t const ranks = wire.size();
-  auto const take_indices = [&](std::size_t n) { return b.template scratch<std::uint32_t>(n); };
-  auto const take_positions = [&](std::size_t n) { return b.template scratch<std::uint64_t>(n); };
-  exchange_state const state = take_state(take_indices, take_positions, plan, wire.rank());
-  auto const& [tables, positions] = state;
+  auto const take = [&](std::size_t n) { return b.template scratch<std::uint32_t>(n); };
+  auto* const positions = b.template scratch<std::uint64_t>(position_count(plan));
+  plan_tables const tables = take_plan_tables(take, positions, plan, wire.rank());
   auto* const sent = b.template scratch<std::byte>(slot_bytes * ranks);
   auto* const received = b.template scratch<std::byte>(slot_bytes * ranks);
 
-  find_routes(b, state, load, report, sent, slot_bytes, {});
+  find_routes(b, tables, load, report, sent, slot_bytes, nullptr);
   wire_layout layout{sent, slot_bytes, tile_count(slot_bytes - header_bytes)};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.blocks(ranks), 0, copy_rows<row_step::pack>{tables, load, positions, layout, report});
+      layout.blocks(ranks), 0, copy_rows<row_step::pack>{tables, load, layout, report});
   wire.exchange([&](auto const& send, auto const& receive) {
     for (std::uint32_t peer = 0; peer != ranks; ++peer) {
       if (peer == wire.rank()) continue;
@@ -271,20 +249,20 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
       1, 0, read_slot_headers{received, slot_bytes, wire.rank(), ranks, report});
   layout.wire = received;
   b.template for_each_block<exchange_tuning::threads>(
-      layout.blocks(ranks), 0,
-      copy_rows<row_step::unpack>{tables, load, positions, layout, report});
+      layout.blocks(ranks), 0, copy_rows<row_step::unpack>{tables, load, layout, report});
   layout = {nullptr, 0, tile_count(most_kept(plan, load))};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, copy_rows<row_step::keep>{tables, load, positions, layout, report});
+      layout.tiles, 0, copy_rows<row_step::keep>{tables, load, layout, report});
 }
 
-/// The first half of the exact form: what the host must know comes to `sizes`, with the faults of
-/// all ranks in `all_faults`.
+/// The first half of the exact form: what the host must know comes to `words`, and after it the
+/// faults of all ranks.
 template <class Backend, class Wire>
-void find_messages(Backend& b, Wire const& wire, exchange_state const& state, payload const& load,
-                   exchange_report* report, message_sizes const& sizes, std::uint64_t* all_faults) {
-  find_routes(b, state, load, report, nullptr, 0, sizes);
-  wire.all_gather(sizes.faults, all_faults, sizeof(std::uint64_t));
+void find_messages(Backend& b, Wire const& wire, plan_tables const& tables, payload const& load,
+                   exchange_report* report, std::uint64_t* words) {
+  find_routes(b, tables, load, report, nullptr, 0, words);
+  std::uint64_t* const faults = words + 2 * std::size_t{tables.plan.ranks} + 1;
+  wire.all_gather(faults, faults + 1, sizeof(std::uint64_t));
 }
 
 /// What the host knows of the messages of a rank, in bytes.
@@ -296,14 +274,10 @@ struct known_messages {
 
 /// The second half: messages of exact sizes.
 template <class Backend, class Wire>
-void exchange_messages(Backend& b, Wire const& wire, exchange_state const& state,
-                       payload const& load, known_messages const& messages,
-                       exchange_report const* report) {
-  auto const& [tables, positions] = state;
+void exchange_messages(Backend& b, Wire const& wire, plan_tables const& tables, payload const& load,
+                       known_messages const& messages, exchange_report const* report) {
   auto const sum = [](std::span<std::uint64_t const> bytes) {
-    std::uint64_t result = 0;
-    for (std::uint64_t const message : bytes) result += message;
-    return result;
+    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
   };
   std::uint64_t const sent_bytes = sum(messages.sent);
   std::uint64_t const received_bytes = sum(messages.received);
@@ -311,23 +285,14 @@ void exchange_messages(Backend& b, Wire const& wire, exchange_state const& state
   auto* const received = b.template scratch<std::byte>(received_bytes);
   wire_layout layout{sent, 0, tile_count(sent_bytes)};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, copy_rows<row_step::pack>{tables, load, positions, layout, report});
-  wire.exchange([&](auto const& send, auto const& receive) {
-    std::byte const* from = sent;
-    std::byte* to = received;
-    for (std::size_t peer = 0; peer != messages.sent.size(); ++peer) {
-      send(peer, from, messages.sent[peer]);
-      receive(peer, to, messages.received[peer]);
-      from += messages.sent[peer];
-      to += messages.received[peer];
-    }
-  });
+      layout.tiles, 0, copy_rows<row_step::pack>{tables, load, layout, report});
+  wire.exchange(messages_in_rows(sent, messages.sent, received, messages.received));
   layout = {nullptr, 0, tile_count(messages.kept)};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, copy_rows<row_step::keep>{tables, load, positions, layout, report});
+      layout.tiles, 0, copy_rows<row_step::keep>{tables, load, layout, report});
   layout = {received, 0, tile_count(received_bytes)};
   b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, copy_rows<row_step::unpack>{tables, load, positions, layout, report});
+      layout.tiles, 0, copy_rows<row_step::unpack>{tables, load, layout, report});
 }
 
 }  // namespace omnibal::inline v0::nccl::detail

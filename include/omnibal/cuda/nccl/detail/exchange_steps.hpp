@@ -47,6 +47,17 @@ struct plan_tables {
   /// The first of `leaving` for each rank and of `coming` from each, and the ends.
   std::uint32_t* send_begin;
   std::uint32_t* receive_begin;
+  /// Positions on the wire, all in one array by one scan: of what is sent, of what is received, and
+  /// of what is kept, as if it were sent. Each list has an end.
+  std::uint64_t* positions;
+
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* sent() const { return positions; }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* received() const {
+    return positions + plan.most_home;
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* kept() const {
+    return received() + plan.most_arrivals;
+  }
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t home_count() const {
     std::uint32_t const count = plan.home_offsets[rank + 1] - plan.home_offsets[rank];
@@ -124,10 +135,18 @@ struct find_plan_begins {
   }
 };
 
-/// Takes the memory of the tables from `take(bytes)`-like scratch of a backend.
+/// The elements of 32 bits that the tables of a plan take, and those of 64 bits.
+[[nodiscard]] inline std::size_t index_count(device_plan_view const& plan) {
+  return 2 * (std::size_t{plan.most_home} + plan.most_arrivals + plan.ranks + 1);
+}
+[[nodiscard]] inline std::size_t position_count(device_plan_view const& plan) {
+  return 2 * std::size_t{plan.most_home} + plan.most_arrivals + 1;
+}
+
+/// The tables in memory of which `take(n)` gives so many indices.
 template <class Take>
-[[nodiscard]] plan_tables take_plan_tables(Take const& take, device_plan_view const& plan,
-                                           std::uint32_t rank) {
+[[nodiscard]] plan_tables take_plan_tables(Take const& take, std::uint64_t* positions,
+                                           device_plan_view const& plan, std::uint32_t rank) {
   plan_tables tables{};
   tables.plan = plan;
   tables.rank = rank;
@@ -137,6 +156,7 @@ template <class Take>
   tables.coming_from = take(plan.most_arrivals);
   tables.send_begin = take(std::size_t{plan.ranks} + 1);
   tables.receive_begin = take(std::size_t{plan.ranks} + 1);
+  tables.positions = positions;
   return tables;
 }
 
@@ -154,26 +174,7 @@ void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults)
   b.for_each(std::size_t{plan.ranks} + 1, find_plan_begins{tables});
 }
 
-/// Positions on the wire, all in one array by one scan: of what is sent, of what is received, and
-/// of what is kept, as if it were sent. Each list has an end.
-struct wire_positions {
-  std::uint64_t* all;
-  std::uint32_t most_home;
-  std::uint32_t most_arrivals;
-
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t size() const {
-    return 2 * std::size_t{most_home} + most_arrivals + 1;
-  }
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* sent() const { return all; }
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* received() const {
-    return all + most_home;
-  }
-  [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* kept() const {
-    return all + most_home + most_arrivals;
-  }
-};
-
-/// The bytes of each entry of these lists.
+/// The bytes of each entry of the lists of positions.
 struct wire_size {
   plan_tables tables;
   payload load;
@@ -216,16 +217,6 @@ struct arrival_elements {
   }
 };
 
-/// What goes to each rank and comes from each, in bytes, for the host.
-struct message_sizes {
-  /// For each rank; null where nobody asks.
-  std::uint64_t* sent = nullptr;
-  std::uint64_t* received = nullptr;
-  std::uint64_t* kept = nullptr;
-  /// The faults of this rank, as a word that travels.
-  std::uint64_t* faults = nullptr;
-};
-
 /// The begin of a slot: what all ranks must know of the sender.
 struct slot_header {
   std::uint64_t largest_message;
@@ -239,12 +230,13 @@ inline constexpr std::uint64_t header_bytes = sizeof(slot_header);
 struct describe_exchange {
   plan_tables tables;
   payload load;
-  wire_positions at;
   exchange_report* report;
   /// The slots to fill and their size, or none.
   std::byte* slots;
   std::uint64_t slot_bytes;
-  message_sizes sizes;
+  /// For the host, or null: the bytes that go to each rank, those that come from each, those that
+  /// are kept, and the faults of this rank, as a word that travels.
+  std::uint64_t* words;
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t) const {
@@ -267,7 +259,7 @@ struct describe_exchange {
       if (wrong != 0) gpu::detail::raise(&report->faults, gpu::fault::invalid_amount);
       report->arrivals = arrivals;
       report->elements = elements;
-      report->sent_bytes = at.sent()[at.most_home] - at.sent()[0];
+      report->sent_bytes = bytes(tables.sent(), 0, tables.plan.most_home);
       report->largest_message = message;
     });
     auto const faults = static_cast<std::uint32_t>(report->faults);
@@ -275,19 +267,24 @@ struct describe_exchange {
       if (slots != nullptr) {
         *reinterpret_cast<slot_header*>(slots + peer * slot_bytes) = {message, faults, 0};
       }
-      if (sizes.sent == nullptr) return;
-      sizes.sent[peer] = sent_to(peer);
-      sizes.received[peer] =
-          at.received()[tables.receive_begin[peer + 1]] - at.received()[tables.receive_begin[peer]];
+      if (words == nullptr) return;
+      words[peer] = sent_to(peer);
+      words[ranks + peer] =
+          bytes(tables.received(), tables.receive_begin[peer], tables.receive_begin[peer + 1]);
       if (peer != 0) return;
-      *sizes.kept = at.kept()[at.most_home] - at.kept()[0];
-      *sizes.faults = faults;
+      words[2 * ranks] = bytes(tables.kept(), 0, tables.plan.most_home);
+      words[2 * ranks + 1] = faults;
     });
   }
 
  private:
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t sent_to(std::size_t peer) const {
-    return at.sent()[tables.send_begin[peer + 1]] - at.sent()[tables.send_begin[peer]];
+    return bytes(tables.sent(), tables.send_begin[peer], tables.send_begin[peer + 1]);
+  }
+  [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint64_t bytes(std::uint64_t const* positions,
+                                                               std::uint32_t first,
+                                                               std::uint32_t last) {
+    return positions[last] - positions[first];
   }
   /// The caller's offsets of a payload contradict the sizes that all ranks know.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool wrong_size(std::size_t i) const {

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include <nccl.h>
@@ -17,6 +18,33 @@ namespace omnibal::inline v0::nccl::detail {
 
 // Hidden like what it sends for.
 #pragma GCC visibility push(hidden)
+
+/// Calls `post(send, receive)` in a group of the caller: `send(peer, from, bytes)` and
+/// `receive(peer, to, bytes)`. Nothing is sent where there are no bytes.
+template <class Post>
+void post_messages(Post post, ncclComm_t comm, cudaStream_t stream) {
+  auto const by = [&](auto call) {
+    return [=](std::size_t peer, auto* at, std::size_t bytes) {
+      if (bytes == 0) return;
+      check(call(at, bytes, ncclUint8, static_cast<int>(peer), comm, stream), comm);
+    };
+  };
+  post(by(ncclSend), by(ncclRecv));
+}
+
+/// A message for each peer, and from each, all that is sent lying in a row, and what comes too.
+[[nodiscard]] inline auto messages_in_rows(std::byte const* from,
+                                           std::span<std::uint64_t const> sent, std::byte* to,
+                                           std::span<std::uint64_t const> received) {
+  return [=](auto const& send, auto const& receive) mutable {
+    for (std::size_t peer = 0; peer != sent.size(); ++peer) {
+      send(peer, from, sent[peer]);
+      receive(peer, to, received[peer]);
+      from += sent[peer];
+      to += received[peer];
+    }
+  };
+}
 
 /// Sends on a stream. `Comm` is a communicator or a reference to one.
 template <class Comm>
@@ -34,23 +62,10 @@ class stream_wire {
     });
   }
 
-  /// Calls `post(send, receive)` in a group: `send(peer, from, bytes)` and `receive(peer, to,
-  /// bytes)`. Nothing is sent where there are no bytes.
+  /// A group of messages; see `post_messages`.
   template <class Post>
   void exchange(Post const& post) const {
-    comm_->submit([&] {
-      post(
-          [&](std::size_t peer, void const* from, std::size_t bytes) {
-            if (bytes == 0) return;
-            check(ncclSend(from, bytes, ncclUint8, static_cast<int>(peer), comm_->get(), stream_),
-                  comm_->get());
-          },
-          [&](std::size_t peer, void* to, std::size_t bytes) {
-            if (bytes == 0) return;
-            check(ncclRecv(to, bytes, ncclUint8, static_cast<int>(peer), comm_->get(), stream_),
-                  comm_->get());
-          });
-    });
+    comm_->submit([&] { post_messages(post, comm_->get(), stream_); });
   }
 
  private:
@@ -59,37 +74,29 @@ class stream_wire {
 };
 
 /// Sends nothing, while scratch is measured.
-class silent_wire {
- public:
-  silent_wire(std::uint32_t rank, std::uint32_t size) : rank_(rank), size_(size) {}
+struct silent_wire {
+  std::uint32_t own;
+  std::uint32_t ranks;
 
-  [[nodiscard]] std::uint32_t rank() const { return rank_; }
-  [[nodiscard]] std::uint32_t size() const { return size_; }
+  [[nodiscard]] std::uint32_t rank() const { return own; }
+  [[nodiscard]] std::uint32_t size() const { return ranks; }
   void all_gather(void const*, void*, std::size_t) const {}
   template <class Post>
   void exchange(Post const&) const {}
-
- private:
-  std::uint32_t rank_;
-  std::uint32_t size_;
 };
 
 /// The wire for a backend: a silent one where the backend only measures.
 template <class Backend, class Comm>
 [[nodiscard]] auto wire_for(Backend const&, Comm& comm, cudaStream_t stream) {
   if constexpr (std::derived_from<Backend, gpu::detail::scratch_meter>) {
-    return silent_wire(static_cast<std::uint32_t>(comm.rank()),
-                       static_cast<std::uint32_t>(comm.size()));
+    return silent_wire{static_cast<std::uint32_t>(comm.rank()),
+                       static_cast<std::uint32_t>(comm.size())};
   } else {
     return stream_wire<Comm>(comm, stream);
   }
 }
 
 #pragma GCC visibility pop
-
-struct no_calls {
-  void operator()() const {}
-};
 
 /// What can submit work of NCCL to a stream: `communicator` and `communicator_ref`.
 template <class Comm>
@@ -98,7 +105,7 @@ concept stream_communicator = requires(Comm& comm, cudaStream_t stream) {
   { comm.rank() } -> std::integral;
   { comm.size() } -> std::integral;
   comm.agree(std::string_view(), std::string_view(), std::uint64_t{});
-  comm.submit(no_calls{});
+  comm.submit(static_cast<void (*)()>(nullptr));
   comm.wait(stream);
   comm.fetch(nullptr, std::size_t{}, stream);
 };
