@@ -15,7 +15,6 @@
 #include <omnibal/cuda/nccl/detail/length_blocks.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/post_balance.cuh>
 #include <omnibal/rng/engine.hpp>
 
@@ -23,6 +22,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -153,11 +153,13 @@ void time_copies(test::comparison& results, bench::stopwatch& watch, std::size_t
       [&](std::size_t n) { return std::exchange(next, next + n); }, positions.data(), plan, 0);
   silent_network const network(ranks, nullptr, watch.stream());
   auto const find = [&](auto& b) {
-    nccl::detail::find_routes(b, tables, load, report.data(), nullptr, 0, words.data());
+    nccl::detail::make_plan_tables(b, tables, &report.data()->faults);
+    nccl::detail::find_routes(b, tables, load, report.data(), &report.data()->faults, nullptr, 0,
+                              words.data());
   };
   auto const move = [&](auto& b) {
-    nccl::detail::exchange_messages(b, network_for(b, network), tables, load,
-                                    {bytes.sent, bytes.received, bytes.kept}, report.data());
+    nccl::detail::moved_field field[] = {{tables, load, {bytes.sent, bytes.received, bytes.kept}}};
+    nccl::detail::exchange_messages(b, network_for(b, network), std::span(field), report.data());
   };
   std::size_t const scratch_bytes =
       std::max(gpu::detail::device_scratch_bytes(find), gpu::detail::device_scratch_bytes(move));

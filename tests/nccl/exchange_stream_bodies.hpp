@@ -10,7 +10,6 @@
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_bounded.cuh>
 #include <omnibal/cuda/nccl/exchange_exact.cuh>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/exchange_samples.hpp>
 #include <omnibal/cuda/nccl/permuted.cuh>
 
@@ -126,6 +125,64 @@ void check_payloads(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_
           "elements to send that the sizes do not have");
 }
 
+struct expected_fields {
+  std::vector<std::int64_t> tokens;
+  std::vector<float> rows;
+  std::vector<std::uint8_t> pixels;
+};
+
+/// The same in messages of exact size.
+template <class Comm>
+void check_fields_exactly(Comm& comm, gpu::execution<> const& exec,
+                          omnibal::exchange_plan const& plan,
+                          std::vector<std::int64_t> const& sizes,
+                          std::vector<std::int64_t> const& pixel_sizes,
+                          expected_fields const& after) {
+  std::size_t const rank = comm.rank();
+  auto const home = homes(plan, rank);
+  auto const uploaded = nccl::device_plan<>::upload(exec, plan, rank);
+  auto const token_sizes = gpu::upload(exec, sizes);
+  auto const all_pixel_sizes = gpu::upload(exec, pixel_sizes);
+  auto const tokens_in = gpu::upload(exec, payloads_of<std::int64_t>(home, sizes));
+  auto const tokens_at = gpu::upload(exec, offsets_of(home, sizes));
+  auto const rows_in = gpu::upload(exec, rows_of<float>(home, 5));
+  auto const pixels_in = gpu::upload(exec, payloads_of<std::uint8_t>(home, pixel_sizes));
+  auto const pixels_at = gpu::upload(exec, offsets_of(home, pixel_sizes));
+  gpu::device_array<std::int64_t> const tokens(exec, after.tokens.size());
+  gpu::device_array<float> const rows(exec, after.rows.size());
+  gpu::device_array<std::uint8_t> const pixels(exec, after.pixels.size());
+  gpu::device_array<std::uint64_t> const token_begins(exec, plan.arrivals(rank).size() + 1);
+  gpu::device_array<std::uint64_t> const pixel_begins(exec, plan.arrivals(rank).size() + 1);
+  gpu::device_array<nccl::exchange_report> const reports(exec, 3);
+  auto const move = [&](std::size_t missing) {
+    gpu::device_span<std::uint8_t> const places(pixels.data(), pixels.size() - missing);
+    std::vector<nccl::stream_field> const fields{
+        {constant(token_sizes),
+         nccl::device_payloads<std::int64_t const>{constant(tokens_in), constant(tokens_at)},
+         nccl::device_payloads<std::int64_t>{tokens, token_begins}},
+        {nccl::device_rows<float const>{constant(rows_in), 5}, nccl::device_rows<float>{rows, 5}},
+        {constant(all_pixel_sizes),
+         nccl::device_payloads<std::uint8_t const>{constant(pixels_in), constant(pixels_at)},
+         nccl::device_payloads<std::uint8_t>{places, pixel_begins}}};
+    nccl::exchange_exact(exec, comm, uploaded, fields, reports);
+  };
+  // Too little room for the last field on one rank is an error on all, and the next call succeeds.
+  if (plan.elements_after(0, pixel_sizes) != 0) {
+    auto const found =
+        error_of<std::length_error, omnibal::communication_error>([&] { move(rank == 0 ? 1 : 0); });
+    require(found == (rank == 0 ? seen::own : seen::remote), "no room for a field");
+  }
+  move(0);
+  auto const found = to_host(exec, comm, reports);
+  require(found[1].arrivals == plan.arrivals(rank).size(), "the arrivals of each field");
+  require(found[2].elements == after.pixels.size(), "the elements of each field");
+  require(to_host(exec, comm, tokens) == after.tokens, "the tokens in exact messages");
+  require(to_host(exec, comm, rows) == after.rows, "the rows in exact messages");
+  require(to_host(exec, comm, pixels) == after.pixels, "the pixels in exact messages");
+  require(to_host(exec, comm, pixel_begins) == offsets_of(plan.arrivals(rank), pixel_sizes),
+          "where the pixels begin, in exact messages");
+}
+
 /// Several fields at once are what each of them alone is.
 template <class Comm>
 void check_fields(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_plan const& plan,
@@ -158,6 +215,7 @@ void check_fields(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_pl
   require(to_host(exec, comm, tokens_out) == tokens, "the tokens of the plan");
   require(to_host(exec, comm, rows_out) == rows, "the rows of the plan, with others");
   require(to_host(exec, comm, pixels_out) == pixels, "the pixels of the plan");
+  check_fields_exactly(comm, exec, plan, sizes, pixel_sizes, {tokens, rows, pixels});
   // One field that is refused on all ranks, after others that are not.
   pixel_sizes.push_back(1);
   fields[2] = {pixel_sizes, constant(pixels_in), pixels_out.span()};

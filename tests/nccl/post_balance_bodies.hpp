@@ -10,7 +10,6 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/cuda/nccl/post_balance.cuh>
 

@@ -15,7 +15,6 @@
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_exact.cuh>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/exchange_samples.hpp>
 #include <omnibal/cuda/nccl/post_balance.cuh>
 

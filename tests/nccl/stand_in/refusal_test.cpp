@@ -17,7 +17,6 @@
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/cuda/nccl/exchange_bounded.cuh>
 #include <omnibal/cuda/nccl/exchange_exact.cuh>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/exchange_samples.hpp>
 #include <omnibal/cuda/nccl/gather_lengths.cuh>
 #include <omnibal/cuda/nccl/post_balance.cuh>

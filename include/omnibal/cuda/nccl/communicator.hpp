@@ -135,11 +135,7 @@ class communicator : private communicator_ref {
                                                std::string_view function, gpu::location where) {
     detail::deadline limit(options.timeout);
     try {
-      for (;;) {
-        ncclResult_t state = ncclSuccess;
-        check(ncclCommGetAsyncError(comm, &state), comm, where);
-        check(state, comm, where);
-        if (state == ncclSuccess) return comm;
+      while (state_of(comm, where) == ncclInProgress) {
         if (limit.has_passed()) {
           throw nccl::timeout(omnibal::detail::message(std::string("nccl::").append(function),
                                                        "not all ranks have come within " +
@@ -149,6 +145,7 @@ class communicator : private communicator_ref {
         }
         limit.pause();
       }
+      return comm;
     } catch (...) {
       if (comm != nullptr) detail::call_apart(options.timeout, [=] { options.abort(comm); });
       throw;

@@ -63,7 +63,7 @@ class communicator_ref {
 
   /// Throws the error that NCCL has met in the background, where there is one.
   void check_health(gpu::location where = gpu::location::here()) {
-    guarded([&] { static_cast<void>(state(where)); });
+    guarded([&] { static_cast<void>(state_of(comm_, where)); });
   }
 
   /// Waits until the work on `stream` is done, and looks after NCCL while it waits: what a rank
@@ -203,9 +203,17 @@ class communicator_ref {
     }
   }
 
+  /// Success, or in progress.
+  [[nodiscard]] static ncclResult_t state_of(ncclComm_t comm, gpu::location where) {
+    ncclResult_t result = ncclSuccess;
+    check(ncclCommGetAsyncError(comm, &result), comm, where);
+    check(result, comm, where);
+    return result;
+  }
+
   void wait_for_nccl(gpu::location where) const {
     detail::deadline limit(timeout_);
-    while (state(where) == ncclInProgress) {
+    while (state_of(comm_, where) == ncclInProgress) {
       if (limit.has_passed()) throw_timeout("settle", limit, "NCCL", where);
       limit.pause();
     }
@@ -227,7 +235,7 @@ class communicator_ref {
     detail::deadline limit(timeout);
     for (;;) {
       cudaError_t const found = cudaStreamQuery(stream);
-      static_cast<void>(state(where));
+      static_cast<void>(state_of(comm_, where));
       if (found == cudaSuccess) return;
       // Not an error, but remembered like one.
       static_cast<void>(cudaGetLastError());
@@ -274,14 +282,6 @@ class communicator_ref {
       submit_group([&] { collective(stream); }, gpu::location::here());
       staging_.receive(out, [&] { wait_for(stream, timeout_, gpu::location::here()); });
     });
-  }
-
-  /// Success, or in progress.
-  [[nodiscard]] ncclResult_t state(gpu::location where) const {
-    ncclResult_t result = ncclSuccess;
-    check(ncclCommGetAsyncError(comm_, &result), comm_, where);
-    check(result, comm_, where);
-    return result;
   }
 
   [[noreturn]] void throw_timeout(std::string_view function, detail::deadline const& limit,

@@ -1,11 +1,12 @@
 #pragma once
 
 /// \file
-/// What samples carry, in device memory: as callers give it, and as device code sees it.
+/// What samples carry in device memory, and what an exchange of it on a stream has found.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/device_span.hpp>
+#include <omnibal/cuda/fault.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -43,6 +44,33 @@ struct device_payloads {
     requires(!std::is_const_v<T>)
   operator device_payloads<U>() const { return {values, offsets}; }
 };
+
+/// Written to device memory by an exchange on a stream, on each rank; what was there before does
+/// not matter.
+struct exchange_report {
+  /// Those of all ranks in the bounded form. `no_room` where a message did not fit into its slot or
+  /// the arrivals did not fit into the output; what came is unspecified then, and what was there
+  /// before is unchanged, so that the exact form can do the same exchange.
+  gpu::fault faults = gpu::fault::none;
+  /// The samples that this rank has afterwards.
+  std::uint32_t arrivals = 0;
+  /// Their elements: rows, or values of payloads.
+  std::uint64_t elements = 0;
+  /// The bytes that this rank has sent to others.
+  std::uint64_t sent_bytes = 0;
+  /// The largest message between two ranks, of all ranks in the bounded form: the slot that would
+  /// have been enough.
+  std::uint64_t largest_message = 0;
+};
+
+/// How many bytes the bounded form sends for each byte of samples: it sends a whole slot to each of
+/// the other ranks. 0 where nothing was sent. Precondition: `ranks > 0`.
+[[nodiscard]] inline double padding_factor(exchange_report const& report, std::size_t slot_bytes,
+                                           std::size_t ranks) {
+  if (report.sent_bytes == 0) return 0.0;
+  double const sent = static_cast<double>(slot_bytes) * static_cast<double>(ranks - 1);
+  return sent / static_cast<double>(report.sent_bytes);
+}
 
 }  // namespace omnibal::inline v0::nccl
 
@@ -165,3 +193,30 @@ template <class T>
 }
 
 }  // namespace omnibal::inline v0::nccl::detail
+
+namespace omnibal::inline v0::nccl {
+
+/// A field of samples that `exchange_exact` moves with others, of any type: rows, or payloads and
+/// the sizes of all, as it takes them alone. Refers to all that it is made of.
+class stream_field {
+ public:
+  template <class T>
+  stream_field(device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out)
+      : load_(detail::payload_of(name, in, out)) {}
+  template <class T>
+  stream_field(gpu::device_span<std::int64_t const> sizes,
+               device_payloads<std::type_identity_t<T> const> const& in,
+               device_payloads<T> const& out)
+      : load_(detail::payload_of(name, sizes.data(), in, out, 0)),
+        offsets_room_(out.offsets.size()) {}
+
+ private:
+  friend struct exchange_exact_fn;
+
+  static constexpr std::string_view name = "nccl::exchange_exact";
+
+  detail::payload load_;
+  std::size_t offsets_room_ = static_cast<std::size_t>(-1);
+};
+
+}  // namespace omnibal::inline v0::nccl

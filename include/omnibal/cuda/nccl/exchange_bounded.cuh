@@ -12,7 +12,6 @@
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <cstddef>
 #include <cstdint>

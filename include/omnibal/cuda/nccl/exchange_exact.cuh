@@ -11,11 +11,14 @@
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
+#include <omnibal/detail/agreement.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace omnibal::inline v0::nccl {
 
@@ -36,8 +39,8 @@ struct exchange_exact_fn {
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
                   gpu::device_span<exchange_report> report) const {
-    detail::exchange_exact_call(name, exec, comm, plan, detail::payload_of(name, in, out), report,
-                                detail::no_step_before);
+    detail::payload const load[] = {detail::payload_of(name, in, out)};
+    detail::exchange_exact_call(name, exec, comm, plan, load, report, detail::no_step_before);
   }
 
   /// The same for samples of different sizes; see `exchange_bounded`.
@@ -46,9 +49,27 @@ struct exchange_exact_fn {
                   gpu::device_span<std::int64_t const> sizes,
                   device_payloads<std::type_identity_t<T> const> const& in,
                   device_payloads<T> const& out, gpu::device_span<exchange_report> report) const {
-    detail::exchange_exact_call(name, exec, comm, plan,
-                                detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals),
-                                report, detail::no_step_before);
+    detail::payload const load[] = {
+        detail::payload_of(name, sizes.data(), in, out, plan.most_arrivals)};
+    detail::exchange_exact_call(name, exec, comm, plan, load, report, detail::no_step_before);
+  }
+
+  /// Several fields of the same samples, such as tokens, labels and pixels, in one group and after
+  /// one wait. `reports` has an element for each, of which the first has the faults of all.
+  template <gpu::device_resource Resource, detail::stream_communicator Comm>
+  void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
+                  std::span<stream_field const> fields,
+                  gpu::device_span<exchange_report> reports) const {
+    omnibal::detail::check_positive(name, "the number of fields", fields.size());
+    std::vector<detail::payload> loads;
+    for (stream_field const& field : fields) {
+      if (field.offsets_room_ <= plan.most_arrivals) {
+        omnibal::detail::check_size(name, "the size of the offsets", field.offsets_room_,
+                                    std::size_t{plan.most_arrivals} + 1);
+      }
+      loads.push_back(field.load_);
+    }
+    detail::exchange_exact_call(name, exec, comm, plan, loads, reports, detail::no_step_before);
   }
 
  private:

@@ -19,7 +19,6 @@
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/cuda/outputs.hpp>
 
@@ -166,7 +165,8 @@ struct post_balance_fn {
     gpu::device_array<std::int64_t, Resource> const columns(
         exec, std::size_t{view.most_samples} * local.columns());
     detail::plan_arrays const arrays = detail::arrays_of(plan, columns.data());
-    detail::exchange_exact_call(name, exec, comm, view, load_at(columns.data()), report,
+    detail::payload const load[] = {load_at(columns.data())};
+    detail::exchange_exact_call(name, exec, comm, view, load, report,
                                 [&](auto& b, auto const& wire, gpu::fault* faults) {
                                   detail::make_plan_on_stream(b, wire, local, arrays, faults);
                                 });

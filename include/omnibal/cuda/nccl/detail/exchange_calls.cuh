@@ -14,7 +14,6 @@
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 #include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/detail/agreement.hpp>
 
@@ -39,9 +38,9 @@ void check_plan(std::string_view function, Comm& comm, device_plan_view const& p
                               omnibal::detail::rank_count(comm));
 }
 
-inline void check_report(std::string_view function,
-                         gpu::device_span<exchange_report> const& report) {
-  omnibal::detail::check_size(function, "the size of the report", report.size(), 1);
+inline void check_report(std::string_view function, gpu::device_span<exchange_report> const& report,
+                         std::size_t fields = 1) {
+  omnibal::detail::check_size(function, "the size of the report", report.size(), fields);
 }
 
 inline void check_slot(std::string_view function, std::size_t slot_bytes,
@@ -97,17 +96,21 @@ template <class Resource>
 class exact_exchange {
  public:
   exact_exchange(gpu::execution<Resource> const& exec, device_plan_view const& plan,
-                 std::uint32_t rank)
+                 std::uint32_t rank, std::span<payload const> loads)
       : ranks_(plan.ranks),
         indices_(exec, index_count(plan)),
-        positions_(exec, position_count(plan)),
-        words_(exec, 3 * std::size_t{plan.ranks} + 2) {
+        positions_(exec, loads.size() * position_count(plan)),
+        words_(exec, loads.size() * (2 * ranks_ + 1) + 1 + ranks_) {
     std::uint32_t* next = indices_.data();
     auto const take = [&](std::size_t n) { return std::exchange(next, next + n); };
-    tables_ = take_plan_tables(take, positions_.data(), plan, rank);
+    plan_tables tables = take_plan_tables(take, positions_.data(), plan, rank);
+    for (payload const& load : loads) {
+      fields_.push_back({tables, load});
+      tables.positions += position_count(plan);
+    }
   }
 
-  [[nodiscard]] plan_tables const& tables() const { return tables_; }
+  [[nodiscard]] std::span<moved_field> fields() { return fields_; }
 
   /// Where the first half writes what the host must know.
   [[nodiscard]] std::uint64_t* words() const { return words_.data(); }
@@ -121,17 +124,18 @@ class exact_exchange {
     host_.resize(words_.size());
     std::memcpy(host_.data(), found, host_.size() * sizeof(std::uint64_t));
     check_faults(function, omnibal::detail::own_rank(comm));
-  }
-
-  [[nodiscard]] known_messages messages() const {
-    std::span<std::uint64_t const> const words(host_);
-    return {words.first(ranks_), words.subspan(ranks_, ranks_), words[2 * ranks_]};
+    std::span<std::uint64_t const> words(host_);
+    for (moved_field& field : fields_) {
+      field.messages = {words.first(ranks_), words.subspan(ranks_, ranks_), words[2 * ranks_]};
+      words = words.subspan(2 * ranks_ + 1);
+    }
   }
 
  private:
   void check_faults(std::string_view function, std::size_t rank) const {
     auto const faults_of = [&](std::size_t other) {
-      return static_cast<gpu::fault>(static_cast<std::uint32_t>(host_[2 * ranks_ + 2 + other]));
+      return static_cast<gpu::fault>(
+          static_cast<std::uint32_t>(host_[host_.size() - ranks_ + other]));
     };
     gpu::check(faults_of(rank), function);
     for (std::size_t other = 0; other != ranks_; ++other) {
@@ -146,30 +150,29 @@ class exact_exchange {
   std::size_t ranks_;
   gpu::device_array<std::uint32_t, Resource> indices_;
   gpu::device_array<std::uint64_t, Resource> positions_;
-  /// Sent to each, received from each, kept, own faults, faults of all.
+  /// Of each field those sent to each, received from each and kept; own faults, faults of all.
   gpu::device_array<std::uint64_t, Resource> words_;
-  plan_tables tables_{};
+  std::vector<moved_field> fields_;
   std::vector<std::uint64_t> host_;
 };
 
 /// The exact form. `before(b, wire, faults)` makes the plan where it is not there yet.
 template <class Resource, class Comm, class Before>
 void exchange_exact_call(std::string_view function, gpu::execution<Resource> const& exec,
-                         Comm& comm, device_plan_view const& plan, payload const& load,
+                         Comm& comm, device_plan_view const& plan, std::span<payload const> loads,
                          gpu::device_span<exchange_report> const& report, Before const& before) {
   check_plan(function, comm, plan);
-  check_report(function, report);
-  exact_exchange<Resource> exchange(exec, plan, static_cast<std::uint32_t>(comm.rank()));
+  check_report(function, report, loads.size());
+  exact_exchange<Resource> exchange(exec, plan, static_cast<std::uint32_t>(comm.rank()), loads);
   gpu::detail::run_on_device(exec, [&](auto& b) {
     auto const wire = wire_for(b, comm, exec.stream());
-    b.fill_zero(report.data(), 1);
+    b.fill_zero(report.data(), report.size());
     before(b, wire, &report.data()->faults);
-    find_messages(b, wire, exchange.tables(), load, report.data(), exchange.words());
+    find_messages(b, wire, exchange.fields(), report.data(), exchange.words());
   });
   exchange.fetch(function, comm, exec);
   gpu::detail::run_on_device(exec, [&](auto& b) {
-    exchange_messages(b, wire_for(b, comm, exec.stream()), exchange.tables(), load,
-                      exchange.messages(), report.data());
+    exchange_messages(b, wire_for(b, comm, exec.stream()), exchange.fields(), report.data());
   });
 }
 

@@ -10,7 +10,6 @@
 #include <omnibal/cuda/nccl/detail/exchange_steps.hpp>
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -200,13 +199,11 @@ struct copy_rows {
   }
 };
 
-/// Finds out what goes where. The faults of the report must be set before.
+/// Finds out what of a field goes where, when the tables are filled.
 template <class Backend>
 void find_routes(Backend& b, plan_tables const& tables, payload const& load,
-                 exchange_report* report, std::byte* slots, std::uint64_t slot_bytes,
-                 std::uint64_t* words) {
-  gpu::fault* const faults = &report->faults;
-  make_plan_tables(b, tables, faults);
+                 exchange_report* report, gpu::fault* faults, std::byte* slots,
+                 std::uint64_t slot_bytes, std::uint64_t* words) {
   gpu::detail::exclusive_sum_of(b, position_count(tables.plan), wire_size{tables, load},
                                 tables.positions);
   if (load.out_offsets != nullptr) {
@@ -214,7 +211,7 @@ void find_routes(Backend& b, plan_tables const& tables, payload const& load,
                                   arrival_elements{tables, load, faults}, load.out_offsets);
   }
   b.template for_each_block<exchange_tuning::threads>(
-      1, 0, describe_exchange{tables, load, report, slots, slot_bytes, words});
+      1, 0, describe_exchange{tables, load, report, faults, slots, slot_bytes, words});
 }
 
 /// The most bytes that stay, as far as the host knows.
@@ -234,7 +231,8 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
   auto* const sent = b.template scratch<std::byte>(slot_bytes * ranks);
   auto* const received = b.template scratch<std::byte>(slot_bytes * ranks);
 
-  find_routes(b, tables, load, report, sent, slot_bytes, nullptr);
+  make_plan_tables(b, tables, &report->faults);
+  find_routes(b, tables, load, report, &report->faults, sent, slot_bytes, nullptr);
   wire_layout layout{sent, slot_bytes, tile_count(slot_bytes - header_bytes)};
   b.template for_each_block<exchange_tuning::threads>(
       layout.blocks(ranks), 0, copy_rows<row_step::pack>{tables, load, layout, report});
@@ -255,16 +253,6 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
       layout.tiles, 0, copy_rows<row_step::keep>{tables, load, layout, report});
 }
 
-/// The first half of the exact form: what the host must know comes to `words`, and after it the
-/// faults of all ranks.
-template <class Backend, class Wire>
-void find_messages(Backend& b, Wire const& wire, plan_tables const& tables, payload const& load,
-                   exchange_report* report, std::uint64_t* words) {
-  find_routes(b, tables, load, report, nullptr, 0, words);
-  std::uint64_t* const faults = words + 2 * std::size_t{tables.plan.ranks} + 1;
-  wire.all_gather(faults, faults + 1, sizeof(std::uint64_t));
-}
-
 /// What the host knows of the messages of a rank, in bytes.
 struct known_messages {
   std::span<std::uint64_t const> sent;
@@ -272,27 +260,59 @@ struct known_messages {
   std::uint64_t kept = 0;
 };
 
-/// The second half: messages of exact sizes.
+/// A field on its way: tables with positions of its own, and its messages, when they are known.
+struct moved_field {
+  plan_tables tables;
+  payload load;
+  known_messages messages{};
+  std::byte* sent = nullptr;
+  std::byte* received = nullptr;
+};
+
+/// The first half of the exact form: what the host must know of each field comes to `words`, and
+/// after it the faults of all ranks.
 template <class Backend, class Wire>
-void exchange_messages(Backend& b, Wire const& wire, plan_tables const& tables, payload const& load,
-                       known_messages const& messages, exchange_report const* report) {
+void find_messages(Backend& b, Wire const& wire, std::span<moved_field const> fields,
+                   exchange_report* reports, std::uint64_t* words) {
+  gpu::fault* const all_faults = &reports->faults;
+  make_plan_tables(b, fields[0].tables, all_faults);
+  std::uint64_t* faults = words;
+  for (moved_field const& field : fields) {
+    // Behind its words are the faults so far, until those of the next field come there.
+    find_routes(b, field.tables, field.load, reports++, all_faults, nullptr, 0, faults);
+    faults += 2 * std::size_t{field.tables.plan.ranks} + 1;
+  }
+  wire.all_gather(faults, faults + 1, sizeof(std::uint64_t));
+}
+
+/// The second half: messages of exact sizes, those of all fields in a group.
+template <class Backend, class Wire>
+void exchange_messages(Backend& b, Wire const& wire, std::span<moved_field> fields,
+                       exchange_report const* report) {
   auto const sum = [](std::span<std::uint64_t const> bytes) {
     return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
   };
-  std::uint64_t const sent_bytes = sum(messages.sent);
-  std::uint64_t const received_bytes = sum(messages.received);
-  auto* const sent = b.template scratch<std::byte>(sent_bytes);
-  auto* const received = b.template scratch<std::byte>(received_bytes);
-  wire_layout layout{sent, 0, tile_count(sent_bytes)};
-  b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, copy_rows<row_step::pack>{tables, load, layout, report});
-  wire.exchange(messages_in_rows(sent, messages.sent, received, messages.received));
-  layout = {nullptr, 0, tile_count(messages.kept)};
-  b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, copy_rows<row_step::keep>{tables, load, layout, report});
-  layout = {received, 0, tile_count(received_bytes)};
-  b.template for_each_block<exchange_tuning::threads>(
-      layout.tiles, 0, copy_rows<row_step::unpack>{tables, load, layout, report});
+  for (auto& [tables, load, messages, sent, received] : fields) {
+    std::uint64_t const bytes = sum(messages.sent);
+    sent = b.template scratch<std::byte>(bytes);
+    received = b.template scratch<std::byte>(sum(messages.received));
+    wire_layout const layout{sent, 0, tile_count(bytes)};
+    b.template for_each_block<exchange_tuning::threads>(
+        layout.tiles, 0, copy_rows<row_step::pack>{tables, load, layout, report});
+  }
+  wire.exchange([&](auto const& send, auto const& receive) {
+    for (auto const& [tables, load, messages, sent, received] : fields) {
+      messages_in_rows(sent, messages.sent, received, messages.received)(send, receive);
+    }
+  });
+  for (auto const& [tables, load, messages, sent, received] : fields) {
+    wire_layout layout{nullptr, 0, tile_count(messages.kept)};
+    b.template for_each_block<exchange_tuning::threads>(
+        layout.tiles, 0, copy_rows<row_step::keep>{tables, load, layout, report});
+    layout = {received, 0, tile_count(sum(messages.received))};
+    b.template for_each_block<exchange_tuning::threads>(
+        layout.tiles, 0, copy_rows<row_step::unpack>{tables, load, layout, report});
+  }
 }
 
 }  // namespace omnibal::inline v0::nccl::detail

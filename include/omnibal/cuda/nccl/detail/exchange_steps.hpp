@@ -8,7 +8,6 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/exchange_report.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -231,6 +230,8 @@ struct describe_exchange {
   plan_tables tables;
   payload load;
   exchange_report* report;
+  /// Those of all fields so far.
+  gpu::fault* faults;
   /// The slots to fill and their size, or none.
   std::byte* slots;
   std::uint64_t slot_bytes;
@@ -255,17 +256,17 @@ struct describe_exchange {
       bool const is_read = load.in_offsets != nullptr || tables.home_count() <= load.in_room;
       bool const fits =
           is_read && elements <= load.out_room && (slots == nullptr || message <= slot_bytes);
-      if (!fits) gpu::detail::raise(&report->faults, gpu::fault::no_room);
-      if (wrong != 0) gpu::detail::raise(&report->faults, gpu::fault::invalid_amount);
+      if (!fits) gpu::detail::raise(faults, gpu::fault::no_room);
+      if (wrong != 0) gpu::detail::raise(faults, gpu::fault::invalid_amount);
       report->arrivals = arrivals;
       report->elements = elements;
       report->sent_bytes = bytes(tables.sent(), 0, tables.plan.most_home);
       report->largest_message = message;
     });
-    auto const faults = static_cast<std::uint32_t>(report->faults);
+    auto const found = static_cast<std::uint32_t>(*faults);
     block.for_each(ranks, [&](std::size_t peer) {
       if (slots != nullptr) {
-        *reinterpret_cast<slot_header*>(slots + peer * slot_bytes) = {message, faults, 0};
+        *reinterpret_cast<slot_header*>(slots + peer * slot_bytes) = {message, found, 0};
       }
       if (words == nullptr) return;
       words[peer] = sent_to(peer);
@@ -273,7 +274,7 @@ struct describe_exchange {
           bytes(tables.received(), tables.receive_begin[peer], tables.receive_begin[peer + 1]);
       if (peer != 0) return;
       words[2 * ranks] = bytes(tables.kept(), 0, tables.plan.most_home);
-      words[2 * ranks + 1] = faults;
+      words[2 * ranks + 1] = found;
     });
   }
 
