@@ -6,18 +6,13 @@
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
+#include <omnibal/cuda/detail/shared_memory.cuh>
 
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 namespace omnibal::inline v0::gpu::detail {
-
-/// As many bytes as the launch asked for, aligned for every type.
-[[nodiscard]] __device__ inline unsigned char* shared_memory() {
-  extern __shared__ __align__(16) unsigned char omnibal_shared_memory[];
-  return omnibal_shared_memory;
-}
 
 // Hidden, as device_backend.cuh says.
 #pragma GCC visibility push(hidden)

@@ -1,0 +1,14 @@
+#pragma once
+
+/// \file
+/// The dynamic shared memory of a block.
+
+namespace omnibal::inline v0::gpu::detail {
+
+/// As many bytes as the launch asked for, aligned for every type.
+[[nodiscard]] __device__ inline unsigned char* shared_memory() {
+  extern __shared__ __align__(16) unsigned char omnibal_shared_memory[];
+  return omnibal_shared_memory;
+}
+
+}  // namespace omnibal::inline v0::gpu::detail
