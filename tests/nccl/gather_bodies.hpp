@@ -7,7 +7,6 @@
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/gather_lengths.cuh>
-#include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>

@@ -10,7 +10,7 @@
 #include <omnibal/cuda/fault.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/gathered_lengths.hpp>
+#include <omnibal/cuda/nccl/gather_lengths.cuh>
 #include <omnibal/cuda/nccl/post_balance.cuh>
 
 #include <cstddef>

@@ -19,7 +19,7 @@
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/gathered_lengths.hpp>
+#include <omnibal/cuda/nccl/gather_lengths.cuh>
 #include <omnibal/cuda/outputs.hpp>
 
 #include <cstddef>

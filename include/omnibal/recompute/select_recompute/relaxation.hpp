@@ -42,8 +42,7 @@ class lp_relaxation {
   [[nodiscard]] std::int64_t room() const { return room_; }
   /// No solution gains more.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
-  [[nodiscard]] bool takes_all_steps() const { return whole_ == steps_.size(); }
-  /// The step of which a part is taken. Precondition: `!takes_all_steps()`.
+  /// The step of which a part is taken. Precondition: not all steps are whole.
   [[nodiscard]] hull_step const& broken() const { return steps_[whole_]; }
 
   /// The solution of the steps that fit: the point of each layer.

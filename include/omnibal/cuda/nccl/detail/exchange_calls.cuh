@@ -14,7 +14,6 @@
 #include <omnibal/cuda/nccl/detail/wire.hpp>
 #include <omnibal/cuda/nccl/device_payload.hpp>
 #include <omnibal/cuda/nccl/device_plan.hpp>
-#include <omnibal/cuda/nccl/gathered_lengths.hpp>
 #include <omnibal/detail/agreement.hpp>
 
 #include <cstddef>
@@ -58,21 +57,6 @@ inline void check_most_samples(std::string_view function, std::string_view argum
   omnibal::detail::check_number(function, argument, most);
   omnibal::detail::check_number(function, "the number of ranks", ranks);
   omnibal::detail::check_index_count(function, "the global batch", most * ranks);
-}
-
-/// What the columns of these lengths are.
-template <class T>
-[[nodiscard]] local_columns columns_of(std::string_view function, local_lengths<T> const& local) {
-  omnibal::detail::check_index_count(function, "local", local.values.size());
-  if (local.count.size() > 1) {
-    omnibal::detail::throw_invalid(function, "the count of the samples must be one element");
-  }
-  local_columns columns;
-  columns.values = reinterpret_cast<std::int64_t const*>(local.values.data());
-  columns.kinds = static_cast<std::uint32_t>(kinds_of_length<T>);
-  columns.count = local.count.data();
-  columns.given_count = static_cast<std::uint32_t>(local.values.size());
-  return columns;
 }
 
 /// The bounded form.
