@@ -1,5 +1,6 @@
 #include "launch.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -18,15 +19,16 @@ namespace train_vlm {
 namespace {
 
 volatile std::sig_atomic_t asked = 0;
+volatile std::sig_atomic_t is_late = 0;
 
-void note_signal(int) { asked = 1; }
+void note_signal(int signal) { (signal == SIGALRM ? is_late : asked) = 1; }
 
 /// With SA_RESTART calls that wait are not cut short.
 void note_signals(int flags) {
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = flags;
-  for (int const signal : {SIGTERM, SIGINT}) ::sigaction(signal, &action, nullptr);
+  for (int const signal : {SIGTERM, SIGINT, SIGALRM}) ::sigaction(signal, &action, nullptr);
 }
 
 [[noreturn]] void become_rank(std::size_t rank, std::size_t ranks, std::string const& meeting,
@@ -61,7 +63,7 @@ std::optional<place_in_world> own_place() {
   return place_in_world{std::stoul(rank), std::stoul(ranks), meeting};
 }
 
-int launch(std::size_t ranks, char** words) {
+int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words) {
   namespace fs = std::filesystem;
   std::string folder = fs::temp_directory_path() / "train_vlm_XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
@@ -72,19 +74,29 @@ int launch(std::size_t ranks, char** words) {
     if (process == 0) become_rank(rank, ranks, folder + "/meeting", words);
     processes.push_back(process);
   }
+  auto const tell = [&](int signal) {
+    for (pid_t const process : processes) {
+      if (process != 0) ::kill(process, signal);
+    }
+  };
   bool all_well = true;
   bool has_told = false;
-  for (std::size_t rank = 0; rank != ranks;) {
+  for (std::size_t left = ranks; left != 0;) {
     int status = 0;
-    if (::waitpid(processes[rank], &status, 0) == processes[rank]) {
-      if (!report_end(rank, status)) all_well = false;
-      ++rank;
-    } else if (errno != EINTR) {
-      throw std::runtime_error("rank " + std::to_string(rank) + " could not be started");
+    pid_t const ended = ::waitpid(-1, &status, 0);
+    if (ended == -1 && errno != EINTR) throw std::runtime_error("a rank could not be started");
+    auto const found = std::ranges::find(processes, ended);
+    if (found != processes.end()) {
+      --left;
+      *found = 0;
+      bool const is_well = report_end(static_cast<std::size_t>(found - processes.begin()), status);
+      // The others have their errors by then, unless they hang.
+      if (!is_well && all_well) ::alarm(static_cast<unsigned>(timeout_seconds));
+      all_well = all_well && is_well;
     }
-    if (asked == 0 || has_told) continue;
-    has_told = true;
-    for (std::size_t other = rank; other < ranks; ++other) ::kill(processes[other], SIGTERM);
+    if (asked != 0 && !has_told) tell(SIGTERM);
+    has_told = asked != 0;
+    if (is_late != 0) tell(SIGKILL);
   }
   fs::remove_all(folder);
   return all_well ? 0 : 1;

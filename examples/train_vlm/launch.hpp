@@ -6,6 +6,7 @@
 #include "trainer.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 
 namespace train_vlm {
@@ -15,8 +16,9 @@ namespace train_vlm {
 
 /// Starts this program again as each of the ranks, with one thread each, and waits for all. They
 /// are asked to stop where this process is (SIGTERM, SIGINT) and end with it. Returns an exit
-/// status: 0 where all ranks have ended well.
-[[nodiscard]] int launch(std::size_t ranks, char** words);
+/// status: 0 where all ranks have ended well. A rank that still runs so long after another has failed
+/// is killed.
+[[nodiscard]] int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words);
 
 /// True in a rank that was asked to stop.
 [[nodiscard]] bool is_asked_to_stop();

@@ -97,6 +97,15 @@ grep -q 'ended by signal 9' message || complain "nothing says that a rank was ki
 [ "$(grep -c '^train_vlm: rank [0-9]*: error: ' message)" -eq 2 ] ||
   complain "not both other ranks have an error"
 
+# One that hangs is one too, and is killed.
+rm -rf first
+timeout 120 "$program" "${tiny[@]/#60/10}" --epochs 1000 --log first >output 2>message &
+running=$!
+until [ "$(lines first/rank_1)" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.02; done
+kill -STOP "$(pgrep -P "$(pgrep -P "$running")" | tail -n 1)"
+wait "$running" && complain "a hanging rank is not noticed"
+grep -q '^train_vlm: rank 0: error: ' message || complain "rank 0 does not notice a hanging rank"
+
 # docs/training.md shows lines of the trainer.
 cat "$root"/examples/train_vlm/*.?pp | tr -s ' \n' ' ' >sources
 awk '/^```/ { is_code = $0 == "```cpp"; next } is_code' "$root/docs/training.md" >shown
