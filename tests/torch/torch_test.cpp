@@ -20,6 +20,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <sys/wait.h>
@@ -62,9 +63,13 @@ void report_errors(communicator& comm) {
   check([] { communicator const none{group_pointer()}; });
 }
 
+/// The base class of Gloo's groups, which is another one from PyTorch 2 on.
+using group_base = std::conditional_t<std::is_base_of_v<c10d::ProcessGroup, c10d::ProcessGroupGloo>,
+                                      c10d::ProcessGroup, c10d::Backend>;
+
 /// The trainer holds a group by its base class.
 void borrow_from_base(communicator& comm) {
-  c10::intrusive_ptr<c10d::ProcessGroup> const group = comm.get();
+  c10::intrusive_ptr<group_base> const group = comm.get();
   omnibal::c10d::communicator_ref same(group);
   test::gather_values(same);
   test::exchange_values(same);
