@@ -37,7 +37,8 @@ class measured_batch {
   }
 
   [[nodiscard]] std::int64_t bytes() const {
-    of_->model().zero_grad();
+    // Gradients that come into being in the backward pass would move the peak.
+    of_->model().zero_grad(false);
     return peak_bytes([&] { run(); });
   }
 
@@ -127,7 +128,10 @@ void select_memory(train_options const& options, trainer& of) {
     for (std::uint32_t const choice : chosen.choices) flags.push_back(choice == 1);
     of.model().recompute_layers(flags);
     std::int64_t const measured = batch.bytes();
-    if (measured > budget) throw std::runtime_error("the peak exceeds the budget");
+    if (measured > budget) {
+      throw std::runtime_error("the peak of " + std::to_string(measured) +
+                               " bytes exceeds the budget of " + std::to_string(budget));
+    }
     auto const count = [&](auto first, auto last) {
       return std::to_string(std::count(first, last, true));
     };
