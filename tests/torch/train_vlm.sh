@@ -99,7 +99,7 @@ grep -q 'ended by signal 9' message || complain "nothing says that a rank was ki
 
 # One that hangs is one too, and is killed.
 rm -rf first
-timeout 120 "$program" "${tiny[@]/#60/10}" --epochs 1000 --log first >output 2>message &
+timeout 120 "$program" "${tiny[@]/#60/6}" --epochs 1000 --log first >output 2>message &
 running=$!
 until [ "$(lines first/rank_1)" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.02; done
 kill -STOP "$(pgrep -P "$(pgrep -P "$running")" | tail -n 1)"
