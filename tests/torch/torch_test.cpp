@@ -1,5 +1,5 @@
-// The bodies that every communicator must satisfy, over Gloo: torch_test RANKS [leave], which starts
-// as many processes.
+// The bodies that every communicator must satisfy, over Gloo: torch_test RANKS [leave | hang], which
+// starts as many processes.
 
 #include "comm_bodies.hpp"
 #include "exchange_bodies.hpp"
@@ -20,6 +20,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -113,22 +114,33 @@ void run_all(communicator& comm) {
   run("borrow_least", borrow_least);
 }
 
-/// The last rank leaves; the others get an error instead of waiting for ever.
-void leave_one_rank(communicator& comm) {
-  if (comm.rank() + 1 == comm.size()) return;
+constexpr std::chrono::seconds short_timeout(5);
+
+/// The last rank leaves, or lives on without a call; the others get an error instead of waiting for
+/// ever.
+void miss_one_rank(communicator& comm, bool is_hanging) {
+  if (comm.rank() + 1 == comm.size()) {
+    if (is_hanging) std::this_thread::sleep_for(2 * short_timeout);
+    return;
+  }
+  auto const begin = std::chrono::steady_clock::now();
   try {
     static_cast<void>(omnibal::all_gather(comm, 1));
   } catch (std::exception const&) {
+    auto const waited = std::chrono::steady_clock::now() - begin;
+    test::require(waited < 2 * short_timeout, "an error by the timeout of the group");
+    test::require(!is_hanging || waited > short_timeout / 2, "no error before the timeout");
     return;
   }
-  throw std::logic_error("a rank that has left was not noticed");
+  throw std::logic_error("a rank that is missing was not noticed");
 }
 
-int run_rank(std::string const& meeting, int rank, int ranks, bool is_leaving) {
+int run_rank(std::string const& meeting, int rank, int ranks, std::string const& missing) {
   test::watchdog const limit(std::chrono::seconds(240));
   try {
-    communicator comm(connect(meeting, rank, ranks, std::chrono::seconds(is_leaving ? 5 : 120)));
-    is_leaving ? leave_one_rank(comm) : run_all(comm);
+    auto const timeout = missing.empty() ? std::chrono::seconds(120) : short_timeout;
+    communicator comm(connect(meeting, rank, ranks, timeout));
+    missing.empty() ? run_all(comm) : miss_one_rank(comm, missing == "hang");
   } catch (std::exception const& error) {
     std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
     return 1;
@@ -145,7 +157,7 @@ int main(int argc, char** argv) {
   std::vector<pid_t> children;
   for (int rank = 0; rank != ranks; ++rank) {
     pid_t const child = ::fork();
-    if (child == 0) std::exit(run_rank(meeting, rank, ranks, argc > 2));
+    if (child == 0) std::exit(run_rank(meeting, rank, ranks, argc > 2 ? argv[2] : ""));
     children.push_back(child);
   }
   int failed = 0;
