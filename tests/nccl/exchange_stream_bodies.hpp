@@ -45,10 +45,16 @@ void check_rows(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_plan
     nccl::device_rows<T const> const rows_in{constant(from), length};
     nccl::device_rows<T> const rows_out{to, length};
     if (form.is_bounded) {
-      nccl::exchange_bounded(exec, comm, view, rows_in, {.slot_bytes = form.slot_bytes}, rows_out,
-                             report);
+      nccl::exchange_bounded_options const options{.slot_bytes = form.slot_bytes};
+      with_scratch(exec, nccl::exchange_bounded.scratch_bytes(view, options),
+                   [&](auto const& given) {
+                     nccl::exchange_bounded(given, comm, view, rows_in, options, rows_out, report);
+                   });
     } else {
-      nccl::exchange_exact(exec, comm, view, rows_in, rows_out, report);
+      std::vector<nccl::stream_field> const field{{rows_in, rows_out}};
+      with_scratch(exec, nccl::exchange_exact.scratch_bytes(view, field), [&](auto const& given) {
+        nccl::exchange_exact(given, comm, view, rows_in, rows_out, report);
+      });
     }
     return to_host(exec, comm, report)[0];
   };
@@ -85,10 +91,20 @@ void check_payloads(Comm& comm, gpu::execution<> const& exec, omnibal::exchange_
   nccl::device_payloads<T const> const from{constant(in), constant(in_offsets)};
   nccl::device_payloads<T> const to{out, out_offsets};
   if (form.is_bounded) {
-    nccl::exchange_bounded(exec, comm, uploaded, constant(all_sizes), from,
-                           {.slot_bytes = form.slot_bytes}, to, report);
+    nccl::exchange_bounded_options const options{.slot_bytes = form.slot_bytes};
+    std::size_t const bytes = nccl::exchange_bounded.scratch_bytes(uploaded, options);
+    auto const exchange = [&](auto const& given) {
+      nccl::exchange_bounded(given, comm, uploaded, constant(all_sizes), from, options, to, report);
+    };
+    require(error_of<std::length_error, omnibal::communication_error>(
+                [&] { with_scratch(exec, bytes - 1, exchange); }) == seen::own,
+            "a byte of scratch too little");
+    with_scratch(exec, bytes, exchange);
   } else {
-    nccl::exchange_exact(exec, comm, uploaded, constant(all_sizes), from, to, report);
+    std::vector<nccl::stream_field> const field{{constant(all_sizes), from, to}};
+    with_scratch(exec, nccl::exchange_exact.scratch_bytes(uploaded, field), [&](auto const& given) {
+      nccl::exchange_exact(given, comm, uploaded, constant(all_sizes), from, to, report);
+    });
   }
   auto const found = to_host(exec, comm, report)[0];
   require(found.faults == gpu::fault::none, "no fault");
@@ -164,7 +180,9 @@ void check_fields_exactly(Comm& comm, gpu::execution<> const& exec,
         {constant(all_pixel_sizes),
          nccl::device_payloads<std::uint8_t const>{constant(pixels_in), constant(pixels_at)},
          nccl::device_payloads<std::uint8_t>{places, pixel_begins}}};
-    nccl::exchange_exact(exec, comm, uploaded, fields, reports);
+    with_scratch(
+        exec, nccl::exchange_exact.scratch_bytes(uploaded, fields),
+        [&](auto const& given) { nccl::exchange_exact(given, comm, uploaded, fields, reports); });
   };
   // Too little room for the last field on one rank is an error on all, and the next call succeeds.
   if (plan.elements_after(0, pixel_sizes) != 0) {

@@ -64,9 +64,12 @@ void gather_on_stream(Comm& comm, std::uint64_t rounds) {
     auto const pairs =
         gpu::upload(exec, std::span(both).subspan(all.offsets[rank], all.count(rank)));
     gpu::device_array<omnibal::resources<2>> gathered(exec, all.samples() + 1);
-    nccl::gather_lengths(exec, comm, nccl::local_lengths<omnibal::resources<2>>(constant(pairs)),
-                         {.most_samples = most},
-                         nccl::gathered_lengths<omnibal::resources<2>>{offsets, gathered, faults});
+    with_scratch(exec, nccl::gather_lengths.scratch_bytes(ranks, most, 2), [&](auto const& given) {
+      nccl::gather_lengths(
+          given, comm, nccl::local_lengths<omnibal::resources<2>>(constant(pairs)),
+          {.most_samples = most},
+          nccl::gathered_lengths<omnibal::resources<2>>{offsets, gathered, faults});
+    });
     auto found = to_host(exec, comm, gathered);
     found.pop_back();
     require(found == both, "two lengths of each sample");

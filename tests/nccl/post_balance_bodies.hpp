@@ -55,9 +55,15 @@ void post_balance_on_stream(Comm& comm, std::uint64_t rounds) {
     auto const after = rows_of<float>(parts[rank], length);
     auto const in = gpu::upload(exec, before);
     gpu::device_array<float> const out(exec, after.size() + length);
-    nccl::post_balance(exec, comm, constant(own_costs),
-                       nccl::device_rows<float const>{constant(in), length}, options, plan,
-                       nccl::device_rows<float>{out, length}, report);
+    nccl::device_rows<float const> const rows_in{constant(in), length};
+    nccl::device_rows<float> const rows_out{out, length};
+    std::size_t const bytes =
+        options.slot_bytes ? nccl::post_balance.scratch_bytes(plan.view(), *options.slot_bytes)
+                           : nccl::post_balance.scratch_bytes(plan.view(), rows_in, rows_out);
+    with_scratch(exec, bytes, [&](auto const& given) {
+      nccl::post_balance(given, comm, constant(own_costs), rows_in, options, plan, rows_out,
+                         report);
+    });
     auto const found = to_host(exec, comm, report)[0];
     require(found.faults == gpu::fault::none, "no fault");
     require(found.arrivals == parts[rank].size(), "the number of arrivals");
@@ -77,10 +83,14 @@ void post_balance_on_stream(Comm& comm, std::uint64_t rounds) {
     auto const texts_in = gpu::upload(exec, texts);
     gpu::device_array<std::uint16_t> const texts_out(exec, texts_after.size());
     gpu::device_array<std::uint64_t> const offsets_out(exec, 30 * ranks + 1);
-    nccl::post_balance(
-        exec, comm, constant(own_costs),
-        nccl::device_payloads<std::uint16_t const>{constant(texts_in), constant(text_offsets)},
-        options, plan, nccl::device_payloads<std::uint16_t>{texts_out, offsets_out}, report);
+    nccl::device_payloads<std::uint16_t const> const from{constant(texts_in),
+                                                          constant(text_offsets)};
+    nccl::device_payloads<std::uint16_t> const to{texts_out, offsets_out};
+    std::size_t const text_bytes =
+        options.slot_bytes ? bytes : nccl::post_balance.scratch_bytes(plan.view(), from, to);
+    with_scratch(exec, text_bytes, [&](auto const& given) {
+      nccl::post_balance(given, comm, constant(own_costs), from, options, plan, to, report);
+    });
     require(to_host(exec, comm, report)[0].faults == gpu::fault::none, "no fault of payloads");
     require(to_host(exec, comm, texts_out) == texts_after, "the payloads of the part");
     auto begins = to_host(exec, comm, offsets_out);
@@ -104,7 +114,9 @@ void capture_post_balance(Comm& comm) {
   gpu::device_array<float> const in(pool, most * length);
   gpu::device_array<float> const out(pool, most * ranks * length);
   gpu::device_array<nccl::exchange_report> const report(pool, 1);
-  gpu::device_array<std::byte> const memory(pool, std::size_t{32} << 20);
+  std::size_t const slot = slot_for(most, length * 4);
+  gpu::device_array<std::byte> const memory(pool,
+                                            nccl::post_balance.scratch_bytes(arrays.view(), slot));
   auto const fill = [&](std::uint64_t round) {
     batch const all = batch_of(round, ranks);
     std::vector<std::uint32_t> home(all.count(rank));
@@ -126,9 +138,8 @@ void capture_post_balance(Comm& comm) {
     gpu::given_scratch scratch(memory);
     auto const exec = gpu::on(stream, scratch);
     nccl::post_balance(exec, comm, nccl::local_lengths<>(constant(costs), constant(count)),
-                       nccl::device_rows<float const>{constant(in), length},
-                       {.slot_bytes = slot_for(most, length * 4)}, arrays,
-                       nccl::device_rows<float>{out, length}, report);
+                       nccl::device_rows<float const>{constant(in), length}, {.slot_bytes = slot},
+                       arrays, nccl::device_rows<float>{out, length}, report);
   };
   auto const check = [&](std::vector<float> const& wanted) {
     require(to_host(pool, comm, report)[0].faults == gpu::fault::none, "no fault in a graph");

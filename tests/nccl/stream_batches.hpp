@@ -46,6 +46,14 @@ gpu::device_span<T const> constant(gpu::device_array<T> const& array) {
   return array;
 }
 
+/// Calls `call(execution)` with so many bytes of scratch: it throws where it asks for more.
+template <class Call>
+void with_scratch(gpu::execution<> const& exec, std::size_t bytes, Call const& call) {
+  gpu::device_array<std::byte> const memory(exec, bytes);
+  gpu::given_scratch scratch(memory);
+  call(gpu::on(exec.stream(), scratch));
+}
+
 /// To the host, waiting as a trainer should.
 template <class Comm, class T>
 std::vector<std::remove_const_t<T>> to_host(gpu::execution<> const& exec, Comm& comm,

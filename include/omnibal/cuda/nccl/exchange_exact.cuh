@@ -60,6 +60,24 @@ struct exchange_exact_fn {
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   std::span<stream_field const> fields,
                   gpu::device_span<exchange_report> reports) const {
+    detail::exchange_exact_call(name, exec, comm, plan, loads_of(plan, fields), reports,
+                                detail::no_step_before);
+  }
+
+  /// The most scratch that a call with these fields takes, in bytes: messages count as if all that
+  /// `in` has were sent and all that `out` has room for received. A template, so that a program
+  /// that never asks does not compile the steps for it.
+  template <class Meter = gpu::detail::device_meter>
+  [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
+                                          std::span<stream_field const> fields) const {
+    return detail::exact_scratch_bytes<Meter>(plan, loads_of(plan, fields), detail::no_step_before);
+  }
+
+ private:
+  static constexpr std::string_view name = "nccl::exchange_exact";
+
+  [[nodiscard]] static std::vector<detail::payload> loads_of(device_plan_view const& plan,
+                                                             std::span<stream_field const> fields) {
     omnibal::detail::check_positive(name, "the number of fields", fields.size());
     std::vector<detail::payload> loads;
     for (stream_field const& field : fields) {
@@ -69,11 +87,8 @@ struct exchange_exact_fn {
       }
       loads.push_back(field.load_);
     }
-    detail::exchange_exact_call(name, exec, comm, plan, loads, reports, detail::no_step_before);
+    return loads;
   }
-
- private:
-  static constexpr std::string_view name = "nccl::exchange_exact";
 };
 
 /// Moves samples in messages of exact size; see `exchange_exact_fn`.

@@ -145,15 +145,8 @@ struct post_balance_fn {
     comm.agree(name, "the most samples of a rank in the plan", view.most_home);
     comm.agree(name, "options.slot_bytes", options.slot_bytes.value_or(0));
     detail::local_columns local = detail::columns_of(name, costs);
-    constexpr bool has_sizes = requires(In const& given) { given.offsets; };
-    if constexpr (has_sizes) local.offsets = in.offsets.data();
-    auto const load_at = [&](std::int64_t* columns) {
-      if constexpr (has_sizes) {
-        return detail::payload_of(name, columns + view.most_samples, in, out, view.most_arrivals);
-      } else {
-        return detail::payload_of(name, in, out);
-      }
-    };
+    if constexpr (has_sizes<In>) local.offsets = in.offsets.data();
+    auto const load_at = [&](std::int64_t* columns) { return load_of(view, columns, in, out); };
     if (options.slot_bytes) {
       gpu::detail::run_on_device(exec, [&](auto& b) {
         in_slots(b, detail::wire_for(b, comm, exec.stream()), local,
@@ -194,17 +187,55 @@ struct post_balance_fn {
     local.offsets = &offsets;
     detail::payload load;
     load.out_offsets = &offsets;
-    detail::plan_arrays const arrays{nullptr,    nullptr,        nullptr,           nullptr,
-                                     plan.ranks, plan.most_home, plan.most_samples, nullptr};
     Meter meter;
     in_slots(
-        meter, detail::silent_wire{0, plan.ranks}, local, arrays, plan,
+        meter, detail::silent_wire{0, plan.ranks}, local, sizes_of(plan), plan,
         [&](std::int64_t*) { return load; }, &report, slot_bytes);
     return meter.total_bytes();
   }
 
+  /// The most scratch of the exact form, in bytes: messages count as if all that `in` has were sent
+  /// and all that `out` has room for received. A template as well.
+  template <class Meter = gpu::detail::device_meter, class In, class Out>
+    requires requires(In const& in) { in.values; }
+  [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan, In const& in,
+                                          Out const& out) const {
+    std::uint64_t const offsets = 0;
+    std::int64_t column = 0;
+    detail::local_columns local;
+    if constexpr (has_sizes<In>) local.offsets = &offsets;
+    detail::payload const load[] = {load_of(plan, &column, in, out)};
+    std::size_t const columns =
+        std::size_t{plan.most_samples} * local.columns() * sizeof(std::int64_t);
+    return gpu::detail::device_meter::padded(columns) +
+           detail::exact_scratch_bytes<Meter>(
+               plan, load, [&](auto& b, auto const& wire, gpu::fault* faults) {
+                 detail::make_plan_on_stream(b, wire, local, sizes_of(plan), faults);
+               });
+  }
+
  private:
   static constexpr std::string_view name = "nccl::post_balance";
+
+  template <class In>
+  static constexpr bool has_sizes = requires(In const& in) { in.offsets; };
+
+  /// What samples carry; payloads have their sizes behind the costs in `columns`.
+  template <class In, class Out>
+  [[nodiscard]] static detail::payload load_of(device_plan_view const& plan, std::int64_t* columns,
+                                               In const& in, Out const& out) {
+    if constexpr (has_sizes<In>) {
+      return detail::payload_of(name, columns + plan.most_samples, in, out, plan.most_arrivals);
+    } else {
+      return detail::payload_of(name, in, out);
+    }
+  }
+
+  /// Of a plan whose scratch is measured only the sizes.
+  [[nodiscard]] static detail::plan_arrays sizes_of(device_plan_view const& plan) {
+    return {nullptr,    nullptr,        nullptr,           nullptr,
+            plan.ranks, plan.most_home, plan.most_samples, nullptr};
+  }
 
   /// The steps of the bounded form; also for measuring its scratch.
   template <class Backend, class Wire, class LoadAt>

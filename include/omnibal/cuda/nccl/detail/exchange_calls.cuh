@@ -16,6 +16,7 @@
 #include <omnibal/cuda/nccl/device_plan.hpp>
 #include <omnibal/detail/agreement.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -162,6 +163,53 @@ void exchange_exact_call(std::string_view function, gpu::execution<Resource> con
 
 /// For plans that are there.
 inline constexpr auto no_step_before = [](auto&, auto const&, gpu::fault*) {};
+
+/// Adds up what is taken from it, each array rounded up to the alignment. The pointers that it gives
+/// must not be looked at.
+class counting_resource {
+ public:
+  [[nodiscard]] void* allocate(cudaStream_t /*stream*/, std::size_t bytes, std::size_t alignment) {
+    bytes_ += round_up(bytes, static_cast<std::uint32_t>(alignment));
+    return reinterpret_cast<void*>(alignment);
+  }
+  void deallocate(cudaStream_t, void*, std::size_t, std::size_t) const noexcept {}
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
+/// The scratch of the exact form where messages have all that the loads have room for. Only whether
+/// the pointers of loads are null matters.
+template <class Meter, class Before>
+[[nodiscard]] std::size_t exact_scratch_bytes(device_plan_view const& plan,
+                                              std::span<payload const> loads,
+                                              Before const& before) {
+  counting_resource arrays;
+  exact_exchange exchange(gpu::execution<counting_resource>(cudaStream_t{}, arrays), plan, 0,
+                          loads);
+  silent_wire const wire{0, plan.ranks};
+  std::vector<exchange_report> reports(loads.size());
+  Meter finding;
+  before(finding, wire, &reports.data()->faults);
+  find_messages(finding, wire, exchange.fields(), reports.data(), exchange.words());
+
+  std::vector<std::uint64_t> most;
+  for (payload const& load : loads) {
+    most.push_back(most_kept(plan, load));
+    most.push_back(load.out_room * load.element_bytes +
+                   std::size_t{plan.most_arrivals} * (load.word - 1));
+  }
+  std::span<std::uint64_t const> next(most);
+  for (moved_field& field : exchange.fields()) {
+    field.messages = {next.first(1), next.subspan(1, 1), 0};
+    next = next.subspan(2);
+  }
+  Meter moving;
+  exchange_messages(moving, wire, exchange.fields(), reports.data());
+  return arrays.bytes() + std::max(finding.total_bytes(), moving.total_bytes());
+}
 
 #pragma GCC visibility pop
 
