@@ -31,7 +31,8 @@ if [[ ${1:-} == cuda ]]; then
     build=build/cuda-$preset
     step cmake --preset "$preset" -B "$build" -DCMAKE_COMPILE_WARNING_AS_ERROR=ON \
       -DOMNIBAL_BUILD_EXAMPLES=OFF -DOMNIBAL_BUILD_DOCS=OFF
-    step cmake --build "$build" --target test_cuda tests/cuda/all
+    step cmake --build "$build" --target test_cuda tests/cuda/all \
+      tests/nccl/all
     # What nvcc compiles is the same with every preset.
     unless=$([[ $preset == release ]] || echo '^(nightly|compiles)$')
     step ctest --test-dir "$build" --output-on-failure -R '^(cuda[._]|bench.compile cuda)' \
