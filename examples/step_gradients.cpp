@@ -164,17 +164,11 @@ struct packs {
                    [&](auto a, auto b) { return of.loads[a][1] > of.loads[b][1]; });
   std::size_t const full = order.size() / ranks;
   omnibal::rng::permutation const shuffled(full, seed);
-  omnibal::steps result(ranks);
-  auto const push = [&](std::size_t place) {
-    result.push(order[place]);
-    result.close();
-  };
-  for (std::size_t step = 0; step != full; ++step) {
-    for (std::size_t rank = 0; rank != ranks; ++rank) push(shuffled(step) * ranks + rank);
+  std::vector<std::uint32_t> dealt(order);
+  for (std::size_t place = 0; place != full * ranks; ++place) {
+    dealt[place] = order[shuffled(place / ranks) * ranks + place % ranks];
   }
-  for (std::size_t place = full * ranks; place != order.size(); ++place) push(place);
-  result.finish();
-  return result;
+  return omnibal::make_steps(dealt, ranks);
 }
 
 /// What the sum of the losses of a rank's tokens is divided by.

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -50,12 +51,9 @@ void pad_ratio(benchmark::State& state) {
 void dist_ratio(benchmark::State& state) {
   auto const packed = pack(bench::size_of(state));
   auto const loads = omnibal::group_loads(packed.groups, packed.samples, bench::images_and_tokens);
-  omnibal::steps schedule(64);
-  for (std::size_t group = 0; group != loads.size(); ++group) {
-    schedule.push(static_cast<std::uint32_t>(group));
-    schedule.close();
-  }
-  schedule.finish();
+  std::vector<std::uint32_t> groups(loads.size());
+  std::iota(groups.begin(), groups.end(), std::uint32_t{0});
+  auto const schedule = omnibal::make_steps(groups, 64);
   bench::compare(state, bench::one_pass(packed.samples),
                  [&] { return omnibal::dist_ratio(schedule, loads); });
 }

@@ -182,7 +182,7 @@ void compare_minimax(benchmark::State& state, std::string const& name, spread ki
       [&] {
         return for_each_chain(
             all, [&](chain const& c) -> auto const& {
-              return omnibal::minimax(c.costs, all.stages(), cost, {}, workspace);
+              return omnibal::minimax(c.costs, all.stages(), cost, workspace);
             });
       },
       number_of_chains);

@@ -6,6 +6,7 @@
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/metrics.hpp>
 #include <omnibal/step_mix.hpp>
+#include <omnibal/steps.hpp>
 
 #include <utility>
 
@@ -16,13 +17,7 @@ namespace {
 using loads_view = std::span<omnibal::resources<2> const>;
 
 omnibal::steps random_steps(pack_options const& options, std::size_t groups, std::uint64_t epoch) {
-  omnibal::steps result(options.ranks);
-  for (std::uint32_t const group : dealing_order(groups, options.seed, epoch)) {
-    result.push(group);
-    result.close();
-  }
-  result.finish();
-  return result;
+  return omnibal::make_steps(dealing_order(groups, options.seed, epoch), options.ranks);
 }
 
 omnibal::steps scheduled_steps(pack_options const& options, loads_view loads, std::uint64_t epoch,

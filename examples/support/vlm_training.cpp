@@ -7,6 +7,7 @@
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/steps.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -78,7 +79,6 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   omnibal::rng::fisher_yates{seed}(std::span(order), 0);
   vlm_data data;
-  omnibal::steps wide(assumed.data_ranks * assumed.micro_batches);
   for (std::size_t first = 0; first + assumed.batch_samples <= order.size();
        first += assumed.batch_samples) {
     std::vector<std::int64_t> lengths;
@@ -93,10 +93,10 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
       std::ranges::fill(lengths, *std::ranges::max_element(lengths));
     }
     batch.work.documents = omnibal::sequences_of(lengths);
-    wide.push(static_cast<std::uint32_t>(data.batches.size() - 1));
-    wide.close();
   }
-  wide.finish();
+  std::vector<std::uint32_t> all(data.batches.size());
+  std::iota(all.begin(), all.end(), std::uint32_t{0});
+  auto const wide = omnibal::make_steps(all, assumed.data_ranks * assumed.micro_batches);
   data.schedule = narrowed(wide, assumed.data_ranks, assumed.micro_batches);
   return data;
 }

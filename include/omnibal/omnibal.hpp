@@ -75,6 +75,7 @@
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/place_oversized.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>

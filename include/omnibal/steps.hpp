@@ -4,13 +4,20 @@
 /// Schedules: which groups, or which samples, each rank runs in each step.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/conversions.hpp>
+#include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <ranges>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -114,5 +121,121 @@ class micro_batch_steps : public step_cells {
   [[nodiscard]] friend bool operator==(micro_batch_steps const&,
                                        micro_batch_steps const&) = default;
 };
+
+}  // namespace omnibal::inline v0
+
+namespace omnibal::inline v0::detail {
+
+/// A range of numbers, which may be of any integer type.
+template <class Range>
+concept number_range = std::ranges::input_range<Range const> &&
+    std::integral<std::ranges::range_value_t<Range const>> &&
+    !std::same_as<std::ranges::range_value_t<Range const>, bool>;
+
+/// A range of cells, such as a grouping.
+template <class Range>
+concept cell_range =
+    std::ranges::input_range<Range const> && number_range<std::ranges::range_value_t<Range const>>;
+
+/// A range of steps, each a range of cells.
+template <class Range>
+concept cells_of_steps_range =
+    std::ranges::input_range<Range const> && cell_range<std::ranges::range_value_t<Range const>>;
+
+}  // namespace omnibal::inline v0::detail
+
+namespace omnibal::inline v0 {
+
+/// What `make_steps` takes: numbers, one for each cell; or cells, ranks fastest; or steps, each of
+/// one cell for each rank.
+template <class Range>
+concept batch_range =
+    detail::number_range<Range> || detail::cell_range<Range> || detail::cells_of_steps_range<Range>;
+
+struct make_steps_options {
+  /// How many groups there are: a number that is not below it, or that comes twice, is an error
+  /// then. `left_out` lists those that do not come.
+  std::optional<std::size_t> groups{};
+};
+
+struct make_steps_fn {
+  /// The steps of batches that are given, such as those of a trainer's own sampler, checked. The
+  /// numbers are those of groups, or of samples where each is a group of its own. `batches` is a
+  /// range
+  ///
+  /// - of steps, each a range of the cells of its ranks, such as a `grouping` of as many parts;
+  /// - of cells, ranks fastest: rank r of step s has the cell `s * ranks + r`;
+  /// - of numbers, which are dealt one by one; ranks are idle at the end of the last step.
+  ///
+  /// `make_steps({{0, 1}, {2}}, 2)` is one step of two ranks. A cell may be empty. None is marked
+  /// as a repetition.
+  ///
+  /// Complexity: linear. Memory: 4 bytes for each number and cell, and one for each of
+  /// `options.groups`. Determinism: portable. Errors: `std::invalid_argument` for no rank, a step
+  /// that has not one cell for each rank, cells that are no whole steps, a number that is negative
+  /// or no index of 32 bits, and where `options.groups` says how many groups there are, one that
+  /// there is not or that comes twice; `std::length_error` above 2^32 - 1 numbers.
+  template <batch_range Batches = std::vector<std::vector<std::uint32_t>>>
+  [[nodiscard]] steps operator()(Batches const& batches, std::size_t ranks,
+                                 make_steps_options const& options = {}) const {
+    detail::check_positive(name, "ranks", ranks);
+    steps result(ranks);
+    if constexpr (detail::number_range<Batches>) {
+      for (auto const number : batches) {
+        push(result, number);
+        result.close();
+      }
+      result.finish();
+    } else if constexpr (detail::cell_range<Batches>) {
+      add_cells(result, batches);
+      std::size_t const count = result.cells().size();
+      if (count % ranks != 0) throw_cells("batches", count, ranks);
+    } else {
+      for (auto&& step : batches) {
+        std::size_t const before = result.cells().size();
+        add_cells(result, step);
+        std::size_t const count = result.cells().size() - before;
+        if (count != ranks) throw_cells("step " + detail::to_text(before / ranks), count, ranks);
+      }
+    }
+    if (options.groups) {
+      detail::each_once named(name, "batches", "groups", *options.groups);
+      named.take(result.cells().items());
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "make_steps";
+
+  template <class Cells>
+  static void add_cells(steps& result, Cells const& cells) {
+    for (auto&& cell : cells) {
+      for (auto const number : cell) push(result, number);
+      result.close();
+    }
+  }
+
+  template <class Number>
+  static void push(steps& result, Number number) {
+    auto const index = static_cast<std::uint32_t>(number);
+    if (!detail::holds<std::uint32_t>(number) || index == max_index_count) {
+      std::size_t const cell = result.cells().size();
+      detail::throw_invalid(name, "step " + detail::to_text(cell / result.ranks()) + ", rank " +
+                                      detail::to_text(cell % result.ranks()) + " names " +
+                                      detail::to_text(number) + ", which is no 32-bit index");
+    }
+    result.push(index);
+  }
+
+  [[noreturn]] static void throw_cells(std::string_view of, std::size_t count, std::size_t ranks) {
+    detail::throw_invalid(name, std::string(of) + " has " + detail::to_text(count) +
+                                    " cells, must have one for each of the " +
+                                    detail::to_text(ranks) + " ranks in each step");
+  }
+};
+
+/// Steps of given batches; see `make_steps_fn`.
+inline constexpr make_steps_fn make_steps{};
 
 }  // namespace omnibal::inline v0

@@ -235,6 +235,36 @@ TEST_CASE("a fit is a cost that is never negative") {
   CHECK(omnibal::lpt(lengths, 2, cost) == omnibal::grouping({0, 1, 3}, {0, 1, 2}));
 }
 
+TEST_CASE("samples of a batch have its slopes, and the batch the offset once") {
+  test::random_amounts random(7);
+  // Batches of one to eight samples, by tokens and number of samples.
+  using size_type = omnibal::resources<2>;
+  std::vector<std::vector<size_type>> batches(40);
+  for (auto& batch : batches) {
+    batch.resize(static_cast<std::size_t>(random.between(1, 8)));
+    for (auto& sample : batch) sample = {random.between(0, 4000), 1};
+  }
+  auto const size_of = [](std::vector<size_type> const& batch) {
+    size_type sum{};
+    for (size_type const& sample : batch) sum += sample;
+    return sum;
+  };
+  auto const nanoseconds = [&](std::vector<size_type> const& batch) {
+    return 900 + 3 * size_of(batch)[0] + 70 * size_of(batch)[1];
+  };
+  auto const cost = affine_fit(batches, size_of, nanoseconds);
+  auto const of_sample = cost.per_sample();
+  CHECK(of_sample(size_type{100, 1}) == 370.0);
+  CHECK(of_sample(size_type{0, 0}) == 0.0);
+  for (auto const& batch : batches) {
+    double sum = cost.offset;
+    for (size_type const& sample : batch) sum += of_sample(sample);
+    CHECK(sum == cost(size_of(batch)));
+  }
+  CHECK(of_sample == omnibal::affine_cost<2>{.slopes = cost.slopes});
+  static_assert(omnibal::affine_cost<1>{.offset = 5, .slopes = {2}}.per_sample().offset == 0.0);
+}
+
 TEST_CASE("points that do not determine a line are errors") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -247,10 +277,13 @@ TEST_CASE("points that do not determine a line are errors") {
   CHECK(error_of(points, {.offset = omnibal::fit_offset::zero}) == "no error");
   points = {{3, 1, 2.0}, {3, 1, 4.0}};
   CHECK(error_of(points) ==
-        "omnibal::affine_fit: size has a combination that is the same in all points");
+        "omnibal::affine_fit: kind 0 of size is 3 in all points, which cannot be told from the "
+        "offset");
+  CHECK(error_of(points, {.offset = omnibal::fit_offset::zero}) == "no error");
   points = {{0, 1, 2.0}, {0, 1, 4.0}};
   CHECK(error_of(points, {.offset = omnibal::fit_offset::zero}) ==
-        "omnibal::affine_fit: kind 0 of size is zero or follows from the kinds before it");
+        "omnibal::affine_fit: kind 0 of size is 0 in all points");
+  CHECK(error_of(points) == "omnibal::affine_fit: kind 0 of size is 0 in all points");
   points = {{3, 1, 2.0}, {4, 1, nan}};
   CHECK(error_of(points) == "omnibal::affine_fit: value[1] is nan, must be finite");
   points = {{3, 1, -infinity}, {4, 1, 2.0}};
@@ -259,11 +292,116 @@ TEST_CASE("points that do not determine a line are errors") {
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(affine_fit(points, by_nan, &point::tokens));
         }) == "omnibal::affine_fit: size[0] is nan, must be finite");
-  // The second kind is twice the first.
-  points = {{1, 2, 1.0}, {2, 4, 2.0}, {3, 6, 5.0}, {5, 10, 1.0}};
-  CHECK(test::error_text<std::invalid_argument>([&] {
-          static_cast<void>(affine_fit(points, tokens_and_squares(), &point::seconds));
-        }) == "omnibal::affine_fit: kind 1 of size is zero or follows from the kinds before it");
+}
+
+TEST_CASE("kinds that cannot be told apart are named with what they are") {
+  using omnibal::fit_offset;
+  using omnibal::resources;
+  auto const error = [](std::vector<resources<3>> const& sizes, fit_offset offset) {
+    return test::error_text<std::invalid_argument>([&] {
+      auto const value = [](resources<3> const& size) { return size[0]; };
+      static_cast<void>(affine_fit(sizes, std::identity{}, value, {.offset = offset}));
+    });
+  };
+  std::string const name = "omnibal::affine_fit: ";
+  // A kind that does not vary, which the offset is too.
+  std::vector<resources<3>> sizes{{1, 4096, 2}, {2, 4096, 5}, {3, 4096, 1}, {7, 4096, 3}};
+  CHECK(error(sizes, fit_offset::free) ==
+        name + "kind 1 of size is 4096 in all points, which cannot be told from the offset");
+  CHECK(error(sizes, fit_offset::zero) == "no error");
+  for (auto& size : sizes) size[2] = 0;
+  CHECK(error(sizes, fit_offset::zero) == name + "kind 2 of size is 0 in all points");
+  // Without an offset one kind may be the same in all points, two not.
+  for (auto& size : sizes) size[2] = 1024;
+  CHECK(error(sizes, fit_offset::zero) == name + "kind 2 of size is 0.25 * kind 1 in all points");
+  // Combinations, where kinds that are no part of them are not named.
+  sizes = {{1, 5, 2}, {2, 0, 4}, {3, 7, 6}, {7, 1, 14}};
+  CHECK(error(sizes, fit_offset::free) == name + "kind 2 of size is 2 * kind 0 in all points");
+  sizes = {{1, 5, 7}, {2, 0, 4}, {3, 7, 13}, {7, 1, 15}};
+  CHECK(error(sizes, fit_offset::zero) ==
+        name + "kind 2 of size is 2 * kind 0 + 1 * kind 1 in all points");
+  sizes = {{1, 5, 7}, {2, 0, 6}, {3, 7, 5}, {7, 1, 1}};
+  CHECK(error(sizes, fit_offset::free) ==
+        name +
+            "0.125 * kind 0 + 0.125 * kind 2 of size is 1 in all points, which cannot be told "
+            "from the offset");
+  CHECK(error(sizes, fit_offset::zero) == "no error");
+}
+
+TEST_CASE("the inflation of a slope is what the other kinds leave of its kind") {
+  test::random_amounts random(8);
+  using size_type = omnibal::resources<3, double>;
+  for (auto const offset : {omnibal::fit_offset::free, omnibal::fit_offset::zero}) {
+    for (int run = 0; run != 40; ++run) {
+      std::vector<size_type> sizes(30);
+      for (auto& size : sizes) {
+        double const shared = uniform(random, 0, 10);
+        size = {shared, uniform(random, 3, 5), shared * uniform(random, 0.5, 1)};
+      }
+      auto const value = [&](size_type const&) { return uniform(random, 0, 1); };
+      auto const cost = affine_fit(sizes, std::identity{}, value, {.offset = offset});
+      for (std::size_t kind = 0; kind != 3; ++kind) {
+        // This kind fitted by the others and the offset.
+        auto const others = [&](size_type const& size) {
+          return omnibal::resources{size[(kind + 1) % 3], size[(kind + 2) % 3]};
+        };
+        auto const own = [&](size_type const& size) { return size[kind]; };
+        auto const rest = affine_fit(sizes, others, own, {.offset = offset});
+        double squares = 0.0;
+        for (auto const& size : sizes) squares += size[kind] * size[kind];
+        double const left = rest.root_mean_square_residual;
+        CHECK(cost.variance_inflation[kind] == Approx(squares / 30 / (left * left)));
+      }
+    }
+  }
+}
+
+TEST_CASE("kinds that nearly go together are warned of, whatever the units") {
+  test::random_amounts random(9);
+  auto const kinds_of = [&](double low, double spread, double unit) {
+    using size_type = omnibal::resources<3, double>;
+    std::vector<size_type> sizes(50);
+    for (auto& size : sizes) {
+      // The second kind is about twice the first, the third on its own.
+      double const first = uniform(random, low, low + 10);
+      size = {first * unit, 2 * first + uniform(random, -spread, spread), uniform(random, 0, 1)};
+    }
+    auto const value = [](size_type const& size) { return size[1] + size[2]; };
+    return affine_fit(sizes, std::identity{}, value).collinear_kinds();
+  };
+  using kinds = std::vector<std::size_t>;
+  for (double const unit : {1.0, 1e-9, 1e12}) {
+    CHECK(kinds_of(0, 20, unit) == kinds{});
+    CHECK(kinds_of(0, 0.01, unit) == kinds{0, 1});
+    // Far from zero, a kind goes with the offset.
+    CHECK(kinds_of(1000, 5000, unit) == kinds{0});
+  }
+  // Lengths that hardly vary: their slope takes from the offset.
+  std::vector<whole_point> const points{{4090, 1}, {4096, 5}, {4100, 2}};
+  auto const cost = affine_fit(points, &whole_point::tokens, &whole_point::nanoseconds);
+  CHECK(cost.collinear_kinds() == kinds{0});
+  CHECK(cost.collinear_kinds(1e9) == kinds{});
+  auto const through_zero = affine_fit(points, &whole_point::tokens, &whole_point::nanoseconds,
+                                       {.offset = omnibal::fit_offset::zero});
+  CHECK(through_zero.variance_inflation[0] == Approx(1.0));
+  CHECK(omnibal::affine_cost<1>{}.collinear_kinds() == kinds{});
+}
+
+TEST_CASE("a kind without a slope is judged as the others are") {
+  // The second kind costs nothing, so that its slope is zero where signs matter.
+  std::vector<point> points;
+  for (std::int64_t i = 1; i != 20; ++i) {
+    points.push_back(
+        {i, i * 1000 + i % 2, static_cast<double>(i) - 1e-3 * static_cast<double>(i % 2)});
+  }
+  auto const free = affine_fit(points, tokens_and_squares(), &point::seconds);
+  auto const kept = affine_fit(points, tokens_and_squares(), &point::seconds,
+                               {.signs = omnibal::fit_signs::not_negative});
+  auto const robust =
+      affine_fit(points, tokens_and_squares(), &point::seconds, {.loss = omnibal::fit_loss::huber});
+  CHECK(free.collinear_kinds() == std::vector<std::size_t>{0, 1});
+  CHECK(kept.variance_inflation == free.variance_inflation);
+  CHECK(robust.variance_inflation == free.variance_inflation);
 }
 
 TEST_CASE("integers that a double cannot hold are not called exact") {

@@ -230,12 +230,7 @@ TEST_CASE("waiting per step has the dist ratio of the library as its mean") {
     pack_options options;
     options.ranks = ranks;
     packed const one(data, options);
-    omnibal::steps schedule(ranks);
-    for (std::uint32_t const group : one.order) {
-      schedule.push(group);
-      schedule.close();
-    }
-    schedule.finish();
+    auto const schedule = omnibal::make_steps(one.order, ranks);
     CHECK(one.after.waiting.size() == schedule.size());
     CHECK(one.after.figures.dist_ratio == omnibal::dist_ratio(schedule, one.loads));
   }

@@ -13,6 +13,7 @@
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/loss_scale.hpp>
+#include <omnibal/steps.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -121,6 +122,8 @@ std::vector<bad_call> const bad_calls{
     {"pack_levels: demand[2] is -5", packing({1, 2, -5}, lengths_type{8})},
     {"pack_levels: demand[1] is 17, must be at most the length of the last level, 16",
      packing({16, 17, 18}, lengths_type{8, 16}, {.oversized = omnibal::oversize_policy::reject})},
+    {"pack_levels: demand[1] is 3037000500, must be at most 3037000499",
+     packing({16, 3037000500}, lengths_type{8}, {.oversized = omnibal::oversize_policy::alone})},
     {"level_steps: loads has 1 values for 2 groups", stepping(lengths_type{1}, 2)},
     {"level_steps: levels[1].sequence is 2, must be a divisor of the 3 ranks",
      stepping(lengths_type{1, 2}, 3)},
@@ -139,7 +142,8 @@ std::vector<bad_call> const bad_calls{
      profiling({.length = 8, .checkpointed_layers = 33}, 1)},
     {"level_sampler: shard.rank is 2", sampling(lengths_type{1, 2}, {.ranks = 2, .rank = 2})},
     {"level_sampler: levels[1].sequence is 2", sampling(lengths_type{1, 2}, {.ranks = 5})},
-    {"level_sampler: loads has 3 values for 2 groups", sampling(lengths_type{1, 2, 3}, {.ranks = 2})},
+    {"level_sampler: loads has 3 values for 2 groups",
+     sampling(lengths_type{1, 2, 3}, {.ranks = 2})},
     {"level_sampler: loads[0] is -1", sampling(lengths_type{-1, 2}, {.ranks = 2})},
     {"options.max_dist_ratio is nan",
      sampling(lengths_type{1, 2}, {.ranks = 2},
@@ -150,11 +154,8 @@ std::vector<bad_call> const bad_calls{
      [] { static_cast<void>(omnibal::loss_scale(lengths_type{-9})); }},
     {"attention_balance: step 0 names group 4 of 2",
      [] {
-       omnibal::steps schedule(1);
-       schedule.push(4);
-       schedule.close();
-       static_cast<void>(
-           omnibal::attention_balance(schedule, packed().groups, lengths_type{3, 7, 12}));
+       static_cast<void>(omnibal::attention_balance(omnibal::make_steps({{4}}, 1), packed().groups,
+                                                    lengths_type{3, 7, 12}));
      }},
     {"communication_ratio: the degree of group 0 is 0",
      [] {

@@ -8,6 +8,7 @@
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/metrics.hpp>
+#include <omnibal/pack/next_fit.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>
@@ -115,20 +116,23 @@ TEST_CASE("figures of levels are those of the definitions") {
       .groups = omnibal::grouping({0, 2, 3, 4, 6}, {0, 1, 2, 3, 4, 5}),
       .oversized = {}};
   REQUIRE(test::level_fault(packed, lengths) == "");
-  std::vector<steps> schedules{steps(2), steps(1)};
-  for (std::uint32_t const group : {0u, 1u, 2u}) {
-    schedules[0].push(group);
-    schedules[0].close();
-  }
-  schedules[0].finish();
-  schedules[1].push(3);
-  schedules[1].close();
+  std::vector<steps> const schedules{omnibal::make_steps({{0}, {1}, {2}, {}}, 2),
+                                     omnibal::make_steps({{3}}, 1)};
   auto const figures = omnibal::level_metrics(packed, schedules, lengths);
   // Steps 8 | 5 and 4 | idle of the first level, one of the second where no rank waits.
   CHECK(figures.data_balance == Approx((3.0 / 16 + 0.5 + 0) / 3));
   CHECK(figures.attention_balance == Approx(((1 - 65.0 / 80) + 0.5 + 0) / 3));
   CHECK(figures.communication_ratio == Approx(63.0 / 80));
   CHECK(figures.pad_ratio == Approx(8.0 / 88));
+}
+
+TEST_CASE("a sample alone above the last level is not padded") {
+  std::vector<std::int64_t> const lengths{6, 5, 20};
+  auto const packed =
+      omnibal::pack_levels(lengths, std::identity{}, std::vector<std::int64_t>{8},
+                           omnibal::next_fit, {.oversized = omnibal::oversize_policy::alone});
+  auto const schedules = level_steps(packed, std::vector<std::int64_t>{1, 1, 1}, 1);
+  CHECK(omnibal::level_metrics(packed, schedules, lengths).pad_ratio == Approx(5.0 / 36));
 }
 
 TEST_CASE("nothing has figures of zero") {

@@ -196,6 +196,49 @@ TEST_CASE("there may be no samples, none of a level, and none that fits") {
   CHECK(too_long.oversized == std::vector<std::uint32_t>{0, 1});
 }
 
+TEST_CASE("samples longer than the last level may be packs of their own in it") {
+  // The room beside 30 and 60 takes the 10; no pack above the level takes any.
+  lengths_type const lengths{5, 101, 30, 60, 10, 300, 101};
+  lengths_type const levels{10, 100};
+  auto const packed = pack_levels(lengths, std::identity{}, levels, omnibal::next_fit,
+                                  {.oversized = omnibal::oversize_policy::alone});
+  CHECK(packed.oversized.empty());
+  CHECK(packed.groups == grouping({0, 1, 2, 3, 4, 7}, {0, 5, 1, 6, 2, 3, 4}));
+  CHECK(packed.levels[0] == omnibal::packed_level{{.length = 10}, 0, 1, 0});
+  CHECK(packed.levels[1] == omnibal::packed_level{{.length = 100}, 1, 4, 1});
+  for (std::uint64_t seed = 0; seed != 4; ++seed) {
+    for (auto const& set : test::length_sets(seed, 60)) {
+      for (auto const& some : test::level_sets()) {
+        INFO(set.name << ", " << some.size() << " levels");
+        auto const packs = [&](omnibal::oversize_policy policy) {
+          return pack_levels(set.lengths, std::identity{}, some, omnibal::best_fit_decreasing,
+                             {.order = pack_order::as_packed, .oversized = policy});
+        };
+        auto listed = packs(omnibal::oversize_policy::list);
+        auto const alone = packs(omnibal::oversize_policy::alone);
+        // The same packs, and before those of the last level the samples above it.
+        auto const count = static_cast<std::uint32_t>(listed.oversized.size());
+        omnibal::packed_level& last = listed.levels.back();
+        grouping expected;
+        for (std::uint32_t g = 0; g != alone.groups.size(); ++g) {
+          if (g < last.first_group) {
+            for (std::uint32_t const item : listed.groups[g]) expected.push(item);
+          } else if (g < last.first_group + count) {
+            expected.push(listed.oversized[g - last.first_group]);
+          } else {
+            for (std::uint32_t const item : listed.groups[g - count]) expected.push(item);
+          }
+          expected.close();
+        }
+        last.group_count += count;
+        REQUIRE(alone.groups == expected);
+        REQUIRE(alone.levels == listed.levels);
+        REQUIRE(alone.oversized.empty());
+      }
+    }
+  }
+}
+
 TEST_CASE("nothing is lost, levels and lengths are respected, and filling adds no packs") {
   for (std::size_t const count : {3u, 40u, 400u}) {
     for (auto const& set : test::length_sets(count, count)) {
@@ -206,6 +249,8 @@ TEST_CASE("nothing is lost, levels and lengths are respected, and filling adds n
                                        omnibal::best_fit_decreasing, {.fill = level_fill::none});
         REQUIRE(test::level_fault(filled, set.lengths) == "");
         REQUIRE(test::level_fault(plain, set.lengths) == "");
+        REQUIRE(pack_levels(set.lengths, std::identity{}, levels, {.fill = level_fill::none})
+                    .groups == plain.groups);
         for (std::size_t level = 0; level != levels.size(); ++level) {
           REQUIRE(filled.levels[level].group_count <= plain.levels[level].group_count);
           REQUIRE(plain.levels[level].filled_in == 0);

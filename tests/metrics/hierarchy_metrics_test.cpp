@@ -1,5 +1,4 @@
 #include "error_text.hpp"
-#include "make_steps.hpp"
 
 #include <omnibal/grouping.hpp>
 #include <omnibal/metrics.hpp>
@@ -39,24 +38,25 @@ static_assert(
 
 TEST_CASE("attention balance is the mean share of waiting over the steps") {
   // 10 | 4, then 25 | 0.
-  steps const schedule = test::make_steps(2, {{0}, {1}, {2}, {3}});
+  steps const schedule = omnibal::make_steps({{0}, {1}, {2}, {3}}, 2);
   CHECK(attention_balance(schedule, groups, lengths) == Approx(((1 - 14.0 / 20) + 0.5) / 2));
   // All in one step of two ranks with two micro-batches: 14 | 25.
-  steps const together = test::make_steps(2, {{0, 1}, {2, 3}});
+  steps const together = omnibal::make_steps({{0, 1}, {2, 3}}, 2);
   CHECK(attention_balance(together, groups, lengths) == Approx(1 - 39.0 / 50));
 }
 
 TEST_CASE("ranks without groups wait, steps without work do not count as waiting") {
-  CHECK(attention_balance(test::make_steps(4, {{2}, {}, {}, {}}), groups, lengths) == Approx(0.75));
-  CHECK(attention_balance(test::make_steps(2, {{3}, {}}), groups, lengths) == 0.0);
+  CHECK(attention_balance(omnibal::make_steps({{2}, {}, {}, {}}, 4), groups, lengths) ==
+        Approx(0.75));
+  CHECK(attention_balance(omnibal::make_steps({{3}, {}}, 2), groups, lengths) == 0.0);
   CHECK(attention_balance(steps(3), groups, lengths) == 0.0);
-  CHECK(attention_balance(test::make_steps(1, {{0}, {1}}), groups, lengths) == 0.0);
+  CHECK(attention_balance(omnibal::make_steps({{0}, {1}}, 1), groups, lengths) == 0.0);
 }
 
 TEST_CASE("attention is by the squares of samples, not by the square of their sum") {
   // 4 tokens each: 10 of 3 + 1, 16 of one of 4.
   std::vector<document> const documents{{3}, {1}, {4}};
-  steps const schedule = test::make_steps(2, {{0}, {1}});
+  steps const schedule = omnibal::make_steps({{0}, {1}}, 2);
   CHECK(attention_balance(schedule, grouping({0, 2, 3}, {0, 1, 2}), documents, &document::tokens) ==
         Approx(1 - 26.0 / 32));
 }
@@ -73,11 +73,11 @@ TEST_CASE("communication ratio is the share of tokens in shared groups") {
 }
 
 TEST_CASE("bad groups, lengths and degrees are errors of these metrics") {
-  steps const schedule = test::make_steps(2, {{0}, {4}});
+  steps const schedule = omnibal::make_steps({{0}, {4}}, 2);
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(attention_balance(schedule, groups, lengths));
         }) == "omnibal::attention_balance: step 0 names group 4 of 4");
-  steps const one = test::make_steps(1, {{0}});
+  steps const one = omnibal::make_steps({{0}}, 1);
   CHECK(test::error_text<std::invalid_argument>([&] {
           static_cast<void>(attention_balance(one, groups, std::vector<int>{1}));
         }) == "omnibal::attention_balance: group 0 has item 1, but there are 1 samples");
@@ -92,7 +92,7 @@ TEST_CASE("bad groups, lengths and degrees are errors of these metrics") {
 TEST_CASE("squares and sums that leave their type are errors") {
   constexpr std::int64_t large = 3'037'000'500;
   grouping const pair({0, 1, 2}, {0, 1});
-  steps const schedule = test::make_steps(2, {{0}, {1}});
+  steps const schedule = omnibal::make_steps({{0}, {1}}, 2);
   auto const of = [&](std::vector<std::int64_t> const& given) {
     return test::error_text<std::overflow_error>(
         [&] { static_cast<void>(attention_balance(schedule, pair, given)); });
@@ -100,8 +100,9 @@ TEST_CASE("squares and sums that leave their type are errors") {
   CHECK(of({1, large}) ==
         "omnibal::attention_balance: the square of length[1] exceeds the largest value of its "
         "type");
-  CHECK(of({large - 1, large - 1}) ==
-        "omnibal::attention_balance: the sum over all of them exceeds the largest value of its type");
+  CHECK(
+      of({large - 1, large - 1}) ==
+      "omnibal::attention_balance: the sum over all of them exceeds the largest value of its type");
   CHECK(test::error_text<std::overflow_error>([&] {
           std::vector<std::int64_t> const huge(2, std::numeric_limits<std::int64_t>::max());
           static_cast<void>(communication_ratio(pair, huge, [](std::uint32_t) { return 1; }));

@@ -4,6 +4,7 @@
 #include <omnibal/metrics.hpp>
 #include <omnibal/rng/engine.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/steps.hpp>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,7 @@ namespace {
 using omnibal::dist_ratio;
 using omnibal::grouping;
 using omnibal::imbalance;
+using omnibal::make_steps;
 using omnibal::pad_ratio;
 using omnibal::resources;
 using omnibal::steps;
@@ -64,16 +66,6 @@ static_assert(
 
 static_assert(pad_ratio(std::array{4, 2, 0}) == 0.5);
 static_assert(imbalance(std::array{3, 1}) == 1.5);
-
-/// The cells, closed one after the other.
-steps make_steps(std::size_t ranks, std::vector<std::vector<std::uint32_t>> const& cells) {
-  steps schedule(ranks);
-  for (auto const& cell : cells) {
-    for (std::uint32_t const group : cell) schedule.push(group);
-    schedule.close();
-  }
-  return schedule;
-}
 
 /// Between 1 and 20 numbers up to a limit that varies, so that zeros and ties are frequent.
 numbers random_totals(std::uint64_t round) {
@@ -155,27 +147,33 @@ TEST_CASE("a difference of one is seen among the largest integers") {
 TEST_CASE("the dist ratio of a schedule is the mean over its steps") {
   loads const of_groups{{4, 100}, {2, 100}, {6, 50}, {3, 0}, {9, 9}};
   SECTION("one group a cell") {
-    CHECK(dist_ratio(make_steps(2, {{0}, {1}, {2}, {3}}), of_groups) ==
+    CHECK(dist_ratio(make_steps({{0}, {1}, {2}, {3}}, 2), of_groups) ==
           resources{(2.0 / 8.0 + 3.0 / 12.0) / 2.0, (0.0 + 50.0 / 100.0) / 2.0});
   }
   SECTION("groups of a cell add up") {
-    CHECK(dist_ratio(make_steps(2, {{0, 1}, {2, 3}}), of_groups) ==
+    CHECK(dist_ratio(make_steps({{0, 1}, {2, 3}}, 2), of_groups) ==
           resources{3.0 / 18.0, 150.0 / 400.0});
   }
   SECTION("a rank without groups waits the whole step") {
-    CHECK(dist_ratio(make_steps(3, {{0}, {}, {1}}), of_groups) == resources{0.5, 100.0 / 300.0});
+    CHECK(dist_ratio(make_steps({{0}, {}, {1}}, 3), of_groups) == resources{0.5, 100.0 / 300.0});
   }
   SECTION("an idle step counts as balanced") {
-    CHECK(dist_ratio(make_steps(2, {{0}, {}, {}, {}}), of_groups) == resources{0.25, 0.25});
+    CHECK(dist_ratio(make_steps({{0}, {}, {}, {}}, 2), of_groups) == resources{0.25, 0.25});
   }
   SECTION("an incomplete step does not count") {
-    CHECK(dist_ratio(make_steps(2, {{0}, {1}, {4}}), of_groups) == resources{0.25, 0.0});
-    CHECK(dist_ratio(make_steps(2, {{0}}), of_groups) == resources{0.0, 0.0});
+    steps schedule = make_steps({{0}, {1}}, 2);
+    schedule.push(4);
+    schedule.close();
+    CHECK(dist_ratio(schedule, of_groups) == resources{0.25, 0.0});
+    schedule.clear();
+    schedule.push(0);
+    schedule.close();
+    CHECK(dist_ratio(schedule, of_groups) == resources{0.0, 0.0});
   }
   SECTION("no steps") { CHECK(dist_ratio(steps(2), of_groups) == resources{0.0, 0.0}); }
   SECTION("weights") {
-    CHECK(dist_ratio(make_steps(2, {{0}, {1}}), numbers{10, 5}) == 0.25);
-    CHECK(dist_ratio(make_steps(2, {{0}, {1}}), reals{1.0, 0.5}) == 0.25);
+    CHECK(dist_ratio(make_steps({{0}, {1}}, 2), numbers{10, 5}) == 0.25);
+    CHECK(dist_ratio(make_steps({{0}, {1}}, 2), reals{1.0, 0.5}) == 0.25);
   }
 }
 
@@ -241,7 +239,7 @@ TEST_CASE("large floating-point weights give finite ratios") {
 
 TEST_CASE("weights must be finite and not negative") {
   grouping const pair({0, 2}, {0, 1});
-  steps const step = make_steps(2, {{0}, {1}});
+  steps const step = make_steps({{0}, {1}}, 2);
   for (double const bad : {not_a_number, infinity, -infinity, -0.5}) {
     CAPTURE(bad);
     reals const weights{1.0, bad};
@@ -280,7 +278,7 @@ TEST_CASE("groups and steps must name what exists") {
           (void)pad_ratio(grouping({0, 1, 2}, {0, 2}), numbers{4, 5});
         }) == "omnibal::pad_ratio: group 1 has item 2, but there are 2 samples");
   CHECK(error_text<std::invalid_argument>([] {
-          (void)dist_ratio(make_steps(1, {{0}, {2}}), numbers{4, 5});
+          (void)dist_ratio(make_steps({{0}, {2}}, 1), numbers{4, 5});
         }) == "omnibal::dist_ratio: step 1 names group 2 of 2");
 }
 
@@ -291,8 +289,8 @@ TEST_CASE("a sum above its type is an overflow") {
     CHECK_THROWS_AS(pad_ratio(weights), std::overflow_error);
     CHECK_THROWS_AS(pad_ratio(grouping({0, 2}, {0, 1}), weights), std::overflow_error);
     CHECK_THROWS_AS(dist_ratio(weights), std::overflow_error);
-    CHECK_THROWS_AS(dist_ratio(make_steps(1, {{0, 1}}), weights), std::overflow_error);
-    CHECK_THROWS_AS(dist_ratio(make_steps(2, {{0}, {1}}), weights), std::overflow_error);
+    CHECK_THROWS_AS(dist_ratio(make_steps({{0, 1}}, 1), weights), std::overflow_error);
+    CHECK_THROWS_AS(dist_ratio(make_steps({{0}, {1}}, 2), weights), std::overflow_error);
     CHECK_THROWS_AS(imbalance(weights), std::overflow_error);
     CHECK_THROWS_AS(utilisation(weights, 1), std::overflow_error);
   }
@@ -303,7 +301,7 @@ TEST_CASE("a sum above its type is an overflow") {
 TEST_CASE("metrics allocate nothing") {
   numbers const weights(100, 7);
   grouping const groups({0, 3}, {0, 1, 2});
-  steps const schedule = make_steps(2, {{0}, {1, 2}});
+  steps const schedule = make_steps({{0}, {1, 2}}, 2);
   CHECK(test::allocations_of([&] {
           (void)pad_ratio(weights);
           (void)pad_ratio(groups, weights);

@@ -1,4 +1,4 @@
-#include "make_steps.hpp"
+#include "dealt_steps.hpp"
 
 #include <omnibal/metrics.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -15,10 +15,10 @@
 
 namespace {
 
+using omnibal::make_steps;
 using omnibal::step_overlap;
 using omnibal::steps;
 using test::dealt_at_random;
-using test::make_steps;
 
 /// What is counted of a schedule, by looking at all pairs.
 struct counted_groups {
@@ -85,42 +85,44 @@ steps ragged_steps(std::uint64_t seed) {
 }  // namespace
 
 TEST_CASE("the overlap counts the pairs that meet in both schedules") {
-  steps const one = make_steps(2, {{0}, {1}, {2}, {3}});
+  steps const one = make_steps({{0}, {1}, {2}, {3}}, 2);
   CHECK(step_overlap(one, one) == 3.0);
-  CHECK(step_overlap(one, make_steps(2, {{1}, {0}, {3}, {2}})) == 3.0);
-  CHECK(step_overlap(one, make_steps(2, {{2}, {3}, {1}, {0}})) == 3.0);
-  CHECK(step_overlap(one, make_steps(2, {{0}, {2}, {1}, {3}})) == 0.0);
+  CHECK(step_overlap(one, make_steps({{1}, {0}, {3}, {2}}, 2)) == 3.0);
+  CHECK(step_overlap(one, make_steps({{2}, {3}, {1}, {0}}, 2)) == 3.0);
+  CHECK(step_overlap(one, make_steps({{0}, {2}, {1}, {3}}, 2)) == 0.0);
   // Ranks and micro-batches do not matter: four groups in one step, of which two pairs meet.
-  CHECK(step_overlap(one, make_steps(1, {{3, 1, 0, 2}})) == 1.0);
-  CHECK(step_overlap(one, make_steps(1, {{0, 1, 2}, {3}})) == 1.0);
+  CHECK(step_overlap(one, make_steps({{3, 1, 0, 2}}, 1)) == 1.0);
+  CHECK(step_overlap(one, make_steps({{0, 1, 2}, {3}}, 1)) == 1.0);
 }
 
 TEST_CASE("only groups of both schedules count") {
-  steps const one = make_steps(2, {{0}, {1}, {2}, {3}});
+  steps const one = make_steps({{0}, {1}, {2}, {3}}, 2);
   // One pair of four groups is common, and a third of the pairs meets in each schedule.
-  CHECK(step_overlap(one, make_steps(2, {{0}, {1}, {7}, {9}})) == 9.0);
-  CHECK(step_overlap(one, make_steps(2, {{0}, {7}, {1}, {9}})) == 0.0);
-  CHECK(step_overlap(one, make_steps(2, {{6}, {7}, {8}, {9}})) == 1.0);
+  CHECK(step_overlap(one, make_steps({{0}, {1}, {7}, {9}}, 2)) == 9.0);
+  CHECK(step_overlap(one, make_steps({{0}, {7}, {1}, {9}}, 2)) == 0.0);
+  CHECK(step_overlap(one, make_steps({{6}, {7}, {8}, {9}}, 2)) == 1.0);
 }
 
 TEST_CASE("repetitions do not count, and groups that come again count where they come first") {
-  steps const one = make_steps(2, {{0}, {1}, {2}, {3}});
-  steps filled = make_steps(2, {{0}, {1}, {2}});
+  steps const one = make_steps({{0}, {1}, {2}, {3}}, 2);
+  steps filled = make_steps({{0}, {1}}, 2);
+  filled.push(2);
+  filled.close();
   filled.push(1);
   filled.close_repeat();
-  steps const not_filled = make_steps(2, {{0}, {1}, {2}, {}});
+  steps const not_filled = make_steps({{0}, {1}, {2}, {}}, 2);
   CHECK(step_overlap(one, filled) == step_overlap(one, not_filled));
-  CHECK(step_overlap(one, make_steps(2, {{0}, {1}, {2}, {1}})) == step_overlap(one, not_filled));
+  CHECK(step_overlap(one, make_steps({{0}, {1}, {2}, {1}}, 2)) == step_overlap(one, not_filled));
 }
 
 TEST_CASE("there is nothing to compare without pairs") {
-  steps const one = make_steps(2, {{0}, {1}});
-  steps const alone = make_steps(1, {{0}, {1}});
+  steps const one = make_steps({{0}, {1}}, 2);
+  steps const alone = make_steps({{0}, {1}}, 1);
   CHECK(step_overlap(steps(3), steps(3)) == 1.0);
   CHECK(step_overlap(one, steps(2)) == 1.0);
   CHECK(step_overlap(alone, alone) == 1.0);
   CHECK(step_overlap(one, alone) == 1.0);
-  CHECK(step_overlap(make_steps(2, {{0}, {}}), one) == 1.0);
+  CHECK(step_overlap(make_steps({{0}, {}}, 2), one) == 1.0);
 }
 
 TEST_CASE("the overlap is that of counting all pairs") {

@@ -5,6 +5,7 @@
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/zb_h1.hpp>
 #include <omnibal/plan/plan_training.hpp>
+#include <omnibal/steps.hpp>
 
 #include <algorithm>
 #include <array>
@@ -46,13 +47,13 @@ std::vector<omnibal::layer_cost> costs_of(std::int64_t size) {
 
 /// `counts[rank]` micro-batches for each rank, in one step, in order.
 omnibal::training_data<std::int64_t> one_step(batches_type const& sizes, numbers const& counts) {
-  omnibal::training_data<std::int64_t> data{sizes, omnibal::steps(counts.size())};
+  std::vector<std::vector<std::uint32_t>> cells;
   std::uint32_t next = 0;
-  for (std::uint32_t const count : counts) {
-    for (std::uint32_t i = 0; i != count; ++i) data.schedule.push(next++);
-    data.schedule.close();
+  for (auto const count : counts) {
+    auto& cell = cells.emplace_back();
+    for (std::uint32_t i = 0; i != count; ++i) cell.push_back(next++);
   }
-  return data;
+  return {sizes, omnibal::make_steps(cells, counts.size())};
 }
 
 omnibal::pipeline_plan<std::int64_t> recomputed_plan() {

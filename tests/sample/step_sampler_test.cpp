@@ -14,6 +14,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -67,13 +68,9 @@ struct in_turn {
   template <class Load>
   steps operator()(std::span<Load const> loads, std::size_t ranks,
                    schedule_steps_options const&) const {
-    steps result(ranks);
-    for (std::size_t g = 0; g != loads.size(); ++g) {
-      result.push(static_cast<std::uint32_t>(g));
-      result.close();
-    }
-    result.finish();
-    return result;
+    std::vector<std::uint32_t> groups(loads.size());
+    std::iota(groups.begin(), groups.end(), std::uint32_t{0});
+    return omnibal::make_steps(groups, ranks);
   }
 };
 

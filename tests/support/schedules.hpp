@@ -88,13 +88,7 @@ omnibal::steps sorted_steps(Loads const& loads, std::size_t ranks, std::size_t r
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return loads[a][resource] > loads[b][resource];
   });
-  omnibal::steps result(ranks);
-  for (std::uint32_t const group : order) {
-    result.push(group);
-    result.close();
-  }
-  result.finish();
-  return result;
+  return omnibal::make_steps(order, ranks);
 }
 
 /// The least dist ratio of the worst resource, by trying all orders of eight groups or fewer.
@@ -104,13 +98,7 @@ double least_dist_ratio(Loads const& loads, std::size_t ranks) {
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   double least = std::numeric_limits<double>::infinity();
   do {
-    omnibal::steps tried(ranks);
-    for (std::uint32_t const group : order) {
-      tried.push(group);
-      tried.close();
-    }
-    tried.finish();
-    least = std::min(least, worst_dist_ratio(tried, loads));
+    least = std::min(least, worst_dist_ratio(omnibal::make_steps(order, ranks), loads));
   } while (std::next_permutation(order.begin(), order.end()));
   return least;
 }

@@ -420,6 +420,14 @@ struct keep_home_fn {
     return keep({"keep_home", "cost"}, home, cost, bytes, options, workspace);
   }
 
+  /// The same with default options.
+  template <index_measure Cost, detail::index_weight Bytes, std::size_t R>
+    requires(R == detail::kinds_of<detail::index_amount<Cost>>)
+  grouping const& operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
+                             keep_home_workspace<R>& workspace) const {
+    return (*this)(home, cost, bytes, {}, workspace);
+  }
+
  private:
   friend struct make_plan_fn;
 

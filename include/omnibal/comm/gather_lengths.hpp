@@ -33,6 +33,16 @@ struct gather_lengths_options {
   std::optional<std::size_t> most_samples;
 };
 
+namespace detail {
+
+/// `Length` gives the lengths of a sample, `R` of them, in integers.
+template <std::size_t R, class Samples, class Length>
+concept lengths_of_kinds = demand_function<Length, sample_reference<Samples>> &&
+    integral_amount<demand_result<Length, sample_reference<Samples>>> &&
+    (kinds_of<demand_result<Length, sample_reference<Samples>>> == R);
+
+}  // namespace detail
+
 /// One or several lengths of a sample: a 64-bit integer, or resources of them.
 template <std::size_t R>
 using lengths_of_sample = std::conditional_t<R == 1, std::int64_t, resources<R>>;
@@ -103,6 +113,22 @@ struct gather_lengths_fn {
       gather_counts_first(comm, measured, workspace);
     }
     return workspace.result_;
+  }
+
+  /// The same with default options.
+  template <communicator Comm, sample_range Samples, class Length, std::size_t R>
+    requires detail::lengths_of_kinds<R, Samples, Length>
+  auto const& operator()(Comm&& comm, Samples const& local, Length const& length,
+                         gather_lengths_workspace<R>& workspace) const {
+    return (*this)(comm, local, length, {}, workspace);
+  }
+
+  /// The same for samples that are their lengths.
+  template <communicator Comm, sample_range Samples, std::size_t R>
+    requires detail::lengths_of_kinds<R, Samples, std::identity>
+  auto const& operator()(Comm&& comm, Samples const& local,
+                         gather_lengths_workspace<R>& workspace) const {
+    return (*this)(comm, local, std::identity{}, {}, workspace);
   }
 
  private:

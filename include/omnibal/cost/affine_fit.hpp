@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -62,6 +63,36 @@ class least_squares {
       if (!(std::abs(triangle_[j][j]) > least * std::sqrt(squares))) return j;
     }
     return K;
+  }
+
+  /// How column `column` follows from the ones before it: the coefficients of these. Precondition:
+  /// the ones before it are independent.
+  [[nodiscard]] row_type combination(std::size_t column) const {
+    row_type result{};
+    for (std::size_t i = column; i-- != 0;) {
+      double rest = triangle_[i][column];
+      for (std::size_t j = i + 1; j != column; ++j) rest -= triangle_[i][j] * result[j];
+      result[i] = rest / triangle_[i][i];
+    }
+    return result;
+  }
+
+  /// The variance inflation of a column among the first `count`: the square of its length over that
+  /// of what the others leave of it, by its row of the inverted triangle. Source: Marquardt,
+  /// "Generalized inverses, ridge regression and biased linear estimation", 1970. Precondition:
+  /// these columns are independent.
+  [[nodiscard]] double inflation(std::size_t column, std::size_t count) const {
+    double length = 0.0;
+    for (std::size_t i = 0; i <= column; ++i) length += triangle_[i][column] * triangle_[i][column];
+    row_type inverse{};
+    double spread = 0.0;
+    for (std::size_t j = column; j != count; ++j) {
+      double rest = j == column ? 1.0 : 0.0;
+      for (std::size_t i = column; i != j; ++i) rest -= inverse[i] * triangle_[i][j];
+      inverse[j] = rest / triangle_[j][j];
+      spread += inverse[j] * inverse[j];
+    }
+    return length * spread;
   }
 
   /// The same system with only those columns whose bit is set.
@@ -153,14 +184,15 @@ class affine_solver {
     for (double& scale : scales_) scale = scale == 0.0 ? 1.0 : scale;
     if (value_scale_ == 0.0) value_scale_ = 1.0;
     weights_.assign(sizes_.size(), 1.0);
-    std::size_t const dependent = with_values(values_).dependent_column();
-    if (dependent == R && (columns_ >> R) == 0) return;
-    if (dependent == R + 1) return;
-    throw_invalid(function_, dependent == R
-                                 ? "size has a combination that is the same in all points"
-                                 : "kind " + to_text(dependent) +
-                                       " of size is zero or follows from the kinds before it");
+    system const all = with_values(values_);
+    if (std::size_t const dependent = all.dependent_column(); dependent < unknowns) {
+      throw_dependent(all, dependent);
+    }
+    for (std::size_t r = 0; r != R; ++r) inflations_[r] = all.inflation(r, unknowns);
   }
+
+  /// How much the variance of each slope is inflated.
+  [[nodiscard]] resources<R, double> const& inflations() const { return inflations_; }
 
   void run(bool is_robust) {
     solve();
@@ -214,6 +246,39 @@ class affine_solver {
     if (std::abs(value) <= std::numeric_limits<double>::max()) return;
     throw_invalid(function_, std::string(argument) + "[" + to_text(sizes_.size()) + "] is " +
                                  to_text(value) + ", must be finite");
+  }
+
+  /// Names what cannot be told apart: a kind that does not vary, or what a column follows from.
+  [[noreturn]] void throw_dependent(system const& all, std::size_t dependent) const {
+    for (std::size_t r = 0; r != R; ++r) {
+      double const first = sizes_.front()[r];
+      bool const varies = std::any_of(sizes_.begin(), sizes_.end(),
+                                      [&](auto const& size) { return size[r] != first; });
+      if (varies || (first != 0.0 && !system::has(columns_, R))) continue;
+      throw_invalid(function_, "kind " + to_text(r) + " of size is " + to_text(first) +
+                                   " in all points" +
+                                   (first == 0.0 ? "" : ", which cannot be told from the offset"));
+    }
+    auto const parts = all.combination(dependent);
+    std::string sum;
+    for (std::size_t r = 0; r != dependent; ++r) {
+      double const part = parts[r] * scales_[dependent] / scales_[r];
+      if (!(std::abs(parts[r]) > 1e-6)) continue;
+      sum.append(sum.empty() ? "" : " + ").append(rounded_text(part)).append(" * kind ");
+      sum.append(to_text(r));
+    }
+    throw_invalid(function_,
+                  dependent == R
+                      ? sum + " of size is 1 in all points, which cannot be told from the offset"
+                      : "kind " + to_text(dependent) + " of size is " + sum + " in all points");
+  }
+
+  /// A number with at most six digits.
+  [[nodiscard]] static std::string rounded_text(double value) {
+    char buffer[32];
+    auto const written =
+        std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::general, 6);
+    return std::string(buffer, written.ptr);
   }
 
   [[nodiscard]] system with_values(std::span<double const> values) const {
@@ -295,6 +360,7 @@ class affine_solver {
   std::vector<resources<R, double>> sizes_;
   std::vector<double> values_;
   std::vector<double> weights_;
+  resources<R, double> inflations_{};
   coefficients_type coefficients_{};
 };
 
@@ -313,6 +379,26 @@ struct affine_cost {
   std::size_t largest_residual_index = 0;
   /// True where the coefficients are whole numbers that give every point exactly.
   bool exact = false;
+  /// The variance inflation of each slope: the sum of the squares of its kind over that of what the
+  /// other kinds and the offset leave of it. One where the kind goes with nothing else; noise of
+  /// measurements changes what the kind adds to the points by its root more than if it did. It
+  /// depends neither on units nor on values; zero where nothing was fitted.
+  resources<R, double> variance_inflation{};
+
+  /// The inflation above which a slope is not to be trusted alone: noise counts ten times.
+  static constexpr double near_collinear = 100.0;
+
+  /// A warning: the kinds whose inflation is above `most`, ascending. Several of them go together
+  /// in the points; one alone hardly varies, or goes with the offset. What such a fit says of sizes
+  /// like its points is as good as ever; the single slopes, and so `per_sample()` and sizes of
+  /// another mixture, are not. Measure points that differ more, or leave a kind out.
+  [[nodiscard]] std::vector<std::size_t> collinear_kinds(double most = near_collinear) const {
+    std::vector<std::size_t> result;
+    for (std::size_t r = 0; r != R; ++r) {
+      if (variance_inflation[r] > most) result.push_back(r);
+    }
+    return result;
+  }
 
   /// The cost of a size, zero where the formula is negative. Determinism: run-to-run.
   template <amount Size>
@@ -323,6 +409,12 @@ struct affine_cost {
     for (std::size_t r = 0; r != R; ++r) result += slopes[r] * sizes[r];
     return std::max(0.0, result);
   }
+
+  /// The cost of one sample of a batch, where this is the cost of a batch by what its samples add
+  /// up to: the slopes without the offset, which a batch has once. The costs of all its samples and
+  /// the offset make the cost of the batch where no slope is negative. What the fit missed is not
+  /// kept, as it is that of batches.
+  [[nodiscard]] constexpr affine_cost per_sample() const { return {.slopes = slopes}; }
 
   [[nodiscard]] friend bool operator==(affine_cost const&, affine_cost const&) = default;
 };
@@ -355,7 +447,9 @@ struct affine_fit_fn {
   /// `value` are called once for each point, in order.
   ///
   /// Where sizes and values are integers that whole coefficients give exactly, these are the
-  /// result.
+  /// result. Kinds that the points hardly tell apart are in `collinear_kinds()` of the result; those
+  /// that they do not tell apart at all are an error with the kind and its value, or what it is in
+  /// all points.
   ///
   /// Preconditions: at least as many points as coefficients, and sizes that determine them.
   /// Complexity: linear in the points, 2^kinds small systems where no coefficient may be negative,
@@ -363,7 +457,7 @@ struct affine_fit_fn {
   /// run-to-run; portable where the result is exact. Errors: `std::invalid_argument` for too few
   /// points, sizes that do not determine the coefficients, and a number that is not finite;
   /// `std::overflow_error` for a coefficient above the largest number.
-  /// Sources: Golub, 1965; Huber, "Robust estimation of a location parameter", 1964.
+  /// Sources: Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter", 1964.
   template <class Points, class Size, class Value>
     requires detail::profiled_points<Points, Size, Value>
   [[nodiscard]] auto operator()(Points const& points, Size const& size, Value const& value,
@@ -395,6 +489,7 @@ struct affine_fit_fn {
     auto const& coefficients = solver.coefficients();
     for (std::size_t r = 0; r != R; ++r) result.slopes[r] = coefficients[r];
     result.offset = coefficients[R];
+    result.variance_inflation = solver.inflations();
     auto const residuals = solver.residuals();
     result.root_mean_square_residual = detail::root_mean_square(residuals);
     for (std::size_t i = 0; i != residuals.size(); ++i) {

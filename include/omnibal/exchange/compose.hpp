@@ -76,6 +76,13 @@ struct compose_fn {
     return workspace.result_;
   }
 
+  /// The same with default options.
+  template <detail::index_bytes Bytes>
+  exchange_plan const& operator()(exchange_plan const& first, exchange_plan const& second,
+                                  Bytes const& bytes, compose_workspace& workspace) const {
+    return (*this)(first, second, bytes, {}, workspace);
+  }
+
  private:
   static constexpr std::string_view name = "compose";
 };

@@ -177,6 +177,16 @@ struct make_orchestration_fn {
     return arrange(name, home_offsets, language, encoders, options, workspace);
   }
 
+  /// The same with default options.
+  template <offset_range Offsets,
+            class Language = language_phase<detail::number_array, detail::number_array>,
+            class Encoders = std::tuple<>>
+  orchestration const& operator()(Offsets const& home_offsets, Language const& language,
+                                  Encoders const& encoders,
+                                  make_orchestration_workspace& workspace) const {
+    return (*this)(home_offsets, language, encoders, {}, workspace);
+  }
+
  private:
   friend struct orchestrate_fn;
 

@@ -152,6 +152,23 @@ struct make_plan_fn {
     return plan(name, home_offsets, costs, bytes, options, balance, workspace);
   }
 
+  /// The same with `keep_home`.
+  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes, std::size_t R>
+    requires(R == kinds<Cost>)
+  exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
+                                  Bytes const& bytes, make_plan_options const& options,
+                                  make_plan_workspace<R>& workspace) const {
+    return (*this)(home_offsets, costs, bytes, options, keep_home, workspace);
+  }
+
+  /// The same with `keep_home` and default options.
+  template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes, std::size_t R>
+    requires(R == kinds<Cost>)
+  exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
+                                  Bytes const& bytes, make_plan_workspace<R>& workspace) const {
+    return (*this)(home_offsets, costs, bytes, {}, keep_home, workspace);
+  }
+
   /// The plan of an arrangement that is decided: part r goes to rank r, in its order. Of more parts
   /// than ranks, such as the `micro_batch_steps::cells` of several steps, part p goes to rank p
   /// modulo the ranks, after those before it. Nothing is relabelled; where each part may go to

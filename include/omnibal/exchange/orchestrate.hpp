@@ -139,6 +139,16 @@ struct orchestrate_fn {
     return workspace.result();
   }
 
+  /// The same with default options.
+  template <communicator Comm, sample_range Samples,
+            detail::phase_of<sample_reference<Samples>> Language,
+            detail::encoder_of<sample_reference<Samples>>... Encoders>
+  orchestration const& operator()(Comm&& comm, Samples const& local, Language const& language,
+                                  std::tuple<Encoders...> const& encoders,
+                                  orchestrate_workspace<sizeof...(Encoders)>& workspace) const {
+    return (*this)(comm, local, language, encoders, {}, workspace);
+  }
+
  private:
   static constexpr std::string_view name = "orchestrate";
 

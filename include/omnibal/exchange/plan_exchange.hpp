@@ -29,6 +29,11 @@ concept sample_planner = demand_function<Cost, sample_reference<Samples>> &&
     bytes_function<Bytes, sample_reference<Samples>> &&
     amount_balancer<Balance, demand_result<Cost, sample_reference<Samples>>>;
 
+/// The same for `keep_home`, where a cost has `R` kinds.
+template <std::size_t R, class Samples, class Cost, class Bytes>
+concept planned_kinds = sample_planner<keep_home_fn, Samples, Cost, Bytes> &&
+    (cost_kinds<Samples, Cost> == R);
+
 }  // namespace detail
 
 /// Memory of `plan_exchange` for a cost of `R` kinds, and its last result. To be kept from step to
@@ -102,6 +107,23 @@ struct plan_exchange_fn {
                           .digest();
     });
     return workspace.result();
+  }
+
+  /// The same with `keep_home`.
+  template <communicator Comm, sample_range Samples, class Cost, class Bytes, std::size_t R>
+    requires(detail::planned_kinds<R, Samples, Cost, Bytes>)
+  exchange_plan const& operator()(Comm&& comm, Samples const& local, Cost const& cost,
+                                  Bytes const& bytes, make_plan_options const& options,
+                                  plan_exchange_workspace<R>& workspace) const {
+    return (*this)(comm, local, cost, bytes, options, keep_home, workspace);
+  }
+
+  /// The same with `keep_home` and default options.
+  template <communicator Comm, sample_range Samples, class Cost, class Bytes, std::size_t R>
+    requires(detail::planned_kinds<R, Samples, Cost, Bytes>)
+  exchange_plan const& operator()(Comm&& comm, Samples const& local, Cost const& cost,
+                                  Bytes const& bytes, plan_exchange_workspace<R>& workspace) const {
+    return (*this)(comm, local, cost, bytes, {}, keep_home, workspace);
   }
 
  private:

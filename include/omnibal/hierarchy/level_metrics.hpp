@@ -26,7 +26,7 @@ struct level_figures {
   /// CR: the share of tokens that several ranks share; see `communication_ratio`.
   double communication_ratio = 0.0;
   /// PR: the share of padding where every pack is padded to the length of its level, the mean over
-  /// the levels' packs weighted by their lengths.
+  /// the levels' packs weighted by their lengths; an oversized sample alone has none.
   double pad_ratio = 0.0;
 };
 
@@ -59,9 +59,10 @@ struct level_metrics_fn {
       result.attention_balance += count * attention_balance(schedule, groups, samples, length);
       step_count += count;
       packed_level const& own = packed.levels[level];
-      space += static_cast<double>(own.setting.length) * own.group_count;
       for (std::uint32_t g = 0; g != own.group_count; ++g) {
-        used += static_cast<double>(loads[own.first_group + g][0]);
+        auto const load = static_cast<double>(loads[own.first_group + g][0]);
+        space += std::max(load, static_cast<double>(own.setting.length));
+        used += load;
       }
     }
     if (step_count > 0) {

@@ -58,14 +58,14 @@ struct packed_level {
   [[nodiscard]] friend bool operator==(packed_level const&, packed_level const&) = default;
 };
 
-/// Groups under the length of their level. Every input index is in exactly one group or in
-/// `oversized`.
+/// Groups under the length of their level; above that of the last one only samples that are a group
+/// alone. Every input index is in exactly one group or in `oversized`.
 struct level_packing {
   /// The shortest level first.
   std::vector<packed_level> levels;
   /// Those of all levels, in the order of the levels.
   grouping groups;
-  /// Samples longer than the last level, ascending.
+  /// Samples longer than the last level that are in no group, ascending.
   std::vector<std::uint32_t> oversized;
 
   /// The index of the level of a group. Precondition: `group < groups.size()`.

@@ -11,6 +11,7 @@
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/place_oversized.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include <limits>
 #include <numeric>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -154,15 +156,11 @@ enum class pack_order {
   as_packed,
 };
 
-/// What becomes of samples that are longer than the last level.
-enum class oversize_policy {
-  list,   ///< they are in no pack, and `level_packing::oversized` has them
-  reject  ///< the first of them is an error
-};
-
 struct pack_levels_options {
   level_fill fill = level_fill::greedy;
   pack_order order = pack_order::by_attention;
+  /// What becomes of samples that are longer than the last level; `alone` makes each a pack of its
+  /// own in that level.
   oversize_policy oversized = oversize_policy::list;
 };
 
@@ -175,7 +173,7 @@ struct pack_levels_fn {
   /// The packs of a level are sorted by the sum of the squares of their samples' lengths, the work
   /// of attention, so that consecutive packs are a global batch of even work; `level_steps` and
   /// `level_sampler` make steps of them. Samples that are longer than the last level are listed, or
-  /// an error where `options.oversized` says so.
+  /// what `options.oversized` says.
   ///
   /// `demand` gives the tokens of a sample, in integers. `levels` are `packing_level`s or lengths,
   /// ascending. `pack` is called as `pack(lengths, std::identity{}, length)` and may be any packer.
@@ -184,9 +182,9 @@ struct pack_levels_fn {
   /// that moves. Memory: 48 bytes per sample and the packer's, result included. Determinism:
   /// portable where the packer is. Errors: `std::invalid_argument` for no levels, lengths that are
   /// not positive, not increasing or above `longest_level`, a negative demand, one above the last
-  /// level that is to be rejected, and a packer that loses or doubles samples or exceeds a length;
-  /// `std::length_error` above 2^32 - 1 samples; those of the packer. Source: Yao et al.,
-  /// "Hierarchical balance packing", NeurIPS 2025.
+  /// level that is to be rejected, one above `longest_level` that is to be alone, and a packer that
+  /// loses or doubles samples or exceeds a length; `std::length_error` above 2^32 - 1 samples; those
+  /// of the packer. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
     requires detail::token_samples<Samples, Demand>
@@ -196,13 +194,8 @@ struct pack_levels_fn {
     auto const settings = detail::checked_levels(name, levels);
     auto const lengths = detail::measured_lengths(name, samples, demand);
     grouping const members = detail::level_members(settings, lengths);
-    if (options.oversized == oversize_policy::reject && !members[settings.size()].empty()) {
-      std::uint32_t const first = members[settings.size()].front();
-      detail::throw_invalid(name, "demand[" + detail::to_text(first) + "] is " +
-                                      detail::to_text(lengths[first]) +
-                                      ", must be at most the length of the last level, " +
-                                      detail::to_text(settings.back().length));
-    }
+    auto const longer = members[settings.size()];
+    check_longer(longer, lengths, settings.back().length, options.oversized);
     bool const fills = options.fill == level_fill::greedy && settings.size() > 1;
     detail::donor_pool donors(fills ? std::span(lengths) : std::span<std::int64_t const>());
 
@@ -214,6 +207,13 @@ struct pack_levels_fn {
     for (std::size_t level = settings.size(); level-- != 0;) {
       packed[level].setting = settings[level];
       packed[level].first_group = static_cast<std::uint32_t>(packs.size());
+      bool const takes_longer =
+          options.oversized == oversize_policy::alone && level + 1 == settings.size();
+      for (std::size_t i = 0; takes_longer && i != longer.size(); ++i) {
+        packs.push(longer[i]);
+        packs.close();
+        attention.push_back(lengths[longer[i]] * lengths[longer[i]]);
+      }
       std::int64_t const length = settings[level].length;
       grouping const own =
           fills ? detail::packed_rest(name, pack, members[level], lengths, length, donors)
@@ -234,12 +234,14 @@ struct pack_levels_fn {
         packs.close();
         attention.push_back(open.attention);
       }
-      packed[level].group_count = static_cast<std::uint32_t>(own.size());
+      packed[level].group_count =
+          static_cast<std::uint32_t>(packs.size()) - packed[level].first_group;
     }
 
     level_packing result;
-    auto const longer = members[settings.size()];
-    result.oversized.assign(longer.begin(), longer.end());
+    if (options.oversized == oversize_policy::list) {
+      result.oversized.assign(longer.begin(), longer.end());
+    }
     result.groups.reserve(packs.size(), packs.item_count());
     result.levels = std::move(packed);
     for (packed_level& level : result.levels) {
@@ -248,8 +250,34 @@ struct pack_levels_fn {
     return result;
   }
 
+  /// The same with `best_fit_decreasing`.
+  template <class Samples, class Demand, level_range Levels>
+    requires detail::token_samples<Samples, Demand>
+  [[nodiscard]] level_packing operator()(Samples const& samples, Demand const& demand,
+                                         Levels const& levels,
+                                         pack_levels_options const& options) const {
+    return (*this)(samples, demand, levels, best_fit_decreasing_fn{}, options);
+  }
+
  private:
   static constexpr std::string_view name = "pack_levels";
+
+  /// Throws where the policy takes none of the samples above the last level, or one of them is so
+  /// long that its square is no integer.
+  static void check_longer(std::span<std::uint32_t const> longer,
+                           std::span<std::int64_t const> lengths, std::int64_t last,
+                           oversize_policy policy) {
+    if (policy == oversize_policy::list) return;
+    bool const is_rejecting = policy == oversize_policy::reject;
+    std::int64_t const most = is_rejecting ? last : longest_level;
+    for (std::uint32_t const sample : longer) {
+      if (lengths[sample] <= most) continue;
+      detail::throw_number(name, "demand[" + detail::to_text(sample) + "]", lengths[sample],
+                           "must be at most " +
+                               std::string(is_rejecting ? "the length of the last level, " : "") +
+                               detail::to_text(most));
+    }
+  }
 
   /// What is left of a pack's length, and the sum of its samples' squares.
   struct open_pack {

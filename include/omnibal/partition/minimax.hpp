@@ -217,6 +217,16 @@ struct minimax_fn {
     return result;
   }
 
+  /// The same with default options.
+  template <sample_range Layers, weight T, class Cost>
+    requires cost_function<Cost, sample_reference<Layers>> &&
+        std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
+  auto operator()(Layers const& layers, std::size_t stages, Cost const& cost,
+                  minimax_workspace<T>& workspace) const
+      -> partition_result<detail::measured_weight<Layers, Cost>> const& {
+    return (*this)(layers, stages, cost, {}, workspace);
+  }
+
   /// The same for layers that are their costs.
   template <sample_range Layers, weight T>
     requires cost_function<std::identity, sample_reference<Layers>> &&

@@ -548,6 +548,32 @@ struct simulate_fn {
     return std::move(workspace.result_);
   }
 
+  /// The same with a given workspace and default options.
+  template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
+            activation_bytes Bytes, weight T>
+    requires std::same_as<T, simulated_time<Times, Transfers>>
+  auto operator()(Schedule const& schedule, Times const& times, Transfers const& transfers,
+                  Bytes const& bytes, simulate_workspace<T>& workspace) const
+      -> simulation<T> const& {
+    return (*this)(schedule, times, transfers, bytes, {}, workspace);
+  }
+
+  /// The same with activations of no bytes.
+  template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers, weight T>
+    requires std::same_as<T, simulated_time<Times, Transfers>>
+  auto operator()(Schedule const& schedule, Times const& times, Transfers const& transfers,
+                  simulate_workspace<T>& workspace) const -> simulation<T> const& {
+    return (*this)(schedule, times, transfers, std::int64_t{0}, {}, workspace);
+  }
+
+  /// The same with transfers that take no time.
+  template <pipeline_schedule Schedule, stage_times Times, weight T>
+    requires std::same_as<T, simulated_time<Times, std::int64_t>>
+  auto operator()(Schedule const& schedule, Times const& times,
+                  simulate_workspace<T>& workspace) const -> simulation<T> const& {
+    return (*this)(schedule, times, std::int64_t{0}, std::int64_t{0}, {}, workspace);
+  }
+
  private:
   static constexpr std::string_view name = "simulate";
 

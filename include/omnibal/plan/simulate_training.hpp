@@ -191,7 +191,7 @@ struct simulate_training_fn {
     auto const bytes = [&](std::size_t stage, std::size_t batch) {
       return measured[batches[batch] * stages + stage].kept_bytes;
     };
-    simulate(schedule, time, transfer, bytes, {}, workspace);
+    simulate(schedule, time, transfer, bytes, workspace);
   }
 
   static void raise_peaks(std::span<std::uint32_t const> batches,

@@ -13,29 +13,12 @@
 
 namespace test {
 
-/// Cells that are closed one after the other.
-inline omnibal::steps make_steps(std::size_t ranks,
-                                 std::vector<std::vector<std::uint32_t>> const& cells) {
-  omnibal::steps result(ranks);
-  for (auto const& cell : cells) {
-    for (std::uint32_t const group : cell) result.push(group);
-    result.close();
-  }
-  return result;
-}
-
 /// One group per cell, in random order.
 inline omnibal::steps dealt_at_random(std::size_t groups, std::size_t ranks, std::uint64_t seed) {
   std::vector<std::uint32_t> order(groups);
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   omnibal::rng::fisher_yates{seed}(std::span(order), 0);
-  omnibal::steps result(ranks);
-  for (std::uint32_t const group : order) {
-    result.push(group);
-    result.close();
-  }
-  result.finish();
-  return result;
+  return omnibal::make_steps(order, ranks);
 }
 
 }  // namespace test
