@@ -3,11 +3,13 @@
 #include <omnibal/demand.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/place_oversized.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace train_vlm {
 
@@ -49,11 +51,7 @@ packed_data pack_data(train_options const& options) {
                              std::to_string(capacity[0]) + " and " + std::to_string(capacity[1]) +
                              ": take --oversized alone or another capacity");
   }
-  for (std::uint32_t const sample : packed.oversized) {
-    packed.groups.push(sample);
-    packed.groups.close();
-  }
-  data.packs = std::move(packed.groups);
+  data.packs = omnibal::place_oversized(std::move(packed), omnibal::oversize_policy::alone).groups;
   data.batch = options.batch;
   if (data.batch == 0)
     data.batch = std::max<std::size_t>(1, data.samples.size() / data.packs.size());

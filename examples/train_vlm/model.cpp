@@ -81,6 +81,8 @@ batch make_batch(model_size const& size, std::span<sample_contents const* const>
   result.positions = copied(positions).to(at::kFloat);
   result.offsets.assign(offsets[0].begin(), offsets[0].end());
   result.longest = offsets.longest(0);
+  double const never = -std::numeric_limits<double>::infinity();
+  result.mask = at::full({result.longest, result.longest}, never, at::kFloat).triu(1);
   result.scored_at = copied(scored_at);
   result.targets = copied(targets);
   return result;
@@ -115,8 +117,7 @@ at::Tensor transformer_layer::forward_tiles(at::Tensor const& tokens) {
   return add_network(tokens + attention_out_(seen));
 }
 
-at::Tensor transformer_layer::forward_samples(at::Tensor const& tokens, batch const& of,
-                                              at::Tensor const& mask) {
+at::Tensor transformer_layer::forward_samples(at::Tensor const& tokens, batch const& of) {
   auto const count = tokens.size(0), width = tokens.size(1);
   at::Tensor const qkv =
       attention_in_(norm_(tokens)).view({count, 3, heads_, width / heads_}).permute({1, 2, 0, 3});
@@ -124,7 +125,7 @@ at::Tensor transformer_layer::forward_samples(at::Tensor const& tokens, batch co
   for (std::size_t s = 0; s + 1 < of.offsets.size(); ++s) {
     auto const length = of.offsets[s + 1] - of.offsets[s];
     at::Tensor const own = qkv.slice(2, of.offsets[s], of.offsets[s + 1]);
-    at::Tensor const own_mask = mask.slice(0, 0, length).slice(1, 0, length);
+    at::Tensor const own_mask = of.mask.slice(0, 0, length).slice(1, 0, length);
     seen.push_back(attend(own, own_mask).transpose(0, 1).reshape({length, width}));
   }
   return add_network(tokens + attention_out_(at::cat(seen)));
@@ -162,16 +163,9 @@ at::Tensor vlm::run_layer(std::size_t number, at::Tensor const& tokens, Run cons
   return is_recomputed ? recomputed(run, tokens) : run(tokens);
 }
 
-at::Tensor vlm::encode(at::Tensor const& pixels) {
-  at::Tensor tokens = patches_(pixels) + places_;
-  for (std::size_t i = 0; i != vision_.size(); ++i) {
-    auto const run = [layer = vision_[i]](at::Tensor const& in) {
-      return layer->forward_tiles(in);
-    };
-    tokens = run_layer(i, tokens, run);
-  }
-  // Four patches become a token of the language model.
-  at::Tensor const merged = tokens.reshape({-1, 4 * size_.vision_width});
+/// Four patches become a token of the language model.
+at::Tensor vlm::project(at::Tensor const& patches) {
+  at::Tensor const merged = patches.reshape({-1, 4 * size_.vision_width});
   return projector_out_(at::gelu(projector_in_(projector_norm_(merged))));
 }
 
@@ -183,24 +177,65 @@ at::Tensor vlm::embed_positions(at::Tensor const& positions) const {
   return at::cat({angles.sin(), angles.cos()}, 1);
 }
 
-at::Tensor vlm::logits(batch const& of) {
-  at::Tensor tokens = embed_positions(of.positions);
-  tokens = tokens.index_add(0, of.text_at, words_(of.text));
-  if (of.pixels.size(0) != 0) tokens = tokens.index_add(0, of.images_at, encode(of.pixels));
-  double const never = -std::numeric_limits<double>::infinity();
-  at::Tensor const mask = at::full({of.longest, of.longest}, never, at::kFloat).triu(1);
-  for (std::size_t i = 0; i != language_.size(); ++i) {
-    // Runs again in the backward pass, which may come after `of` is gone.
-    auto const run = [layer = language_[i], of, mask](at::Tensor const& in) {
-      return layer->forward_samples(in, of, mask);
+at::Tensor vlm::run_chain_layer(std::size_t layer, at::Tensor const& tokens, batch const& of) {
+  bool const has_images = of.pixels.size(0) != 0;
+  if (layer < projector_layer()) {
+    if (!has_images) return {};
+    if (layer == 0) return patches_(of.pixels) + places_;
+    auto const run = [of_vision = vision_[layer - 1]](at::Tensor const& in) {
+      return of_vision->forward_tiles(in);
     };
-    tokens = run_layer(vision_.size() + i, tokens, run);
+    return run_layer(layer - 1, tokens, run);
   }
-  return head_(last_norm_(tokens.index_select(0, of.scored_at)));
+  if (layer == projector_layer()) {
+    at::Tensor const text = embed_positions(of.positions).index_add(0, of.text_at, words_(of.text));
+    return has_images ? text.index_add(0, of.images_at, project(tokens)) : text;
+  }
+  if (layer + 1 == chain_size()) return head_(last_norm_(tokens.index_select(0, of.scored_at)));
+  // Runs again in the backward pass, which may come after `of` is gone.
+  auto const run = [of_language = language_[layer - projector_layer() - 1],
+                    of](at::Tensor const& in) { return of_language->forward_samples(in, of); };
+  return run_layer(layer - 2, tokens, run);
 }
 
-at::Tensor vlm::loss_sum(batch const& of) {
-  return at::cross_entropy_loss(logits(of), of.targets, {}, at::Reduction::Sum);
+at::Tensor vlm::run_chain(std::size_t first, std::size_t last, at::Tensor tokens, batch const& of) {
+  for (std::size_t layer = first; layer != last; ++layer) {
+    tokens = run_chain_layer(layer, tokens, of);
+  }
+  return tokens;
+}
+
+std::vector<std::int64_t> vlm::chain_shape(std::size_t layers, batch const& of) const {
+  if (layers > projector_layer()) return {of.positions.size(0), size_.width};
+  return {of.pixels.size(0), 4 * size_.tile_tokens, size_.vision_width};
+}
+
+std::vector<at::Tensor> vlm::chain_parameters(std::size_t layer) const {
+  std::vector<at::Tensor> result;
+  auto const add = [&](auto const& module) {
+    for (at::Tensor const& parameter : module->parameters()) result.push_back(parameter);
+  };
+  if (layer == 0) {
+    add(patches_);
+    result.push_back(places_);
+  } else if (layer < projector_layer()) {
+    add(vision_[layer - 1]);
+  } else if (layer == projector_layer()) {
+    add(projector_norm_);
+    add(projector_in_);
+    add(projector_out_);
+    add(words_);
+  } else if (layer + 1 != chain_size()) {
+    add(language_[layer - projector_layer() - 1]);
+  } else {
+    add(last_norm_);
+    add(head_);
+  }
+  return result;
+}
+
+at::Tensor vlm::loss_sum(at::Tensor const& logits, batch const& of) {
+  return at::cross_entropy_loss(logits, of.targets, {}, at::Reduction::Sum);
 }
 
 }  // namespace train_vlm

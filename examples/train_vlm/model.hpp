@@ -28,6 +28,8 @@ struct batch {
   at::Tensor images_at;
   /// The place of each token within its sample.
   at::Tensor positions;
+  /// Added to what a token sees of those of its sample: minus infinity for later ones.
+  at::Tensor mask;
   /// Where samples begin and end.
   std::vector<std::int64_t> offsets;
   std::int64_t longest = 0;
@@ -50,8 +52,7 @@ class transformer_layer : public torch::nn::Module {
   /// Every token of a tile sees all others: tiles x patches x width.
   [[nodiscard]] at::Tensor forward_tiles(at::Tensor const& tokens);
   /// Every token of a sample sees those before it: tokens x width.
-  [[nodiscard]] at::Tensor forward_samples(at::Tensor const& tokens, batch const& of,
-                                           at::Tensor const& mask);
+  [[nodiscard]] at::Tensor forward_samples(at::Tensor const& tokens, batch const& of);
 
  private:
   [[nodiscard]] at::Tensor add_network(at::Tensor const& tokens);
@@ -66,15 +67,31 @@ class vlm : public torch::nn::Module {
   explicit vlm(model_size const& size);
 
   /// What the model says of the token that follows each scored one.
-  [[nodiscard]] at::Tensor logits(batch const& of);
+  [[nodiscard]] at::Tensor logits(batch const& of) { return run_chain(0, chain_size(), {}, of); }
+
+  /// The model as a chain of layers, of which a pipeline makes stages: patches, the encoder,
+  /// projector and words, the language model, the head.
+  [[nodiscard]] std::size_t chain_size() const { return vision_.size() + language_.size() + 3; }
+  /// What the layers [first, last) of the chain make of what those before them gave, nothing where
+  /// there are none; the last one gives the logits. Without images the encoder gives nothing.
+  [[nodiscard]] at::Tensor run_chain(std::size_t first, std::size_t last, at::Tensor tokens,
+                                     batch const& of);
+  /// The shape of what the first `layers` of the chain give, from one to all but one.
+  [[nodiscard]] std::vector<std::int64_t> chain_shape(std::size_t layers, batch const& of) const;
+  [[nodiscard]] std::vector<at::Tensor> chain_parameters(std::size_t layer) const;
+
   /// Which layers keep nothing and are recomputed: those of the encoder, then the others. At the
   /// begin none is.
   void recompute_layers(std::vector<bool> chosen) { recomputed_ = std::move(chosen); }
   /// The sum of the losses of all tokens that have one.
-  [[nodiscard]] at::Tensor loss_sum(batch const& of);
+  [[nodiscard]] at::Tensor loss_sum(batch const& of) { return loss_sum(logits(of), of); }
+  [[nodiscard]] static at::Tensor loss_sum(at::Tensor const& logits, batch const& of);
 
  private:
-  [[nodiscard]] at::Tensor encode(at::Tensor const& pixels);
+  [[nodiscard]] at::Tensor run_chain_layer(std::size_t layer, at::Tensor const& tokens,
+                                           batch const& of);
+  [[nodiscard]] at::Tensor project(at::Tensor const& patches);
+  [[nodiscard]] std::size_t projector_layer() const { return vision_.size() + 1; }
   [[nodiscard]] at::Tensor embed_positions(at::Tensor const& positions) const;
 
   /// A layer, kept or recomputed; `number` counts those of both transformers.

@@ -17,6 +17,34 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
+class byte_counter : public c10::MemoryReportingInfoBase {
+ public:
+  // The types of the totals differ between releases of libtorch.
+  virtual void reportMemoryUsage(void*, std::int64_t bytes, std::int64_t, std::int64_t,
+                                 c10::Device) {
+    add(bytes);
+  }
+  virtual void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device) {
+    add(bytes);
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+  void begin_phase() { phases_.push_back(now_); }
+  [[nodiscard]] std::vector<std::int64_t> const& phases() const { return phases_; }
+
+ private:
+  void add(std::int64_t bytes) {
+    now_ += bytes;
+    phases_.back() = std::max(phases_.back(), now_);
+  }
+
+  std::int64_t now_ = 0;
+  std::vector<std::int64_t> phases_{0};
+};
+
+/// Of the thread whose memory is measured, which also runs the backward pass.
+thread_local byte_counter* counting = nullptr;
+
 struct held_layer : torch::CustomClassHolder {
   std::function<at::Tensor(at::Tensor const&)> run;
 };
@@ -31,6 +59,7 @@ struct recomputed_function : torch::autograd::Function<recomputed_function> {
   }
 
   static variable_list backward(AutogradContext* context, variable_list const& gradients) {
+    if (counting != nullptr) counting->begin_phase();
     auto const holder = context->saved_data["layer"].toCapsule();
     auto const& layer = static_cast<held_layer const&>(*holder);
     at::Tensor const input = context->get_saved_variables()[0].detach().requires_grad_();
@@ -41,30 +70,6 @@ struct recomputed_function : torch::autograd::Function<recomputed_function> {
   }
 };
 
-class byte_counter : public c10::MemoryReportingInfoBase {
- public:
-  // The types of the totals differ between releases of libtorch.
-  virtual void reportMemoryUsage(void*, std::int64_t bytes, std::int64_t, std::int64_t,
-                                 c10::Device) {
-    add(bytes);
-  }
-  virtual void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t, c10::Device) {
-    add(bytes);
-  }
-  bool memoryProfilingEnabled() const override { return true; }
-
-  [[nodiscard]] std::int64_t peak() const { return peak_; }
-
- private:
-  void add(std::int64_t bytes) {
-    now_ += bytes;
-    peak_ = std::max(peak_, now_);
-  }
-
-  std::int64_t now_ = 0;
-  std::int64_t peak_ = 0;
-};
-
 }  // namespace
 
 at::Tensor recomputed(std::function<at::Tensor(at::Tensor const&)> layer, at::Tensor const& input) {
@@ -73,11 +78,13 @@ at::Tensor recomputed(std::function<at::Tensor(at::Tensor const&)> layer, at::Te
   return recomputed_function::apply(std::move(holder), input);
 }
 
-std::int64_t peak_bytes(std::function<void()> const& body) {
+memory_use measure_memory(std::function<void()> const& body) {
   auto const counter = std::make_shared<byte_counter>();
   c10::DebugInfoGuard const guard(c10::DebugInfoKind::PROFILER_STATE, counter);
+  counting = counter.get();
   body();
-  return counter->peak();
+  counting = nullptr;
+  return {std::ranges::max(counter->phases()), counter->phases()};
 }
 
 }  // namespace train_vlm

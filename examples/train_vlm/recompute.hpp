@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -14,7 +15,15 @@ namespace train_vlm {
 [[nodiscard]] at::Tensor recomputed(std::function<at::Tensor(at::Tensor const&)> layer,
                                     at::Tensor const& input);
 
-/// The most bytes of tensors at a time that were made on this thread while `body` ran.
-[[nodiscard]] std::int64_t peak_bytes(std::function<void()> const& body);
+/// The bytes of tensors that were made on this thread while a forward and a backward pass ran.
+struct memory_use {
+  /// The most at a time.
+  std::int64_t peak = 0;
+  /// The most before the backward pass comes to a recomputed layer, and from there to the next one:
+  /// an element more than there are recomputed layers.
+  std::vector<std::int64_t> phases;
+};
+
+[[nodiscard]] memory_use measure_memory(std::function<void()> const& body);
 
 }  // namespace train_vlm

@@ -8,10 +8,12 @@
 #include <omnibal/sample/loss_scale.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <exception>
 #include <filesystem>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -58,36 +60,53 @@ void trainer::fill(packed_data data) {
   }
 }
 
-time_model trainer::profile() {
-  struct point {
-    batch_features features;
-    double seconds;
-  };
-  // Packs and halves of packs, so that tiles, tokens and samples do not go together.
-  std::vector<point> points;
-  std::size_t const packs = std::min<std::size_t>(data_.packs.size(), 48);
-  for (std::size_t round = 0; place_.rank == 0 && round != 3; ++round) {
-    for (std::size_t p = 0; p != 2 * packs; ++p) {
-      auto ids = data_.packs[p / 2 * data_.packs.size() / packs];
-      if (p % 2 == 1) ids = ids.first((ids.size() + 1) / 2);
-      step_samples const of = gather(form_kind::unpadded, ids, {});
-      stopwatch const watch;
-      add_gradients(of, padding::none, 0.0);
-      double const seconds = watch.processor_seconds();
-      if (round == 0) points.push_back({of.features, seconds});
-      points[p].seconds = std::min(points[p].seconds, seconds);
-    }
+std::vector<std::vector<std::uint32_t>> trainer::profile_batches() const {
+  std::vector<std::vector<std::uint32_t>> result;
+  std::size_t const packs = std::min<std::size_t>(data_.packs.size(), 24);
+  for (std::size_t p = 0; p != packs; ++p) {
+    auto const ids = data_.packs[p * data_.packs.size() / packs];
+    result.emplace_back(ids.begin(), ids.end());
+    auto const half = ids.first((ids.size() + 1) / 2);
+    result.emplace_back(half.begin(), half.end());
   }
+  return result;
+}
+
+time_model trainer::fitted(std::vector<std::vector<std::uint32_t>> const& batches,
+                           std::vector<double> const& seconds) {
   double coefficients[5] = {};
   if (place_.rank == 0) {
-    auto const fit = omnibal::affine_fit(points, &point::features, &point::seconds,
-                                         {.signs = omnibal::fit_signs::not_negative});
+    std::vector<batch_features> features;
+    for (auto const& ids : batches) {
+      features.push_back(features_of(data_.samples, ids, form_kind::unpadded));
+    }
+    std::vector<std::size_t> points(batches.size());
+    std::iota(points.begin(), points.end(), std::size_t{0});
+    auto const fit = omnibal::affine_fit(
+        points, [&](std::size_t p) { return features[p]; },
+        [&](std::size_t p) { return seconds[p]; }, {.signs = omnibal::fit_signs::not_negative});
     std::copy_n(&fit.slopes[0], 4, coefficients);
     coefficients[4] = fit.offset;
   }
-  model_->zero_grad();
   auto const all = omnibal::all_gather(comm_, coefficients);
   return {.offset = all[4], .slopes = {all[0], all[1], all[2], all[3]}};
+}
+
+time_model trainer::profile() {
+  auto const batches = profile_batches();
+  std::vector<std::array<double, 3>> rounds(batches.size());
+  for (std::size_t round = 0; round != 3; ++round) {
+    for (std::size_t b = 0; b != batches.size(); ++b) {
+      rounds[b][round] = step(form_kind::unpadded, batches[b], {}, {}, false).times.processor;
+    }
+  }
+  std::vector<double> medians;
+  for (auto& of_batch : rounds) {
+    std::ranges::sort(of_batch);
+    medians.push_back(of_batch[1]);
+  }
+  reset(options_.seed);
+  return fitted(batches, medians);
 }
 
 step_samples trainer::gather(form_kind form, std::span<std::uint32_t const> ids,
@@ -97,8 +116,7 @@ step_samples trainer::gather(form_kind form, std::span<std::uint32_t const> ids,
   for (std::uint32_t const id : ids) result.samples.push_back(&contents_[id]);
   if (form != form_kind::post_balanced) return result;
 
-  // Without the offset, which is that of a batch.
-  time_model const of_sample{.slopes = cost.slopes};
+  time_model const of_sample = cost.per_sample();
   auto const nanoseconds = [&](std::uint32_t id) {
     return static_cast<std::int64_t>(1e9 * of_sample(features_of(data_.samples[id])));
   };

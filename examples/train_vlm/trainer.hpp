@@ -84,7 +84,12 @@ class trainer {
   void fill(packed_data data);
   [[nodiscard]] packed_data const& data() const { return data_; }
 
-  /// The processor time of batches, fitted to measurements of rank 0; equal on all ranks.
+  /// Some packs and halves of packs, so that tiles, tokens and samples do not go together.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> profile_batches() const;
+  /// A cost functor of batches that took so long on rank 0; equal on all ranks.
+  [[nodiscard]] time_model fitted(std::vector<std::vector<std::uint32_t>> const& batches,
+                                  std::vector<double> const& seconds);
+  /// The functor of the processor times of such batches in steps; the model begins anew.
   [[nodiscard]] time_model profile();
 
   /// The samples of a step: those of `ids`, or for post-balancing what moves to this rank.

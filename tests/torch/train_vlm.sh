@@ -46,8 +46,31 @@ runs curves --task curves --batch 4 --steps 10
 runs compare --task compare --runs 1 --steps 3
 grep -q '^post_balanced ' output || complain "compare: no row of post_balanced"
 runs replay --task replay --replay 4
+# Fails unless the epochs of all forms have the same gradient.
+runs "long contexts" --task long --oversized alone --runs 1 --replay 4
+[ "$(grep -cE '^(one|two) lengths?, ' output)" -eq 4 ] || complain "long contexts: not four rows"
+# Fails where a peak exceeds its budget.
 "$program" --synthetic 32 --oversized alone --task memory >output 2>message ||
   complain "memory: exit status $?"
+awk -F '  +' '/ vision, / { if ($5 + 0 > 5 || $5 + 0 < -5) bad += 1; rows += 1 }
+  END { exit !(rows >= 8 && bad == 0) }' output || complain "memory: a peak is 5 % off"
+
+# A pipeline of three stages, on packs without images too: fails unless gradients are those of the
+# whole model. The cuts of omnibal are among the candidates, and search_cuts names the fastest.
+pipeline=(--task pipeline --capacity-tokens 512 --oversized alone --micro-batches 8)
+runs pipeline "${pipeline[@]}" --ranks 3 --runs 1
+grep -qE 'nan|inf' output && complain "pipeline: no number"
+awk -F '  +' '/^[0-9]/ { if (!rows++ || $6 + 0 < best) best = $6 + 0 }
+  /partition_layers/ { found += 1 } /search_cuts/ { chosen = $6 + 0 }
+  END { exit !(rows == 6 && found == 1 && chosen == best) }' output ||
+  complain "pipeline: search_cuts has not found the fastest cuts"
+refuses "more stages than layers" 6 "has 5 layers for the stages" --task pipeline --ranks 6
+timeout 120 "$program" "${tiny[@]}" "${pipeline[@]}" --runs 1000 >output 2>message &
+running=$!
+sleep 2
+kill -KILL "$(pgrep -P "$(pgrep -P "$running")" | tail -n 1)"
+wait "$running" && complain "a dead stage is not noticed"
+grep -q '^train_vlm: rank 0: error: ' message || complain "rank 0 does not notice a dead stage"
 
 # Stops after its step where it is asked to, and where it has run enough.
 for form in even_packs post_balanced; do
@@ -106,8 +129,9 @@ kill -STOP "$(pgrep -P "$(pgrep -P "$running")" | tail -n 1)"
 wait "$running" && complain "a hanging rank is not noticed"
 grep -q '^train_vlm: rank 0: error: ' message || complain "rank 0 does not notice a hanging rank"
 
-# docs/training.md shows lines of the trainer.
-cat "$root"/examples/train_vlm/*.?pp | tr -s ' \n' ' ' >sources
+# docs/training.md shows lines of the trainer, and says how many it has.
+[ "$(cat "$root"/examples/train_vlm/*.?pp | wc -l)" -le 1200 ] || complain "more than 1,200 lines"
+cat "$root"/examples/train_vlm/{,*/}*.?pp | tr -s ' \n' ' ' >sources
 awk '/^```/ { is_code = $0 == "```cpp"; next } is_code' "$root/docs/training.md" >shown
 [ "$(wc -l <shown)" -ge 10 ] || complain "docs/training.md has fewer than ten lines of the trainer"
 while IFS= read -r line; do

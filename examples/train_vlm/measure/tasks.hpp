@@ -16,6 +16,12 @@ void compare_forms(train_options const& options, trainer& of);
 void replay_ranks(train_options const& options, trainer& of);
 /// Prints what layers `select_recompute` keeps under several budgets, and what that takes.
 void select_memory(train_options const& options, trainer& of);
+/// Cuts the model into a stage for each rank by several rules, and prints how long a step of such a
+/// pipeline takes and what was predicted. False where gradients differ from those without it.
+[[nodiscard]] bool compare_cuts(train_options const& options, trainer& of);
+/// Trains on texts in packs of one length and of two, and prints times and losses. False where
+/// gradients of the epoch that should be equal differ.
+[[nodiscard]] bool compare_long_contexts(train_options const& options, trainer& of);
 /// Prints what each form has learned after an epoch, of several seeds.
 void compare_learning(train_options const& options, trainer& of);
 /// False where gradients that should be equal differ.

@@ -27,8 +27,12 @@ enum class task_kind {
   curves,
   /// Compares what epochs of every form teach, for several seeds.
   learning,
+  /// Compares packs of texts of one length and of two.
+  long_contexts,
   /// Recomputes layers under budgets of memory.
   memory,
+  /// Runs the model as a pipeline, a stage on each rank, and compares cuts.
+  pipeline,
 };
 
 /// How samples come to ranks.
@@ -99,12 +103,16 @@ struct train_options {
   /// The most steps; zero for no limit.
   std::uint64_t steps = 0;
   std::size_t runs = 3;
+  /// Packs of a step of a pipeline.
+  std::size_t micro_batches = 8;
   std::vector<std::size_t> replayed_ranks{8, 32, 64};
 
   std::filesystem::path checkpoint;
   std::uint64_t checkpoint_every = 0;
   bool resumes = false;
   std::filesystem::path log;
+  /// A picture of what was learned.
+  std::filesystem::path svg;
   std::int64_t timeout_seconds = 300;
 };
 

@@ -76,6 +76,8 @@ void add_training_options(CLI::App& app, train_options& options) {
   add_count(app, "--epochs", options.epochs, std::uint64_t{1}, most, "Epochs");
   add_count(app, "--steps", options.steps, std::uint64_t{0}, most, "The most steps; 0 for all");
   add_count(app, "--runs", options.runs, std::size_t{1}, std::size_t{1000}, "Runs of a median");
+  add_count(app, "--micro-batches", options.micro_batches, std::size_t{1}, std::size_t{4096},
+            "Packs of a step of a pipeline");
   app.add_option("--replay", options.replayed_ranks, "Numbers of ranks to replay")
       ->delimiter(',')
       ->type_name("COUNT,...");
@@ -86,6 +88,7 @@ void add_training_options(CLI::App& app, train_options& options) {
   app.add_flag("--resume", options.resumes, "Go on from the checkpoint");
   app.add_option("--log", options.log, "Each rank writes the samples of its steps here")
       ->type_name("FOLDER");
+  app.add_option("--svg", options.svg, "A picture of --task learning")->type_name("FILE");
   add_count<std::int64_t>(app, "--timeout", options.timeout_seconds, 1, 86400,
                           "Seconds that a rank waits for the others");
 }
@@ -113,7 +116,9 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
                          {"gradients", task_kind::gradients},
                          {"curves", task_kind::curves},
                          {"learning", task_kind::learning},
-                         {"memory", task_kind::memory}},
+                         {"long", task_kind::long_contexts},
+                         {"memory", task_kind::memory},
+                         {"pipeline", task_kind::pipeline}},
                         "What to do");
   add_data_options(app, options);
   add_training_options(app, options);

@@ -40,6 +40,10 @@ void note_signals(int flags) {
   for (char const* const threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"}) {
     ::setenv(threads, "1", 1);
   }
+  // Memory that glibc gives back after a batch costs page faults in the next one.
+  for (char const* const most : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"}) {
+    ::setenv(most, "4294967296", 0);
+  }
   ::execv("/proc/self/exe", words);
   std::perror("train_vlm: cannot start a rank");
   std::_Exit(1);

@@ -101,27 +101,53 @@ epoch_figures run_epoch(train_options const& options, trainer& of, time_model co
   return figures;
 }
 
-/// The processor times of batches on this machine, each measured once.
+/// Of each figure the median of the runs, which have the same tokens and images.
+epoch_figures medians_of(std::vector<epoch_figures> const& runs) {
+  epoch_figures result = runs.front();
+  auto const median = [&](auto const& figure) {
+    std::vector<double> all;
+    for (epoch_figures const& run : runs) all.push_back(figure(run));
+    std::ranges::sort(all);
+    return all[all.size() / 2];
+  };
+  for (double epoch_figures::*const figure :
+       {&epoch_figures::seconds, &epoch_figures::slowest, &epoch_figures::slowest_processor,
+        &epoch_figures::slowest_predicted, &epoch_figures::planning, &epoch_figures::pack_error,
+        &epoch_figures::step_error}) {
+    result.*figure = median([&](epoch_figures const& run) { return run.*figure; });
+  }
+  for (std::size_t rank = 0; rank != result.waiting.size(); ++rank) {
+    result.waiting[rank] = median([&](epoch_figures const& run) { return run.waiting[rank]; });
+  }
+  return result;
+}
+
+/// The processor times of batches on this machine, each the median of several steps. All are
+/// measured once, then all once more: the speed of a machine drifts.
 class batch_times {
  public:
-  batch_times(trainer& of, time_model const& cost) : of_(&of), cost_(cost) {}
+  explicit batch_times(trainer& of) : of_(&of) {}
 
-  double measure(std::vector<std::uint32_t> const& ids, form_kind form) {
+  /// 0 for a batch that was not yet asked for when all were measured.
+  double seconds(std::vector<std::uint32_t> const& ids, form_kind form) {
     if (ids.empty()) return 0.0;
-    bool const is_padded = form == form_kind::padded;
-    auto const [known, is_new] = seconds_.try_emplace({is_padded, ids}, 0.0);
-    if (!is_new) return known->second;
-    step_samples const samples =
-        of_->gather(is_padded ? form_kind::padded : form_kind::unpadded, ids, cost_);
-    stopwatch const watch;
-    of_->add_gradients(samples, is_padded ? padding::to_longest : padding::none, 0.0);
-    return known->second = watch.processor_seconds();
+    auto& all = seconds_[{form == form_kind::padded, ids}];
+    return all.empty() ? 0.0 : all[all.size() / 2];
+  }
+
+  void measure(std::size_t runs) {
+    for (std::size_t run = 0; run != runs; ++run) {
+      for (auto& [batch, all] : seconds_) {
+        form_kind const form = batch.first ? form_kind::padded : form_kind::unpadded;
+        all.push_back(of_->step(form, batch.second, {}, {}, false).times.processor);
+      }
+    }
+    for (auto& [batch, all] : seconds_) std::ranges::sort(all);
   }
 
  private:
   trainer* of_;
-  time_model cost_;
-  std::map<std::pair<bool, std::vector<std::uint32_t>>, double> seconds_;
+  std::map<std::pair<bool, std::vector<std::uint32_t>>, std::vector<double>> seconds_;
 };
 
 using rank_samples = std::vector<std::vector<std::uint32_t>>;
@@ -135,7 +161,7 @@ rank_samples post_balanced(packed_data const& data, time_model const& cost,
     all.insert(all.end(), ids.begin(), ids.end());
     offsets.push_back(all.size());
   }
-  time_model const of_sample{.slopes = cost.slopes};
+  time_model const of_sample = cost.per_sample();
   auto const nanoseconds = [&](std::uint32_t index) {
     return static_cast<std::int64_t>(1e9 * of_sample(features_of(data.samples[all[index]])));
   };
@@ -150,7 +176,7 @@ rank_samples post_balanced(packed_data const& data, time_model const& cost,
 
 /// An epoch of so many ranks, their batches measured one after the other.
 epoch_figures replay(train_options const& options, trainer& of, time_model const& cost,
-                     std::size_t ranks, batch_times& measured) {
+                     time_model const& predicted, std::size_t ranks, batch_times& measured) {
   std::vector<feed> feeds;
   for (std::size_t rank = 0; rank != ranks; ++rank) {
     feeds.emplace_back(options, of.data(), cost, omnibal::shard{ranks, rank});
@@ -163,11 +189,11 @@ epoch_figures replay(train_options const& options, trainer& of, time_model const
     double slowest = 0;
     for (std::size_t rank = 0; rank != ranks; ++rank) {
       auto const features = features_of(of.data().samples, ids[rank], options.form);
-      double const seconds = measured.measure(ids[rank], options.form);
+      double const seconds = measured.seconds(ids[rank], options.form);
       slowest = std::max(slowest, seconds);
       times[rank].push_back({.compute = seconds,
                              .processor = seconds,
-                             .predicted = ids[rank].empty() ? 0.0 : cost(features),
+                             .predicted = ids[rank].empty() ? 0.0 : predicted(features),
                              .tokens = features[1],
                              .images = features[0]});
     }
@@ -207,8 +233,8 @@ void add_row(examples::table& rows, std::string const& name, epoch_figures const
 }
 
 examples::table new_table(std::string const& first) {
-  return examples::table({first, "epoch s", "waits", "tokens/s", "images/s", "planning s",
-                          "slowest s", "processor s", "predicted s", "batch error", "step error"});
+  return examples::table({first, "epoch s", "waits", "tokens/s", "images/s", "plans s",
+                          "slowest s", "processor", "predicted", "batch off", "step off"});
 }
 
 void print_data(packed_data const& data) {
@@ -220,37 +246,54 @@ void print_data(packed_data const& data) {
 }  // namespace
 
 void compare_forms(train_options const& options, trainer& of) {
-  time_model const cost = of.profile();
-  auto rows = new_table("form");
-  for (form_kind const form : all_forms) {
-    train_options own = options;
-    own.form = form;
-    std::vector<epoch_figures> runs;
-    for (std::size_t run = 0; run != options.runs; ++run) runs.push_back(run_epoch(own, of, cost));
-    auto const middle = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
-    std::ranges::nth_element(runs, middle, {}, &epoch_figures::seconds);
-    add_row(rows, to_text(form), *middle);
+  // In turns, each with a profile of its own: the speed of a machine drifts.
+  std::map<form_kind, std::vector<epoch_figures>> figures;
+  for (std::size_t run = 0; run != options.runs; ++run) {
+    for (form_kind const form : all_forms) {
+      train_options own = options;
+      own.form = form;
+      figures[form].push_back(run_epoch(own, of, of.profile()));
+    }
   }
   if (of.shard().rank != 0) return;
+  auto rows = new_table("form");
+  for (form_kind const form : all_forms) {
+    add_row(rows, to_text(form), medians_of(figures[form]));
+  }
   print_data(of.data());
   rows.print(std::cout);
 }
 
 void replay_ranks(train_options const& options, trainer& of) {
   time_model const cost = of.profile();
-  batch_times measured(of, cost);
+  batch_times measured(of);
+  auto const points = of.profile_batches();
+  auto const times_of_points = [&] {
+    std::vector<double> result;
+    for (auto const& ids : points) result.push_back(measured.seconds(ids, form_kind::unpadded));
+    return result;
+  };
+  auto const replay_all = [&](time_model const& predicted) {
+    auto rows = new_table("ranks, form");
+    for (std::size_t const ranks : options.replayed_ranks) {
+      for (form_kind const form : all_forms) {
+        train_options own = options;
+        own.form = form;
+        add_row(rows, std::to_string(ranks) + ", " + to_text(form),
+                replay(own, of, cost, predicted, ranks, measured));
+      }
+    }
+    return rows;
+  };
+  // The batches are those of the functor that was fitted first; predicted is by one of the same
+  // measurements.
+  static_cast<void>(times_of_points());
+  static_cast<void>(replay_all(cost));
+  measured.measure(options.runs);
+  auto const rows = replay_all(of.fitted(points, times_of_points()));
   print_data(of.data());
   std::cout << "Replayed: batches of all ranks measured one after the other; a step lasts as long\n"
                "as its slowest rank, and ranks talk in no time.\n\n";
-  auto rows = new_table("ranks, form");
-  for (std::size_t const ranks : options.replayed_ranks) {
-    for (form_kind const form : all_forms) {
-      train_options own = options;
-      own.form = form;
-      add_row(rows, std::to_string(ranks) + ", " + to_text(form),
-              replay(own, of, cost, ranks, measured));
-    }
-  }
   rows.print(std::cout);
 }
 

@@ -1,16 +1,24 @@
+#include "chart.hpp"
+#include "numbers.hpp"
+#include "svg.hpp"
 #include "table.hpp"
 #include "tasks.hpp"
 
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/pack/place_oversized.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <numeric>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace train_vlm {
@@ -46,13 +54,13 @@ std::vector<sample_ids> own_packs(train_options const& options, trainer const& o
   };
   omnibal::resources const capacity{options.capacity_images,
                                     options.capacity_tokens / options.shrink};
-  auto const packed = omnibal::best_packing(ids, demand, capacity);
+  auto const packed = omnibal::place_oversized(omnibal::best_packing(ids, demand, capacity),
+                                               omnibal::oversize_policy::alone);
   std::vector<sample_ids> packs;
   for (std::size_t g = 0; g != packed.groups.size(); ++g) {
     auto& pack = packs.emplace_back();
     for (std::uint32_t const index : packed.groups[g]) pack.push_back(ids[index]);
   }
-  for (std::uint32_t const index : packed.oversized) packs.push_back({ids[index]});
   auto const [ranks, rank] = of.shard();
   std::vector<sample_ids> own;
   if (!is_even) {
@@ -124,12 +132,6 @@ sample_ids next_of(omnibal::epoch_sampler& batches) {
   return ids;
 }
 
-std::string scientific(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1e", value);
-  return text;
-}
-
 struct learning_form {
   form_kind form;
   weight_kind weight;
@@ -164,13 +166,50 @@ std::array<double, 4> learn(train_options const& options, trainer& of, time_mode
   return losses;
 }
 
-std::string mean_and_spread(std::vector<double> const& values) {
-  auto const count = static_cast<double>(values.size());
-  double mean = 0, squares = 0;
-  for (double const value : values) mean += value / count;
-  for (double const value : values) squares += (value - mean) * (value - mean);
-  double const spread = std::sqrt(squares / std::max(1.0, count - 1));
-  return examples::fixed(mean, 4) + " ± " + examples::fixed(spread, 4);
+}  // namespace
+
+namespace {
+
+/// The losses of a form after each quarter, one for each seed.
+using quarter_losses = std::array<std::vector<double>, 4>;
+
+/// Mean and band of the first form and of those that a reader asks for.
+void write_learning_curves(std::filesystem::path const& file,
+                           std::vector<quarter_losses> const& losses) {
+  struct drawn_form {
+    std::size_t number;
+    std::string_view colour;
+  };
+  examples::chart content{.title = "loss of all data, mean and range over seeds",
+                          .x = {.title = "epochs' samples seen", .most = 100, .unit = " %"},
+                          .y = {.title = "loss", .least = 1e30, .most = 0},
+                          .curves = {}};
+  for (auto const& [number, colour] :
+       {drawn_form{0, examples::colours::ink}, drawn_form{2, examples::colours::blue},
+        drawn_form{6, examples::colours::orange}}) {
+    examples::series curve{.label = learning_forms[number].name, .colour = colour};
+    curve.curve.edges = {0};
+    for (std::size_t q = 0; q != 4; ++q) {
+      std::vector<double> const& of = losses[number][q];
+      auto const [low, high] = std::ranges::minmax(of);
+      curve.curve.edges.push_back(25.0 * static_cast<double>(q + 1));
+      curve.curve.heights.push_back(std::reduce(of.begin(), of.end()) /
+                                    static_cast<double>(of.size()));
+      curve.lows.push_back(low);
+      curve.highs.push_back(high);
+      content.y.least = std::min(content.y.least, 0.98 * low);
+      content.y.most = std::max(content.y.most, 1.02 * high);
+    }
+    content.curves.push_back(std::move(curve));
+  }
+  constexpr double width = 760, height = 420, margin = 24;
+  examples::svg_drawing drawing;
+  draw(drawing, {margin, margin, width - 2 * margin, height - 2 * margin}, content);
+  std::ofstream out(file);
+  drawing.write(
+      out, width, height, content.title,
+      "Random packs, even packs and a mean of means, after each quarter of the training.");
+  if (!out.flush()) throw std::runtime_error("cannot write " + file.string());
 }
 
 }  // namespace
@@ -178,11 +217,12 @@ std::string mean_and_spread(std::vector<double> const& values) {
 void compare_learning(train_options const& options, trainer& of) {
   time_model const cost = of.profile();
   examples::table rows({"loss of all data after", "1/4", "1/2", "3/4", "the whole"});
+  std::vector<quarter_losses> of_forms;
   for (learning_form const& form : learning_forms) {
     train_options own = options;
     own.form = form.form;
     own.weight = form.weight;
-    std::array<std::vector<double>, 4> losses;
+    quarter_losses& losses = of_forms.emplace_back();
     for (std::size_t run = 0; run != options.runs; ++run) {
       own.seed = options.seed + run;
       auto const quarters = learn(own, of, cost);
@@ -191,7 +231,9 @@ void compare_learning(train_options const& options, trainer& of) {
     rows.add({form.name, mean_and_spread(losses[0]), mean_and_spread(losses[1]),
               mean_and_spread(losses[2]), mean_and_spread(losses[3])});
   }
-  if (of.shard().rank == 0) rows.print(std::cout);
+  if (of.shard().rank != 0) return;
+  rows.print(std::cout);
+  if (!options.svg.empty()) write_learning_curves(options.svg, of_forms);
 }
 
 bool compare_gradients(train_options const& options, trainer& of) {
