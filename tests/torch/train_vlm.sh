@@ -132,7 +132,7 @@ grep -q '^train_vlm: rank 0: error: ' message || complain "rank 0 does not notic
 # docs/training.md shows lines of the trainer, and says how many it has.
 [ "$(cat "$root"/examples/train_vlm/*.?pp | wc -l)" -le 1200 ] || complain "more than 1,200 lines"
 cat "$root"/examples/train_vlm/{,*/}*.?pp | tr -s ' \n' ' ' >sources
-awk '/^```/ { is_code = $0 == "```cpp"; next } is_code' "$root/docs/training.md" >shown
+awk '/^```/ { is_code = $0 == "```cpp"; next } is_code' "$root/docs/training.md" | sed 's/^ *//' >shown
 [ "$(wc -l <shown)" -ge 10 ] || complain "docs/training.md has fewer than ten lines of the trainer"
 while IFS= read -r line; do
   grep -qF -- "$line" sources || complain "no line of the trainer: $line"
