@@ -29,6 +29,9 @@
 #include <omnibal/comm/two_level_communicator.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/context/context_cost.hpp>
+#include <omnibal/context/context_groups.hpp>
+#include <omnibal/context/context_plan.hpp>
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/affine_fit.hpp>
 #include <omnibal/cost/audio_transformer.hpp>

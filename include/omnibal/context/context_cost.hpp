@@ -1,0 +1,130 @@
+#pragma once
+
+/// \file
+/// How long groups of ranks of different sizes take.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/cost/affine_fit.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// The time of a group of one degree: fixed + linear * tokens + quadratic * squares, where these
+/// are the sums of the lengths of its samples and of their squares. In any unit, the same for all.
+struct degree_time {
+  double fixed = 0;
+  double linear = 0;
+  double quadratic = 0;
+
+  [[nodiscard]] constexpr double operator()(double tokens, double squares) const {
+    return fixed + linear * tokens + quadratic * squares;
+  }
+
+  [[nodiscard]] friend bool operator==(degree_time const&, degree_time const&) = default;
+};
+
+/// The times of all degrees: row d - 1 has that of groups of d ranks.
+struct context_cost {
+  std::vector<degree_time> degrees{};
+  /// What a micro-step takes whatever its groups are.
+  double micro_step = 0;
+
+  [[nodiscard]] friend bool operator==(context_cost const&, context_cost const&) = default;
+};
+
+/// What `tabulate_context_cost` asks a functor.
+struct tabulate_context_options {
+  /// The lengths at which it is asked; none: the eight powers of two from 1,024 to 131,072.
+  std::vector<std::int64_t> lengths{};
+  /// What a micro-step takes whatever its groups are, in the unit of the functor.
+  double micro_step = 0;
+};
+
+/// A functor from the length of a sample and a degree to the time of a group that has this sample
+/// alone: a model, a fit, a table of measurements.
+template <class Time>
+concept context_time = std::regular_invocable<Time const&, std::int64_t, std::uint32_t> &&
+    weight<std::remove_cvref_t<std::invoke_result_t<Time const&, std::int64_t, std::uint32_t>>>;
+
+struct tabulate_context_cost_fn {
+  /// The times of the degrees 1 to `degrees` as a functor has them:
+  /// `tabulate_context_cost(time, 64)`. For each degree the parabola with the least relative error
+  /// over some lengths, without negative coefficients; what a functor adds with steps or in other
+  /// powers of the length is lost, so compare the two where that may matter.
+  ///
+  /// Complexity: linear in degrees and lengths. Memory: 24 bytes for each degree. Determinism: that
+  /// of the functor and of `affine_fit`. Errors: `std::invalid_argument` for no degrees, fewer than
+  /// three lengths or two equal ones, and a time that is not positive and finite.
+  template <context_time Time>
+  [[nodiscard]] context_cost operator()(Time const& time, std::uint32_t degrees,
+                                        tabulate_context_options const& options = {}) const {
+    detail::check_positive(name, "degrees", degrees);
+    detail::check_weight(name, "options.micro_step", options.micro_step);
+    std::vector<std::int64_t> lengths = options.lengths;
+    if (lengths.empty()) {
+      for (std::int64_t length = 1024; length <= 131072; length *= 2) lengths.push_back(length);
+    }
+    check_lengths(lengths);
+    context_cost result{.micro_step = options.micro_step};
+    result.degrees.reserve(degrees);
+    std::vector<point> points(lengths.size());
+    for (std::uint32_t degree = 1; degree <= degrees; ++degree) {
+      for (std::size_t i = 0; i != lengths.size(); ++i) {
+        auto const measured = static_cast<double>(time(lengths[i], degree));
+        if (!detail::is_positive(measured)) {
+          detail::throw_invalid(
+              name, "time(" + detail::to_text(lengths[i]) + ", " + detail::to_text(degree) +
+                        ") is " + detail::to_text(measured) + ", must be positive and finite");
+        }
+        points[i] = {static_cast<double>(lengths[i]), measured};
+      }
+      result.degrees.push_back(fitted(points));
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::string_view name = "tabulate_context_cost";
+
+  struct point {
+    double length = 0;
+    double time = 0;
+  };
+
+  static void check_lengths(std::vector<std::int64_t>& lengths) {
+    for (std::size_t i = 0; i != lengths.size(); ++i) {
+      detail::check_between(name, "options.lengths[" + detail::to_text(i) + "]", lengths[i], 1,
+                            detail::most_tokens);
+    }
+    std::ranges::sort(lengths);
+    bool const has_equal = std::adjacent_find(lengths.begin(), lengths.end()) != lengths.end();
+    if (lengths.size() >= 3 && !has_equal) return;
+    detail::throw_invalid(name, "options.lengths is " + detail::list_text(lengths) +
+                                    ", must have at least three lengths, no two of them equal");
+  }
+
+  /// Dividing every equation by its time makes errors relative.
+  [[nodiscard]] static degree_time fitted(std::vector<point> const& points) {
+    auto const size = [](point const& at) {
+      return resources<3, double>{1 / at.time, at.length / at.time,
+                                  at.length * at.length / at.time};
+    };
+    auto const one = [](point const&) { return 1.0; };
+    auto const fit = affine_fit(points, size, one,
+                                {.offset = fit_offset::zero, .signs = fit_signs::not_negative});
+    return {fit.slopes[0], fit.slopes[1], fit.slopes[2]};
+  }
+};
+
+/// The times of a functor by degree; see `tabulate_context_cost_fn`.
+inline constexpr tabulate_context_cost_fn tabulate_context_cost{};
+
+}  // namespace omnibal::inline v0

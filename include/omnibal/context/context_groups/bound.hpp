@@ -1,0 +1,141 @@
+#pragma once
+
+/// \file
+/// What no plan of groups can be below.
+
+#include <omnibal/context/context_groups/instance.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The least makespan that areas, bytes and the longest sample allow. Whatever the groups are, a
+/// sample takes the rank-seconds of some degree with which it ends in time, and no fewer rank-bytes
+/// than on a rank of its own, as those of a group add up; all of them together must fit into the
+/// ranks in time, and into the memory of the micro-steps. These are the canonical degrees of Turek,
+/// Wolf and Yu (1992), and Ludwig and Tiwari (1994).
+class context_bound {
+ public:
+  /// Memory: 20 bytes for each sample, kept for the next call.
+  double operator()(context_instance const& instance, context_memory memory) {
+    instance_ = &instance;
+    measure();
+    fewest_steps_ = steps_for_bytes(memory);
+    return instance.fixed_time(fewest_steps_) + least_time();
+  }
+
+  /// The least number of micro-steps that holds the bytes of all samples.
+  [[nodiscard]] std::uint64_t fewest_steps() const { return fewest_steps_; }
+
+  /// The degree with the least area of a sample by descending length.
+  [[nodiscard]] std::uint32_t natural(std::size_t sample) const { return natural_[sample]; }
+  /// The areas of that sample and of all that are shorter.
+  [[nodiscard]] double area_from(std::size_t sample) const { return areas_[sample]; }
+  /// The largest of the least times of all samples.
+  [[nodiscard]] double longest() const { return longest_; }
+
+ private:
+  [[nodiscard]] std::uint64_t steps_for_bytes(context_memory memory) const {
+    double bytes = 0;
+    for (context_sample const& sample : instance_->samples) {
+      bytes += static_cast<double>(memory(sample.length, 1));
+    }
+    double const step_bytes =
+        static_cast<double>(instance_->ranks) * static_cast<double>(instance_->capacity);
+    // A sum of that size may be rounded up.
+    double const steps = bytes > 0 ? std::ceil(bytes / step_bytes * (1 - 1e-9)) : 1;
+    return static_cast<std::uint64_t>(
+        std::clamp(steps, 1.0, static_cast<double>(instance_->samples.size())));
+  }
+
+  void measure() {
+    auto const& samples = instance_->samples;
+    std::size_t const count = samples.size();
+    natural_.resize(count);
+    areas_.assign(count + 1, 0);
+    late_.assign(count + 1, 0);
+    longest_ = 0;
+    for (std::size_t i = count; i-- != 0;) {
+      context_sample const& sample = samples[i];
+      std::uint32_t const degree = natural_degree(sample);
+      natural_[i] = degree;
+      areas_[i] = areas_[i + 1] + instance_->area(sample, degree);
+      late_[i] = std::max(late_[i + 1], instance_->alone(sample, degree));
+    }
+    for (std::size_t i = 0; i != count; ++i) {
+      if (late_[i] <= longest_) break;
+      if (instance_->alone(samples[i], natural_[i]) > longest_) {
+        longest_ = std::max(longest_, instance_->shortest(samples[i]));
+      }
+    }
+  }
+
+  /// The degree with the least area.
+  [[nodiscard]] std::uint32_t natural_degree(context_sample const& sample) const {
+    std::uint32_t best = sample.least;
+    if (instance_->areas_ascend) return best;
+    for (std::uint32_t d = best + 1; d != instance_->degrees.size(); ++d) {
+      if (instance_->area(sample, d) < instance_->area(sample, best)) best = d;
+    }
+    return best;
+  }
+
+  /// The degree that meets a deadline with the least area; the number of degrees where none does.
+  [[nodiscard]] std::uint32_t least_area(context_sample const& sample, double deadline) const {
+    std::uint32_t best = instance_->first_in_time(sample, deadline);
+    if (instance_->areas_ascend || best == instance_->degrees.size()) return best;
+    double least = instance_->shared_area(sample, best, deadline);
+    for (std::uint32_t d = best + 1; d != instance_->degrees.size(); ++d) {
+      if (instance_->alone(sample, d) > deadline) continue;
+      double const area = instance_->shared_area(sample, d, deadline);
+      if (area >= least) continue;
+      least = area;
+      best = d;
+    }
+    return best;
+  }
+
+  /// True where all samples can end by the deadline, as far as areas tell.
+  [[nodiscard]] bool can_meet(double deadline) const {
+    auto const& samples = instance_->samples;
+    double area = 0;
+    std::size_t i = 0;
+    for (; late_[i] > deadline; ++i) {
+      std::uint32_t const degree = least_area(samples[i], deadline);
+      if (degree == instance_->degrees.size()) return false;
+      area += instance_->shared_area(samples[i], degree, deadline);
+    }
+    return area + areas_[i] <= deadline * instance_->ranks;
+  }
+
+  /// A time below which samples cannot end; at most a ten-millionth below the least such time.
+  [[nodiscard]] double least_time() const {
+    double low = std::max(longest_, areas_.front() / instance_->ranks) * (1 - 4 * rounding);
+    if (can_meet(low * (1 + 8 * rounding))) return low;
+    double high = std::max(2 * low, late_.front());
+    while (!can_meet(high)) {
+      low = high;
+      high *= 2;
+    }
+    while (high - low > 1e-7 * high) {
+      double const middle = low + (high - low) / 2;
+      (can_meet(middle) ? high : low) = middle;
+    }
+    return low * (1 - 4 * rounding);
+  }
+
+  context_instance const* instance_ = nullptr;
+  std::vector<std::uint32_t> natural_;
+  /// From a sample on: the sum of the areas, and the largest time with the natural degree.
+  std::vector<double> areas_;
+  std::vector<double> late_;
+  double longest_ = 0;
+  std::uint64_t fewest_steps_ = 1;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,332 @@
+#pragma once
+
+/// \file
+/// One micro-step after the other, longest samples first.
+
+#include <omnibal/context/context_groups/bound.hpp>
+#include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/load_levels.hpp>
+#include <omnibal/context/context_groups/rank_rooms.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// What a filling aims at.
+struct context_target {
+  /// The micro-steps that share the work.
+  std::uint64_t micro_steps = 1;
+  /// The longest that a micro-step may take.
+  double longest = 0;
+  /// A micro-step takes so many times the mean of what is left.
+  double pace = 1;
+};
+
+/// A group of ranks in a micro-step.
+struct filled_group {
+  std::uint32_t micro_step = 0;
+  std::uint32_t degree = 0;
+  std::uint32_t first_rank = 0;
+  double time = 0;
+  std::int64_t bytes = 0;
+};
+
+/// Best fit of malleable jobs under deadlines, one for each micro-step: the longest sample that is
+/// left joins the most loaded group in which it ends in time, of those with the least degree that
+/// would do, or opens such a group; where no ranks are left, shorter samples fill what room there
+/// is. The last micro-step takes the rest and as long as that needs, and where memory is full
+/// another one follows.
+class context_filling {
+ public:
+  /// Memory: 8 bytes for each sample and 36 for each group, kept for the next call.
+  void operator()(context_instance const& instance, context_bound const& bound,
+                  context_memory memory, context_target const& target) {
+    instance_ = &instance;
+    bound_ = &bound;
+    memory_ = &memory;
+    target_ = target;
+    std::size_t const count = instance.samples.size();
+    group_of_.assign(count, none);
+    next_.resize(count + 1);
+    for (std::size_t i = 0; i <= count; ++i) next_[i] = static_cast<std::uint32_t>(i);
+    groups_.clear();
+    slot_of_.assign(instance.degrees.size(), none);
+    used_.clear();
+    next_group_.clear();
+    area_left_ = count == 0 ? 0 : bound.area_from(0);
+    micro_steps_ = 0;
+    placed_ = 0;
+    time_ = 0;
+    while (next(0) != count) fill_micro_step();
+    memory_ = nullptr;
+  }
+
+  /// The group of a sample by descending length.
+  [[nodiscard]] std::vector<std::uint32_t> const& group_of() const { return group_of_; }
+  [[nodiscard]] std::vector<filled_group> const& groups() const { return groups_; }
+  [[nodiscard]] std::uint32_t micro_steps() const { return micro_steps_; }
+  [[nodiscard]] double makespan() const { return instance_->fixed_time(micro_steps_) + time_; }
+
+ private:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  /// How many groups are asked for room, and compared to find the least loaded one.
+  static constexpr std::size_t asked_groups = 8;
+  static constexpr std::size_t most_compared = 64;
+  /// How often the last deadline is postponed, and by which share of it at least.
+  static constexpr int most_passes = 12;
+  static constexpr double least_postponement = 1e-3;
+
+  void fill_micro_step() {
+    auto const& samples = instance_->samples;
+    for (std::uint32_t const degree : used_) slot_of_[degree] = none;
+    used_.clear();
+    rooms_.reset(instance_->ranks, instance_->ranks_per_node);
+    std::size_t const first_group = groups_.size();
+    std::uint32_t const first = next(0);
+    bool const is_last = micro_steps_ + 1 >= target_.micro_steps;
+    set_deadline(samples[first]);
+    place_all(first);
+    if (is_last) place_rest(first_group);
+    double longest = 0;
+    for (std::size_t g = first_group; g != groups_.size(); ++g) {
+      longest = std::max(longest, groups_[g].time);
+    }
+    time_ += longest;
+    ++micro_steps_;
+  }
+
+  /// Places what fits, from a sample on.
+  void place_all(std::uint32_t first) {
+    std::size_t const count = instance_->samples.size();
+    for (std::uint32_t i = first; i != count; i = next(i)) {
+      if (!place(i)) i = std::max(i + 1, first_that_fits(i));
+    }
+  }
+
+  /// Postpones the deadline of the last micro-step by what is left over, again and again, as long
+  /// as that helps.
+  void place_rest(std::size_t first_group) {
+    std::uint32_t const count = static_cast<std::uint32_t>(instance_->samples.size());
+    double step = 0;
+    for (int pass = 0; pass != most_passes; ++pass) {
+      std::uint32_t const first = next(0);
+      if (first == count) return;
+      double const needed = area_left_ / instance_->ranks;
+      step = std::max({needed, 2 * step, least_postponement * deadline_});
+      postpone(deadline_ + step);
+      for (std::uint32_t const degree : used_) levels_[slot_of_[degree]].clear();
+      for (std::size_t g = first_group; g != groups_.size(); ++g) {
+        insert(static_cast<std::uint32_t>(g));
+      }
+      std::size_t const before = placed_;
+      place_all(first);
+      if (placed_ != before) step = 0;
+    }
+  }
+
+  void postpone(double deadline) {
+    deadline_ = deadline * (1 + rounding);
+    per_time_ = deadline_ > 0 ? 1 / deadline_ : 0;
+  }
+
+  /// The deadline of a micro-step: its share of what is left, or what the longest sample needs on as
+  /// few ranks as the target allows.
+  void set_deadline(context_sample const& first) {
+    std::uint64_t const left =
+        micro_steps_ < target_.micro_steps ? target_.micro_steps - micro_steps_ : 1;
+    double const mean = area_left_ / (static_cast<double>(left) * instance_->ranks);
+    double const paced = target_.pace * mean;
+    deadline_ = std::max(target_.longest, paced);
+    std::uint32_t const degree = opened_degree(first);
+    double const needed =
+        degree == none ? instance_->shortest(first) : instance_->alone(first, degree);
+    postpone(std::max(needed, paced));
+    per_byte_ = instance_->capacity > 0 ? 1 / static_cast<double>(instance_->capacity) : 0;
+  }
+
+  /// The least degree with which a sample ends in time and for which there are ranks; `none` where
+  /// there is no such degree.
+  [[nodiscard]] std::uint32_t opened_degree(context_sample const& sample) const {
+    std::uint32_t const degree = instance_->first_in_time(sample, deadline_);
+    if (degree == instance_->degrees.size()) return none;
+    return instance_->degrees[degree].ranks <= rooms_.most() ? degree : none;
+  }
+
+  [[nodiscard]] std::int64_t bytes_of(context_sample const& sample, std::uint32_t degree) const {
+    return (*memory_)(sample.length, instance_->degrees[degree].ranks);
+  }
+
+  /// Puts a sample into a group that is there or is opened for it; false where none can take it.
+  bool place(std::uint32_t i) {
+    context_sample const& sample = instance_->samples[i];
+    std::uint32_t const wanted = rooms_.most() == 0 ? none : opened_degree(sample);
+    if (wanted != none) {
+      if (join(i, wanted)) return true;
+      open(i, wanted);
+      return true;
+    }
+    for (std::size_t k = used_.size(); k-- != 0;) {
+      if (join(i, used_[k])) return true;
+    }
+    return false;
+  }
+
+  /// Puts a sample into the most loaded group of a degree in which it ends in time.
+  bool join(std::uint32_t i, std::uint32_t degree) {
+    context_sample const& sample = instance_->samples[i];
+    if (degree < sample.least || slot_of_[degree] == none) return false;
+    double const added = instance_->added(sample, degree);
+    double const most_load = deadline_ - added;
+    if (most_load < 0) return false;
+    std::int64_t const bytes = bytes_of(sample, degree);
+    std::int64_t const most_bytes = instance_->capacity - bytes;
+    load_levels& levels = levels_[slot_of_[degree]];
+    auto const has_room = [&](std::uint32_t g) {
+      return groups_[g].time <= most_load && groups_[g].bytes <= most_bytes;
+    };
+    // Groups of lower levels have room for sure; those above with room in time or in bytes may have
+    // none in the other.
+    double const by_time = most_load * per_time_;
+    double const by_bytes = static_cast<double>(most_bytes) * per_byte_;
+    std::size_t const sure = load_levels::level_of(std::min(by_time, by_bytes));
+    std::size_t const above = load_levels::level_of(std::max(by_time, by_bytes));
+    std::uint32_t group = levels.take_below(sure, asked_groups, next_group_, has_room);
+    if (group == load_levels::none && sure != 0) {
+      group = levels.take_below(sure - 1, asked_groups, next_group_, has_room);
+    }
+    if (group == load_levels::none && above != sure) {
+      group = levels.take_below(above, asked_groups, next_group_, has_room);
+    }
+    if (group == load_levels::none) return false;
+    add(i, group, bytes);
+    insert(group);
+    return true;
+  }
+
+  /// The larger share: of the deadline, or of the capacity.
+  [[nodiscard]] double share_of(double time, std::int64_t bytes) const {
+    return std::max(time * per_time_, static_cast<double>(bytes) * per_byte_);
+  }
+
+  void insert(std::uint32_t group) {
+    filled_group const& own = groups_[group];
+    levels_[slot_of_[own.degree]].insert(
+        group, load_levels::level_of(share_of(own.time, own.bytes)), next_group_);
+  }
+
+  void open(std::uint32_t i, std::uint32_t degree) {
+    context_sample const& sample = instance_->samples[i];
+    std::int64_t const bytes = bytes_of(sample, degree);
+    if (bytes > instance_->capacity) throw_growing(sample, degree, bytes);
+    auto const group = static_cast<std::uint32_t>(groups_.size());
+    groups_.push_back({.micro_step = micro_steps_,
+                       .degree = degree,
+                       .first_rank = rooms_.take(instance_->degrees[degree].ranks),
+                       .time = instance_->degrees[degree].time.fixed});
+    next_group_.resize(groups_.size());
+    add(i, group, bytes);
+    if (slot_of_[degree] == none) {
+      slot_of_[degree] = static_cast<std::uint32_t>(used_.size());
+      used_.push_back(degree);
+      if (levels_.size() < used_.size()) levels_.emplace_back();
+      levels_[slot_of_[degree]].clear();
+    }
+    insert(group);
+  }
+
+  [[noreturn]] void throw_growing(context_sample const& sample, std::uint32_t degree,
+                                  std::int64_t bytes) const {
+    std::uint32_t const fewer = instance_->degrees[sample.least].ranks;
+    throw_memory(sample.length, instance_->degrees[degree].ranks, bytes,
+                 "must not be above that with " + to_text(fewer) + " ranks");
+  }
+
+  void add(std::uint32_t i, std::uint32_t group, std::int64_t bytes) {
+    context_sample const& sample = instance_->samples[i];
+    groups_[group].time += instance_->added(sample, groups_[group].degree);
+    groups_[group].bytes += bytes;
+    group_of_[i] = group;
+    next_[i] = i + 1;
+    ++placed_;
+    area_left_ -= instance_->area(sample, bound_->natural(i));
+  }
+
+  /// Of the samples behind one for which no group has time, the first one that has a chance.
+  [[nodiscard]] std::uint32_t first_that_fits(std::uint32_t i) const {
+    if (rooms_.most() != 0) return i + 1;
+    auto const& samples = instance_->samples;
+    auto found = samples.end();
+    for (std::uint32_t const degree : used_) {
+      load_levels const& levels = levels_[slot_of_[degree]];
+      if (levels.empty()) continue;
+      double const room = 1 + 1e-9 - least_share(levels);
+      degree_time const& time = instance_->degrees[degree].time;
+      double const longest = longest_within(time, room * deadline_);
+      double const bytes = room * static_cast<double>(instance_->capacity);
+      found = std::partition_point(samples.begin() + i, found, [&](context_sample const& sample) {
+        return sample.tokens > longest || static_cast<double>(bytes_of(sample, degree)) > bytes;
+      });
+    }
+    return static_cast<std::uint32_t>(found - samples.begin());
+  }
+
+  /// The share of the least loaded group, or less.
+  [[nodiscard]] double least_share(load_levels const& levels) const {
+    std::size_t asked = 0;
+    double least = 1;
+    std::uint32_t group = levels.first(levels.lowest());
+    for (; group != load_levels::none && asked != most_compared; ++asked) {
+      least = std::min(least, share_of(groups_[group].time, groups_[group].bytes));
+      group = next_group_[group];
+    }
+    if (group == load_levels::none) return least;
+    return static_cast<double>(levels.lowest()) / load_levels::count;
+  }
+
+  /// The length above which samples surely take longer than `room`.
+  [[nodiscard]] static double longest_within(degree_time const& time, double room) {
+    double const unlimited = std::numeric_limits<double>::infinity();
+    if (room < 0) return -1;
+    double const by_tokens = time.linear > 0 ? room / time.linear : unlimited;
+    double const by_squares = time.quadratic > 0 ? std::sqrt(room / time.quadratic) : unlimited;
+    return std::min(by_tokens, by_squares) * (1 + 1e-9);
+  }
+
+  /// The first sample from `i` on that has no group, by path halving.
+  [[nodiscard]] std::uint32_t next(std::uint32_t i) {
+    while (next_[i] != i) {
+      next_[i] = next_[next_[i]];
+      i = next_[i];
+    }
+    return i;
+  }
+
+  context_instance const* instance_ = nullptr;
+  context_bound const* bound_ = nullptr;
+  context_memory const* memory_ = nullptr;
+  context_target target_{};
+  double deadline_ = 0;
+  double per_time_ = 0;
+  double per_byte_ = 0;
+  double area_left_ = 0;
+  double time_ = 0;
+  std::uint32_t micro_steps_ = 0;
+  std::size_t placed_ = 0;
+  std::vector<std::uint32_t> group_of_;
+  std::vector<std::uint32_t> next_;
+  std::vector<filled_group> groups_;
+  /// The degrees of this micro-step, and where the groups of each are.
+  std::vector<std::uint32_t> used_;
+  std::vector<std::uint32_t> slot_of_;
+  std::vector<load_levels> levels_;
+  std::vector<std::uint32_t> next_group_;
+  rank_rooms rooms_;
+};
+
+}  // namespace omnibal::inline v0::detail

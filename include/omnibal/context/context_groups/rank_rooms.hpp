@@ -1,0 +1,68 @@
+#pragma once
+
+/// \file
+/// The ranks of a micro-step that are in no group yet.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Free ranks by node. Groups within a node come from the back of the nodes, by best fit; those of
+/// whole nodes from the front, so that what is untouched stays in one piece.
+class rank_rooms {
+ public:
+  void reset(std::uint32_t ranks, std::uint32_t ranks_per_node) {
+    ranks_per_node_ = ranks_per_node;
+    first_untouched_ = 0;
+    last_untouched_ = ranks / ranks_per_node;
+    touched_.resize(ranks_per_node);
+    for (auto& nodes : touched_) nodes.clear();
+    largest_touched_ = 0;
+  }
+
+  /// The largest group for which there are ranks.
+  [[nodiscard]] std::uint32_t most() const {
+    std::uint32_t const untouched = (last_untouched_ - first_untouched_) * ranks_per_node_;
+    return std::max(untouched, largest_touched_);
+  }
+
+  /// The first rank of a new group. Precondition: it has at most `most()` ranks, and is within a
+  /// node or has whole ones.
+  std::uint32_t take(std::uint32_t ranks) {
+    if (ranks >= ranks_per_node_) {
+      std::uint32_t const first = first_untouched_ * ranks_per_node_;
+      first_untouched_ += ranks / ranks_per_node_;
+      return first;
+    }
+    std::uint32_t room = ranks;
+    while (room <= largest_touched_ && touched_[room].empty()) ++room;
+    std::uint32_t node = 0;
+    if (room <= largest_touched_) {
+      node = touched_[room].back();
+      touched_[room].pop_back();
+    } else {
+      room = ranks_per_node_;
+      node = --last_untouched_;
+    }
+    std::uint32_t const rest = room - ranks;
+    if (rest != 0) {
+      touched_[rest].push_back(node);
+      largest_touched_ = std::max(largest_touched_, rest);
+    }
+    while (largest_touched_ != 0 && touched_[largest_touched_].empty()) --largest_touched_;
+    return node * ranks_per_node_ + ranks_per_node_ - room;
+  }
+
+ private:
+  std::uint32_t ranks_per_node_ = 1;
+  std::uint32_t first_untouched_ = 0;
+  std::uint32_t last_untouched_ = 0;
+  /// The nodes with so many free ranks, of those that have a group already.
+  std::vector<std::vector<std::uint32_t>> touched_;
+  std::uint32_t largest_touched_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail

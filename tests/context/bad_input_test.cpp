@@ -1,0 +1,133 @@
+#include "error_text.hpp"
+
+#include <omnibal/context/context_cost.hpp>
+#include <omnibal/context/context_groups.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::context_groups;
+using omnibal::context_groups_options;
+using omnibal::tabulate_context_cost;
+using test::error_text;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+std::int64_t shared(std::int64_t length, std::uint32_t degree) { return length / degree + 1; }
+
+omnibal::context_cost plain_cost() {
+  return {.degrees = {{1, 2, 0}, {1, 1, 0}, {1, 0.7, 0}, {1, 0.5, 0}}};
+}
+
+std::string error_of(std::vector<std::int64_t> const& lengths, std::size_t ranks,
+                     omnibal::context_cost const& cost,
+                     context_groups_options const& options = {}) {
+  return error_text<std::invalid_argument>(
+      [&] { static_cast<void>(context_groups(lengths, ranks, cost, shared, options)); });
+}
+
+TEST_CASE("wrong arguments of context_groups are named with their values", "[context]") {
+  auto const cost = plain_cost();
+  CHECK(error_of({1}, 0, cost) == "omnibal::context_groups: ranks is 0, must be positive");
+  CHECK(error_of({1}, 2, {}) == "omnibal::context_groups: cost.degrees is empty");
+  CHECK(error_of({3, -1}, 2, cost) ==
+        "omnibal::context_groups: lengths[1] is -1, must be from 0 to 4294967295");
+  CHECK(error_of({4'294'967'296}, 2, cost) ==
+        "omnibal::context_groups: lengths[0] is 4294967296, must be from 0 to 4294967295");
+  CHECK(error_of({1}, 2, cost, {.capacity = -1}) ==
+        "omnibal::context_groups: options.capacity is -1, must be finite and not negative");
+  CHECK(error_of({1}, 2, cost, {.multiple = 0}) ==
+        "omnibal::context_groups: options.multiple is 0, must be positive");
+  CHECK(error_of({1}, 6, cost, {.ranks_per_node = 4}) ==
+        "omnibal::context_groups: options.ranks_per_node is 4, must divide the ranks, which are 6");
+  CHECK(error_of({1}, 4, cost, {.degrees = {0, 1}}) ==
+        "omnibal::context_groups: options.degrees[0] is 0, must be at least 1");
+  CHECK(error_of({1}, 4, cost, {.degrees = {1, 2, 2}}) ==
+        "omnibal::context_groups: options.degrees[2] is 2, must be at least 3");
+  CHECK(error_of({1}, 4, cost, {.degrees = {3}, .ranks_per_node = 2}) ==
+        "omnibal::context_groups: options.degrees is {3}, must have a degree that 4 ranks in nodes "
+        "of 2 allow");
+  CHECK(error_of({1}, 4, cost, {.degrees = {8}}) ==
+        "omnibal::context_groups: options.degrees is {8}, must have a degree that 4 ranks allow");
+  CHECK(error_of({1}, 8, cost, {.degrees = {1, 8}}) ==
+        "omnibal::context_groups: options.degrees has 8, and cost.degrees has times up to degree "
+        "4");
+}
+
+TEST_CASE("times that are none are named with their row", "[context]") {
+  auto cost = plain_cost();
+  cost.degrees[1] = {0, 0, 0};
+  CHECK(error_of({1}, 2, cost) ==
+        "omnibal::context_groups: cost.degrees[1] is {0, 0, 0}, must not be zero");
+  cost.degrees[1] = {0, -1, 2};
+  CHECK(error_of({1}, 2, cost) ==
+        "omnibal::context_groups: cost.degrees[1] is {0, -1, 2}, must be finite and not negative");
+  cost.degrees[1] = {0, std::numeric_limits<double>::quiet_NaN(), 2};
+  CHECK(error_of({1}, 2, cost) ==
+        "omnibal::context_groups: cost.degrees[1] is {0, nan, 2}, must be finite and not negative");
+  cost = plain_cost();
+  cost.micro_step = infinity;
+  CHECK(error_of({1}, 2, cost) ==
+        "omnibal::context_groups: cost.micro_step is inf, must be finite and not negative");
+  // Rows above the number of ranks are not looked at.
+  cost = plain_cost();
+  cost.degrees[3] = {0, 0, 0};
+  CHECK(error_of({1}, 2, cost) == "no error");
+  cost.degrees = {{0, 1e300, 1e300}};
+  CHECK(error_text<std::overflow_error>([&] {
+          static_cast<void>(context_groups(std::vector<std::int64_t>(9, 1 << 30), 2, cost, shared));
+        }) ==
+        "omnibal::context_groups: the time of all samples exceeds the largest value of its type");
+}
+
+TEST_CASE("memory that is none is named with its arguments", "[context]") {
+  std::vector<std::int64_t> const lengths{5, 8};
+  auto const cost = plain_cost();
+  auto const negative = [](std::int64_t, std::uint32_t) { return -3; };
+  CHECK(error_text<std::invalid_argument>([&] {
+          static_cast<void>(context_groups(lengths, 2, cost, negative));
+        }) == "omnibal::context_groups: memory(8, 1) is -3, must not be negative");
+  auto const growing = [](std::int64_t length, std::uint32_t degree) { return length * degree; };
+  CHECK(error_text<std::invalid_argument>([&] {
+          static_cast<void>(context_groups(lengths, 2, cost, growing, {.capacity = 7}));
+        }) ==
+        "omnibal::context_groups: memory(8, 2) is 16, must not be above that with fewer ranks, "
+        "which is 8");
+  auto const huge = [](std::int64_t, std::uint32_t) { return ~std::uint64_t{0}; };
+  CHECK(context_groups(lengths, 2, cost, huge).status == omnibal::solve_status::solved);
+  CHECK(context_groups(lengths, 2, cost, huge, {.capacity = 7}).status ==
+        omnibal::solve_status::infeasible);
+}
+
+TEST_CASE("wrong arguments of tabulate_context_cost are named with their values", "[context]") {
+  auto const time = [](std::int64_t length, std::uint32_t degree) {
+    return static_cast<double>(length) / degree;
+  };
+  auto const error = [&](auto const& functor, std::uint32_t degrees,
+                         omnibal::tabulate_context_options const& options = {}) {
+    return error_text<std::invalid_argument>(
+        [&] { static_cast<void>(tabulate_context_cost(functor, degrees, options)); });
+  };
+  CHECK(error(time, 0) == "omnibal::tabulate_context_cost: degrees is 0, must be positive");
+  CHECK(error(time, 2, {.lengths = {1, 2}}) ==
+        "omnibal::tabulate_context_cost: options.lengths is {1, 2}, must have at least three "
+        "lengths, no two of them equal");
+  CHECK(error(time, 2, {.lengths = {1, 2, 0}}) ==
+        "omnibal::tabulate_context_cost: options.lengths[2] is 0, must be from 1 to 1099511627776");
+  CHECK(error(time, 2, {.micro_step = -1}) ==
+        "omnibal::tabulate_context_cost: options.micro_step is -1, must be finite and not "
+        "negative");
+  auto const zero = [](std::int64_t, std::uint32_t) { return 0; };
+  CHECK(error(zero, 2) ==
+        "omnibal::tabulate_context_cost: time(1024, 1) is 0, must be positive and finite");
+}
+
+}  // namespace

@@ -1,0 +1,123 @@
+#pragma once
+
+// What a plan of groups promises, checked by its definition.
+
+#include <omnibal/context/context_groups.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace test {
+
+/// A question as its caller has it.
+struct context_question {
+  std::vector<std::int64_t> lengths;
+  std::uint32_t ranks = 1;
+  omnibal::context_cost cost{};
+  /// Bytes of each token, shared by the ranks of a group, and of each rank.
+  std::int64_t token_bytes = 1;
+  std::int64_t rank_bytes = 0;
+  omnibal::context_groups_options options{};
+
+  [[nodiscard]] std::int64_t bytes(std::int64_t length, std::uint32_t degree) const {
+    return rank_bytes + (length * token_bytes + degree - 1) / degree;
+  }
+  [[nodiscard]] auto memory() const {
+    return [this](std::int64_t length, std::uint32_t degree) { return bytes(length, degree); };
+  }
+  [[nodiscard]] omnibal::context_plan plan() const {
+    return omnibal::context_groups(lengths, ranks, cost, memory(), options);
+  }
+  [[nodiscard]] bool allows(std::uint32_t degree) const {
+    auto const& listed = options.degrees;
+    bool const is_listed =
+        listed.empty() || std::find(listed.begin(), listed.end(), degree) != listed.end();
+    std::uint32_t const node = options.ranks_per_node;
+    return is_listed && degree >= 1 &&
+           degree <= std::min<std::size_t>(ranks, cost.degrees.size()) &&
+           (node == 0 || degree <= node || degree % node == 0);
+  }
+  /// The time of a group with these samples.
+  [[nodiscard]] double time(std::span<std::uint32_t const> samples, std::uint32_t degree) const {
+    double tokens = 0;
+    double squares = 0;
+    for (std::uint32_t const sample : samples) {
+      auto const length = static_cast<double>(lengths[sample]);
+      tokens += length;
+      squares += length * length;
+    }
+    return cost.degrees[degree - 1](tokens, squares);
+  }
+};
+
+inline bool is_close(double left, double right) {
+  return std::abs(left - right) <= 1e-9 * std::max(std::abs(left), std::abs(right));
+}
+
+/// What is wrong with the groups of a micro-step, empty where nothing is. `idle` counts ranks.
+inline std::string micro_step_faults(context_question const& question,
+                                     omnibal::context_plan const& plan, std::size_t step,
+                                     double& longest, std::uint64_t& idle) {
+  std::uint32_t free_from = 0;
+  longest = 0;
+  for (std::size_t g = plan.micro_step_offsets[step]; g != plan.micro_step_offsets[step + 1]; ++g) {
+    omnibal::context_group const& group = plan.groups[g];
+    if (!question.allows(group.degree)) return "a degree that is not allowed";
+    if (group.first_rank < free_from) return "groups that share ranks";
+    idle += group.first_rank - free_from;
+    free_from = group.first_rank + group.degree;
+    if (free_from > question.ranks) return "a group beyond the last rank";
+    std::uint32_t const node = question.options.ranks_per_node;
+    if (node != 0) {
+      bool const is_within = group.first_rank / node == (free_from - 1) / node;
+      bool const is_whole = group.first_rank % node == 0 && group.degree % node == 0;
+      if (!is_within && !is_whole) return "a group in parts of nodes";
+    }
+    if (plan.samples[g].empty()) return "a group without samples";
+    std::int64_t bytes = 0;
+    for (std::uint32_t const sample : plan.samples[g]) {
+      bytes += question.bytes(question.lengths[sample], group.degree);
+    }
+    if (bytes > question.options.capacity) return "a group above the capacity";
+    if (!is_close(question.time(plan.samples[g], group.degree), group.time)) return "a wrong time";
+    longest = std::max(longest, group.time);
+    for (std::uint32_t rank = group.first_rank; rank != free_from; ++rank) {
+      if (plan.group_of(step, rank) != g) return "a rank that does not find its group";
+    }
+  }
+  idle += question.ranks - free_from;
+  return {};
+}
+
+/// What is wrong with a plan, empty where nothing is.
+inline std::string context_faults(context_question const& question,
+                                  omnibal::context_plan const& plan) {
+  if (plan.status != omnibal::solve_status::solved) return "not solved";
+  if (plan.micro_steps() % question.options.multiple != 0) return "no multiple of micro-steps";
+  if (plan.groups.size() != plan.samples.size()) return "groups without lists of samples";
+  double makespan = 0;
+  std::uint64_t idle = 0;
+  for (std::size_t step = 0; step != plan.micro_steps(); ++step) {
+    double longest = 0;
+    std::string const found = micro_step_faults(question, plan, step, longest, idle);
+    if (!found.empty()) return found;
+    makespan += question.cost.micro_step + longest;
+  }
+  if (idle != plan.idle_ranks) return "a wrong number of idle ranks";
+  if (!is_close(makespan, plan.makespan)) return "a wrong makespan";
+  if (plan.lower_bound > plan.makespan) return "a bound above the makespan";
+  if (plan.proven && plan.lower_bound != plan.makespan) return "proven beside its bound";
+  std::vector<std::uint32_t> seen(plan.samples.items().begin(), plan.samples.items().end());
+  std::sort(seen.begin(), seen.end());
+  std::vector<std::uint32_t> all(question.lengths.size());
+  std::iota(all.begin(), all.end(), 0u);
+  return seen == all ? "" : "samples lost or doubled";
+}
+
+}  // namespace test

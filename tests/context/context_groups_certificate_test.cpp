@@ -1,0 +1,217 @@
+// Bounds, proofs and shortages of `context_groups`, compared with all plans of small instances, and
+// how far its heuristic is from the best.
+
+#include "certificate.hpp"
+#include "context_faults.hpp"
+
+#include <omnibal/context/context_groups.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using test::context_question;
+using test::number_between;
+
+/// Every plan: samples into groups, groups into micro-steps, a degree for each group.
+class all_plans {
+ public:
+  explicit all_plans(context_question const& question) : question_(question) {}
+
+  double best() {
+    split(0);
+    return best_;
+  }
+
+ private:
+  struct open_group {
+    std::vector<std::uint32_t> samples;
+    std::uint32_t step = 0;
+    std::uint32_t degree = 0;
+  };
+
+  void split(std::uint32_t sample) {
+    if (sample == question_.lengths.size()) return choose_step(0, 0);
+    for (std::size_t g = 0; g != groups_.size(); ++g) {
+      groups_[g].samples.push_back(sample);
+      split(sample + 1);
+      groups_[g].samples.pop_back();
+    }
+    groups_.push_back({{sample}, 0, 0});
+    split(sample + 1);
+    groups_.pop_back();
+  }
+
+  void choose_step(std::size_t group, std::uint32_t steps) {
+    if (group == groups_.size()) return choose_degree(0, steps);
+    for (std::uint32_t step = 0; step <= steps; ++step) {
+      groups_[group].step = step;
+      choose_step(group + 1, std::max(steps, step + 1));
+    }
+  }
+
+  void choose_degree(std::size_t group, std::uint32_t steps) {
+    if (group == groups_.size()) return evaluate(steps);
+    for (std::uint32_t degree = 1; degree <= question_.ranks; ++degree) {
+      if (!question_.allows(degree)) continue;
+      std::int64_t bytes = 0;
+      for (std::uint32_t const sample : groups_[group].samples) {
+        bytes += question_.bytes(question_.lengths[sample], degree);
+      }
+      if (bytes > question_.options.capacity) continue;
+      groups_[group].degree = degree;
+      choose_degree(group + 1, steps);
+    }
+  }
+
+  void evaluate(std::uint32_t steps) {
+    std::uint32_t const multiple = question_.options.multiple;
+    double makespan = question_.cost.micro_step * ((steps + multiple - 1) / multiple * multiple);
+    for (std::uint32_t step = 0; step != steps; ++step) {
+      double longest = 0;
+      std::vector<std::uint32_t> degrees;
+      for (open_group const& group : groups_) {
+        if (group.step != step) continue;
+        degrees.push_back(group.degree);
+        longest = std::max(longest, question_.time(group.samples, group.degree));
+      }
+      makespan += longest;
+      if (makespan >= best_) return;
+      if (!has_ranks(degrees)) return;
+    }
+    best_ = makespan;
+  }
+
+  [[nodiscard]] bool has_ranks(std::vector<std::uint32_t> const& degrees) const {
+    std::uint32_t const node = question_.options.ranks_per_node;
+    std::vector<std::uint32_t> rooms(node == 0 ? 1 : question_.ranks / node,
+                                     node == 0 ? question_.ranks : node);
+    return fits(degrees, 0, rooms);
+  }
+
+  [[nodiscard]] bool fits(std::vector<std::uint32_t> const& degrees, std::size_t at,
+                          std::vector<std::uint32_t>& rooms) const {
+    if (at == degrees.size()) return true;
+    std::uint32_t const node = question_.options.ranks_per_node;
+    if (node != 0 && degrees[at] >= node) {
+      std::vector<std::uint32_t> rest = rooms;
+      for (std::uint32_t taken = 0; taken != degrees[at] / node; ++taken) {
+        auto const whole = std::find(rest.begin(), rest.end(), node);
+        if (whole == rest.end()) return false;
+        *whole = 0;
+      }
+      return fits(degrees, at + 1, rest);
+    }
+    for (std::uint32_t& room : rooms) {
+      if (room < degrees[at]) continue;
+      room -= degrees[at];
+      bool const found = fits(degrees, at + 1, rooms);
+      room += degrees[at];
+      if (found) return true;
+    }
+    return false;
+  }
+
+  context_question const& question_;
+  std::vector<open_group> groups_;
+  double best_ = std::numeric_limits<double>::infinity();
+};
+
+/// Whole numbers, so that sums are exact.
+omnibal::degree_time draw_time(omnibal::rng::engine& random, std::uint32_t degree) {
+  auto const up_to = [&](std::int64_t most) {
+    return static_cast<double>(number_between(random, 0, most));
+  };
+  bool const is_shared = number_between(random, 0, 3) != 0;
+  double const share = is_shared ? 12.0 / degree : 1.0;
+  return {up_to(3), share * up_to(4) + (is_shared ? up_to(1) : 1.0), share * up_to(2)};
+}
+
+context_question draw_question(omnibal::rng::engine& random) {
+  context_question question;
+  question.ranks = static_cast<std::uint32_t>(number_between(random, 1, 4));
+  if (number_between(random, 0, 3) == 0) {
+    question.options.ranks_per_node = 2;
+    question.ranks = 2 * static_cast<std::uint32_t>(number_between(random, 1, 2));
+  }
+  // One row for all degrees, shared among more and more ranks, or any rows.
+  bool const is_regular = number_between(random, 0, 1) == 0;
+  omnibal::degree_time const whole{static_cast<double>(number_between(random, 0, 5)), 12, 12};
+  for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
+    question.cost.degrees.push_back(
+        is_regular
+            ? omnibal::degree_time{whole.fixed, whole.linear / degree, whole.quadratic / degree}
+            : draw_time(random, degree));
+    auto& row = question.cost.degrees.back();
+    if (row.fixed == 0 && row.linear == 0 && row.quadratic == 0) row.linear = 1;
+  }
+  question.cost.micro_step = static_cast<double>(number_between(random, 0, 20));
+  for (auto left = number_between(random, 1, 4); left != 0; --left) {
+    question.lengths.push_back(number_between(random, 0, number_between(random, 1, 12)));
+  }
+  question.token_bytes = number_between(random, 0, 2);
+  question.rank_bytes = number_between(random, 0, 2);
+  question.options.capacity = number_between(random, 1, 30);
+  question.options.multiple = static_cast<std::uint32_t>(number_between(random, 1, 2));
+  if (number_between(random, 0, 2) == 0) {
+    question.options.degrees = omnibal::powers_of_two(question.ranks);
+  }
+  return question;
+}
+
+TEST_CASE("plans of groups agree with all plans of small instances") {
+  double sum_of_gaps = 0;
+  double largest_gap = 0;
+  std::uint64_t solved = 0;
+  test::certify<double>("context_groups", [&](omnibal::rng::engine& random) -> std::string {
+    context_question question = draw_question(random);
+    double const best = all_plans(question).best();
+    question.options.level = omnibal::effort::fast;
+    auto const fast = question.plan();
+    question.options.level = omnibal::effort::normal;
+    auto const plan = question.plan();
+    if (best == std::numeric_limits<double>::infinity()) {
+      bool const is_said = plan.status == omnibal::solve_status::infeasible &&
+                           fast.status == omnibal::solve_status::infeasible;
+      if (!is_said) return "infeasible, and not said so";
+      std::int64_t const length = question.lengths[plan.sample];
+      for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
+        if (question.allows(degree) &&
+            question.bytes(length, degree) <= question.options.capacity) {
+          return "the sample that is named fits";
+        }
+      }
+      return {};
+    }
+    for (auto const* made : {&fast, &plan}) {
+      std::string const found = test::context_faults(question, *made);
+      if (!found.empty()) return found;
+      if (made->lower_bound > best * (1 + 1e-9)) return "a bound above the optimum";
+      if (made->makespan < best * (1 - 1e-9)) return "a plan below the optimum";
+    }
+    if (!plan.proven) return "not proven";
+    if (!test::is_close(plan.makespan, best)) return "not the optimum";
+    ++solved;
+    double const gap = best > 0 ? fast.makespan / best - 1 : 0.0;
+    sum_of_gaps += gap;
+    largest_gap = std::max(largest_gap, gap);
+    return {};
+  });
+  std::printf(
+      "fast plans of %llu instances: %.2f %% above the optimum in the mean, %.0f %% at most\n",
+      static_cast<unsigned long long>(solved), 100 * sum_of_gaps / static_cast<double>(solved),
+      100 * largest_gap);
+  CHECK(sum_of_gaps < 0.04 * static_cast<double>(solved));
+}
+
+}  // namespace

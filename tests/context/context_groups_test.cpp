@@ -1,0 +1,205 @@
+#include "context_faults.hpp"
+
+#include <omnibal/context/context_groups.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <catch.hpp>
+
+namespace {
+
+using omnibal::context_groups;
+using test::context_faults;
+using test::context_question;
+
+/// Work that is shared among the ranks of a group, and a part that grows with their number. Beyond
+/// eight ranks links are slower.
+omnibal::context_cost shared_cost(std::uint32_t degrees) {
+  omnibal::context_cost cost{.micro_step = 40};
+  for (std::uint32_t degree = 1; degree <= degrees; ++degree) {
+    double const others = (degree - 1.0) / degree;
+    double const link = degree <= 8 ? 0.05 : 0.2;
+    cost.degrees.push_back(
+        {degree == 1 ? 10.0 : 25.0, (1 + link * others) / degree, 0.00002 / degree});
+  }
+  return cost;
+}
+
+/// Lengths of conversations, and now and then a document.
+std::vector<std::int64_t> mixed_lengths(std::size_t count, std::uint64_t seed) {
+  omnibal::rng::engine random(seed);
+  std::vector<std::int64_t> lengths(count);
+  for (std::int64_t& length : lengths) {
+    bool const is_document = omnibal::rng::below(random, 100) == 0;
+    std::uint64_t const octave = is_document ? 4096 + omnibal::rng::below(random, 122'880)
+                                             : 64u << omnibal::rng::below(random, 6);
+    length = static_cast<std::int64_t>(octave + omnibal::rng::below(random, octave) / 2);
+    length = std::min<std::int64_t>(length, 131'072);
+  }
+  return lengths;
+}
+
+context_question mixed_question(std::size_t count, std::uint32_t ranks, std::uint64_t seed) {
+  return {.lengths = mixed_lengths(count, seed),
+          .ranks = ranks,
+          .cost = shared_cost(ranks),
+          .options = {.capacity = 16'384}};
+}
+
+TEST_CASE("a long document runs on many ranks beside short ones", "[context]") {
+  context_question question{.lengths = {131'072, 4'000, 4'000, 4'000, 4'000, 4'000, 4'000, 4'000,
+                                        4'000, 4'000, 4'000, 4'000, 4'000, 4'000, 4'000, 4'000},
+                            .ranks = 16,
+                            .cost = shared_cost(16),
+                            .options = {.capacity = 32'768}};
+  question.cost.micro_step = 20'000;
+  auto const plan = question.plan();
+  CHECK(context_faults(question, plan) == "");
+  REQUIRE(plan.micro_steps() == 1);
+  std::uint32_t most = 0;
+  for (auto const& own : plan.groups) most = std::max(most, own.degree);
+  CHECK(most >= 4);
+  CHECK(plan.groups.size() > 1);
+}
+
+TEST_CASE("groups of any mixture keep all promises", "[context]") {
+  auto const ranks = GENERATE(8u, 24u, 64u);
+  auto const count = GENERATE(std::size_t{1}, std::size_t{7}, std::size_t{100}, std::size_t{700});
+  context_question question = mixed_question(count, ranks, count + ranks);
+  SECTION("any degree") {}
+  SECTION("inside nodes or whole ones") { question.options.ranks_per_node = 8; }
+  SECTION("powers of two") { question.options.degrees = omnibal::powers_of_two(ranks); }
+  SECTION("divisors in nodes of four, four micro-steps at a time") {
+    question.options = {
+        .capacity = 20'000, .degrees = omnibal::divisors(24), .ranks_per_node = 4, .multiple = 4};
+    for (auto& length : question.lengths) length = std::min<std::int64_t>(length, 100'000);
+  }
+  SECTION("memory that every sample takes on every rank") {
+    question.rank_bytes = 300;
+    question.token_bytes = 2;
+    question.options.capacity = 40'000;
+  }
+  SECTION("times that do not fall with the degree") {
+    for (auto& time : question.cost.degrees) time = {5, 1, 0.001};
+  }
+  SECTION("times that do not grow with the length") {
+    for (auto& time : question.cost.degrees) time = {5, 0, 0};
+  }
+  SECTION("a few wide rows, the others narrow") {
+    for (std::size_t d = 0; d < question.cost.degrees.size(); d += 3) {
+      question.cost.degrees[d].linear *= 3;
+    }
+  }
+  auto const plan = question.plan();
+  CHECK(context_faults(question, plan) == "");
+  CHECK(plan == question.plan());
+  CHECK(plan.digest() == question.plan().digest());
+
+  question.options.level = omnibal::effort::fast;
+  auto const fast = question.plan();
+  question.options.level = omnibal::effort::thorough;
+  auto const thorough = question.plan();
+  CHECK(context_faults(question, thorough) == "");
+  CHECK(plan.makespan <= fast.makespan * (1 + 1e-9));
+  CHECK(thorough.makespan <= plan.makespan * (1 + 1e-9));
+}
+
+TEST_CASE("mixtures are within a few per cent of the bound", "[context]") {
+  struct aim {
+    double mean;
+    double worst;
+  };
+  auto const kind = GENERATE(0, 1, 2);
+  aim const most[] = {{1.02, 1.06}, {1.03, 1.06}, {1.04, 1.06}};
+  double sum = 0;
+  double worst = 0;
+  int questions = 0;
+  for (std::uint32_t const ranks : {64u, 256u}) {
+    for (std::uint64_t seed = 1; seed != 6; ++seed) {
+      context_question question = mixed_question(1024, ranks, seed);
+      if (kind == 1) question.options.ranks_per_node = 8;
+      if (kind == 2) question.options.degrees = omnibal::powers_of_two(ranks);
+      auto const plan = question.plan();
+      double const ratio = plan.makespan / plan.lower_bound;
+      sum += ratio;
+      worst = std::max(worst, ratio);
+      ++questions;
+    }
+  }
+  CAPTURE(kind, sum / questions, worst);
+  CHECK(sum / questions <= most[kind].mean);
+  CHECK(worst <= most[kind].worst);
+}
+
+TEST_CASE("a sample that fits nowhere is named with the degree that would do", "[context]") {
+  context_question question{
+      .lengths = {10, 90, 5, 95}, .ranks = 4, .cost = shared_cost(4), .options = {.capacity = 20}};
+  auto const plan = question.plan();
+  CHECK(plan.status == omnibal::solve_status::infeasible);
+  CHECK(plan.sample == 1);
+  CHECK(plan.least_degree == 5);
+  CHECK(plan.groups.empty());
+  CHECK(plan.micro_steps() == 0);
+
+  question.rank_bytes = 21;
+  CHECK(question.plan().sample == 0);
+  CHECK(question.plan().least_degree == 0);
+}
+
+TEST_CASE("no samples, no tokens, and one rank are questions too", "[context]") {
+  context_question question{.lengths = {}, .ranks = 4, .cost = shared_cost(4)};
+  auto const none = question.plan();
+  CHECK(context_faults(question, none) == "");
+  CHECK(none.proven);
+  CHECK(none.micro_steps() == 0);
+
+  question.lengths = {0, 0, 0};
+  question.options.capacity = 0;
+  CHECK(context_faults(question, question.plan()) == "");
+
+  question.lengths = {5, 7, 9};
+  question.ranks = 1;
+  question.options.capacity = 9;
+  auto const one_rank = question.plan();
+  CHECK(context_faults(question, one_rank) == "");
+  CHECK(one_rank.micro_steps() == 3);
+  CHECK(one_rank.proven);
+}
+
+TEST_CASE("a strict memory makes more micro-steps, and empty ones fill a multiple", "[context]") {
+  context_question question = mixed_question(300, 8, 3);
+  std::size_t before = 0;
+  for (std::int64_t const capacity : {200'000, 60'000, 17'000}) {
+    question.options.capacity = capacity;
+    auto const plan = question.plan();
+    CHECK(context_faults(question, plan) == "");
+    CHECK(plan.micro_steps() >= before);
+    before = plan.micro_steps();
+  }
+  question.options.multiple = static_cast<std::uint32_t>(before + 3);
+  auto const padded = question.plan();
+  CHECK(context_faults(question, padded) == "");
+  CHECK(padded.micro_steps() == before + 3);
+}
+
+TEST_CASE("digests tell plans apart, but for times", "[context]") {
+  context_question question = mixed_question(50, 8, 1);
+  auto plan = question.plan();
+  std::uint64_t const digest = plan.digest();
+  plan.groups[0].time += 1;
+  CHECK(plan.digest() == digest);
+  plan.groups[0].degree += 1;
+  CHECK(plan.digest() != digest);
+}
+
+TEST_CASE("lists of degrees", "[context]") {
+  CHECK(omnibal::powers_of_two(9) == std::vector<std::uint32_t>{1, 2, 4, 8});
+  CHECK(omnibal::powers_of_two(0).empty());
+  CHECK(omnibal::divisors(12) == std::vector<std::uint32_t>{1, 2, 3, 4, 6, 12});
+}
+
+}  // namespace
