@@ -115,8 +115,8 @@ class context_bound {
 
   /// A time below which samples cannot end; at most a ten-millionth below the least such time.
   [[nodiscard]] double least_time() const {
-    double low = std::max(longest_, areas_.front() / instance_->ranks) * (1 - 4 * rounding);
-    if (can_meet(low * (1 + 8 * rounding))) return low;
+    double low = std::max(longest_, areas_.front() / instance_->ranks) * (1 - 4 * context_rounding);
+    if (can_meet(low * (1 + 8 * context_rounding))) return low;
     double high = std::max(2 * low, late_.front());
     while (!can_meet(high)) {
       low = high;
@@ -126,7 +126,7 @@ class context_bound {
       double const middle = low + (high - low) / 2;
       (can_meet(middle) ? high : low) = middle;
     }
-    return low * (1 - 4 * rounding);
+    return low * (1 - 4 * context_rounding);
   }
 
   context_instance const* instance_ = nullptr;

@@ -27,7 +27,7 @@ class context_exact {
     instance_ = &instance;
     bound_ = &bound;
     memory_ = &memory;
-    best_ = makespan * (1 - 4 * rounding);
+    best_ = makespan * (1 - 4 * context_rounding);
     nodes_left_ = most_nodes;
     has_found_ = false;
     groups_.clear();
@@ -66,7 +66,7 @@ class context_exact {
     --nodes_left_;
     double const mean = (area_ + bound_->area_from(sample)) / instance_->ranks;
     return instance_->fixed_time(std::max<std::size_t>(1, steps_.size())) +
-               std::max(longest_, mean * (1 - 4 * rounding)) <
+               std::max(longest_, mean * (1 - 4 * context_rounding)) <
            best_;
   }
 
@@ -83,7 +83,7 @@ class context_exact {
   }
 
   void keep() {
-    best_ = (instance_->fixed_time(steps_.size()) + longest_) * (1 - 4 * rounding);
+    best_ = (instance_->fixed_time(steps_.size()) + longest_) * (1 - 4 * context_rounding);
     best_groups_ = groups_;
     best_group_of_ = group_of_;
     best_steps_ = static_cast<std::uint32_t>(steps_.size());

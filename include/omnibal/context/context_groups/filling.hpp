@@ -4,8 +4,8 @@
 /// One micro-step after the other, longest samples first.
 
 #include <omnibal/context/context_groups/bound.hpp>
+#include <omnibal/context/context_groups/group_levels.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
-#include <omnibal/context/context_groups/load_levels.hpp>
 #include <omnibal/context/context_groups/rank_rooms.hpp>
 
 #include <algorithm>
@@ -131,12 +131,12 @@ class context_filling {
   }
 
   void postpone(double deadline) {
-    deadline_ = deadline * (1 + rounding);
+    deadline_ = deadline * (1 + context_rounding);
     per_time_ = deadline_ > 0 ? 1 / deadline_ : 0;
   }
 
-  /// The deadline of a micro-step: its share of what is left, or what the longest sample needs on as
-  /// few ranks as the target allows.
+  /// The deadline of a micro-step: its share of what is left, or what the longest sample needs on
+  /// as few ranks as the target allows.
   void set_deadline(context_sample const& first) {
     std::uint64_t const left =
         micro_steps_ < target_.micro_steps ? target_.micro_steps - micro_steps_ : 1;
@@ -186,7 +186,7 @@ class context_filling {
     if (most_load < 0) return false;
     std::int64_t const bytes = bytes_of(sample, degree);
     std::int64_t const most_bytes = instance_->capacity - bytes;
-    load_levels& levels = levels_[slot_of_[degree]];
+    group_levels& levels = levels_[slot_of_[degree]];
     auto const has_room = [&](std::uint32_t g) {
       return groups_[g].time <= most_load && groups_[g].bytes <= most_bytes;
     };
@@ -194,16 +194,16 @@ class context_filling {
     // none in the other.
     double const by_time = most_load * per_time_;
     double const by_bytes = static_cast<double>(most_bytes) * per_byte_;
-    std::size_t const sure = load_levels::level_of(std::min(by_time, by_bytes));
-    std::size_t const above = load_levels::level_of(std::max(by_time, by_bytes));
+    std::size_t const sure = group_levels::level_of(std::min(by_time, by_bytes));
+    std::size_t const above = group_levels::level_of(std::max(by_time, by_bytes));
     std::uint32_t group = levels.take_below(sure, asked_groups, next_group_, has_room);
-    if (group == load_levels::none && sure != 0) {
+    if (group == group_levels::none && sure != 0) {
       group = levels.take_below(sure - 1, asked_groups, next_group_, has_room);
     }
-    if (group == load_levels::none && above != sure) {
+    if (group == group_levels::none && above != sure) {
       group = levels.take_below(above, asked_groups, next_group_, has_room);
     }
-    if (group == load_levels::none) return false;
+    if (group == group_levels::none) return false;
     add(i, group, bytes);
     insert(group);
     return true;
@@ -217,7 +217,7 @@ class context_filling {
   void insert(std::uint32_t group) {
     filled_group const& own = groups_[group];
     levels_[slot_of_[own.degree]].insert(
-        group, load_levels::level_of(share_of(own.time, own.bytes)), next_group_);
+        group, group_levels::level_of(share_of(own.time, own.bytes)), next_group_);
   }
 
   void open(std::uint32_t i, std::uint32_t degree) {
@@ -263,7 +263,7 @@ class context_filling {
     auto const& samples = instance_->samples;
     auto found = samples.end();
     for (std::uint32_t const degree : used_) {
-      load_levels const& levels = levels_[slot_of_[degree]];
+      group_levels const& levels = levels_[slot_of_[degree]];
       if (levels.empty()) continue;
       double const room = 1 + 1e-9 - least_share(levels);
       degree_time const& time = instance_->degrees[degree].time;
@@ -277,16 +277,16 @@ class context_filling {
   }
 
   /// The share of the least loaded group, or less.
-  [[nodiscard]] double least_share(load_levels const& levels) const {
+  [[nodiscard]] double least_share(group_levels const& levels) const {
     std::size_t asked = 0;
     double least = 1;
     std::uint32_t group = levels.first(levels.lowest());
-    for (; group != load_levels::none && asked != most_compared; ++asked) {
+    for (; group != group_levels::none && asked != most_compared; ++asked) {
       least = std::min(least, share_of(groups_[group].time, groups_[group].bytes));
       group = next_group_[group];
     }
-    if (group == load_levels::none) return least;
-    return static_cast<double>(levels.lowest()) / load_levels::count;
+    if (group == group_levels::none) return least;
+    return static_cast<double>(levels.lowest()) / group_levels::count;
   }
 
   /// The length above which samples surely take longer than `room`.
@@ -324,7 +324,7 @@ class context_filling {
   /// The degrees of this micro-step, and where the groups of each are.
   std::vector<std::uint32_t> used_;
   std::vector<std::uint32_t> slot_of_;
-  std::vector<load_levels> levels_;
+  std::vector<group_levels> levels_;
   std::vector<std::uint32_t> next_group_;
   rank_rooms rooms_;
 };

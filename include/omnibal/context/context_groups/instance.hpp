@@ -23,7 +23,7 @@ using context_memory = function_ref<std::int64_t(std::int64_t, std::uint32_t)>;
 inline constexpr std::int64_t max_context_length = std::numeric_limits<std::uint32_t>::max();
 
 /// What rounding may change of a time or an area, relative to it.
-inline constexpr double rounding = 1e-12;
+inline constexpr double context_rounding = 1e-12;
 
 template <class Number>
 [[noreturn]] void throw_memory(std::int64_t length, std::uint32_t degree, Number bytes,
@@ -159,7 +159,7 @@ struct context_instance {
   [[nodiscard]] bool ascends(std::size_t d, double degree_time::*part) const {
     // Shares of the same work may differ by rounding.
     return degrees[d].ranks * (degrees[d].time.*part) >=
-           (1 - rounding) * (degrees[d - 1].ranks * (degrees[d - 1].time.*part));
+           (1 - context_rounding) * (degrees[d - 1].ranks * (degrees[d - 1].time.*part));
   }
 };
 
