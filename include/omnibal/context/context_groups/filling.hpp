@@ -78,6 +78,8 @@ class context_filling {
   /// How many groups are asked for room, and compared to find the least loaded one.
   static constexpr std::size_t asked_groups = 8;
   static constexpr std::size_t most_compared = 64;
+  /// How many samples in a row may not fit before some are passed over.
+  static constexpr std::uint32_t most_misses = 8;
   /// How often the last deadline is postponed, and by which share of it at least.
   static constexpr int most_passes = 12;
   static constexpr double least_postponement = 1e-3;
@@ -101,11 +103,20 @@ class context_filling {
     ++micro_steps_;
   }
 
-  /// Places what fits, from a sample on.
+  /// Places what fits, from a sample on. Of many like ones that do not fit one after the other more
+  /// and more are passed over.
   void place_all(std::uint32_t first) {
-    std::size_t const count = instance_->samples.size();
+    auto const count = static_cast<std::uint32_t>(instance_->samples.size());
+    std::uint32_t stride = 1;
+    std::uint32_t misses = 0;
     for (std::uint32_t i = first; i != count; i = next(i)) {
-      if (!place(i)) i = std::max(i + 1, first_that_fits(i));
+      if (place(i)) {
+        misses = 0;
+        stride = 1;
+        continue;
+      }
+      if (++misses > most_misses) stride *= 2;
+      i = std::max(i + std::min(stride, count - i), first_that_fits(i));
     }
   }
 
@@ -183,9 +194,9 @@ class context_filling {
     if (degree < sample.least || slot_of_[degree] == none) return false;
     double const added = instance_->added(sample, degree);
     double const most_load = deadline_ - added;
-    if (most_load < 0) return false;
     std::int64_t const bytes = bytes_of(sample, degree);
     std::int64_t const most_bytes = instance_->capacity - bytes;
+    if (!(most_load >= 0) || most_bytes < 0) return false;
     group_levels& levels = levels_[slot_of_[degree]];
     auto const has_room = [&](std::uint32_t g) {
       return groups_[g].time <= most_load && groups_[g].bytes <= most_bytes;
@@ -257,11 +268,16 @@ class context_filling {
     area_left_ -= instance_->area(sample, bound_->natural(i));
   }
 
-  /// Of the samples behind one for which no group has time, the first one that has a chance.
+  /// Of the samples behind one that has no group, the first one for which there are ranks, or a
+  /// group that may have room.
   [[nodiscard]] std::uint32_t first_that_fits(std::uint32_t i) const {
-    if (rooms_.most() != 0) return i + 1;
     auto const& samples = instance_->samples;
     auto found = samples.end();
+    if (rooms_.most() != 0) {
+      found = std::partition_point(samples.begin() + i, found, [&](context_sample const& sample) {
+        return opened_degree(sample) == none;
+      });
+    }
     for (std::uint32_t const degree : used_) {
       group_levels const& levels = levels_[slot_of_[degree]];
       if (levels.empty()) continue;

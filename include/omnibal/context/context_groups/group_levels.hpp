@@ -30,6 +30,7 @@ class group_levels {
   /// The level of a load that is so large a share of what a group can take.
   [[nodiscard]] static std::size_t level_of(double share) {
     double const level = share * static_cast<double>(count);
+    if (!(level > 0)) return 0;
     return level < static_cast<double>(count) ? static_cast<std::size_t>(level) : count - 1;
   }
 
