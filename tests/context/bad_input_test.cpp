@@ -2,6 +2,7 @@
 
 #include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -105,6 +106,24 @@ TEST_CASE("memory that is none is named with its arguments", "[context]") {
   CHECK(context_groups(lengths, 2, cost, huge).status == omnibal::solve_status::solved);
   CHECK(context_groups(lengths, 2, cost, huge, {.capacity = 7}).status ==
         omnibal::solve_status::infeasible);
+}
+
+TEST_CASE("memory that changes its answers is an error or a plan, never a crash", "[context]") {
+  for (std::uint64_t seed = 1; seed != 200; ++seed) {
+    omnibal::rng::engine random(seed);
+    auto const lying = [&random](std::int64_t length, std::uint32_t degree) {
+      bool const is_honest = omnibal::rng::below(random, 100) != 0;
+      return is_honest ? shared(length, degree)
+                       : static_cast<std::int64_t>(omnibal::rng::below(random, 3000));
+    };
+    std::vector<std::int64_t> lengths(40);
+    for (std::size_t i = 0; i != lengths.size(); ++i) lengths[i] = static_cast<std::int64_t>(i * i);
+    try {
+      auto const plan = context_groups(lengths, 4, plain_cost(), lying, {.capacity = 2000});
+      if (plan.status == omnibal::solve_status::solved) CHECK(plan.samples.item_count() == 40);
+    } catch (std::invalid_argument const&) {
+    }
+  }
 }
 
 TEST_CASE("wrong arguments of tabulate_context_cost are named with their values", "[context]") {
