@@ -60,6 +60,15 @@ inline bool is_close(double left, double right) {
   return std::abs(left - right) <= 1e-9 * std::max(std::abs(left), std::abs(right));
 }
 
+/// True where no rank from `first` to `last` - 1 finds a group.
+inline bool are_idle(omnibal::context_plan const& plan, std::size_t step, std::uint32_t first,
+                     std::uint32_t last) {
+  for (std::uint32_t rank = first; rank < last; ++rank) {
+    if (plan.group_of(step, rank) != plan.groups.size()) return false;
+  }
+  return true;
+}
+
 /// What is wrong with the groups of a micro-step, empty where nothing is. `idle` counts ranks.
 inline std::string micro_step_faults(context_question const& question,
                                      omnibal::context_plan const& plan, std::size_t step,
@@ -70,6 +79,7 @@ inline std::string micro_step_faults(context_question const& question,
     omnibal::context_group const& group = plan.groups[g];
     if (!question.allows(group.degree)) return "a degree that is not allowed";
     if (group.first_rank < free_from) return "groups that share ranks";
+    if (!are_idle(plan, step, free_from, group.first_rank)) return "an idle rank with a group";
     idle += group.first_rank - free_from;
     free_from = group.first_rank + group.degree;
     if (free_from > question.ranks) return "a group beyond the last rank";
@@ -91,6 +101,7 @@ inline std::string micro_step_faults(context_question const& question,
       if (plan.group_of(step, rank) != g) return "a rank that does not find its group";
     }
   }
+  if (!are_idle(plan, step, free_from, question.ranks)) return "an idle rank with a group";
   idle += question.ranks - free_from;
   return {};
 }
