@@ -89,6 +89,20 @@ TEST_CASE("times that are none are named with their row", "[context]") {
         "omnibal::context_groups: the time of all samples exceeds the largest value of its type");
 }
 
+TEST_CASE("times near the limits of numbers end in an error or a plan", "[context]") {
+  std::vector<std::int64_t> const lengths{6, 6, 6};
+  omnibal::context_groups_workspace workspace;
+  static_cast<void>(context_groups(lengths, 2, plain_cost(), shared, workspace));
+  omnibal::context_cost cost{.degrees = {{0, 1, 0}, {0, 0.5, 0}}, .micro_step = 1e308};
+  CHECK(error_text<std::overflow_error>([&] {
+          static_cast<void>(context_groups(lengths, 2, cost, shared,
+                                           {.capacity = 10, .degrees = {1}}, workspace));
+        }) ==
+        "omnibal::context_groups: the time of all samples exceeds the largest value of its type");
+  cost = {.degrees = {{0, 5e-324, 0}, {0, 5e-324, 0}}};
+  CHECK(context_groups(std::vector<std::int64_t>(20, 9), 2, cost, shared).micro_steps() != 0);
+}
+
 TEST_CASE("memory that is none is named with its arguments", "[context]") {
   std::vector<std::int64_t> const lengths{5, 8};
   auto const cost = plain_cost();

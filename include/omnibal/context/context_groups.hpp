@@ -65,8 +65,8 @@ struct context_groups_options {
 /// The degrees that divide a number, such as that of the attention heads.
 [[nodiscard]] inline std::vector<std::uint32_t> divisors(std::uint32_t number) {
   std::vector<std::uint32_t> result;
-  for (std::uint32_t degree = 1; degree <= number; ++degree) {
-    if (number % degree == 0) result.push_back(degree);
+  for (std::uint64_t degree = 1; degree <= number; ++degree) {
+    if (number % degree == 0) result.push_back(static_cast<std::uint32_t>(degree));
   }
   return result;
 }

@@ -124,6 +124,7 @@ class context_bound {
     }
     while (high - low > 1e-7 * high) {
       double const middle = low + (high - low) / 2;
+      if (middle <= low || middle >= high) break;
       (can_meet(middle) ? high : low) = middle;
     }
     return low * (1 - 4 * context_rounding);

@@ -27,6 +27,9 @@ class context_search {
     memory_ = &memory;
     best_time_ = std::numeric_limits<double>::infinity();
     try_micro_steps();
+    if (!(best_time_ <= std::numeric_limits<double>::max())) {
+      throw_overflow("context_groups", "the time of all samples");
+    }
     if (best_target_.micro_steps != 1) try_lengths(best_target_);
     bool const has_work = bound.area_from(0) > 0;
     for (int k = 0; has_work && k != refinements && best_time_ > near * lower_bound; ++k) {
@@ -39,6 +42,8 @@ class context_search {
  private:
   /// How much longer than need be micro-steps may be to keep long samples on few ranks.
   static constexpr double lengths[] = {1.2, 1.5, 2};
+  /// How many numbers of micro-steps are tried.
+  static constexpr int most_numbers = 12;
   /// Where between the bound and the best time the next aim is: the golden section and its powers
   /// hit no place twice.
   static constexpr double spread[] = {0.62, 0.38, 0.85, 0.24, 0.5, 0.73, 0.12, 0.95};
@@ -52,11 +57,13 @@ class context_search {
   void try_micro_steps() {
     std::uint64_t steps = instance_->rounded(bound_->fewest_steps());
     double const shortest = bound_->area_from(0) / instance_->ranks;
-    for (int misses = 0; misses != 2; steps = instance_->rounded(steps + 1)) {
+    int misses = 0;
+    for (int k = 0; k != most_numbers && misses != 2; ++k) {
       double const before = best_time_;
       if (instance_->fixed_time(steps) + shortest >= before) return;
       attempt(first_target(steps));
       misses = best_time_ < before ? 0 : misses + 1;
+      steps = instance_->rounded(steps + 1);
     }
   }
 
