@@ -200,6 +200,8 @@ TEST_CASE("lists of degrees", "[context]") {
   CHECK(omnibal::powers_of_two(9) == std::vector<std::uint32_t>{1, 2, 4, 8});
   CHECK(omnibal::powers_of_two(0).empty());
   CHECK(omnibal::divisors(12) == std::vector<std::uint32_t>{1, 2, 3, 4, 6, 12});
+  CHECK(omnibal::divisors(4'294'967'295u).size() == 32);
+  CHECK(omnibal::divisors(0).empty());
 }
 
 }  // namespace

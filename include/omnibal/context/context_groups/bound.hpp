@@ -26,7 +26,7 @@ class context_bound {
     instance_ = &instance;
     measure();
     fewest_steps_ = steps_for_bytes(memory);
-    return instance.fixed_time(fewest_steps_) + least_time();
+    return (instance.fixed_time(fewest_steps_) + least_time()) * (1 - 4 * context_rounding);
   }
 
   /// The least number of micro-steps that holds the bytes of all samples.

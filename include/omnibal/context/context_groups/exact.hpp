@@ -90,8 +90,7 @@ class context_exact {
     has_found_ = true;
   }
 
-  /// True where an earlier micro-step without groups of its own kind looks the same: both are full
-  /// of equal groups.
+  /// True where an earlier micro-step has equal groups and equal rooms.
   [[nodiscard]] bool is_repeated(std::uint32_t step) const {
     for (std::uint32_t other = 0; other != step; ++other) {
       if (steps_[other] == steps_[step] && has_equal_groups(other, step)) return true;

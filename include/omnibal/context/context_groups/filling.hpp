@@ -58,6 +58,7 @@ class context_filling {
     slot_of_.assign(instance.degrees.size(), none);
     used_.clear();
     next_group_.clear();
+    per_byte_ = instance.capacity > 0 ? 1 / static_cast<double>(instance.capacity) : 0;
     area_left_ = count == 0 ? 0 : bound.area_from(0);
     micro_steps_ = 0;
     placed_ = 0;
@@ -158,7 +159,6 @@ class context_filling {
     double const needed =
         degree == none ? instance_->shortest(first) : instance_->alone(first, degree);
     postpone(std::max(needed, paced));
-    per_byte_ = instance_->capacity > 0 ? 1 / static_cast<double>(instance_->capacity) : 0;
   }
 
   /// The least degree with which a sample ends in time and for which there are ranks; `none` where
