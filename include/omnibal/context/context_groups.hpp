@@ -122,8 +122,8 @@ struct context_groups_fn {
   /// in samples times degrees where times jump up and down from degree to degree. Memory: about 200
   /// bytes for each sample and 600 for each degree in use, in the workspace where one is given.
   /// Determinism: run-to-run, the same on all ranks that run the same program; `digest()` tells.
-  /// Errors: `std::invalid_argument` for no ranks, no degree that may be used, degrees that do not ascend
-  /// or that the table lacks, a time that is negative, not finite or zero, a memory that is
+  /// Errors: `std::invalid_argument` for no ranks, no degree that may be used, degrees that do not
+  /// ascend or that the table lacks, a time that is negative, not finite or zero, a memory that is
   /// negative or grows with the degree, and numbers that a precondition excludes;
   /// `std::length_error` above 2^32 - 1 samples; `std::overflow_error` for times that exceed every
   /// number. A sample that fits on no degree is a status. Sources: the problem is that of FlexSP
