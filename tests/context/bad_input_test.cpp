@@ -47,6 +47,8 @@ TEST_CASE("wrong arguments of context_groups are named with their values", "[con
         "omnibal::context_groups: options.capacity is -1, must be finite and not negative");
   CHECK(error_of({1}, 2, cost, {.multiple = 0}) ==
         "omnibal::context_groups: options.multiple is 0, must be positive");
+  CHECK(error_of({1}, 2, cost, {.multiple = 65'537}) ==
+        "omnibal::context_groups: options.multiple is 65537, must be at most 65536");
   CHECK(error_of({1}, 6, cost, {.ranks_per_node = 4}) ==
         "omnibal::context_groups: options.ranks_per_node is 4, must divide the ranks, which are 6");
   CHECK(error_of({1}, 4, cost, {.degrees = {0, 1}}) ==

@@ -135,6 +135,24 @@ TEST_CASE("mixtures are within a few per cent of the bound", "[context]") {
   CHECK(worst <= most[kind].worst);
 }
 
+TEST_CASE("samples that leave ranks idle take more ranks than they need", "[context]") {
+  // One more sample than ranks: with one rank for each a second micro-step would be nearly empty.
+  context_question question{.lengths = std::vector<std::int64_t>(65, 4096), .ranks = 64};
+  for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
+    question.cost.degrees.push_back({0, 1.0 / degree, 0});
+  }
+  auto const plan = question.plan();
+  CHECK(context_faults(question, plan) == "");
+  CHECK(plan.makespan < 1.05 * plan.lower_bound);
+
+  // Documents that need two ranks for their memory, a few more than there are pairs.
+  context_question documents = mixed_question(0, 16, 1);
+  for (std::int64_t k = 0; k != 44; ++k) documents.lengths.push_back(30'000 + 50 * k);
+  auto const many = documents.plan();
+  CHECK(context_faults(documents, many) == "");
+  CHECK(many.makespan < 1.02 * many.lower_bound);
+}
+
 TEST_CASE("a sample that fits nowhere is named with the degree that would do", "[context]") {
   context_question question{
       .lengths = {10, 90, 5, 95}, .ranks = 4, .cost = shared_cost(4), .options = {.capacity = 20}};

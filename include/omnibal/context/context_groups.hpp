@@ -47,10 +47,12 @@ struct context_groups_options {
   std::vector<std::uint32_t> degrees{};
   /// Groups lie within a node or have whole ones; 0: anywhere.
   std::uint32_t ranks_per_node = 0;
-  /// The number of micro-steps is a multiple of this, with empty ones at the end where need be.
+  /// The number of micro-steps is a multiple of this, with empty ones at the end where need be; at
+  /// most 65,536.
   std::uint32_t multiple = 1;
-  /// `fast` tries about five plans, `normal` four more, `thorough` forty more. For at most twelve
-  /// samples `normal` looks at up to 20,000 nodes of a search tree and `thorough` at 10,000,000,
+  /// `fast` tries about five plans, `normal` four more, `thorough` forty more; where the best is
+  /// more than 3 % above the bound, also a few with each doubling of the degree that all samples
+  /// have at least. For at most twelve samples `normal` looks at up to 20,000 nodes of a search tree and `thorough` at 10,000,000,
   /// after which the plan is proven to be the best unless there are more of them.
   effort level = effort::normal;
 };
@@ -118,7 +120,8 @@ struct context_groups_fn {
   /// for those of their group are never later.
   ///
   /// Preconditions: lengths from 0 to 2^32 - 1; `options.ranks_per_node` divides `ranks`.
-  /// Complexity: about ten fillings normally, each nearly linear in samples and degrees in use, and
+  /// Complexity: about ten fillings normally, and four for each doubling of the degree where these
+  /// are far from the bound, each nearly linear in samples and degrees in use, and
   /// in samples times degrees where times jump up and down from degree to degree. Memory: about 200
   /// bytes for each sample and 600 for each degree in use, in the workspace where one is given.
   /// Determinism: run-to-run, the same on all ranks that run the same program; `digest()` tells.
@@ -177,6 +180,7 @@ struct context_groups_fn {
  private:
   static constexpr std::string_view name = "context_groups";
   static constexpr std::uint32_t most_named_degree = 65536;
+  static constexpr std::uint32_t most_multiple = 65536;
 
   template <std::integral Length>
   static std::uint64_t checked_length(std::size_t index, Length length) {
@@ -194,6 +198,10 @@ struct context_groups_fn {
     detail::check_number(name, "ranks", ranks);
     detail::check_weight(name, "options.capacity", options.capacity);
     detail::check_positive(name, "options.multiple", options.multiple);
+    if (options.multiple > most_multiple) {
+      detail::throw_invalid(name, "options.multiple is " + detail::to_text(options.multiple) +
+                                      ", must be at most " + detail::to_text(most_multiple));
+    }
     if (options.ranks_per_node != 0 && ranks % options.ranks_per_node != 0) {
       detail::throw_invalid(name,
                             "options.ranks_per_node is " + detail::to_text(options.ranks_per_node) +

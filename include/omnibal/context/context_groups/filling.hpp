@@ -25,6 +25,8 @@ struct context_target {
   double longest = 0;
   /// A micro-step takes so many times the mean of what is left.
   double pace = 1;
+  /// Samples have this degree at least, as long as there are ranks for it.
+  std::uint32_t least_degree = 0;
 };
 
 /// A group of ranks in a micro-step.
@@ -59,7 +61,8 @@ class context_filling {
     used_.clear();
     next_group_.clear();
     per_byte_ = instance.capacity > 0 ? 1 / static_cast<double>(instance.capacity) : 0;
-    area_left_ = count == 0 ? 0 : bound.area_from(0);
+    area_left_ = 0;
+    for (std::uint32_t i = 0; i != count; ++i) area_left_ += area_of(i);
     micro_steps_ = 0;
     placed_ = 0;
     time_ = 0;
@@ -164,13 +167,25 @@ class context_filling {
   /// The least degree with which a sample ends in time and for which there are ranks; `none` where
   /// there is no such degree.
   [[nodiscard]] std::uint32_t opened_degree(context_sample const& sample) const {
-    std::uint32_t const degree = instance_->first_in_time(sample, deadline_);
-    if (degree == instance_->degrees.size()) return none;
-    return instance_->degrees[degree].ranks <= rooms_.most() ? degree : none;
+    std::uint32_t degree = instance_->first_in_time(sample, deadline_, target_.least_degree);
+    if (is_open(degree)) return degree;
+    if (target_.least_degree == 0) return none;
+    degree = instance_->first_in_time(sample, deadline_);
+    return is_open(degree) ? degree : none;
+  }
+
+  [[nodiscard]] bool is_open(std::uint32_t degree) const {
+    return degree != instance_->degrees.size() && instance_->degrees[degree].ranks <= rooms_.most();
   }
 
   [[nodiscard]] std::int64_t bytes_of(context_sample const& sample, std::uint32_t degree) const {
     return (*memory_)(sample.length, instance_->degrees[degree].ranks);
+  }
+
+  /// The rank-seconds of a sample, if deadlines did not ask for more ranks.
+  [[nodiscard]] double area_of(std::uint32_t i) const {
+    return instance_->area(instance_->samples[i],
+                           std::max(bound_->natural(i), target_.least_degree));
   }
 
   /// Puts a sample into a group that is there or is opened for it; false where none can take it.
@@ -265,7 +280,7 @@ class context_filling {
     group_of_[i] = group;
     next_[i] = i + 1;
     ++placed_;
-    area_left_ -= instance_->area(sample, bound_->natural(i));
+    area_left_ -= area_of(i);
   }
 
   /// Of the samples behind one that has no group, the first one for which there are ranks, or a

@@ -110,10 +110,11 @@ struct context_instance {
     }
   }
 
-  /// The least degree with which a sample ends by a deadline; the number of degrees where there is
-  /// none.
-  [[nodiscard]] std::uint32_t first_in_time(context_sample const& sample, double deadline) const {
-    std::uint32_t first = sample.least;
+  /// The least degree, from one on, with which a sample ends by a deadline; the number of degrees
+  /// where there is none.
+  [[nodiscard]] std::uint32_t first_in_time(context_sample const& sample, double deadline,
+                                            std::uint32_t from = 0) const {
+    std::uint32_t first = std::max(sample.least, from);
     for (std::uint32_t const last : runs) {
       if (first >= last) continue;
       if (alone(sample, first) <= deadline) return first;
