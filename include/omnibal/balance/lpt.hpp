@@ -32,8 +32,9 @@ struct lpt_fn {
   /// largest of the shares that the part then has is least.
   ///
   /// Complexity: linear for the sort, and a comparison for each doubling of the parts for each
-  /// sample; for several resources one for each sample and part. Memory: 24 + 16R bytes per sample
-  /// and 80 + 8R per part at most, result included. Determinism: portable for integers. Errors:
+  /// sample; for several resources one for each of up to 256 parts, and of more one for every 64
+  /// and some blocks of 64. Memory: 24 + 16R bytes per sample and 80 + 8R per part at most, result
+  /// included. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for no parts, a cost that is negative, not finite or above 2^63 - 1
   /// and equal counts where the parts do not divide the samples; `std::overflow_error` where the
   /// sum of all costs leaves its type; `std::length_error` above 2^32 - 1 samples or parts. Source:

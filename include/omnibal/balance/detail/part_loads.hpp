@@ -5,6 +5,7 @@
 /// what the largest load cannot be below.
 
 #include <omnibal/balance/count_policy.hpp>
+#include <omnibal/balance/detail/compared_loads.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
@@ -125,48 +126,6 @@ class ranked_loads {
 
   load_key<Word> rank_;
   std::vector<Word> nodes_;
-};
-
-/// Loads of several kinds, whose totals are alike.
-template <std::size_t R>
-class compared_loads {
- public:
-  explicit compared_loads(std::size_t parts) { reset(parts); }
-
-  /// So many parts without loads, in the same memory.
-  void reset(std::size_t parts) { loads_.assign(parts, resources<R>{}); }
-
-  /// The open part whose largest amount is least after the addition; of such parts the one with the
-  /// least sum of its amounts, and of these the lowest.
-  [[nodiscard]] std::uint32_t best(resources<R> const& cost) const {
-    std::size_t result = 0;
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    std::int64_t least_sum = 0;
-    for (std::size_t part = 0; part != loads_.size(); ++part) {
-      std::int64_t largest = 0;
-      std::int64_t sum = 0;
-      for (std::size_t r = 0; r != R; ++r) {
-        largest = std::max(largest, loads_[part][r] + cost[r]);
-        sum += loads_[part][r];
-      }
-      if (largest > least || (largest == least && sum >= least_sum)) continue;
-      least = largest;
-      least_sum = sum;
-      result = part;
-    }
-    return static_cast<std::uint32_t>(result);
-  }
-  void add(std::size_t part, resources<R> const& cost) { loads_[part] += cost; }
-  /// The part gets no more samples.
-  void close(std::size_t part) {
-    for (std::int64_t& amount : loads_[part].amounts) amount = closed;
-  }
-
- private:
-  /// Above all loads, and far from overflow with what is compared with it.
-  static constexpr std::int64_t closed = std::int64_t{1} << 54;
-
-  std::vector<resources<R>> loads_;
 };
 
 /// Counts the samples of each part under a policy. As long as each sample is put into a part with
