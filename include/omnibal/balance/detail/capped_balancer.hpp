@@ -60,6 +60,8 @@ class capacity_tree {
       : layout_(&layout), rooms_(&rooms), leaves_(std::bit_ceil(rooms.size())) {}
 
   [[nodiscard]] bool is_filled() const { return !nodes_.empty(); }
+  /// How many nodes were looked at.
+  [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
   /// `load(part)` is the load of a part now.
   template <class LoadOf>
@@ -77,7 +79,7 @@ class capacity_tree {
   /// The part with room for `demand` of which `value(load)` is least, the first of equal ones; the
   /// number of parts where none has room. The value must not fall as any amount of the load rises.
   template <class Value>
-  [[nodiscard]] std::size_t find(demand_type const& demand, Value const& value) const {
+  [[nodiscard]] std::size_t find(demand_type const& demand, Value const& value) {
     search<Value> wanted{demand, layout_->amounts(demand), value, rooms_->size(), {}};
     visit(1, 0, leaves_, wanted);
     return wanted.part;
@@ -127,7 +129,8 @@ class capacity_tree {
 
   /// Looks at the parts [first, first + width) below a node.
   template <class Value>
-  void visit(std::size_t node, std::size_t first, std::size_t width, search<Value>& wanted) const {
+  void visit(std::size_t node, std::size_t first, std::size_t width, search<Value>& wanted) {
+    ++looks_;
     std::size_t const parts = rooms_->size();
     if (first >= parts || !may_fit(node, wanted)) return;
     auto const least = wanted.value(nodes_[node].least);
@@ -152,10 +155,12 @@ class capacity_tree {
   rooms_type const* rooms_;
   std::size_t leaves_;
   std::vector<bounds> nodes_;
+  std::uint64_t looks_ = 0;
 };
 
 /// Puts each sample, in the order of `largest_first`, into the part with room of least cost, of
-/// equal ones into that with the fewest samples. Nothing where a sample finds no room.
+/// equal ones into that with the fewest samples. Nothing where a sample finds no room, and where
+/// that takes long, since then some sample mostly finds none.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,
@@ -171,6 +176,7 @@ template <class Layout>
   std::vector<std::int64_t> loads(parts, 0);
   std::vector<std::uint32_t> counts(parts, 0);
   least.fill(parts, [&](std::size_t part) { return word(0, 0, part); });
+  std::uint64_t const most_looks = 64 * std::uint64_t{order.size()};
   // Kept up to date from the first sample on that the least part has no room for.
   capacity_tree<Layout, uint128> others(input.layout, rooms);
   for (std::uint32_t const sample : order) {
@@ -179,7 +185,7 @@ template <class Layout>
     if (!input.layout.fits(rooms[part], demand)) {
       if (!others.is_filled()) others.fill([&](std::size_t p) { return least[p]; });
       std::size_t const other = others.find(demand, std::identity{});
-      if (other == parts) return std::nullopt;
+      if (other == parts || others.looks() > most_looks) return std::nullopt;
       part = static_cast<std::uint32_t>(other);
     }
     part_of[sample] = part;
@@ -213,17 +219,16 @@ template <class Layout>
       order_descending(shares.size(), [&shares](std::size_t k) { return sum_of(shares[k]); });
 
   std::vector<typename Layout::room_type> rooms(parts, input.layout.empty_room());
-  capacity_tree<Layout, shares_type> shared(input.layout, rooms);
-  shared.fill([](std::size_t) { return shares_type{}; });
+  compared_loads<kinds + 1> shared(parts);
   std::vector<std::uint32_t> part_of(input.size());
   for (std::uint32_t const sample : order) {
-    std::size_t const part = shared.find(input.demands[sample], [&](shares_type const& load) {
-      return largest_amount(load + shares[sample]);
-    });
-    if (part == parts) return std::nullopt;
-    part_of[sample] = static_cast<std::uint32_t>(part);
-    input.layout.take(rooms[part], input.demands[sample]);
-    shared.set(part, shared.load(part) + shares[sample]);
+    auto const& demand = input.demands[sample];
+    std::uint32_t const part = shared.best_of(
+        shares[sample], [&](std::uint32_t p) { return input.layout.fits(rooms[p], demand); });
+    if (part == shared.none) return std::nullopt;
+    part_of[sample] = part;
+    input.layout.take(rooms[part], demand);
+    shared.add(part, shares[sample]);
   }
   return part_of;
 }

@@ -18,12 +18,13 @@
 namespace omnibal::inline v0::detail {
 
 /// Loads of several kinds, whose totals are alike. Parts whose kinds differ alike are together in
-/// blocks, each of which knows what none of its parts is below; so most blocks need no look. A
-/// change takes the time of a block and of a look at the list of blocks. Memory: 48 + 8R bytes per
-/// part.
+/// blocks, each of which knows what none of its parts is below, as does each run of blocks; so most
+/// of them need no look. Memory: 48 + 8R bytes per part.
 template <std::size_t R>
 class compared_loads {
  public:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
   explicit compared_loads(std::size_t parts) { reset(parts); }
 
   /// So many parts without loads, in the same memory.
@@ -35,6 +36,7 @@ class compared_loads {
     std::size_t const made = (parts + half_ - 1) / half_;
     places_.resize(2 * made * 2 * half_);
     blocks_.reserve(2 * made);
+    runs_.reserve(2 * made / run_blocks + 1);
     free_.reserve(2 * made);
     order_.resize(parts);
     for (std::uint32_t part = 0; part != parts; ++part) order_[part] = part;
@@ -44,17 +46,23 @@ class compared_loads {
   /// The open part whose largest amount is least after the addition; of such parts the one with the
   /// least sum of its amounts, and of these the lowest.
   [[nodiscard]] std::uint32_t best(resources<R> const& cost) {
-    std::size_t nearest = 0;
-    for (std::size_t b = 0; b != blocks_.size(); ++b) {
-      blocks_[b].largest = largest_amount(blocks_[b].least + cost);
-      if (blocks_[b].largest < blocks_[nearest].largest) nearest = b;
-    }
+    return best_of(cost, [](std::uint32_t) { return true; });
+  }
+
+  /// The same among the parts that `has_room`; `none` where none has.
+  template <class HasRoom>
+  [[nodiscard]] std::uint32_t best_of(resources<R> const& cost, HasRoom const& has_room) {
     choice chosen;
-    look_at(blocks_[nearest], cost, chosen);
-    for (block const& other : blocks_) {
-      if (&other == &blocks_[nearest]) continue;
-      if (choice{other.largest, other.least_sum, other.lowest} < chosen) {
-        look_at(other, cost, chosen);
+    // What follows is mostly alike.
+    block const* const last = &blocks_[std::min(last_, blocks_.size() - 1)];
+    look_at(*last, cost, has_room, chosen);
+    block const* const nearest = nearest_block(cost);
+    if (nearest != last) look_at(*nearest, cost, has_room, chosen);
+    for (std::size_t f = 0; f != runs_.size(); ++f) {
+      if (!may_improve(runs_[f], cost, chosen)) continue;
+      for (block const& own : blocks_of(f)) {
+        if (&own == last || &own == nearest || !may_improve(own.least, cost, chosen)) continue;
+        look_at(own, cost, has_room, chosen);
       }
     }
     return chosen.part;
@@ -80,37 +88,81 @@ class compared_loads {
   static constexpr std::size_t half_block = 64;
   /// Fewer parts than these are one block, which is looked at whole.
   static constexpr std::size_t fewest_in_blocks = 256;
+  /// The blocks of a run.
+  static constexpr std::size_t run_blocks = 16;
 
   struct choice {
     std::int64_t largest = std::numeric_limits<std::int64_t>::max();
     std::int64_t sum = std::numeric_limits<std::int64_t>::max();
-    std::uint32_t part = ~std::uint32_t{0};
+    std::uint32_t part = none;
 
     [[nodiscard]] friend constexpr bool operator<(choice const& left, choice const& right) {
       if (left.largest != right.largest) return left.largest < right.largest;
       return left.sum != right.sum ? left.sum < right.sum : left.part < right.part;
     }
   };
+  /// What no part of several is below.
+  struct bounds {
+    resources<R> loads{};
+    std::int64_t sum = 0;
+    std::uint32_t part = 0;
+
+    void join(bounds const& other) {
+      for (std::size_t r = 0; r != R; ++r) loads[r] = std::min(loads[r], other.loads[r]);
+      sum = std::min(sum, other.sum);
+      part = std::min(part, other.part);
+    }
+  };
   struct block {
-    resources<R> least{};
-    std::int64_t least_sum = 0;
-    std::uint32_t lowest = 0;
+    bounds least;
     /// Its parts are at the places [first, first + size).
     std::size_t first = 0;
     std::size_t size = 0;
     /// No key of a part in it is below, and none of a part in an earlier block above.
     std::uint64_t least_key = 0;
-    /// The largest amount after the addition that is looked for, or less.
-    std::int64_t largest = 0;
   };
 
-  void look_at(block const& own, resources<R> const& cost, choice& chosen) const {
+  [[nodiscard]] static bool may_improve(bounds const& least, resources<R> const& cost,
+                                        choice const& chosen) {
+    std::int64_t const largest = largest_amount(least.loads + cost);
+    return largest <= chosen.largest && choice{largest, least.sum, least.part} < chosen;
+  }
+
+  [[nodiscard]] std::span<block const> blocks_of(std::size_t run) const {
+    std::size_t const first = run * run_blocks;
+    return std::span(blocks_).subspan(first, std::min(run_blocks, blocks_.size() - first));
+  }
+
+  /// The block with the least bound in the run with the least bound.
+  [[nodiscard]] block const* nearest_block(resources<R> const& cost) const {
+    auto const bound = [&cost](bounds const& least) { return largest_amount(least.loads + cost); };
+    auto const run = std::ranges::min_element(runs_, {}, bound);
+    auto const blocks = blocks_of(static_cast<std::size_t>(run - runs_.begin()));
+    return &*std::ranges::min_element(blocks, {},
+                                      [&bound](block const& own) { return bound(own.least); });
+  }
+
+  void measure_run(std::size_t run) {
+    auto const blocks = blocks_of(run);
+    runs_[run] = blocks.front().least;
+    for (block const& own : blocks.subspan(1)) runs_[run].join(own.least);
+  }
+
+  void measure_runs() {
+    runs_.resize((blocks_.size() + run_blocks - 1) / run_blocks);
+    for (std::size_t f = 0; f != runs_.size(); ++f) measure_run(f);
+  }
+
+  template <class HasRoom>
+  void look_at(block const& own, resources<R> const& cost, HasRoom const& has_room,
+               choice& chosen) const {
     for (std::uint32_t const part : std::span(places_).subspan(own.first, own.size)) {
       resources<R> const& load = loads_[part];
       std::int64_t const largest = largest_amount(load + cost);
       if (largest > chosen.largest) continue;
       std::int64_t const sum = sum_of(load);
-      if (choice const here{largest, sum, part}; here < chosen) chosen = here;
+      choice const here{largest, sum, part};
+      if (here < chosen && has_room(part)) chosen = here;
     }
   }
 
@@ -158,10 +210,12 @@ class compared_loads {
     free_.clear();
     std::size_t const parts = order_.size();
     for (std::size_t i = 0; i < parts; i += half_) {
-      block own{.first = 2 * i, .least_key = i == 0 ? 0 : key_of_[order_[i]]};
+      block own{
+          .least = {}, .first = 2 * i, .size = 0, .least_key = i == 0 ? 0 : key_of_[order_[i]]};
       for (std::size_t k = i; k != std::min(i + half_, parts); ++k) append(own, order_[k]);
       blocks_.push_back(own);
     }
+    measure_runs();
     std::size_t const made = blocks_.size();
     for (std::size_t b = 2 * made; b-- != made;) free_.push_back(2 * half_ * b);
   }
@@ -169,16 +223,12 @@ class compared_loads {
   void append(block& own, std::uint32_t part) {
     place_of_[part] = own.first + own.size;
     places_[place_of_[part]] = part;
-    resources<R> const& load = loads_[part];
+    bounds const alone{loads_[part], sum_of(loads_[part]), part};
     if (own.size++ == 0) {
-      own.least = load;
-      own.least_sum = sum_of(load);
-      own.lowest = part;
-      return;
+      own.least = alone;
+    } else {
+      own.least.join(alone);
     }
-    for (std::size_t r = 0; r != R; ++r) own.least[r] = std::min(own.least[r], load[r]);
-    own.least_sum = std::min(own.least_sum, sum_of(load));
-    own.lowest = std::min(own.lowest, part);
   }
 
   /// Makes the block of so many parts from a place on.
@@ -196,13 +246,21 @@ class compared_loads {
     auto const next = own + 1;
     bool const stays = own->least_key <= key_of_[part] &&
                        (next == blocks_.end() || key_of_[part] <= next->least_key);
-    if (stays) return refill(*own, own->first, own->size);
+    auto const place = static_cast<std::size_t>(own - blocks_.begin());
+    last_ = place;
+    if (stays) {
+      refill(*own, own->first, own->size);
+      return measure_run(place / run_blocks);
+    }
     std::uint32_t const last = places_[own->first + own->size - 1];
     places_[place_of_[part]] = last;
     refill(*own, own->first, own->size - 1);
     if (own->size == 0 && own != blocks_.begin()) {
       free_.push_back(own->first);
       blocks_.erase(own);
+      measure_runs();
+    } else {
+      measure_run(place / run_blocks);
     }
     insert(part);
   }
@@ -215,6 +273,7 @@ class compared_loads {
       own = block_for(key_of_[part]);
     }
     append(*own, part);
+    measure_run(static_cast<std::size_t>(own - blocks_.begin()) / run_blocks);
   }
 
   [[nodiscard]] typename std::vector<block>::iterator block_for(std::uint64_t key) {
@@ -230,11 +289,12 @@ class compared_loads {
                      [this](std::uint32_t left, std::uint32_t right) {
                        return std::pair(key_of_[left], left) < std::pair(key_of_[right], right);
                      });
-    block upper{.first = free_.back(), .least_key = key_of_[begin[half_]]};
+    block upper{.least = {}, .first = free_.back(), .size = 0, .least_key = key_of_[begin[half_]]};
     free_.pop_back();
     refill(upper, full->first + half_, half_);
     refill(*full, full->first, half_);
     blocks_.insert(full + 1, upper);
+    measure_runs();
   }
 
   std::vector<resources<R>> loads_;
@@ -243,11 +303,17 @@ class compared_loads {
   std::vector<std::size_t> place_of_;
   std::vector<std::uint32_t> places_;
   std::vector<block> blocks_;
+  /// The bounds of runs of `run_blocks` blocks.
+  std::vector<bounds> runs_;
   /// The first places of blocks that may be made.
   std::vector<std::size_t> free_;
   /// All parts, by key when blocks were made last.
   std::vector<std::uint32_t> order_;
+  /// The parts of a block that is new.
   std::size_t half_ = 0;
+  /// The block that had the part whose load changed last.
+  std::size_t last_ = 0;
+  /// How many samples were added since blocks were made.
   std::size_t added_ = 0;
   int shift_ = 0;
 };
