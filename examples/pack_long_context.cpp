@@ -1,7 +1,11 @@
 /// \file
 /// Chooses levels of length for a mixture of long and short samples, packs it in them, and compares
-/// a simulated epoch with that of plain packing: `pack_long_context --help`.
+/// a simulated epoch with that of plain packing; or compares what runs given steps, groups of ranks
+/// of different sizes among them: `pack_long_context --help`.
 
+#include "support/context_comparison.hpp"
+#include "support/context_model.hpp"
+#include "support/context_step_picture.hpp"
 #include "support/dataset.hpp"
 #include "support/long_context_mix.hpp"
 #include "support/long_context_options.hpp"
@@ -10,6 +14,7 @@
 #include "support/progress.hpp"
 #include "support/read_lengths.hpp"
 #include "support/staged_files.hpp"
+#include "support/step_plan_writer.hpp"
 #include "support/table.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
@@ -18,7 +23,10 @@
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 
+#include <algorithm>
 #include <exception>
+#include <filesystem>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -105,8 +113,21 @@ void print_level_balance(long_context_plan const& plain, long_context_plan const
   shown.print(std::cout);
 }
 
-void run(long_context_options const& options) {
-  dataset const data = load(options);
+/// Writes the plan and the picture that are asked for, all or none, and says so.
+void write_files(long_context_options const& options, std::filesystem::path const& picture,
+                 std::function<void(std::ostream&)> const& draw,
+                 std::function<void(staged_files&)> const& write_plan) {
+  if (options.output.empty() && picture.empty()) return;
+  staged_files files;
+  if (!picture.empty()) files.write(picture, draw);
+  if (!options.output.empty()) write_plan(files);
+  files.commit();
+  std::cout << '\n';
+  if (!options.output.empty()) std::cout << "Plan: " << options.output.string() << '\n';
+  if (!picture.empty()) std::cout << "Picture: " << picture.string() << '\n';
+}
+
+void compare_levels(long_context_options const& options, dataset const& data) {
   auto const profile = llama_profile(options.ranks);
   omnibal::level_search const search{
       .layers = profile.model.layers, .reserve_bytes = 4'000'000'000, .ranks = options.ranks};
@@ -140,12 +161,74 @@ void run(long_context_options const& options) {
   print_plans(plans, options.ranks);
   std::cout << '\n';
   print_level_balance(plans[0], plans[1], plans[2]);
-  if (options.svg.empty()) return;
-  staged_files files;
   std::span<long_context_plan const> const ablation(plans.data(), 3);
-  files.write(options.svg, [&](std::ostream& out) { write_levels(data, ablation, out); });
-  files.commit();
-  std::cout << "\nPicture: " << options.svg.string() << '\n';
+  auto const& best = *std::ranges::min_element(plans, {}, &long_context_plan::epoch_seconds);
+  write_files(
+      options, options.svg, [&](std::ostream& out) { write_levels(data, ablation, out); },
+      [&](staged_files& files) { write_level_plan(files, data, options, profile, best); });
+  if (!options.output.empty()) std::cout << "The plan is that of \"" << best.name << "\"\n";
+}
+
+std::string size_of_steps(step_size const& size) {
+  return size.samples != 0 ? counted(size.samples) + " samples" : counted(size.tokens) + " tokens";
+}
+
+void print_comparison(context_comparison const& comparison) {
+  table shown({"", "epoch, s", "over the bound", "sharing", "waiting", "micro-steps",
+               "tokens of a rank", "planned in, ms"});
+  for (context_epoch const& epoch : comparison.epochs) {
+    if (epoch.stem == "like_lengths") shown.add_rule();
+    if (!epoch.misfit.empty()) {
+      shown.add({epoch.name, "-", "-", "-", "-", "-", "-", "-"});
+      continue;
+    }
+    auto const steps = static_cast<double>(epoch.plans.size());
+    shown.add({epoch.name, fixed(epoch.seconds, 3),
+               percent(epoch.seconds / comparison.lower_bound - 1, 1), percent(epoch.sharing, 1),
+               percent(epoch.waiting, 1), fixed(static_cast<double>(epoch.micro_steps) / steps, 2),
+               counted(static_cast<std::uint64_t>(epoch.most_tokens)),
+               fixed(epoch.planning_milliseconds, 2)});
+  }
+  shown.print(std::cout);
+  for (context_epoch const& epoch : comparison.epochs) {
+    if (!epoch.misfit.empty()) std::cout << epoch.name << ": " << epoch.misfit << '\n';
+  }
+}
+
+void compare_steps(long_context_options const& options, dataset const& data) {
+  auto const ranks = static_cast<std::uint32_t>(options.ranks);
+  context_setting setting{
+      .ranks_per_node = options.ranks_per_node, .size = options.size, .seed = options.seed};
+  setting.step.ranks = ranks;
+  setting.step.cost = context_cost_of(options.model, {ranks, options.ranks_per_node});
+  setting.step.options.capacity = options.rank_tokens;
+  setting.step.options.degrees = options.degrees;
+  progress shown(shown_on_terminal());
+  auto const comparison = compare_context(data, setting, shown);
+  std::cout << counted(data.samples.size()) << " samples in "
+            << counted(comparison.epochs.front().steps.size()) << " steps of "
+            << size_of_steps(options.size) << ", " << counted(ranks) << " ranks in nodes of "
+            << counted(options.ranks_per_node) << ", " << options.model.name << ", a rank holds "
+            << in_thousands(options.rank_tokens) << " tokens\n";
+  if (!comparison.oversized.empty()) {
+    std::cout << "left out, as they fit on no group: " << counted(comparison.oversized.size())
+              << " samples\n";
+  }
+  std::cout << '\n';
+  print_comparison(comparison);
+  write_files(
+      options, options.svg_step,
+      [&](std::ostream& out) { write_step_picture(data, setting, comparison, out); },
+      [&](staged_files& files) { write_step_plans(files, data, options, setting, comparison); });
+}
+
+void run(long_context_options const& options) {
+  dataset const data = load(options);
+  if (options.task == long_context_task::steps) {
+    compare_steps(options, data);
+  } else {
+    compare_levels(options, data);
+  }
 }
 
 }  // namespace

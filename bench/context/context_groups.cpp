@@ -3,6 +3,8 @@
 /// trainers do: counters over three models and two mixtures of lengths.
 
 #include "compare.hpp"
+#include "context_model.hpp"
+#include "context_rivals.hpp"
 #include "long_context_mix.hpp"
 #include "rivals.hpp"
 
@@ -19,37 +21,7 @@
 
 namespace {
 
-/// Shapes of language models, with the parameters that a token runs through.
-struct model_shape {
-  double parameters;
-  double layers;
-  double hidden;
-  double keys;
-};
-
-/// Llama 3 8B and 70B, and a mixture of experts with 21 of 236 billion parameters active.
-constexpr model_shape models[] = {
-    {8e9, 32, 4096, 1024}, {70e9, 80, 8192, 1024}, {21e9, 60, 5120, 512}};
-
 constexpr std::uint32_t ranks_per_node = 8;
-
-/// Seconds at 400 TFLOP/s: forward and backward, causal attention, the all-to-all of queries, keys,
-/// values and outputs both ways, at 200 GB/s within a node and 50 GB/s beyond, and what starting a
-/// group takes.
-omnibal::context_cost cost_of(model_shape const& model, std::uint32_t ranks) {
-  constexpr double flops = 400e12;
-  omnibal::context_cost cost{.micro_step = 2e-3};
-  double const token_bytes = 2 * (2 * model.hidden + 2 * model.keys) * model.layers * 2;
-  for (std::uint32_t degree = 1; degree <= ranks; ++degree) {
-    double const link = degree <= ranks_per_node ? 200e9 : 50e9;
-    double const fixed = degree == 1 ? 1e-3 : degree <= ranks_per_node ? 2e-3 : 3e-3;
-    double const others = (degree - 1.0) / degree;
-    cost.degrees.push_back({fixed,
-                            (6 * model.parameters / flops + token_bytes * others / link) / degree,
-                            6 * model.layers * model.hidden / flops / degree});
-  }
-  return cost;
-}
 
 enum class allowed_degrees { any, in_nodes, powers_of_two };
 
@@ -57,9 +29,11 @@ std::vector<bench::context_step> steps_of(benchmark::State const& state, allowed
   std::vector<bench::context_step> steps;
   auto const count = static_cast<std::size_t>(state.range(0));
   auto const ranks = static_cast<std::uint32_t>(state.range(1));
-  for (model_shape const& model : models) {
+  for (examples::model_shape const& model : examples::context_models) {
     for (auto const mix : {examples::length_mix::two_sources, examples::length_mix::broad}) {
-      bench::context_step step{.lengths = {}, .ranks = ranks, .cost = cost_of(model, ranks)};
+      bench::context_step step{.lengths = {},
+                               .ranks = ranks,
+                               .cost = examples::context_cost_of(model, {ranks, ranks_per_node})};
       for (auto const& sample : examples::long_context_mix(mix, count, count + 7).samples) {
         step.lengths.push_back(sample.tokens);
       }
@@ -89,6 +63,7 @@ void context_groups(benchmark::State& state, allowed_degrees allowed) {
     }
     state.SetIterationTime(bench::processor_seconds() - begin);
   }
+  omnibal::context_groups_workspace rival;
   double const infinity = std::numeric_limits<double>::infinity();
   double slowest = 0;
   double sum_of_gaps = 0;
@@ -103,7 +78,8 @@ void context_groups(benchmark::State& state, allowed_degrees allowed) {
     double const gap = plan.makespan / plan.lower_bound - 1;
     sum_of_gaps += gap;
     largest_gap = std::max(largest_gap, gap);
-    double const rivals[] = {bench::best_degree(step, step.lengths), bench::two_levels(step),
+    double const rivals[] = {examples::best_degree(step, step.lengths, rival).makespan,
+                             examples::two_levels(step, rival).makespan,
                              bench::largest_first(step).makespan()};
     for (std::size_t r = 0; r != 3; ++r) {
       least[r] = std::min(least[r], rivals[r] / plan.makespan);

@@ -1,66 +1,18 @@
 #pragma once
 
 /// \file
-/// What trainers do with a step of long and short samples: one degree for all, one for each level
-/// of length, and the rule of Megatron's dynamic context parallelism.
+/// The rule of Megatron's dynamic context parallelism.
 
-#include <omnibal/context/context_groups.hpp>
+#include "context_rivals.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <numeric>
+#include <utility>
 #include <vector>
 
 namespace bench {
 
-/// Samples of a step, and what they run on. A sample takes its tokens, shared by the ranks of a
-/// group.
-struct context_step {
-  std::vector<std::int64_t> lengths;
-  std::uint32_t ranks = 1;
-  omnibal::context_cost cost{};
-  omnibal::context_groups_options options{};
-
-  static std::int64_t memory(std::int64_t length, std::uint32_t degree) {
-    return (length + degree - 1) / degree;
-  }
-};
-
-/// The time with one degree for all samples, as well as this library deals them; infinite where one
-/// does not fit.
-[[nodiscard]] inline double one_degree(context_step const& step,
-                                       std::vector<std::int64_t> const& lengths,
-                                       std::uint32_t degree) {
-  omnibal::context_groups_options options = step.options;
-  options.degrees = {degree};
-  auto const plan =
-      omnibal::context_groups(lengths, step.ranks, step.cost, context_step::memory, options);
-  if (plan.status == omnibal::solve_status::solved) return plan.makespan;
-  return std::numeric_limits<double>::infinity();
-}
-
-/// The least time with one degree, a power of two.
-[[nodiscard]] inline double best_degree(context_step const& step,
-                                        std::vector<std::int64_t> const& lengths) {
-  double best = lengths.empty() ? 0 : std::numeric_limits<double>::infinity();
-  for (std::uint32_t degree = 1; degree <= step.ranks && !lengths.empty(); degree *= 2) {
-    best = std::min(best, one_degree(step, lengths, degree));
-  }
-  return best;
-}
-
-/// Levels as in hierarchical balance packing: what fits on a rank alone in micro-steps of its own,
-/// and what is longer in others, with the best degree.
-[[nodiscard]] inline double two_levels(context_step const& step) {
-  std::vector<std::int64_t> of_level[2];
-  for (std::int64_t const length : step.lengths) {
-    of_level[length > step.options.capacity].push_back(length);
-  }
-  double const shorter = of_level[0].empty() ? 0 : one_degree(step, of_level[0], 1);
-  return std::min(shorter + best_degree(step, of_level[1]), best_degree(step, step.lengths));
-}
+using examples::context_step;
 
 /// Megatron's rule, written anew: the longest sample that is left has the least power of two that
 /// holds it, and its time is what the others of the micro-step aim at; each joins the group of its

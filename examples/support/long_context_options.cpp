@@ -1,6 +1,8 @@
 #include "long_context_options.hpp"
+
 #include "option_checks.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 
@@ -8,16 +10,26 @@
 
 namespace examples {
 
-std::optional<long_context_options> parse_long_context(int count, char const* const* words) {
-  long_context_options options;
+namespace {
+
+/// What the parser writes, before it is checked as a whole.
+struct long_context_words {
   std::vector<std::string> inputs;
   std::string mix = "two-sources";
+  std::string model{context_models.front().name};
+  std::string output;
   std::string svg;
-  CLI::App app(
-      "Packs long and short samples in levels of length, as hierarchical balance packing does,\n"
-      "and compares the simulated training of Llama 3 8B on devices of 80 GB with plain packing.",
-      "pack_long_context");
-  auto* const files = app.add_option("files", inputs,
+  std::string svg_step;
+};
+
+/// Options that one of the two tasks takes.
+struct task_options {
+  std::vector<CLI::Option*> levels;
+  std::vector<CLI::Option*> steps;
+};
+
+void add_data(CLI::App& app, long_context_words& words, long_context_options& options) {
+  auto* const files = app.add_option("files", words.inputs,
                                      "Length files: JSON lists of records, manifests of such\n"
                                      "files, JSON lines or CSV. Without files a synthetic data\n"
                                      "set is packed")
@@ -25,7 +37,7 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
   app.add_option("--token-field", options.token_field, "Field with the number of tokens")
       ->type_name("NAME")
       ->capture_default_str();
-  app.add_option("--mix", mix,
+  app.add_option("--mix", words.mix,
                  "Lengths of the synthetic data set: conversations and documents,\n"
                  "or one broad distribution")
       ->type_name("two-sources|broad")
@@ -41,19 +53,153 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
       ->type_name("NUMBER")
       ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  app.add_option("--ranks", options.ranks, "Devices that train, a multiple of 8")
+  app.add_option("--ranks", options.ranks,
+                 "Devices that train: a multiple of 8, of --ranks-per-node where\n"
+                 "steps are compared")
       ->type_name("COUNT")
-      ->check(integer_between<std::int64_t>(8, std::int64_t{1} << 20))
+      ->check(integer_between<std::int64_t>(1, std::int64_t{1} << 20))
       ->capture_default_str();
-  app.add_option("--svg", svg, "Draw levels and waiting into this file")->type_name("FILE");
-  if (!parse_words(app, count, words)) return std::nullopt;
-  if (options.ranks % 8 != 0) {
-    throw std::runtime_error("--ranks: is " + std::to_string(options.ranks) +
-                             ", must be a multiple of 8");
+  app.add_option("--output", words.output,
+                 "Write the plan into this directory: with levels that of the\n"
+                 "least time, with steps those of all ways (docs/plan_format.md)")
+      ->type_name("DIRECTORY");
+}
+
+std::vector<CLI::Option*> add_levels(CLI::App& app, long_context_words& words,
+                                     long_context_options& options) {
+  constexpr auto group = "Levels over an epoch, which are compared unless steps are given";
+  auto* const svg = app.add_option("--svg", words.svg, "Draw levels and waiting into this file")
+                        ->type_name("FILE")
+                        ->group(group);
+  auto* const first =
+      app.add_option("--short-first", options.short_first_steps,
+                     "So many steps of the written plan, its first ones, have packs\n"
+                     "of the shortest level only")
+          ->type_name("STEPS")
+          ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint32_t>::max()))
+          ->capture_default_str()
+          ->group(group);
+  return {svg, first};
+}
+
+std::vector<CLI::Option*> add_steps(CLI::App& app, long_context_words& words,
+                                    long_context_options& options) {
+  constexpr auto group = "Steps: one degree, levels and groups of ranks within each step";
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  auto* const samples =
+      app.add_option("--step-samples", options.size.samples, "Compare steps of so many samples")
+          ->type_name("COUNT")
+          ->check(integer_between<std::uint64_t>(1, most))
+          ->group(group);
+  app.add_option("--step-tokens", options.size.tokens,
+                 "Compare steps of as many samples as have so many tokens")
+      ->type_name("COUNT")
+      ->check(integer_between<std::uint64_t>(1, std::uint64_t{1} << 62))
+      ->group(group)
+      ->excludes(samples);
+  std::vector<std::string> names;
+  for (model_shape const& model : context_models) names.emplace_back(model.name);
+  auto* const model = app.add_option("--model", words.model, "Whose times")
+                          ->type_name("llama3-8b|llama3-70b|moe")
+                          ->check(CLI::IsMember(names))
+                          ->capture_default_str()
+                          ->group(group);
+  auto* const node = app.add_option("--ranks-per-node", options.ranks_per_node,
+                                    "Ranks with fast links between them")
+                         ->type_name("COUNT")
+                         ->check(integer_between<std::uint32_t>(1, 65'536))
+                         ->capture_default_str()
+                         ->group(group);
+  auto* const degrees = app.add_option("--degrees", options.degrees,
+                                       "The degrees that any way may use, such as 1,2,4,8; by\n"
+                                       "default all")
+                            ->type_name("LIST")
+                            ->delimiter(',')
+                            ->check(integer_between<std::uint32_t>(1, 65'536))
+                            ->group(group);
+  auto* const tokens = app.add_option("--rank-tokens", options.rank_tokens,
+                                      "Tokens that the memory of a rank holds at a time")
+                           ->type_name("COUNT")
+                           ->check(integer_between<std::int64_t>(1, most))
+                           ->capture_default_str()
+                           ->group(group);
+  auto* const svg = app.add_option("--svg-step", words.svg_step,
+                                   "Draw the first step, ranks against time, into this file")
+                        ->type_name("FILE")
+                        ->group(group);
+  return {model, node, degrees, tokens, svg};
+}
+
+[[noreturn]] void refuse(std::string const& option, std::string const& problem) {
+  throw std::runtime_error(option + ": " + problem);
+}
+
+void check_multiple(long_context_options const& options, std::int64_t of) {
+  if (options.ranks % of == 0) return;
+  refuse("--ranks",
+         "is " + std::to_string(options.ranks) + ", must be a multiple of " + std::to_string(of));
+}
+
+void check_steps(long_context_options& options) {
+  constexpr std::int64_t most_ranks = 65'536;
+  constexpr std::int64_t most_drawn = 4096;
+  if (options.ranks > most_ranks) {
+    refuse("--ranks", "is " + std::to_string(options.ranks) + ", must be at most " +
+                          std::to_string(most_ranks) + " where steps are compared");
   }
-  if (mix == "broad") options.mix = length_mix::broad;
-  options.inputs.assign(inputs.begin(), inputs.end());
-  options.svg = svg;
+  check_multiple(options, options.ranks_per_node);
+  if (!options.svg_step.empty() && options.ranks > most_drawn) {
+    refuse("--svg-step", "draws at most " + std::to_string(most_drawn) + " ranks, --ranks is " +
+                             std::to_string(options.ranks));
+  }
+  auto& degrees = options.degrees;
+  std::ranges::sort(degrees);
+  degrees.erase(std::unique(degrees.begin(), degrees.end()), degrees.end());
+  if (!degrees.empty() && degrees.back() > options.ranks) {
+    refuse("--degrees", "has " + std::to_string(degrees.back()) + ", must be at most " +
+                            std::to_string(options.ranks) + ", the ranks");
+  }
+}
+
+/// Throws for options of the other task.
+void check_task(long_context_options& options, task_options const& of) {
+  bool const has_steps = options.size.samples != 0 || options.size.tokens != 0;
+  if (has_steps) options.task = long_context_task::steps;
+  for (CLI::Option const* const option : has_steps ? of.levels : of.steps) {
+    if (option->count() == 0) continue;
+    refuse(option->get_name(), has_steps ? "is for levels, not with --step-samples or --step-tokens"
+                                         : "is for --step-samples or --step-tokens");
+  }
+  if (has_steps) {
+    check_steps(options);
+  } else {
+    check_multiple(options, 8);
+  }
+}
+
+}  // namespace
+
+std::optional<long_context_options> parse_long_context(int count, char const* const* words) {
+  long_context_options options;
+  long_context_words text;
+  CLI::App app(
+      "Packs long and short samples in levels of length, as hierarchical balance packing does,\n"
+      "and compares the simulated training of Llama 3 8B on devices of 80 GB with plain packing.\n"
+      "With --step-samples or --step-tokens compares what runs given steps: one degree for all\n"
+      "samples, levels, or groups of ranks of different sizes.",
+      "pack_long_context");
+  add_data(app, text, options);
+  task_options const of{add_levels(app, text, options), add_steps(app, text, options)};
+  if (!parse_words(app, count, words)) return std::nullopt;
+  if (text.mix == "broad") options.mix = length_mix::broad;
+  for (model_shape const& model : context_models) {
+    if (model.name == text.model) options.model = model;
+  }
+  options.inputs.assign(text.inputs.begin(), text.inputs.end());
+  options.output = text.output;
+  options.svg = text.svg;
+  options.svg_step = text.svg_step;
+  check_task(options, of);
   return options;
 }
 

@@ -3,6 +3,8 @@
 /// \file
 /// The command line of pack_long_context.
 
+#include "context_comparison.hpp"
+#include "context_model.hpp"
 #include "long_context_mix.hpp"
 
 #include <cstddef>
@@ -14,15 +16,33 @@
 
 namespace examples {
 
+/// What the program compares: levels over an epoch, or ways of running given steps.
+enum class long_context_task { levels, steps };
+
 struct long_context_options {
+  long_context_task task = long_context_task::levels;
   std::vector<std::filesystem::path> inputs;
   std::string token_field = "token_num";
   length_mix mix = length_mix::two_sources;
   std::size_t synthetic_samples = 100'000;
   std::uint64_t seed = 1024;
   std::int64_t ranks = 32;
-  /// The file of the picture; empty for none.
+  /// The directory of the plan; empty for none.
+  std::filesystem::path output;
+  /// The file of the picture of the levels; empty for none.
   std::filesystem::path svg;
+  /// So many steps of the epoch have short packs only.
+  std::uint64_t short_first_steps = 0;
+
+  step_size size{};
+  model_shape model = context_models.front();
+  std::uint32_t ranks_per_node = 8;
+  /// Ascending; none for all.
+  std::vector<std::uint32_t> degrees;
+  /// What the memory of a rank holds.
+  std::int64_t rank_tokens = 16'384;
+  /// The file of the picture of a step; empty for none.
+  std::filesystem::path svg_step;
 };
 
 /// The options of a command line, or nothing where it asked for help, which has been printed then.

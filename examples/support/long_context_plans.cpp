@@ -9,6 +9,7 @@
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/sample/level_sampler.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -33,13 +34,12 @@ omnibal::level_packing pack(plan_rule const& rule, dataset const& data, std::uin
 }
 
 /// Packs dealt at random, or so that ranks wait for about two thousandths of a step.
-std::vector<omnibal::steps> schedule(plan_rule const& rule, dataset const& data,
-                                     omnibal::level_packing const& packed, std::int64_t ranks,
-                                     std::uint64_t seed) {
-  auto const loads = omnibal::group_loads(packed.groups, data.samples, squared_tokens);
-  double const tolerance = rule.order == step_order::random ? 1.0 : 0.002;
-  return omnibal::level_steps(packed, loads, static_cast<std::size_t>(ranks),
-                              {.seed = seed, .max_dist_ratio = tolerance});
+omnibal::schedule_steps_options schedule_options(plan_rule const& rule, std::uint64_t seed) {
+  return {.seed = seed, .max_dist_ratio = rule.order == step_order::random ? 1.0 : 0.002};
+}
+
+auto attention_loads(dataset const& data, omnibal::level_packing const& packed) {
+  return omnibal::group_loads(packed.groups, data.samples, squared_tokens);
 }
 
 /// Adds the times and the waiting of the steps of the levels.
@@ -59,7 +59,7 @@ class level_clock {
       for (std::size_t pack = 0; pack != schedule.ranks(); ++pack) {
         squares[pack] = 0;
         for (std::uint32_t const group : schedule(step, pack)) {
-          omnibal::sequences const documents = documents_of(group);
+          omnibal::sequences const documents = documents_of(data_, plan_.packed, group);
           squares[pack] += documents.squares;
           longest = std::max(longest, profile_.reading(setting, documents).nanoseconds);
         }
@@ -85,17 +85,6 @@ class level_clock {
   }
 
  private:
-  [[nodiscard]] omnibal::sequences documents_of(std::uint32_t group) const {
-    omnibal::sequences result;
-    for (std::uint32_t const item : plan_.packed.groups[group]) {
-      std::int64_t const tokens = data_.samples[item].tokens;
-      result.count += tokens == 0 ? 0 : 1;
-      result.tokens += tokens;
-      result.squares += tokens * tokens;
-    }
-    return result;
-  }
-
   dataset const& data_;
   omnibal::language_profile const& profile_;
   long_context_plan& plan_;
@@ -111,7 +100,9 @@ long_context_plan make_plan(plan_rule const& rule, dataset const& data,
   plan.name = rule.name;
   auto const begin = std::chrono::steady_clock::now();
   plan.packed = pack(rule, data, seed);
-  plan.schedules = schedule(rule, data, plan.packed, profile.ranks, seed);
+  plan.scheduled = schedule_options(rule, seed);
+  plan.schedules = omnibal::level_steps(plan.packed, attention_loads(data, plan.packed),
+                                        static_cast<std::size_t>(profile.ranks), plan.scheduled);
   std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - begin;
   plan.planning_seconds = passed.count();
 
@@ -120,6 +111,29 @@ long_context_plan make_plan(plan_rule const& rule, dataset const& data,
   for (std::size_t level = 0; level != rule.levels.size(); ++level) clock.run(level);
   plan.weighed_attention_balance = clock.weighed_attention_balance();
   return plan;
+}
+
+omnibal::sequences documents_of(dataset const& data, omnibal::level_packing const& packed,
+                                std::uint32_t group) {
+  omnibal::sequences result;
+  for (std::uint32_t const item : packed.groups[group]) {
+    std::int64_t const tokens = data.samples[item].tokens;
+    result.count += tokens == 0 ? 0 : 1;
+    result.tokens += tokens;
+    result.squares += tokens * tokens;
+  }
+  return result;
+}
+
+std::vector<std::size_t> level_order(long_context_plan const& plan, dataset const& data,
+                                     std::int64_t ranks, std::uint64_t short_first_steps) {
+  omnibal::level_sampler sampler(plan.packed, attention_loads(data, plan.packed),
+                                 {.ranks = static_cast<std::size_t>(ranks), .rank = 0},
+                                 {plan.scheduled, short_first_steps});
+  std::vector<std::size_t> result;
+  result.reserve(plan.step_count);
+  while (result.size() != plan.step_count) result.push_back(sampler.next().level);
+  return result;
 }
 
 }  // namespace examples

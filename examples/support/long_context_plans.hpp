@@ -5,6 +5,8 @@
 
 #include "dataset.hpp"
 
+#include <omnibal/balance/schedule_steps_options.hpp>
+#include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
@@ -41,8 +43,9 @@ struct plan_rule {
 struct long_context_plan {
   std::string name;
   omnibal::level_packing packed;
-  /// One schedule for each level.
+  /// One schedule for each level, made with these options.
   std::vector<omnibal::steps> schedules;
+  omnibal::schedule_steps_options scheduled;
   omnibal::level_figures figures;
   /// ABR with every step weighed by its time of attention: the waiting of all steps over their
   /// time.
@@ -63,5 +66,16 @@ struct long_context_plan {
 [[nodiscard]] long_context_plan make_plan(plan_rule const& rule, dataset const& data,
                                           omnibal::language_profile const& profile,
                                           std::uint64_t seed);
+
+/// The documents of a pack.
+[[nodiscard]] omnibal::sequences documents_of(dataset const& data,
+                                              omnibal::level_packing const& packed,
+                                              std::uint32_t group);
+
+/// The level of each step of the epoch in the order in which `level_sampler` runs them, the first
+/// ones of the shortest level. The k-th step of a level is the k-th of its schedule.
+[[nodiscard]] std::vector<std::size_t> level_order(long_context_plan const& plan,
+                                                   dataset const& data, std::int64_t ranks,
+                                                   std::uint64_t short_first_steps);
 
 }  // namespace examples
