@@ -24,6 +24,7 @@
 #include <omnibal/hierarchy/select_levels.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -113,7 +114,7 @@ void print_level_balance(long_context_plan const& plain, long_context_plan const
   shown.print(std::cout);
 }
 
-/// Writes the plan and the picture that are asked for, all or none, and says so.
+/// Writes the plan and the picture that are asked for, all or none.
 void write_files(long_context_options const& options, std::filesystem::path const& picture,
                  std::function<void(std::ostream&)> const& draw,
                  std::function<void(staged_files&)> const& write_plan) {
@@ -122,6 +123,11 @@ void write_files(long_context_options const& options, std::filesystem::path cons
   if (!picture.empty()) files.write(picture, draw);
   if (!options.output.empty()) write_plan(files);
   files.commit();
+}
+
+/// Says which files there are.
+void print_files(long_context_options const& options, std::filesystem::path const& picture) {
+  if (options.output.empty() && picture.empty()) return;
   std::cout << '\n';
   if (!options.output.empty()) std::cout << "Plan: " << options.output.string() << '\n';
   if (!picture.empty()) std::cout << "Picture: " << picture.string() << '\n';
@@ -152,6 +158,12 @@ void compare_levels(long_context_options const& options, dataset const& data) {
     if (plans.back().step_count == 0) throw std::runtime_error("no sample fits the longest level");
   }
 
+  std::span<long_context_plan const> const ablation(plans.data(), 3);
+  auto const& best = *std::ranges::min_element(plans, {}, &long_context_plan::epoch_seconds);
+  write_files(
+      options, options.svg, [&](std::ostream& out) { write_levels(data, ablation, out); },
+      [&](staged_files& files) { write_level_plan(files, data, options, profile, best); });
+
   std::cout << counted(data.samples.size()) << " samples, " << options.ranks << " ranks, "
             << counted(plans[0].packed.oversized.size()) << " samples above "
             << in_thousands(published.levels.back().length) << " tokens\n\n";
@@ -161,16 +173,18 @@ void compare_levels(long_context_options const& options, dataset const& data) {
   print_plans(plans, options.ranks);
   std::cout << '\n';
   print_level_balance(plans[0], plans[1], plans[2]);
-  std::span<long_context_plan const> const ablation(plans.data(), 3);
-  auto const& best = *std::ranges::min_element(plans, {}, &long_context_plan::epoch_seconds);
-  write_files(
-      options, options.svg, [&](std::ostream& out) { write_levels(data, ablation, out); },
-      [&](staged_files& files) { write_level_plan(files, data, options, profile, best); });
+  print_files(options, options.svg);
   if (!options.output.empty()) std::cout << "The plan is that of \"" << best.name << "\"\n";
 }
 
 std::string size_of_steps(step_size const& size) {
   return size.samples != 0 ? counted(size.samples) + " samples" : counted(size.tokens) + " tokens";
+}
+
+/// What an epoch takes beyond the bound. A plan that is as short is not below it by rounding.
+std::string over_the_bound(context_epoch const& epoch, double bound) {
+  double const share = epoch.seconds / bound - 1;
+  return percent(std::abs(share) < 1e-9 ? 0 : share, 1);
 }
 
 void print_comparison(context_comparison const& comparison) {
@@ -183,9 +197,9 @@ void print_comparison(context_comparison const& comparison) {
       continue;
     }
     auto const steps = static_cast<double>(epoch.plans.size());
-    shown.add({epoch.name, fixed(epoch.seconds, 3),
-               percent(epoch.seconds / comparison.lower_bound - 1, 1), percent(epoch.sharing, 1),
-               percent(epoch.waiting, 1), fixed(static_cast<double>(epoch.micro_steps) / steps, 2),
+    shown.add({epoch.name, fixed(epoch.seconds, 3), over_the_bound(epoch, comparison.lower_bound),
+               percent(epoch.sharing, 1), percent(epoch.waiting, 1),
+               fixed(static_cast<double>(epoch.micro_steps) / steps, 2),
                counted(static_cast<std::uint64_t>(epoch.most_tokens)),
                fixed(epoch.planning_milliseconds, 2)});
   }
@@ -205,6 +219,10 @@ void compare_steps(long_context_options const& options, dataset const& data) {
   setting.step.options.degrees = options.degrees;
   progress shown(shown_on_terminal());
   auto const comparison = compare_context(data, setting, shown);
+  write_files(
+      options, options.svg_step,
+      [&](std::ostream& out) { write_step_picture(data, setting, comparison, out); },
+      [&](staged_files& files) { write_step_plans(files, data, options, setting, comparison); });
   std::cout << counted(data.samples.size()) << " samples in "
             << counted(comparison.epochs.front().steps.size()) << " steps of "
             << size_of_steps(options.size) << ", " << counted(ranks) << " ranks in nodes of "
@@ -216,10 +234,7 @@ void compare_steps(long_context_options const& options, dataset const& data) {
   }
   std::cout << '\n';
   print_comparison(comparison);
-  write_files(
-      options, options.svg_step,
-      [&](std::ostream& out) { write_step_picture(data, setting, comparison, out); },
-      [&](staged_files& files) { write_step_plans(files, data, options, setting, comparison); });
+  print_files(options, options.svg_step);
 }
 
 void run(long_context_options const& options) {

@@ -115,6 +115,7 @@ std::vector<CLI::Option*> add_steps(CLI::App& app, long_context_words& words,
                                        "default all")
                             ->type_name("LIST")
                             ->delimiter(',')
+                            ->allow_extra_args(false)
                             ->check(integer_between<std::uint32_t>(1, 65'536))
                             ->group(group);
   auto* const tokens = app.add_option("--rank-tokens", options.rank_tokens,

@@ -127,8 +127,8 @@ std::vector<std::string> write_level_plan(staged_files& files, dataset const& da
                                 {"steps", plan.step_count},
                                 {"packs", plan.packed.groups.size()},
                                 {"seconds", plan.epoch_seconds},
-                                {"dist_balance_ratio", plan.figures.data_balance},
-                                {"attention_balance_ratio", plan.figures.attention_balance},
+                                {"data_balance", plan.figures.data_balance},
+                                {"attention_balance", plan.figures.attention_balance},
                                 {"communication_ratio", plan.figures.communication_ratio},
                                 {"pad_ratio", plan.figures.pad_ratio}}});
   // The last one marks the plan as complete.

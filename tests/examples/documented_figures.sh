@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables in docs/ have the figures that the programs print.
+# The tables and pictures in docs/ have the figures that the programs print.
 #
 # usage: documented_figures.sh PROGRAM DOCS [sensitivity]    (the last for the longer table of plan_vlm)
 # shellcheck source=support.sh
@@ -49,6 +49,46 @@ pack_long_context() {
       expects long_context.md 4 <rows
     done
   done
+  step_columns 7 "8 64 256 1024"
+  step_columns 5 "64 256" --degrees 1,2,4,8
+  draws levels.svg --svg
+  draws step.svg --step-samples 1024 --svg-step
+}
+
+# draws NAME ARGUMENT... : the picture in docs/ has the words and figures of the one that the program
+# draws into the file that is its last argument
+draws() {
+  "$program" "${@:2}" drawn.svg >output 2>message || complain "it fails"
+  diff <(words drawn.svg) <(words "$docs/pictures/$1") >message || complain "$1 is another picture"
+}
+
+# words FILE : the text of a picture, line by line
+words() { sed -n 's/^<text[^>]*>\(.*\)<\/text>$/\1/p' "$1"; }
+
+# step_columns COUNT RANKS ARGUMENT... : a table of so many rows, ways of running steps, with a column
+# for each number of ranks and each mixture: time over the bound, sharing, waiting
+step_columns() {
+  local count=$1 all_ranks=$2 ranks mix
+  shift 2
+  : >cells
+  for ranks in $all_ranks; do
+    for mix in two-sources broad; do
+      "$program" --synthetic 81920 --step-samples 4096 --ranks "$ranks" --mix "$mix" "$@" \
+        >output 2>message || complain "it fails"
+      awk "$cells"'
+        function number(text) { return substr(text, 1, length(text) - 2) }
+        NF == 8 && / %  / {
+          sub(/^one degree, .*/, "one degree", $1)
+          print $1 "|" number($3) " (" number($4) ", " number($5) ")"
+        }' output >>cells
+    done
+  done
+  awk -F "|" -v given="$#" '
+    given && $1 ~ /^groups/ && $1 !~ /given/ { next }
+    !($1 in row) { order[++ways] = $1 }
+    { row[$1] = row[$1] " | " $2 }
+    END { for (i = 1; i <= ways; ++i) print "| " order[i] row[order[i]] " |" }' cells >rows
+  expects long_context.md "$count" <rows
 }
 
 post_balance() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pack_long_context on files of several formats, its picture, and input that it refuses.
+# pack_long_context on files of several formats, its pictures and plans, and input that it refuses.
 #
 # usage: long_context.sh PROGRAM
 # shellcheck source=support.sh
@@ -46,17 +46,84 @@ for text in "2 packs of 131,072 tokens on 8 ranks" "Waiting for attention" "300 
   grep -qF "$text" levels.svg || complain "the picture lacks: $text"
 done
 
+# The plan of the levels, which are those of the first ones here.
+packs lines.jsonl --output plan --short-first 1
+grep -qF "Plan: plan" output || complain "the output names no plan"
+grep -q 'The plan is that of ".*"' output || complain "the output does not say whose plan it is"
+head -n 1 plan/steps.jsonl | grep -q '^{"level":0,' || complain "the first step is not of the first level"
+[ "$(ls plan)" = "plan.json"$'\n'"steps.jsonl" ] || complain "other files: $(ls plan)"
+
+# steps ARGUMENT... : the table of steps without the last column, which is a time
+steps() {
+  "$program" "$@" 2>message | sed 's/ *[0-9.]*$//' >output
+  [ "${PIPESTATUS[0]}" -eq 0 ] || complain "fails: $*"
+}
+
+steps lines.jsonl --ranks 12 --ranks-per-node 4 --step-samples 100 --svg-step step.svg --output plan
+for text in "300 samples in 3 steps of 100 samples, 12 ranks in nodes of 4, llama3-8b" \
+  "one degree, " "best degree of each step" "one or two levels" "groups, powers of two" \
+  "groups in nodes of 4" "groups, any degree" "like lengths, best degree" "Plan: plan" \
+  "Picture: step.svg"; do
+  grep -qF -- "$text" output || complain "steps: no $text"
+done
+for text in "100 samples in one step on 12 ranks" "waiting"; do
+  grep -qF "$text" step.svg || complain "the picture of a step lacks: $text"
+done
+for file in one_degree best_degree levels groups_powers_of_two groups_in_nodes groups like_lengths; do
+  [ "$(wc -l <plan/$file.jsonl)" -eq 3 ] || complain "$file.jsonl has not the three steps"
+done
+if python3 -c 'import json' 2>/dev/null; then
+  python3 - <<'PYTHON' >message || complain "the plan has other figures than the table"
+import json, re
+
+printed = {}
+for line in open("output"):
+    cells = re.split(r"  +", line.strip())
+    if len(cells) == 7:
+        printed[cells[0]] = cells[1:]
+head = json.load(open("plan/plan.json"))
+for plan in head["plans"]:
+    steps = [json.loads(line) for line in open("plan/" + plan["file"])]
+    groups = [group for step in steps for part in step["micro_steps"] for group in part]
+    samples = sorted(sample for group in groups for sample in group["samples"])
+    assert samples == list(range(300)), plan["name"]
+    seconds = sum(head["cost"]["micro_step"] + max(group["seconds"] for group in part)
+                  for step in steps for part in step["micro_steps"])
+    busy = sum(group["seconds"] * group["degree"] for group in groups)
+    micro_steps = sum(len(step["micro_steps"]) for step in steps)
+    idle = seconds - micro_steps * head["cost"]["micro_step"] - busy / head["ranks"]
+    found = [f"{seconds:.3f}", f"{100 * (seconds / head['lower_bound'] - 1):.1f} %",
+             f"{100 * plan['sharing']:.1f} %", f"{100 * abs(idle) / seconds:.1f} %",
+             f"{micro_steps / len(steps):.2f}", f"{plan['most_tokens']:,}"]
+    assert found == printed[plan["name"]], (plan["name"], found, printed[plan["name"]])
+assert len(printed) == 8, printed
+PYTHON
+fi
+
+steps lines.jsonl --ranks 8 --step-tokens 100000
+grep -qF "steps of 100,000 tokens, 8 ranks in nodes of 8" output || complain "no steps of tokens"
+steps lines.jsonl --ranks 24 --step-samples 50 --degrees 2,1 --rank-tokens 20000
+grep -qF "groups, all degrees given" output || complain "the degrees are not those given"
+grep -qF "left out, as they fit on no group: 2 samples" output || complain "no samples left out"
+echo '[{"token_num": 5}, {"token_num": 300000}]' >long.json
+steps long.json --ranks 24 --step-samples 2
+grep -q "^groups, powers of two  .* -$" output || complain "a way without a plan has figures"
+grep -qF "groups, powers of two: a sample of 300,000 tokens needs 19 ranks" output ||
+  complain "it does not say why there is no plan"
+
+picture=(--svg levels.svg)
 # refuses NAME "PART|PART|..." ARGUMENT... : the program fails, its message has all parts, there is
-# no output and no picture
+# no output, no picture and no plan
 refuses() {
   local name=$1 parts=$2 part
   shift 2
-  rm -f levels.svg
-  "$program" "$@" --svg levels.svg >output 2>message
+  rm -rf levels.svg new
+  "$program" "$@" "${picture[@]}" --output new >output 2>message
   local status=$?
   [ "$status" -eq 1 ] || complain "$name: exit status $status"
   [ ! -s output ] || complain "$name: there is output"
   [ ! -e levels.svg ] || complain "$name: a picture is left"
+  [ ! -e new ] || complain "$name: a plan is left"
   while IFS= read -r part; do
     grep -qF -- "$part" message || complain "$name: '$part' is not in the message"
   done <<<"pack_long_context: error: "$'\n'"${parts//|/$'\n'}"
@@ -86,6 +153,33 @@ refuses "unknown mix" '--mix|narrow' --mix narrow
 refuses "files and a mix" '--mix' list.json --mix broad
 refuses "files and synthetic" '--synthetic' list.json --synthetic 8
 refuses "unknown option" '--levels' --levels 3
+refuses "steps without steps" '--model|--step-samples' list.json --model moe
+refuses "a step without steps" '--svg-step|--step-samples' list.json --svg-step step.svg
+refuses "steps and levels" '--svg|is for levels' list.json --step-samples 8
+
+picture=(--svg new/plan.json)
+refuses "a picture in place of the plan" 'new/plan.json|another output' list.json --ranks 8
+picture=(--svg-step levels.svg)
+refuses "steps of nothing" '--step-samples|is 0' list.json --step-samples 0
+refuses "steps of no tokens" '--step-tokens|is -8' list.json --step-tokens -8
+refuses "two sizes of steps" '--step-tokens|--step-samples' \
+  list.json --step-samples 8 --step-tokens 8
+refuses "a curriculum of steps" '--short-first|is for levels' list.json --step-samples 8 --short-first 2
+refuses "ranks and nodes" '--ranks|is 12|multiple of 8' list.json --step-samples 8 --ranks 12
+refuses "too many ranks" '--ranks|is 131072|at most 65536' list.json --step-samples 8 --ranks 131072
+refuses "too many ranks to draw" '--svg-step|4096|--ranks is 8192' \
+  list.json --step-samples 8 --ranks 8192
+refuses "no degree" '--degrees|is 0' list.json --step-samples 8 --degrees 1,0
+refuses "a degree that is no number" '--degrees|is two' list.json --step-samples 8 --degrees 1,two
+refuses "a degree above the ranks" '--degrees|has 64|at most 32' \
+  list.json --step-samples 8 --degrees 1,64
+refuses "no memory" '--rank-tokens|is 0' list.json --step-samples 8 --rank-tokens 0
+refuses "unknown model" '--model|gpt' list.json --step-samples 8 --model gpt
+refuses "no sample fits a group" 'no sample fits on any group of ranks' \
+  long.json --step-samples 8 --rank-tokens 4 --degrees 1
+echo '[{"token_num": 5}, {"token_num": -6}]' >bad.json
+refuses "negative in steps" 'bad.json: record 2|"token_num" is -6' bad.json --step-samples 8
+
 "$program" list.json --ranks 8 --svg list.json/levels.svg >output 2>message &&
   complain "a picture inside a file: exit status 0"
 grep -qF "list.json" message || complain "the message does not name the picture"
