@@ -212,7 +212,7 @@ context_comparison compare_context(dataset const& data, context_setting const& s
   auto& epochs = result.epochs;
   epochs.push_back(best_single(plan, step, steps));
   epochs.push_back(plan("best degree of each step", "best_degree", steps, step.options, best_plan));
-  epochs.push_back(plan("one or two levels", "levels", steps, step.options, two_levels));
+  epochs.push_back(plan("levels", "levels", steps, step.options, best_levels));
   auto const add_groups = [&](std::string name, std::string stem,
                               omnibal::context_groups_options const& options) {
     if (options.degrees.empty() && !step.options.degrees.empty()) return;

@@ -78,7 +78,7 @@ struct context_comparison {
   std::vector<std::uint32_t> oversized;
   /// No plan of the same steps takes less, whatever its degrees.
   double lower_bound = 0;
-  /// One degree for the epoch, the best degree of each step, one or two levels, and groups: powers
+  /// One degree for the epoch, the best degree of each step, levels, and groups: powers
   /// of two, inside nodes, any degree. These have the same samples in a step. The last has others,
   /// those of like lengths, with the best degree of each step.
   std::vector<context_epoch> epochs;

@@ -2,8 +2,11 @@
 
 #include <omnibal/solve_status.hpp>
 
-#include <array>
+#include <algorithm>
+#include <bit>
 #include <cstddef>
+#include <limits>
+#include <utility>
 
 namespace examples {
 
@@ -27,6 +30,32 @@ void append(omnibal::context_plan& joined, omnibal::context_plan const& plan,
   }
   joined.makespan += plan.makespan;
   joined.idle_ranks += plan.idle_ranks;
+}
+
+/// Some samples of a step.
+struct level_samples {
+  std::vector<std::int64_t> lengths;
+  std::vector<std::uint32_t> samples;
+
+  void add(level_samples const& others) {
+    lengths.insert(lengths.end(), others.lengths.begin(), others.lengths.end());
+    samples.insert(samples.end(), others.samples.begin(), others.samples.end());
+  }
+};
+
+/// Samples up to an eighth, a quarter, a half, ... of what a rank holds; octaves without samples
+/// are left out.
+std::vector<level_samples> octaves_of(context_step const& step) {
+  std::vector<level_samples> octaves(64);
+  for (std::uint32_t i = 0; i != step.lengths.size(); ++i) {
+    std::int64_t const length = std::max<std::int64_t>(step.lengths[i], 1);
+    auto const eighths = static_cast<std::uint64_t>((8 * length - 1) / step.options.capacity);
+    level_samples& octave = octaves[static_cast<std::size_t>(std::bit_width(eighths))];
+    octave.lengths.push_back(step.lengths[i]);
+    octave.samples.push_back(i);
+  }
+  std::erase_if(octaves, [](level_samples const& octave) { return octave.samples.empty(); });
+  return octaves;
 }
 
 }  // namespace
@@ -64,24 +93,31 @@ omnibal::context_plan best_degree(context_step const& step, std::span<std::int64
   return best;
 }
 
-omnibal::context_plan two_levels(context_step const& step,
-                                 omnibal::context_groups_workspace& workspace) {
-  auto whole = best_degree(step, step.lengths, workspace);
-  std::uint32_t const least = single_degrees(step).front();
-  std::array<std::vector<std::int64_t>, 2> lengths;
-  std::array<std::vector<std::uint32_t>, 2> samples;
-  for (std::uint32_t i = 0; i != step.lengths.size(); ++i) {
-    bool const is_long = context_step::memory(step.lengths[i], least) > step.options.capacity;
-    lengths[is_long].push_back(step.lengths[i]);
-    samples[is_long].push_back(i);
+omnibal::context_plan best_levels(context_step const& step,
+                                  omnibal::context_groups_workspace& workspace) {
+  auto const octaves = octaves_of(step);
+  // Of the first octaves, parted in the best way, whose last level begins with octave `begins`.
+  std::vector<double> least{0};
+  std::vector<std::size_t> begins{0};
+  for (std::size_t last = 1; last <= octaves.size(); ++last) {
+    least.push_back(std::numeric_limits<double>::infinity());
+    begins.push_back(0);
+    level_samples level;
+    for (std::size_t first = last; first-- != 0;) {
+      level.add(octaves[first]);
+      auto const plan = best_degree(step, level.lengths, workspace);
+      if (!is_solved(plan) || least[first] + plan.makespan >= least[last]) continue;
+      least[last] = least[first] + plan.makespan;
+      begins[last] = first;
+    }
   }
-  omnibal::context_plan levels;
-  append(levels, one_degree(step, lengths[0], least, workspace), samples[0]);
-  auto const longer = best_degree(step, lengths[1], workspace);
-  append(levels, longer, samples[1]);
-  bool const is_better =
-      is_solved(longer) && (!is_solved(whole) || levels.makespan < whole.makespan);
-  return is_better ? levels : whole;
+  omnibal::context_plan joined;
+  for (std::size_t last = octaves.size(); last != 0; last = begins[last]) {
+    level_samples level;
+    for (std::size_t o = begins[last]; o != last; ++o) level.add(octaves[o]);
+    append(joined, best_degree(step, level.lengths, workspace), level.samples);
+  }
+  return joined;
 }
 
 }  // namespace examples

@@ -2,7 +2,7 @@
 
 /// \file
 /// What trainers without groups of different sizes do with a step of long and short samples: one
-/// degree for all, or one for each of two levels of length.
+/// degree for all, or one for each level of length.
 
 #include <omnibal/context/context_groups.hpp>
 
@@ -42,9 +42,10 @@ struct context_step {
                                                 std::span<std::int64_t const> lengths,
                                                 omnibal::context_groups_workspace& workspace);
 
-/// Levels as in hierarchical balance packing: what fits on the least degree in micro-steps of its
-/// own, and what is longer in others, with the best degree. `best_degree` where that is shorter.
-[[nodiscard]] omnibal::context_plan two_levels(context_step const& step,
-                                               omnibal::context_groups_workspace& workspace);
+/// Levels as in hierarchical balance packing: samples of neighbouring octaves of length in
+/// micro-steps of their own, with the best degree for them. The octaves begin at an eighth of what a
+/// rank holds, and of all ways to part them into levels, one level among them, this is the best.
+[[nodiscard]] omnibal::context_plan best_levels(context_step const& step,
+                                                omnibal::context_groups_workspace& workspace);
 
 }  // namespace examples

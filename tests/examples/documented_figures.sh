@@ -52,7 +52,7 @@ pack_long_context() {
   step_columns 7 "8 64 256 1024"
   step_columns 5 "64 256" --degrees 1,2,4,8
   draws levels.svg --svg
-  draws step.svg --step-samples 1024 --svg-step
+  draws step.svg --synthetic 20480 --step-samples 1024 --svg-step
 }
 
 # draws NAME ARGUMENT... : the picture in docs/ has the words and figures of the one that the program

@@ -61,7 +61,7 @@ steps() {
 
 steps lines.jsonl --ranks 12 --ranks-per-node 4 --step-samples 100 --svg-step step.svg --output plan
 for text in "300 samples in 3 steps of 100 samples, 12 ranks in nodes of 4, llama3-8b" \
-  "one degree, " "best degree of each step" "one or two levels" "groups, powers of two" \
+  "one degree, " "best degree of each step" "levels" "groups, powers of two" \
   "groups in nodes of 4" "groups, any degree" "like lengths, best degree" "Plan: plan" \
   "Picture: step.svg"; do
   grep -qF -- "$text" output || complain "steps: no $text"
