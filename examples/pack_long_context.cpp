@@ -145,7 +145,7 @@ void compare_levels(long_context_options const& options, dataset const& data) {
 
   using enum pack_kind;
   using enum step_order;
-  std::vector<plan_rule> const rules{
+  std::vector<level_rule> const rules{
       {"plain packing", {published.levels.back()}, random_groups, random},
       {"+ hierarchy", published.levels, random_groups, random},
       {"+ balance", published.levels, random_groups, by_attention},
@@ -153,7 +153,7 @@ void compare_levels(long_context_options const& options, dataset const& data) {
       {"+ levels of least time", least.levels, best_fit, by_attention}};
   std::vector<long_context_plan> plans;
   plans.reserve(rules.size());
-  for (plan_rule const& rule : rules) {
+  for (level_rule const& rule : rules) {
     plans.push_back(make_plan(rule, data, profile, options.seed));
     if (plans.back().step_count == 0) throw std::runtime_error("no sample fits the longest level");
   }

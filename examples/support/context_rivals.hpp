@@ -43,8 +43,9 @@ struct context_step {
                                                 omnibal::context_groups_workspace& workspace);
 
 /// Levels as in hierarchical balance packing: samples of neighbouring octaves of length in
-/// micro-steps of their own, with the best degree for them. The octaves begin at an eighth of what a
-/// rank holds, and of all ways to part them into levels, one level among them, this is the best.
+/// micro-steps of their own, with the best degree for them. The first octave ends at an eighth of
+/// what a rank holds, and of all ways to part them into levels, one level among them, this is the
+/// best.
 [[nodiscard]] omnibal::context_plan best_levels(context_step const& step,
                                                 omnibal::context_groups_workspace& workspace);
 

@@ -21,7 +21,7 @@ namespace {
 
 std::int64_t squared_tokens(sample const& one) { return one.tokens * one.tokens; }
 
-omnibal::level_packing pack(plan_rule const& rule, dataset const& data, std::uint64_t seed) {
+omnibal::level_packing pack(level_rule const& rule, dataset const& data, std::uint64_t seed) {
   if (rule.packs == pack_kind::best_fit) {
     return omnibal::pack_levels(data.samples, &sample::tokens, rule.levels);
   }
@@ -34,7 +34,7 @@ omnibal::level_packing pack(plan_rule const& rule, dataset const& data, std::uin
 }
 
 /// Packs dealt at random, or so that ranks wait for about two thousandths of a step.
-omnibal::schedule_steps_options schedule_options(plan_rule const& rule, std::uint64_t seed) {
+omnibal::schedule_steps_options schedule_options(level_rule const& rule, std::uint64_t seed) {
   return {.seed = seed, .max_dist_ratio = rule.order == step_order::random ? 1.0 : 0.002};
 }
 
@@ -94,7 +94,7 @@ class level_clock {
 
 }  // namespace
 
-long_context_plan make_plan(plan_rule const& rule, dataset const& data,
+long_context_plan make_plan(level_rule const& rule, dataset const& data,
                             omnibal::language_profile const& profile, std::uint64_t seed) {
   long_context_plan plan;
   plan.name = rule.name;

@@ -32,7 +32,7 @@ enum class step_order {
 };
 
 /// A way of packing and scheduling.
-struct plan_rule {
+struct level_rule {
   std::string name;
   std::vector<omnibal::packing_level> levels;
   pack_kind packs;
@@ -63,7 +63,7 @@ struct long_context_plan {
 
 /// Packs the samples by a rule, schedules them for the ranks of the profile, and measures what
 /// comes out.
-[[nodiscard]] long_context_plan make_plan(plan_rule const& rule, dataset const& data,
+[[nodiscard]] long_context_plan make_plan(level_rule const& rule, dataset const& data,
                                           omnibal::language_profile const& profile,
                                           std::uint64_t seed);
 

@@ -38,10 +38,10 @@ std::vector<long_context_plan> ablation(dataset const& data, std::int64_t ranks)
   using enum pack_kind;
   using enum step_order;
   std::vector<long_context_plan> plans;
-  for (plan_rule const& rule : {plan_rule{"plain", {two_levels[1]}, random_groups, random},
-                                plan_rule{"hierarchy", two_levels, random_groups, random},
-                                plan_rule{"balance", two_levels, random_groups, by_attention},
-                                plan_rule{"best fit", two_levels, best_fit, by_attention}}) {
+  for (level_rule const& rule : {level_rule{"plain", {two_levels[1]}, random_groups, random},
+                                 level_rule{"hierarchy", two_levels, random_groups, random},
+                                 level_rule{"balance", two_levels, random_groups, by_attention},
+                                 level_rule{"best fit", two_levels, best_fit, by_attention}}) {
     plans.push_back(make_plan(rule, data, llama_profile(ranks), 1));
   }
   return plans;

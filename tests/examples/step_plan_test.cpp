@@ -227,12 +227,12 @@ TEST_CASE("the plan of levels, read back, is what a level sampler runs") {
   for (std::size_t k = 0; k != 4; ++k) CHECK(steps[k].at("level") == 0);
 
   // Rank by rank the steps of the sampler with these options.
+  omnibal::level_sampler_options const of_sampler{
+      {.seed = head["seed"], .max_dist_ratio = head["max_dist_ratio"]}, head["short_first_steps"]};
   auto const loads = omnibal::group_loads(
       plan.packed.groups, data.samples, [](sample const& one) { return one.tokens * one.tokens; });
   for (std::size_t const rank : {0u, 7u, 8u, 15u}) {
-    omnibal::level_sampler sampler(
-        plan.packed, loads, {.ranks = 16, .rank = rank},
-        {{.seed = head["seed"], .max_dist_ratio = head["max_dist_ratio"]}, head["short_first_steps"]});
+    omnibal::level_sampler sampler(plan.packed, loads, {.ranks = 16, .rank = rank}, of_sampler);
     for (json const& step : steps) {
       auto const own = sampler.next();
       CHECK(step.at("level") == own.level);
