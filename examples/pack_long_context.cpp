@@ -223,11 +223,12 @@ void compare_steps(long_context_options const& options, dataset const& data) {
       options, options.svg_step,
       [&](std::ostream& out) { write_step_picture(data, setting, comparison, out); },
       [&](staged_files& files) { write_step_plans(files, data, options, setting, comparison); });
-  std::cout << counted(data.samples.size()) << " samples in "
-            << counted(comparison.epochs.front().steps.size()) << " steps of "
-            << size_of_steps(options.size) << ", " << counted(ranks) << " ranks in nodes of "
-            << counted(options.ranks_per_node) << ", " << options.model.name << ", a rank holds "
-            << in_thousands(options.rank_tokens) << " tokens\n";
+  std::size_t const steps = comparison.epochs.front().steps.size();
+  std::cout << counted(data.samples.size()) << " samples in " << counted(steps)
+            << (steps == 1 ? " step of " : " steps of ") << size_of_steps(options.size) << ", "
+            << counted(ranks) << " ranks in nodes of " << counted(options.ranks_per_node) << ", "
+            << options.model.name << ", a rank holds " << in_thousands(options.rank_tokens)
+            << " tokens\n";
   if (!comparison.oversized.empty()) {
     std::cout << "left out, as they fit on no group: " << counted(comparison.oversized.size())
               << " samples\n";

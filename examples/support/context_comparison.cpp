@@ -91,9 +91,8 @@ class epoch_planner {
         step.lengths.push_back(data_.samples[sample].tokens);
       }
       double const begin = processor_milliseconds();
-      epoch.plans.push_back(plan_of(step, workspace_));
+      context_plan plan = plan_of(step, workspace_);
       epoch.planning_milliseconds += processor_milliseconds() - begin;
-      context_plan const& plan = epoch.plans.back();
       if (plan.status != omnibal::solve_status::solved) {
         return misfit(std::move(epoch), step.lengths[plan.sample], plan.least_degree);
       }
@@ -103,6 +102,7 @@ class epoch_planner {
       sharing += figures.sharing;
       epoch.micro_steps += plan.micro_steps();
       epoch.most_tokens = std::max(epoch.most_tokens, most_tokens_of(plan, step.lengths));
+      epoch.plans.push_back(std::move(plan));
     }
     epoch.waiting = waiting / epoch.seconds;
     epoch.sharing = sharing / epoch.seconds;

@@ -78,9 +78,9 @@ struct context_comparison {
   std::vector<std::uint32_t> oversized;
   /// No plan of the same steps takes less, whatever its degrees.
   double lower_bound = 0;
-  /// One degree for the epoch, the best degree of each step, levels, and groups: powers
-  /// of two, inside nodes, any degree. These have the same samples in a step. The last has others,
-  /// those of like lengths, with the best degree of each step.
+  /// One degree for the epoch, the best degree of each step, levels, and groups: powers of two,
+  /// inside nodes, any degree. These have the same samples in a step. The last has others, those of
+  /// like lengths, with the best degree of each step.
   std::vector<context_epoch> epochs;
 };
 
