@@ -30,8 +30,12 @@
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/context/context_cost.hpp>
+#include <omnibal/context/context_exchange.hpp>
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/context/context_layout.hpp>
+#include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/context_plan.hpp>
+#include <omnibal/context/cut_pieces.hpp>
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/affine_fit.hpp>
 #include <omnibal/cost/audio_transformer.hpp>

@@ -1,7 +1,12 @@
 #include "error_text.hpp"
 
+#include <omnibal/comm/ragged.hpp>
 #include <omnibal/context/context_cost.hpp>
+#include <omnibal/context/context_exchange.hpp>
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/context/context_pieces.hpp>
+#include <omnibal/context/cut_pieces.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>
@@ -163,6 +168,186 @@ TEST_CASE("wrong arguments of tabulate_context_cost are named with their values"
   auto const zero = [](std::int64_t, std::uint32_t) { return 0; };
   CHECK(error(zero, 2) ==
         "omnibal::tabulate_context_cost: time(1024, 1) is 0, must be positive and finite");
+}
+
+/// Samples 0 and 2 on the ranks 0 and 1 and sample 1 on rank 2, in one micro-step.
+omnibal::context_plan two_groups() {
+  omnibal::context_plan plan;
+  plan.micro_step_offsets = {0, 2};
+  plan.groups = {{0, 2, 1}, {2, 1, 1}};
+  plan.samples = omnibal::grouping({0, 2, 3}, {0, 2, 1});
+  return plan;
+}
+
+std::string error_of_pieces(omnibal::context_plan const& plan,
+                            std::vector<std::int64_t> const& lengths, std::size_t ranks = 3,
+                            omnibal::context_pieces_options const& options = {}) {
+  return error_text<std::invalid_argument>(
+      [&] { static_cast<void>(omnibal::context_pieces(plan, lengths, ranks, options)); });
+}
+
+TEST_CASE("wrong arguments of context_pieces are named with their values", "[context]") {
+  auto const plan = two_groups();
+  CHECK(error_of_pieces(plan, {3, 4, 5}) == "no error");
+  CHECK(error_of_pieces(plan, {3, 4, 5}, 0) ==
+        "omnibal::context_pieces: ranks is 0, must be positive");
+  CHECK(error_of_pieces(plan, {3, 4, 5}, 3, {.multiple = 0}) ==
+        "omnibal::context_pieces: options.multiple is 0, must be positive");
+  CHECK(error_of_pieces(plan, {3, -4, 5}) ==
+        "omnibal::context_pieces: lengths[1] is -4, must be from 0 to 2147483647");
+  CHECK(error_of_pieces(plan, {3, 4, 2'147'483'648}) ==
+        "omnibal::context_pieces: lengths[2] is 2147483648, must be from 0 to 2147483647");
+  CHECK(error_of_pieces(plan, {3, 4}) ==
+        "omnibal::context_pieces: group 0 has item 2, but there are 2 samples");
+  CHECK(error_of_pieces(plan, {3, 4, 5, 6}) ==
+        "omnibal::context_pieces: the groups have 3 samples, not 4");
+  CHECK(error_text<std::overflow_error>([&] {
+          static_cast<void>(
+              omnibal::context_pieces(plan, std::vector<std::int64_t>{2'147'483'647, 0, 1}, 3));
+        }) ==
+        "omnibal::context_pieces: the number of tokens of group 0 exceeds the largest value "
+        "of its type");
+  auto const huge = omnibal::context_pieces_options{
+      .multiple = 4'294'967'295, .padding = omnibal::context_padding::to_equal_pieces};
+  CHECK(error_text<std::overflow_error>([&] {
+          static_cast<void>(
+              omnibal::context_pieces(plan, std::vector<std::int64_t>{1, 0, 1}, 3, huge));
+        }) ==
+        "omnibal::context_pieces: the number of tokens of group 0 exceeds the largest value "
+        "of its type");
+  auto wide = two_groups();
+  wide.groups = {{0, 4'294'967'294, 1}, {4'294'967'294, 1, 1}};
+  CHECK(error_text<std::overflow_error>([&] {
+          static_cast<void>(omnibal::context_pieces(wide, std::vector<std::int64_t>{1, 0, 1},
+                                                    4'294'967'295, huge));
+        }) ==
+        "omnibal::context_pieces: the padded length of a sample exceeds the largest value of "
+        "its type");
+}
+
+TEST_CASE("plans that are none are named by context_pieces", "[context]") {
+  std::vector<std::int64_t> const lengths{3, 4, 5};
+  auto plan = two_groups();
+  plan.status = omnibal::solve_status::infeasible;
+  plan.sample = 2;
+  CHECK(error_of_pieces(plan, lengths) ==
+        "omnibal::context_pieces: plan has no groups, since sample 2 fits on no degree");
+  plan = two_groups();
+  plan.samples.close();
+  CHECK(error_of_pieces(plan, lengths) ==
+        "omnibal::context_pieces: plan.samples has 3 values for 2 groups");
+  for (std::vector<std::uint32_t> const& offsets :
+       {std::vector<std::uint32_t>{}, {1, 2}, {0, 1}, {0, 3, 2}}) {
+    plan = two_groups();
+    plan.micro_step_offsets = offsets;
+    CHECK(error_of_pieces(plan, lengths) == "omnibal::context_pieces: plan.micro_step_offsets is " +
+                                                omnibal::detail::list_text(offsets) +
+                                                ", must start with 0, not decrease and end with 2");
+  }
+  CHECK(error_of_pieces(two_groups(), lengths, 2) ==
+        "omnibal::context_pieces: plan.groups[1] has 1 ranks from 2 on, must have some from 2 to "
+        "1");
+  plan = two_groups();
+  plan.groups[1].first_rank = 1;
+  CHECK(error_of_pieces(plan, lengths) ==
+        "omnibal::context_pieces: plan.groups[1] has 1 ranks from 1 on, must have some from 2 to "
+        "2");
+  plan = two_groups();
+  plan.groups[0].degree = 0;
+  CHECK(error_of_pieces(plan, lengths) ==
+        "omnibal::context_pieces: plan.groups[0] has 0 ranks from 0 on, must have some from 0 to "
+        "2");
+  plan = two_groups();
+  plan.samples = omnibal::grouping({0, 2, 3}, {0, 2, 0});
+  CHECK(error_of_pieces(plan, lengths) == "omnibal::context_pieces: sample 0 is in two places");
+}
+
+TEST_CASE("wrong arguments of context_exchange are named with their values", "[context]") {
+  auto const layout = omnibal::context_pieces(two_groups(), std::vector<int>{3, 4, 5}, 3);
+  auto const error = [&](std::vector<int> const& home_offsets, std::int64_t token_bytes = 2,
+                         omnibal::placement_options const& options = {}) {
+    return error_text<std::invalid_argument>([&] {
+      static_cast<void>(omnibal::context_exchange(layout, home_offsets, token_bytes, options));
+    });
+  };
+  CHECK(error({0, 1, 1, 3}) == "no error");
+  CHECK(error({0, 1, 3}) ==
+        "omnibal::context_exchange: home_offsets has 3 values for 4 ranks and an end");
+  CHECK(error({1, 1, 1, 3}) ==
+        "omnibal::context_exchange: home_offsets[0] is 1; offsets start with 0 and do not "
+        "decrease");
+  CHECK(error({0, 2, 1, 3}) ==
+        "omnibal::context_exchange: home_offsets[2] is 1; offsets start with 0 and do not "
+        "decrease");
+  CHECK(error({0, 1, 1, 4}) ==
+        "omnibal::context_exchange: home_offsets ends with 4, must end with the number of "
+        "samples, 3");
+  CHECK(error({0, 1, 1, 3}, -2) ==
+        "omnibal::context_exchange: token_bytes is -2, must be finite and not negative");
+  CHECK(error({0, 1, 1, 3}, 2, {.ranks_per_node = 0}) ==
+        "omnibal::context_exchange: options.ranks_per_node is 0, must be positive");
+  CHECK(error_text<std::overflow_error>([&] {
+          static_cast<void>(omnibal::context_exchange(layout, std::vector<int>{0, 1, 1, 3},
+                                                      std::int64_t{1} << 60));
+        }) ==
+        "omnibal::context_exchange: the sum of the bytes exceeds the largest value of its type");
+}
+
+TEST_CASE("samples and rows that do not match a layout are named", "[context]") {
+  auto const layout = omnibal::context_pieces(two_groups(), std::vector<int>{3, 4, 5}, 3);
+  using rows_type = std::vector<std::vector<int>>;
+  auto const cut_error = [&](std::vector<int> const& home_offsets, std::size_t rank,
+                             rows_type const& samples) {
+    return error_text<std::invalid_argument>(
+        [&] { static_cast<void>(omnibal::cut_pieces(layout, home_offsets, rank, samples)); });
+  };
+  std::vector<int> const home_offsets{0, 2, 2, 3};
+  CHECK(cut_error(home_offsets, 0, {{1, 2, 3}, {1, 2, 3, 4}}) == "no error");
+  CHECK(cut_error(home_offsets, 1, {}) == "no error");
+  CHECK(cut_error({0, 2, 3}, 0, {}) ==
+        "omnibal::cut_pieces: home_offsets has 3 values for 4 ranks and an end");
+  CHECK(cut_error(home_offsets, 3, {}) ==
+        "omnibal::cut_pieces: rank is 3, must be below the number of ranks, 3");
+  CHECK(cut_error({0, 2, 2, 4}, 2, {}) ==
+        "omnibal::cut_pieces: home_offsets[2] is 2 and the next one 4; offsets do not decrease and "
+        "end with the number of samples, 3");
+  CHECK(cut_error({0, 2, 1, 3}, 1, {}) ==
+        "omnibal::cut_pieces: home_offsets[1] is 2 and the next one 1; offsets do not decrease and "
+        "end with the number of samples, 3");
+  CHECK(cut_error({-1, 2, 2, 3}, 0, {}) ==
+        "omnibal::cut_pieces: home_offsets[0] is -1 and the next one 2; offsets do not decrease "
+        "and end with the number of samples, 3");
+  CHECK(cut_error(home_offsets, 2, {}) ==
+        "omnibal::cut_pieces: samples has 0 values for 1 samples of this rank");
+  CHECK(cut_error(home_offsets, 0, {{1, 2, 3, 4}, {1, 2, 3, 4}}) ==
+        "omnibal::cut_pieces: samples[0] has 4 values for 3 tokens, must have as many for each "
+        "token");
+  CHECK(cut_error(home_offsets, 0, {{1, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8}}) ==
+        "omnibal::cut_pieces: samples[1] has 8 values for 4 tokens, must have as many for each "
+        "token");
+  auto const join_error = [&](std::size_t rank, std::vector<std::uint64_t> const& sizes) {
+    omnibal::ragged<int> rows;
+    rows.shape(sizes);
+    return error_text<std::invalid_argument>(
+        [&] { static_cast<void>(omnibal::join_pieces(layout, home_offsets, rank, rows)); });
+  };
+  // Of five tokens the ranks 0 and 1 have one and two at the head, the middle of rank 1 being one
+  // piece, and rank 0 has the tail.
+  REQUIRE(layout.piece_offsets()[3] - layout.piece_offsets()[2] == 3);
+  std::vector<std::uint64_t> sizes;
+  for (auto const& piece : layout.pieces().subspan(layout.piece_offsets()[2])) {
+    sizes.push_back(2 * static_cast<std::uint64_t>(piece.tokens));
+  }
+  CHECK(join_error(2, sizes) == "no error");
+  ++sizes[1];
+  CHECK(join_error(2, sizes) == "omnibal::join_pieces: rows[1] has " + std::to_string(sizes[1]) +
+                                    " values for " + std::to_string(sizes[1] / 2) +
+                                    " tokens, must have as many for each token");
+  sizes.pop_back();
+  CHECK(join_error(2, sizes) ==
+        "omnibal::join_pieces: rows has 2 values for 3 pieces of this rank");
+  CHECK(join_error(3, {}) ==
+        "omnibal::join_pieces: rank is 3, must be below the number of ranks, 3");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The bodies that every communicator must satisfy, over MPI. Run by mpirun with 1, 2 and 4 ranks.
 
 #include "comm_bodies.hpp"
+#include "context_bodies.hpp"
 #include "exchange_bodies.hpp"
 #include "rank_checks.hpp"
 #include "watchdog.hpp"
@@ -172,6 +173,7 @@ void run_all(mpi::communicator& comm) {
   };
   test::for_each_comm_body(run);
   test::for_each_exchange_body(run);
+  test::for_each_context_body(run);
   run("exchange_many_rounds, 1000",
       [](mpi::communicator& all) { test::exchange_many_rounds(all, 1000); });
   run("exchange_payloads_of 64 MiB",

@@ -2,6 +2,7 @@
 // starts as many processes.
 
 #include "comm_bodies.hpp"
+#include "context_bodies.hpp"
 #include "exchange_bodies.hpp"
 #include "rank_checks.hpp"
 #include "watchdog.hpp"
@@ -107,6 +108,7 @@ void run_all(communicator& comm) {
   };
   test::for_each_comm_body(run);
   test::for_each_exchange_body(run);
+  test::for_each_context_body(run);
   run("exchange_payloads_of 16 MiB",
       [](communicator& all) { test::exchange_payloads_of(all, std::size_t{16} << 20); });
   run("report_errors", report_errors);

@@ -48,6 +48,29 @@ concept home_balancer = requires(Balance const& balance, grouping_view home, Cos
   { balance(home, costs, bytes, keep_home_options{}) } -> std::convertible_to<grouping>;
 };
 
+/// Where the samples of each rank begin, checked, into memory that is kept.
+template <class Offsets>
+void copy_home_offsets(std::string_view function, Offsets const& home_offsets,
+                       std::vector<std::uint32_t>& result) {
+  if (std::ranges::size(home_offsets) < 2) {
+    throw_invalid(function, "home_offsets has " + to_text(std::ranges::size(home_offsets)) +
+                                " elements, one more than there are ranks, of which there "
+                                "must be one");
+  }
+  check_index_count(function, "home_offsets", std::ranges::size(home_offsets));
+  result.clear();
+  std::uint64_t before = 0;
+  for (auto const offset : home_offsets) {
+    if (std::cmp_less(offset, before) || (result.empty() && offset != 0)) {
+      throw_invalid(function, "home_offsets[" + to_text(result.size()) + "] is " + to_text(offset) +
+                                  "; offsets start with 0 and do not decrease");
+    }
+    before = static_cast<std::uint64_t>(offset);
+    check_index_count(function, "the global batch", before);
+    result.push_back(static_cast<std::uint32_t>(before));
+  }
+}
+
 template <class Cost>
 using amounts_of = std::vector<index_amount<Cost>>;
 
@@ -181,7 +204,16 @@ struct make_plan_fn {
                                          Bytes const& bytes,
                                          placement_options const& options = {}) const {
     make_plan_workspace<1> workspace;
-    copy_offsets(name, home_offsets, workspace.offsets_);
+    (*this)(home_offsets, parts, bytes, options, workspace);
+    return std::move(workspace.result_);
+  }
+
+  /// The same in memory that is kept. The result lies in the workspace.
+  template <offset_range Offsets, detail::index_bytes Bytes>
+  exchange_plan const& operator()(Offsets const& home_offsets, groups_argument parts,
+                                  Bytes const& bytes, placement_options const& options,
+                                  make_plan_workspace<1>& workspace) const {
+    detail::copy_home_offsets(name, home_offsets, workspace.offsets_);
     std::size_t const count = workspace.offsets_.back();
     std::size_t const ranks = workspace.offsets_.size() - 1;
     detail::check_nodes(name, options, ranks);
@@ -192,7 +224,7 @@ struct make_plan_fn {
     detail::part_of_samples(name, "part", parts, count, workspace.part_of_);
     detail::measure_bytes_into(name, bytes, count, workspace.bytes_);
     write(parts, options, workspace, [](std::size_t rank) { return rank; });
-    return std::move(workspace.result_);
+    return workspace.result_;
   }
 
  private:
@@ -207,7 +239,7 @@ struct make_plan_fn {
                                    Cost const& costs, Bytes const& bytes,
                                    make_plan_options const& options, Balance const& balance,
                                    make_plan_workspace<kinds<Cost>>& workspace) {
-    copy_offsets(function, home_offsets, workspace.offsets_);
+    detail::copy_home_offsets(function, home_offsets, workspace.offsets_);
     detail::check_exchange_options(function, options, workspace.offsets_.size() - 1);
     std::size_t const count = workspace.offsets_.back();
     detail::measure_bytes_into(function, bytes, count, workspace.bytes_);
@@ -228,30 +260,6 @@ struct make_plan_fn {
     return {.max_overload = options.max_overload,
             .ranks_per_node = options.ranks_per_node,
             .node_of = options.node_of};
-  }
-
-  template <class Offsets>
-  static void copy_offsets(std::string_view function, Offsets const& home_offsets,
-                           std::vector<std::uint32_t>& result) {
-    if (std::ranges::size(home_offsets) < 2) {
-      detail::throw_invalid(function,
-                            "home_offsets has " + detail::to_text(std::ranges::size(home_offsets)) +
-                                " elements, one more than there are ranks, of which there "
-                                "must be one");
-    }
-    detail::check_index_count(function, "home_offsets", std::ranges::size(home_offsets));
-    result.clear();
-    std::uint64_t before = 0;
-    for (auto const offset : home_offsets) {
-      if (std::cmp_less(offset, before) || (result.empty() && offset != 0)) {
-        detail::throw_invalid(function, "home_offsets[" + detail::to_text(result.size()) + "] is " +
-                                            detail::to_text(offset) +
-                                            "; offsets start with 0 and do not decrease");
-      }
-      before = static_cast<std::uint64_t>(offset);
-      detail::check_index_count(function, "the global batch", before);
-      result.push_back(static_cast<std::uint32_t>(before));
-    }
   }
 
   [[nodiscard]] static grouping_view fill_home(std::vector<std::uint32_t> const& offsets,

@@ -14,9 +14,16 @@
 #include <iterator>
 #include <limits>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0 {
+
+namespace detail {
+
+struct sequence_writer;
+
+}  // namespace detail
 
 /// What variable-length attention kernels take for each group: where its sequences begin and end,
 /// and how long the longest is. All numbers are tokens, as the 32-bit signed integers of those
@@ -58,12 +65,46 @@ class sequence_offsets {
   }
 
  private:
-  friend struct cu_seqlens_fn;
+  friend struct detail::sequence_writer;
 
-  std::vector<std::size_t> begins_;
+  std::vector<std::size_t> begins_{0};
   std::vector<std::int32_t> offsets_;
   std::vector<std::int32_t> longest_;
 };
+
+namespace detail {
+
+/// Fills offsets: `start`, then for each group `open`, `push` the tokens of each of its sequences
+/// and `close`. Keeps the memory of the result.
+struct sequence_writer {
+  sequence_offsets& result;
+
+  void start(std::size_t groups, std::size_t sequences) const {
+    result.begins_.assign(1, 0);
+    result.begins_.reserve(groups + 1);
+    result.offsets_.clear();
+    result.offsets_.reserve(sequences + groups);
+    result.longest_.clear();
+    result.longest_.reserve(groups);
+  }
+  void open() const {
+    result.offsets_.push_back(0);
+    result.longest_.push_back(0);
+  }
+  /// Precondition: `tokens` is not negative.
+  void push(std::string_view function, std::int64_t tokens) const {
+    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
+    std::int64_t const before = result.offsets_.back();
+    if (tokens > most - before) {
+      throw_overflow(function, "the number of tokens of group " + to_text(result.size() - 1));
+    }
+    result.offsets_.push_back(static_cast<std::int32_t>(before + tokens));
+    result.longest_.back() = std::max(result.longest_.back(), static_cast<std::int32_t>(tokens));
+  }
+  void close() const { result.begins_.push_back(result.offsets_.size()); }
+};
+
+}  // namespace detail
 
 struct cu_seqlens_fn {
   /// The cumulative sequence lengths of each group, its samples in their order.
@@ -77,29 +118,20 @@ struct cu_seqlens_fn {
   [[nodiscard]] sequence_offsets operator()(groups_argument groups, Samples const& samples,
                                             Length const& length = {}) const {
     sequence_offsets result;
-    result.begins_.reserve(groups.size() + 1);
-    result.offsets_.reserve(groups.item_count() + groups.size());
-    result.longest_.reserve(groups.size());
-    result.begins_.push_back(0);
+    detail::sequence_writer const writer{result};
+    writer.start(groups.size(), groups.item_count());
     for (std::size_t g = 0; g != groups.size(); ++g) {
-      std::int64_t end = 0;
-      std::int64_t longest = 0;
-      result.offsets_.push_back(0);
+      writer.open();
       for (std::uint32_t const item : groups[g]) {
-        std::int64_t const tokens = detail::tokens_at("cu_seqlens", samples, length, g, item);
-        detail::checked_add("cu_seqlens", "the tokens of a group", end, tokens);
-        if (end > std::numeric_limits<std::int32_t>::max()) {
-          detail::throw_overflow("cu_seqlens",
-                                 "the number of tokens of group " + detail::to_text(g));
-        }
-        result.offsets_.push_back(static_cast<std::int32_t>(end));
-        longest = std::max(longest, tokens);
+        writer.push(name, detail::tokens_at(name, samples, length, g, item));
       }
-      result.longest_.push_back(static_cast<std::int32_t>(longest));
-      result.begins_.push_back(result.offsets_.size());
+      writer.close();
     }
     return result;
   }
+
+ private:
+  static constexpr std::string_view name = "cu_seqlens";
 };
 
 /// Cumulative sequence lengths of groups; see `cu_seqlens_fn`.

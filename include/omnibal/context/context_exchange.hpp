@@ -1,0 +1,105 @@
+#pragma once
+
+/// \file
+/// Moves the tokens of a step to the ranks that work on them.
+
+#include <omnibal/check.hpp>
+#include <omnibal/context/context_layout.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+/// Memory of `context_exchange`, and its last result. To be kept from step to step.
+class context_exchange_workspace {
+ public:
+  /// The result of the last call.
+  [[nodiscard]] exchange_plan const& result() const& { return planner_.result(); }
+  void result() const&& = delete;
+
+ private:
+  friend struct context_exchange_fn;
+
+  std::vector<std::uint32_t> offsets_;
+  make_plan_workspace<1> planner_;
+};
+
+namespace detail {
+
+/// Where the pieces of each rank begin, of whose samples rank r has [offsets[r], offsets[r + 1]).
+template <offset_range Offsets>
+void home_pieces(std::string_view function, context_layout const& layout,
+                 Offsets const& home_offsets, std::vector<std::uint32_t>& result) {
+  copy_home_offsets(function, home_offsets, result);
+  check_size(function, "home_offsets", result.size(), layout.ranks() + 1, "ranks and an end");
+  if (result.back() != layout.sample_count()) {
+    throw_invalid(function, "home_offsets ends with " + to_text(result.back()) +
+                                ", must end with the number of samples, " +
+                                to_text(layout.sample_count()));
+  }
+  for (std::uint32_t& offset : result) offset = layout.piece_offsets()[offset];
+}
+
+}  // namespace detail
+
+struct context_exchange_fn {
+  /// The plan by which each rank gets the pieces of a layout, which are the samples of the plan, in
+  /// the order of their cells: `context_exchange(layout, home_offsets, token_bytes)`. Before it,
+  /// rank r has the samples [home_offsets[r], home_offsets[r + 1]), and so their pieces. One
+  /// exchange moves the tokens of a whole step, and the inverse takes back what was made of them.
+  /// `cut_pieces` gives the fields that travel, and `join_pieces` the samples that come back.
+  ///
+  /// `token_bytes` are those of a token, for the bytes that the plan counts; padding does not
+  /// travel. Complexity and memory: those of `make_plan` for parts that are given. Determinism:
+  /// portable. Errors: `std::invalid_argument` for offsets that do not start with zero, decrease,
+  /// are not one more than the ranks or do not end with the number of samples, for negative bytes
+  /// and for bad options; `std::overflow_error` where the sum of the bytes leaves its type.
+  template <offset_range Offsets>
+  [[nodiscard]] exchange_plan operator()(context_layout const& layout, Offsets const& home_offsets,
+                                         std::int64_t token_bytes,
+                                         placement_options const& options = {}) const {
+    context_exchange_workspace workspace;
+    (*this)(layout, home_offsets, token_bytes, options, workspace);
+    return workspace.result();
+  }
+
+  /// The same in memory that is kept, for a training loop: a call allocates only where it needs
+  /// more than all calls before it. The result lies in the workspace.
+  template <offset_range Offsets>
+  exchange_plan const& operator()(context_layout const& layout, Offsets const& home_offsets,
+                                  std::int64_t token_bytes, placement_options const& options,
+                                  context_exchange_workspace& workspace) const {
+    detail::check_weight(name, "token_bytes", token_bytes);
+    detail::home_pieces(name, layout, home_offsets, workspace.offsets_);
+    detail::check_nodes(name, options, layout.ranks());
+    std::int64_t tokens = 0;
+    for (context_piece const& piece : layout.pieces()) tokens += piece.tokens;
+    static_cast<void>(detail::checked_product(name, "the sum of the bytes", tokens, token_bytes));
+    auto const bytes = [&](std::uint32_t number) {
+      return layout.pieces()[number].tokens * token_bytes;
+    };
+    return make_plan(workspace.offsets_, layout.cells(), bytes, options, workspace.planner_);
+  }
+
+  /// The same with default options.
+  template <offset_range Offsets>
+  exchange_plan const& operator()(context_layout const& layout, Offsets const& home_offsets,
+                                  std::int64_t token_bytes,
+                                  context_exchange_workspace& workspace) const {
+    return (*this)(layout, home_offsets, token_bytes, {}, workspace);
+  }
+
+ private:
+  static constexpr std::string_view name = "context_exchange";
+};
+
+/// The plan by which ranks get their pieces; see `context_exchange_fn`.
+inline constexpr context_exchange_fn context_exchange{};
+
+}  // namespace omnibal::inline v0
