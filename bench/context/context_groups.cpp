@@ -3,53 +3,25 @@
 /// trainers do: counters over three models and two mixtures of lengths.
 
 #include "compare.hpp"
-#include "context_model.hpp"
 #include "context_rivals.hpp"
-#include "long_context_mix.hpp"
+#include "model_steps.hpp"
 #include "rivals.hpp"
 
 #include <omnibal/context/context_groups.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <limits>
-#include <string>
 #include <vector>
 
 #include <benchmark/benchmark.h>
 
 namespace {
 
-constexpr std::uint32_t ranks_per_node = 8;
-
-enum class allowed_degrees { any, in_nodes, powers_of_two };
-
-std::vector<bench::context_step> steps_of(benchmark::State const& state, allowed_degrees allowed) {
-  std::vector<bench::context_step> steps;
-  auto const count = static_cast<std::size_t>(state.range(0));
-  auto const ranks = static_cast<std::uint32_t>(state.range(1));
-  for (examples::model_shape const& model : examples::context_models) {
-    for (auto const mix : {examples::length_mix::two_sources, examples::length_mix::broad}) {
-      bench::context_step step{.lengths = {},
-                               .ranks = ranks,
-                               .cost = examples::context_cost_of(model, {ranks, ranks_per_node})};
-      for (auto const& sample : examples::long_context_mix(mix, count, count + 7).samples) {
-        step.lengths.push_back(sample.tokens);
-      }
-      step.options.capacity = 16'384;
-      if (allowed == allowed_degrees::in_nodes) step.options.ranks_per_node = ranks_per_node;
-      if (allowed == allowed_degrees::powers_of_two) {
-        step.options.degrees = omnibal::powers_of_two(ranks);
-      }
-      steps.push_back(std::move(step));
-    }
-  }
-  return steps;
-}
+using bench::allowed_degrees;
 
 void context_groups(benchmark::State& state, allowed_degrees allowed) {
-  auto const steps = steps_of(state, allowed);
+  auto const steps = bench::model_steps(state, allowed);
   std::vector<std::vector<double>> milliseconds(steps.size());
   omnibal::context_groups_workspace workspace;
   for (auto _ : state) {
