@@ -1,14 +1,17 @@
-// Prints a digest of the groups of ranks that seeded lengths get.
+// Prints a digest of the groups of ranks that seeded lengths get, and of the pieces of their samples.
 // expected/context.txt has these lines; where they change on purpose, replace it by the output of
 // this program.
 
 #include "digest.hpp"
 
+#include <omnibal/context/context_exchange.hpp>
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/context/context_pieces.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -46,6 +49,32 @@ void print_groups(std::string const& name, omnibal::context_groups_options const
   }
 }
 
+/// Where tokens go, and what the ranks are told of them.
+void print_pieces(std::string const& name, omnibal::context_pieces_options const& options) {
+  auto const memory = [](std::int64_t length, std::uint32_t degree) {
+    return (length + degree - 1) / degree;
+  };
+  for (std::size_t const count : {5, 100, 1000}) {
+    auto const lengths = seeded_lengths(count);
+    auto const plan =
+        omnibal::context_groups(lengths, 16, exact_cost(), memory, {.capacity = 4096});
+    auto const layout = omnibal::context_pieces(plan, lengths, 16, options);
+    std::vector<std::uint64_t> home_offsets;
+    for (std::size_t rank = 0; rank <= 16; ++rank) home_offsets.push_back(count * rank / 16);
+    test::fnv1a told;
+    told.add(omnibal::context_exchange(layout, home_offsets, 2).digest());
+    std::vector<std::int32_t> ids;
+    for (std::size_t k = 0; k != layout.micro_steps(); ++k) {
+      for (std::size_t rank = 0; rank != 16; ++rank) {
+        layout.position_ids(k, rank, std::back_inserter(ids));
+        told.add(golden::digest_of(layout.cu_seqlens(k, rank)));
+      }
+    }
+    told.add(golden::digest_of(ids));
+    golden::print(name + ", " + std::to_string(count) + " samples", told.value());
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -53,4 +82,7 @@ int main() {
   print_groups("context_groups in nodes", {.capacity = 4096, .ranks_per_node = 4, .multiple = 2});
   print_groups("context_groups of powers of two",
                {.capacity = 8192, .degrees = omnibal::powers_of_two(16)});
+  print_pieces("context_pieces", {});
+  print_pieces("context_pieces, equal ones of 4",
+               {.multiple = 4, .padding = omnibal::context_padding::to_equal_pieces});
 }

@@ -3,6 +3,10 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/comm/ragged.hpp>
+#include <omnibal/context/context_exchange.hpp>
+#include <omnibal/context/context_layout.hpp>
+#include <omnibal/context/context_pieces.hpp>
+#include <omnibal/context/cut_pieces.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
@@ -36,6 +40,7 @@
 
 namespace {
 
+using omnibal::context_layout;
 using omnibal::exchange_plan;
 using omnibal::grouping;
 using omnibal::grouping_view;
@@ -125,6 +130,30 @@ concept gives_home_offsets = requires(T&& object) {
   static_cast<T&&>(object).home_offsets();
 };
 template <class T>
+concept gives_pieces = requires(T&& object) {
+  static_cast<T&&>(object).pieces();
+};
+template <class T>
+concept gives_piece_offsets = requires(T&& object) {
+  static_cast<T&&>(object).piece_offsets();
+};
+template <class T>
+concept gives_pieces_of_rank = requires(T&& object) {
+  static_cast<T&&>(object).pieces_of(0, 0);
+};
+template <class T>
+concept gives_cu_seqlens = requires(T&& object) {
+  static_cast<T&&>(object).cu_seqlens(0, 0);
+};
+template <class T>
+concept gives_sequences = requires(T&& object) {
+  static_cast<T&&>(object).sequences();
+};
+template <class T>
+concept gives_padded_sequences = requires(T&& object) {
+  static_cast<T&&>(object).padded_sequences();
+};
+template <class T>
 concept gives_choices = requires(T&& object) {
   static_cast<T&&>(object).choices_of(0);
 };
@@ -198,10 +227,36 @@ static_assert(walkable<omnibal::neighbourhood&> && !walkable<omnibal::neighbourh
 static_assert(gives_anchor<omnibal::neighbourhood&> && !gives_anchor<omnibal::neighbourhood>);
 static_assert(!std::is_reference_v<decltype(*std::declval<omnibal::neighbourhood&>().begin())>);
 
+// Layouts of pieces, and views of samples.
+static_assert(gives_pieces<context_layout const&> && !gives_pieces<context_layout>);
+static_assert(gives_piece_offsets<context_layout const&> && !gives_piece_offsets<context_layout>);
+static_assert(gives_cells<context_layout const&> && !gives_cells<context_layout>);
+static_assert(gives_pieces_of_rank<context_layout const&> && !gives_pieces_of_rank<context_layout>);
+static_assert(gives_cu_seqlens<context_layout const&> && !gives_cu_seqlens<context_layout>);
+static_assert(gives_sequences<context_layout const&> && !gives_sequences<context_layout>);
+static_assert(gives_padded_sequences<context_layout const&> &&
+              !gives_padded_sequences<context_layout>);
+using home_list = std::vector<std::uint32_t> const&;
+using sample_list = std::vector<std::vector<int>>;
+static_assert(std::invocable<omnibal::cut_pieces_fn const&, context_layout const&, home_list, int,
+                             sample_list const&>);
+static_assert(!std::invocable<omnibal::cut_pieces_fn const&, context_layout const&, home_list, int,
+                              sample_list>);
+static_assert(!std::invocable<omnibal::cut_pieces_fn const&, context_layout const&, home_list, int,
+                              std::vector<int> const&>);
+static_assert(std::invocable<omnibal::join_pieces_fn const&, context_layout const&, home_list, int,
+                             rows const&>);
+static_assert(
+    !std::invocable<omnibal::join_pieces_fn const&, context_layout const&, home_list, int, rows>);
+
 // Workspaces and packers.
 static_assert(gives_result<omnibal::make_plan_workspace<1>&>);
 static_assert(!gives_result<omnibal::make_plan_workspace<1>>);
 static_assert(!gives_result<omnibal::keep_home_workspace<1>>);
+static_assert(gives_result<omnibal::context_pieces_workspace&>);
+static_assert(!gives_result<omnibal::context_pieces_workspace>);
+static_assert(gives_result<omnibal::context_exchange_workspace&>);
+static_assert(!gives_result<omnibal::context_exchange_workspace>);
 static_assert(takes_samples<online&> && !takes_samples<online>);
 static_assert(flushes<online&> && !flushes<online>);
 

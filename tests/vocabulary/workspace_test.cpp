@@ -4,6 +4,9 @@
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/self_communicator.hpp>
+#include <omnibal/context/context_exchange.hpp>
+#include <omnibal/context/context_pieces.hpp>
+#include <omnibal/context/context_plan.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/exchange_samples.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
@@ -15,6 +18,7 @@
 #include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/resources.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -76,6 +80,34 @@ TEST_CASE("make_plan takes a workspace in the place of options or a balancer") {
   CHECK(omnibal::make_plan(offsets, lengths, lengths, {}, workspace) == expected);
   CHECK(omnibal::make_plan(offsets, lengths, lengths, {}, omnibal::keep_home, workspace) ==
         expected);
+}
+
+TEST_CASE("make_plan takes a workspace where parts are given") {
+  omnibal::make_plan_workspace<> workspace;
+  auto const parts = omnibal::deal(lengths, 6);
+  auto const expected = omnibal::make_plan(offsets, parts, lengths);
+  CHECK(omnibal::make_plan(offsets, parts, lengths, workspace) == expected);
+  CHECK(&omnibal::make_plan(offsets, parts, lengths, workspace) == &workspace.result());
+  CHECK(omnibal::make_plan(offsets, parts, lengths, {}) == expected);
+  CHECK(omnibal::make_plan(offsets, parts, lengths, {}, workspace) == expected);
+}
+
+TEST_CASE("pieces of context groups and their exchange take a workspace in the place of options") {
+  omnibal::context_plan plan{
+      .micro_step_offsets = {0, 1}, .groups = {{1, 2, 1}}, .samples = omnibal::deal(lengths, 1)};
+  omnibal::context_pieces_workspace cutter;
+  auto const layout = omnibal::context_pieces(plan, lengths, 3);
+  CHECK(&omnibal::context_pieces(plan, lengths, 3, cutter) == &cutter.result());
+  CHECK(std::ranges::equal(cutter.result().pieces(), layout.pieces()));
+  CHECK(std::ranges::equal(omnibal::context_pieces(plan, lengths, 3, {}, cutter).pieces(),
+                           layout.pieces()));
+  CHECK(omnibal::context_pieces(plan, lengths, 3, {.multiple = 16}, cutter).pieces().size() <
+        layout.pieces().size());
+  omnibal::context_exchange_workspace planner;
+  auto const expected = omnibal::context_exchange(layout, offsets, 2);
+  CHECK(omnibal::context_exchange(layout, offsets, 2, planner) == expected);
+  CHECK(&omnibal::context_exchange(layout, offsets, 2, planner) == &planner.result());
+  CHECK(omnibal::context_exchange(layout, offsets, 2, {}, planner) == expected);
 }
 
 TEST_CASE("plans of several ranks take a workspace in the place of options or a balancer") {

@@ -227,6 +227,13 @@ struct make_plan_fn {
     return workspace.result_;
   }
 
+  /// The same with default options.
+  template <offset_range Offsets, detail::index_bytes Bytes>
+  exchange_plan const& operator()(Offsets const& home_offsets, groups_argument parts,
+                                  Bytes const& bytes, make_plan_workspace<1>& workspace) const {
+    return (*this)(home_offsets, parts, bytes, {}, workspace);
+  }
+
  private:
   friend struct plan_exchange_fn;
   friend struct make_orchestration_fn;
