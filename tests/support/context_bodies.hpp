@@ -117,6 +117,12 @@ context_step_plan plan_context_step(Comm& comm, std::vector<std::int64_t> const&
   step.layout = omnibal::context_pieces(step.groups, step.lengths, ranks, options);
   step.exchange = omnibal::context_exchange(step.layout, step.home_offsets, sizeof(token_state),
                                             {.ranks_per_node = 2});
+  // Padding does not travel.
+  for (std::size_t p = 0; p != step.layout.pieces().size(); ++p) {
+    auto const tokens = step.layout.pieces()[p].tokens;
+    require(step.exchange.bytes()[p] == static_cast<std::int64_t>(sizeof(token_state)) * tokens,
+            "the bytes of a piece");
+  }
   return step;
 }
 
@@ -148,7 +154,7 @@ inline std::vector<token_state> whole_samples(context_step_plan const& step, std
   return result;
 }
 
-/// Attention of this rank over its pieces in all micro-steps: an output for each token that arrived.
+/// Attention of this rank over its pieces in all micro-steps: an output for each token that came.
 template <class Comm>
 omnibal::ragged<head_vector> attend_pieces(Comm& comm, context_step_plan const& step,
                                            omnibal::ragged<token_state> const& arrived) {

@@ -65,9 +65,9 @@ struct context_pieces_fn {
   ///
   /// Padding included, the ranks of a group have as many tokens, but for `multiple`, over all
   /// samples of a micro-step; and of a sample of n tokens they have as many causal pairs of tokens,
-  /// but for `multiple` * (n + `multiple`). `to_equal_pieces` leaves no difference. Every token is in one
-  /// piece of one rank of its group. What has no tokens has no pieces; where samples are padded to
-  /// equal pieces, some may be padding alone.
+  /// but for `multiple` * (n + `multiple`). `to_equal_pieces` leaves no difference. Every token is
+  /// in one piece of one rank of its group. What has no tokens has no pieces; where samples are
+  /// padded to equal pieces, some may be padding alone.
   ///
   /// Complexity: linear in the pieces, of which a sample has at most two for each rank of its
   /// group, in samples times the ranks of their groups, and in ranks times micro-steps. Memory: 20
