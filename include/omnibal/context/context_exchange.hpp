@@ -8,10 +8,8 @@
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0 {
@@ -29,24 +27,6 @@ class context_exchange_workspace {
   std::vector<std::uint32_t> offsets_;
   make_plan_workspace<1> planner_;
 };
-
-namespace detail {
-
-/// Where the pieces of each rank begin, of whose samples rank r has [offsets[r], offsets[r + 1]).
-template <offset_range Offsets>
-void home_pieces(std::string_view function, context_layout const& layout,
-                 Offsets const& home_offsets, std::vector<std::uint32_t>& result) {
-  copy_home_offsets(function, home_offsets, result);
-  check_size(function, "home_offsets", result.size(), layout.ranks() + 1, "ranks and an end");
-  if (result.back() != layout.sample_count()) {
-    throw_invalid(function, "home_offsets ends with " + to_text(result.back()) +
-                                ", must end with the number of samples, " +
-                                to_text(layout.sample_count()));
-  }
-  for (std::uint32_t& offset : result) offset = layout.piece_offsets()[offset];
-}
-
-}  // namespace detail
 
 struct context_exchange_fn {
   /// The plan by which each rank gets the pieces of a layout, which are the samples of the plan, in
@@ -76,7 +56,7 @@ struct context_exchange_fn {
                                   std::int64_t token_bytes, placement_options const& options,
                                   context_exchange_workspace& workspace) const {
     detail::check_weight(name, "token_bytes", token_bytes);
-    detail::home_pieces(name, layout, home_offsets, workspace.offsets_);
+    find_home_pieces(layout, home_offsets, workspace.offsets_);
     detail::check_nodes(name, options, layout.ranks());
     std::int64_t tokens = 0;
     for (context_piece const& piece : layout.pieces()) tokens += piece.tokens;
@@ -97,6 +77,20 @@ struct context_exchange_fn {
 
  private:
   static constexpr std::string_view name = "context_exchange";
+
+  /// Where the pieces of each rank begin.
+  template <class Offsets>
+  static void find_home_pieces(context_layout const& layout, Offsets const& home_offsets,
+                               std::vector<std::uint32_t>& result) {
+    detail::copy_home_offsets(name, home_offsets, result);
+    detail::check_size(name, "home_offsets", result.size(), layout.ranks() + 1, "ranks and an end");
+    if (result.back() != layout.sample_count()) {
+      detail::throw_invalid(name, "home_offsets ends with " + detail::to_text(result.back()) +
+                                      ", must end with the number of samples, " +
+                                      detail::to_text(layout.sample_count()));
+    }
+    for (std::uint32_t& offset : result) offset = layout.piece_offsets()[offset];
+  }
 };
 
 /// The plan by which ranks get their pieces; see `context_exchange_fn`.

@@ -3,7 +3,6 @@
 /// \file
 /// Which tokens of a step lie on which rank.
 
-#include <omnibal/context/context_plan.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>
 

@@ -10,7 +10,6 @@
 #include <omnibal/exchange/exchange_samples.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <ranges>
