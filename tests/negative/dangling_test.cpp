@@ -248,6 +248,15 @@ static_assert(std::invocable<omnibal::join_pieces_fn const&, context_layout cons
                              rows const&>);
 static_assert(
     !std::invocable<omnibal::join_pieces_fn const&, context_layout const&, home_list, int, rows>);
+using view_list = std::vector<std::span<int const>>&;
+static_assert(std::invocable<omnibal::cut_pieces_fn const&, context_layout const&, home_list, int,
+                             sample_list const&, view_list>);
+static_assert(!std::invocable<omnibal::cut_pieces_fn const&, context_layout const&, home_list, int,
+                              sample_list, view_list>);
+static_assert(std::invocable<omnibal::join_pieces_fn const&, context_layout const&, home_list, int,
+                             rows const&, view_list>);
+static_assert(!std::invocable<omnibal::join_pieces_fn const&, context_layout const&, home_list, int,
+                              rows, view_list>);
 
 // Workspaces and packers.
 static_assert(gives_result<omnibal::make_plan_workspace<1>&>);

@@ -146,6 +146,10 @@ struct cut_pieces_fn {
       }
     }
   }
+  template <offset_range Offsets, token_arrays Samples>
+  void operator()(context_layout const&, Offsets const&, std::size_t,
+                  Samples const&& /* which the views would outlive */,
+                  std::vector<detail::token_view<Samples>>&) const = delete;
 
  private:
   static constexpr std::string_view name = "cut_pieces";
@@ -193,6 +197,10 @@ struct join_pieces_fn {
       result.push_back(rows.values().subspan(begin, at(home.first_sample + i + 1) - begin));
     }
   }
+  template <offset_range Offsets, class T>
+  void operator()(context_layout const&, Offsets const&, std::size_t,
+                  ragged<T> const&& /* which the views would outlive */,
+                  std::vector<std::span<T const>>&) const = delete;
 
  private:
   static constexpr std::string_view name = "join_pieces";
