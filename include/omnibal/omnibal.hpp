@@ -36,6 +36,7 @@
 #include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/context_plan.hpp>
 #include <omnibal/context/cut_pieces.hpp>
+#include <omnibal/context/deferral_queue.hpp>
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/affine_fit.hpp>
 #include <omnibal/cost/audio_transformer.hpp>

@@ -5,7 +5,9 @@
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/cut_pieces.hpp>
+#include <omnibal/context/deferral_queue.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -77,6 +79,29 @@ TEST_CASE("the pieces of a step and their exchange allocate nothing once there i
   CHECK(planner.result().digest() == digest);
   CHECK(first.pieces().size() == cutter.result().pieces().size());
   CHECK(joined.size() == samples.size());
+}
+
+TEST_CASE("a deferral_queue allocates only what exceeds earlier steps", "[context]") {
+  std::vector<std::uint64_t> const ids(300, 1);
+  std::vector<std::int64_t> lengths(300, 500);
+  for (std::size_t i = 0; i != 7; ++i) lengths[40 * i] = 9000;
+  auto const cost = [](std::int64_t length) {
+    auto const tokens = static_cast<double>(length);
+    return tokens + 0.001 * tokens * tokens;
+  };
+  omnibal::deferral_queue queue({.group_size = 64, .max_delay = 5, .threshold = 1000});
+  auto const push = [&] { return queue.push(ids, lengths, cost).ids.size(); };
+  auto const flush = [&] { return queue.flush().ids.size(); };
+  std::size_t least = 300;
+  for (int step = 0; step != 14; ++step) least = std::min(least, push());
+  CHECK(least < 300);
+  CHECK(queue.size() != 0);
+  CHECK(test::allocations_of([&] {
+          for (int step = 0; step != 60; ++step) {
+            static_cast<void>(push());
+            if (step % 20 == 19) static_cast<void>(flush());
+          }
+        }) == 0);
 }
 
 }  // namespace

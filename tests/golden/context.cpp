@@ -1,4 +1,5 @@
-// Prints a digest of the groups of ranks that seeded lengths get, and of the pieces of their samples.
+// Prints a digest of the groups of ranks that seeded lengths get, of the pieces of their samples,
+// and of what runs in which step where some wait.
 // expected/context.txt has these lines; where they change on purpose, replace it by the output of
 // this program.
 
@@ -7,6 +8,7 @@
 #include <omnibal/context/context_exchange.hpp>
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/context/context_pieces.hpp>
+#include <omnibal/context/deferral_queue.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <cstddef>
@@ -75,6 +77,32 @@ void print_pieces(std::string const& name, omnibal::context_pieces_options const
   }
 }
 
+/// What runs in forty steps and after them, and the state in the middle.
+void print_deferral(std::string const& name, omnibal::deferral_queue_options const& options) {
+  omnibal::deferral_queue queue(options);
+  test::fnv1a hash;
+  auto const add = [&hash](omnibal::deferral_step const& step) {
+    for (std::size_t i = 0; i != step.ids.size(); ++i) {
+      hash.add(step.ids[i]);
+      hash.add(static_cast<std::uint64_t>(step.lengths[i]));
+      hash.add(step.delays[i]);
+    }
+    hash.add(step.ids.size());
+  };
+  auto const cost = [](std::int64_t length) { return 65'536 * length + length * length; };
+  std::uint64_t state = 0;
+  for (std::size_t step = 0; step != 40; ++step) {
+    auto const lengths = seeded_lengths(100 + step);
+    std::vector<std::uint64_t> ids(lengths.size());
+    for (std::size_t i = 0; i != ids.size(); ++i) ids[i] = 1000 * step + i;
+    add(queue.push(ids, lengths, cost));
+    if (step == 20) state = queue.state().digest;
+  }
+  add(queue.flush());
+  golden::print(name, hash.value());
+  golden::print(name + ", state", state);
+}
+
 }  // namespace
 
 int main() {
@@ -85,4 +113,7 @@ int main() {
   print_pieces("context_pieces", {});
   print_pieces("context_pieces, equal ones of 4",
                {.multiple = 4, .padding = omnibal::context_padding::to_equal_pieces});
+  print_deferral("deferral_queue of 16 places", {.group_size = 16});
+  print_deferral("deferral_queue of 64 places",
+                 {.group_size = 64, .max_delay = 5, .threshold = 2048, .contents = 9});
 }

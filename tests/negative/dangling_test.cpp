@@ -7,6 +7,7 @@
 #include <omnibal/context/context_layout.hpp>
 #include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/cut_pieces.hpp>
+#include <omnibal/context/deferral_queue.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
@@ -50,6 +51,7 @@ using levels = omnibal::level_sampler<int>;
 using offsets = omnibal::sequence_offsets;
 using rows = omnibal::ragged<int>;
 using online = omnibal::online_packer<1>;
+using deferral = omnibal::deferral_queue;
 using plan_of_pipeline = omnibal::pipeline_plan<std::int64_t>;
 
 // `T` is a reference: `X&` an object that stays, `X` or `X const` a temporary.
@@ -162,6 +164,10 @@ concept takes_samples = requires(T&& object) {
   static_cast<T&&>(object).push(std::uint64_t{0}, 1);
 };
 template <class T>
+concept takes_steps = requires(T&& object) {
+  static_cast<T&&>(object).push(std::vector{1}, std::vector{1}, std::identity{});
+};
+template <class T>
 concept flushes = requires(T&& object) {
   static_cast<T&&>(object).flush();
 };
@@ -258,7 +264,7 @@ static_assert(std::invocable<omnibal::join_pieces_fn const&, context_layout cons
 static_assert(!std::invocable<omnibal::join_pieces_fn const&, context_layout const&, home_list, int,
                               rows, view_list>);
 
-// Workspaces and packers.
+// Workspaces, packers and queues.
 static_assert(gives_result<omnibal::make_plan_workspace<1>&>);
 static_assert(!gives_result<omnibal::make_plan_workspace<1>>);
 static_assert(!gives_result<omnibal::keep_home_workspace<1>>);
@@ -268,6 +274,8 @@ static_assert(gives_result<omnibal::context_exchange_workspace&>);
 static_assert(!gives_result<omnibal::context_exchange_workspace>);
 static_assert(takes_samples<online&> && !takes_samples<online>);
 static_assert(flushes<online&> && !flushes<online>);
+static_assert(takes_steps<deferral&> && !takes_steps<deferral>);
+static_assert(flushes<deferral&> && !flushes<deferral>);
 
 // Phases own what they are given, but views.
 using phase_of_arrays = decltype(omnibal::language_phase{std::vector<std::int64_t>{},

@@ -12,6 +12,7 @@
 #include <omnibal/balance/refine.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/self_communicator.hpp>
+#include <omnibal/context/deferral_queue.hpp>
 #include <omnibal/exchange/compose.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/exchange/placement.hpp>
@@ -309,5 +310,18 @@ TEST_CASE("samplers survive schedulers that lose, double and make up groups") {
     auto const samples = samples_of(random);
     auto const bundles = omnibal::bundle_by(samples, [&](int) { return lies.whole(); });
     return omnibal::bundle_loads(bundles, samples, [&](int) { return lies.whole(); });
+  });
+}
+
+TEST_CASE("a deferral_queue survives costs that change") {
+  survive([](auto& random) {
+    fickle const lies(random);
+    omnibal::deferral_queue queue({.group_size = 5, .max_delay = 4});
+    std::size_t seen = 0;
+    for (int step = 0; step != 8; ++step) {
+      auto const own = samples_of(random);
+      seen += queue.push(own, own, [&](std::int64_t) { return lies.real(); }).ids.size();
+    }
+    return seen + queue.flush().ids.size();
   });
 }

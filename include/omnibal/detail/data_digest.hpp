@@ -1,14 +1,17 @@
 #pragma once
 
 /// \file
-/// A number that identifies data.
+/// A number that identifies data, and what a state must have of it.
 
+#include <omnibal/check.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace omnibal::inline v0::detail {
 
@@ -41,5 +44,15 @@ class data_digest {
  private:
   std::uint64_t value_ = 0;
 };
+
+/// Throws where `given`, the digest of a state, is that of other data; `sources` are what the digest
+/// is made of.
+inline void check_digest(std::string_view function, std::uint64_t given, std::uint64_t digest,
+                         std::string_view sources) {
+  if (given == digest) return;
+  throw_invalid(function, "state.digest is " + to_text(given) + ", must be " + to_text(digest) +
+                              ", that of " + std::string(sources) +
+                              ": one of these is another than where the state was taken");
+}
 
 }  // namespace omnibal::inline v0::detail

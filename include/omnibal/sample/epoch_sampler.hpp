@@ -150,7 +150,7 @@ class epoch_plan {
   }
 
   void check(sampler_state const& state) const {
-    check_digest(name, state, digest(), "samples, options.order and options.contents");
+    check_digest(name, state.digest, digest(), "samples, options.order and options.contents");
     check_carried(name, state, samples_);
   }
 

@@ -133,7 +133,7 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
   }
 
   void check(sampler_state const& state) const {
-    check_digest(name, state, digest(),
+    check_digest(name, state.digest, digest(),
                  "packed, loads, options.schedule.max_dist_ratio, options.schedule.remainder, "
                  "options.schedule.groups_per_rank, options.schedule.even_positions, "
                  "options.schedule.rounds and options.short_first_steps");

@@ -56,7 +56,7 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
   }
 
   void check(sampler_state const& state) const {
-    check_digest(name, state, digest(),
+    check_digest(name, state.digest, digest(),
                  "loads, options.max_dist_ratio, options.remainder, options.groups_per_rank, "
                  "options.even_positions and options.rounds");
     bool const is_carried = this->options().remainder == remainder_policy::carry;

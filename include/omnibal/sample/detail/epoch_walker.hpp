@@ -38,15 +38,6 @@ namespace omnibal::inline v0::detail {
   return {static_cast<std::uint32_t>(place.ranks), static_cast<std::uint32_t>(batch), 0};
 }
 
-/// Throws where `state` is one of other data; `sources` are what the digest is made of.
-inline void check_digest(std::string_view function, sampler_state const& state,
-                         std::uint64_t digest, std::string_view sources) {
-  if (state.digest == digest) return;
-  throw_invalid(function, "state.digest is " + to_text(state.digest) + ", must be " +
-                              to_text(digest) + ", that of " + std::string(sources) +
-                              ": one of these is another than where the state was taken");
-}
-
 /// Throws where an epoch of so many samples or groups could not have left over `state.carried`.
 inline void check_carried(std::string_view function, sampler_state const& state,
                           std::uint64_t count) {

@@ -1,0 +1,324 @@
+#pragma once
+
+/// \file
+/// Which samples wait for a later step, and what a checkpoint keeps of them.
+
+#include <omnibal/check.hpp>
+#include <omnibal/concepts.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/data_digest.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace omnibal::inline v0 {
+
+struct deferral_queue_options {
+  /// How many samples run at the same time: the ranks, over the widest group of ranks that one
+  /// sample may have. With 1 none waits. Like the number of ranks, it may change when a run
+  /// resumes.
+  std::uint32_t group_size = 1;
+  /// The most steps for which a sample waits; with 0 none does.
+  std::uint32_t max_delay = 8;
+  /// Samples shorter than this never wait.
+  std::int64_t threshold = 0;
+  /// The user's number for the contents of the data, such as a version; part of the digest.
+  std::uint64_t contents = 0;
+};
+
+/// A sample that waits in a `deferral_queue`: the user's id, the number of steps before that of its
+/// push, and its length. Trivially copyable and without padding.
+struct deferred_sample {
+  std::uint64_t id = 0;
+  std::uint64_t step = 0;
+  std::int64_t length = 0;
+
+  [[nodiscard]] friend constexpr bool operator==(deferred_sample const&,
+                                                 deferred_sample const&) = default;
+};
+
+/// All that the future of a `deferral_queue` depends on, besides the options: two numbers and one
+/// array of records, in the order of the pushes. Both can be written to a file byte by byte. The
+/// same on all ranks.
+struct deferral_state {
+  /// Identifies the options but for the group size, and the other members of the state.
+  std::uint64_t digest = 0;
+  /// The number of steps so far.
+  std::uint64_t step = 0;
+  std::vector<deferred_sample> waiting{};
+
+  [[nodiscard]] friend bool operator==(deferral_state const&, deferral_state const&) = default;
+};
+
+/// The samples that run in a step: first those that waited, then new ones, each in the order of
+/// their pushes. Valid until the next call that changes the queue.
+struct deferral_step {
+  std::span<std::uint64_t const> ids;
+  std::span<std::int64_t const> lengths;
+  /// For how many steps each has waited.
+  std::span<std::uint32_t const> delays;
+
+  /// True where samples run.
+  [[nodiscard]] constexpr explicit operator bool() const { return !ids.empty(); }
+};
+
+/// Lets rare long samples wait until enough of them make a step even.
+///
+/// In each step every rank pushes the same gathered samples and gets the same samples to run:
+///
+///     omnibal::deferral_queue queue({.group_size = ranks / widest, .max_delay = 8});
+///     auto const alone = [&](std::int64_t length) {  // on the widest group
+///       if (memory(length, 1) <= options.capacity) return 0.0;  // a micro-step of its own
+///       auto const tokens = static_cast<double>(length);
+///       return cost.degrees[widest - 1](tokens, tokens * tokens);
+///     };
+///     auto const now = queue.push(ids, lengths, alone);
+///     auto const& plan = omnibal::context_groups(now.lengths, ranks, cost, memory, options, work);
+///     // Group g runs the samples now.ids[i] for i in plan.samples[g].
+///
+/// A step is even where no sample takes longer than the mean of the places it could run at: where
+/// `options.group_size` times the largest cost is at most the sum of the costs. Of new samples and
+/// those that wait the largest such set runs, cheap ones before dear ones, and what costs more
+/// waits, unless it is shorter than `options.threshold`. Where the oldest sample has waited for
+/// `options.max_delay` steps, all of them run: that step is uneven in any case, and others that are
+/// dear take no time of their own beside it. So each sample runs exactly once, at most
+/// `options.max_delay` steps after its push. Without a threshold a step has no samples where
+/// too few come to be even.
+///
+/// What is even within a step is uneven from step to step: an even one has `options.group_size`
+/// times the work of its dearest sample, and those before it have less than what came. Let all
+/// tokens weigh the same, by the mean of an epoch (`loss_scale`).
+///
+/// Complexity of a push: linear in its samples and those that wait, and logarithmic in them for
+/// each that is held back. Memory: 84 bytes for each sample of a step and each that waits; only
+/// what exceeds earlier steps is allocated. Determinism: portable for integer costs, else
+/// run-to-run; a function of the options and the pushes alone. Not safe to call from two threads at
+/// once. Source: Wang et al., WLB-LLM, OSDI 2025, whose queues of outliers count samples between
+/// thresholds of length; costs instead of counts and the joint release of all are this library's.
+class deferral_queue {
+ public:
+  /// A queue in which nothing waits. Errors: `std::invalid_argument` for a group size of zero and
+  /// a threshold below zero.
+  explicit deferral_queue(deferral_queue_options const& options = {})
+      : options_(options), step_(0) {
+    detail::check_positive(name, "options.group_size", options.group_size);
+    detail::check_weight(name, "options.threshold", options.threshold);
+  }
+
+  /// Where `state` was taken. Errors: as above, and `std::invalid_argument` for a state of other
+  /// options than the group size, a damaged one, and one that no queue could have.
+  deferral_queue(deferral_queue_options const& options, deferral_state const& state)
+      : deferral_queue(options) {
+    detail::check_digest(name, state.digest, digest_of(state.step, state.waiting),
+                         "options.max_delay, options.threshold, options.contents, state.step and "
+                         "state.waiting");
+    check_samples(state);
+    step_ = state.step;
+    waiting_ = state.waiting;
+  }
+
+  /// Takes the new samples of a step and hands out those that run in it. `ids` are the user's and
+  /// may repeat; `lengths` are as many; `cost(length)` is what a sample takes on the widest group
+  /// that it may have, in any unit, the same on all ranks; one that costs nothing never waits. It
+  /// is called once for each new sample, in order, and then for each that waits.
+  ///
+  /// Errors: `std::invalid_argument` where there are not as many ids as lengths, for a negative
+  /// length and for a cost that is negative or not finite; `std::overflow_error` where the sum of
+  /// the costs leaves its type; `std::length_error` above 2^32 - 1 samples. Nothing has changed
+  /// then.
+  template <sample_range Ids, sample_range Lengths, cost_function<std::int64_t> Cost>
+    requires std::integral<std::ranges::range_value_t<Ids const>> &&
+        std::integral<std::ranges::range_value_t<Lengths const>>
+  [[nodiscard]] deferral_step push(Ids const& ids, Lengths const& lengths, Cost const& cost) & {
+    detail::check_size(push_name, "ids", std::ranges::size(ids), std::ranges::size(lengths),
+                       "lengths");
+    read(ids, lengths);
+    detail::measure_costs_into(
+        push_name, {}, fresh_.size() + waiting_.size(),
+        [&](std::size_t i) { return std::invoke(cost, measured(i).length); }, costs_);
+    reserve();
+    std::int64_t const dearest = is_due() ? std::numeric_limits<std::int64_t>::max() : even_cost();
+    return take([&](deferred_sample const& sample, std::size_t i) {
+      return costs_[i][0] <= dearest || never_waits(sample);
+    });
+  }
+
+  /// Hands out all that waits as one more step, and nothing where nothing waits, which is no step:
+  /// at the end of the data. Pushes of no samples empty the queue too, in steps as even as any.
+  /// Allocates only what exceeds earlier steps.
+  [[nodiscard]] deferral_step flush() & {
+    if (waiting_.empty()) return {};
+    fresh_.clear();
+    reserve();
+    return take([](deferred_sample const&, std::size_t) { return true; });
+  }
+  void flush() && = delete;
+
+  /// The number of samples that wait.
+  [[nodiscard]] std::size_t size() const { return waiting_.size(); }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+
+  /// The number of steps so far; the index of the next one.
+  [[nodiscard]] std::uint64_t step() const { return step_; }
+
+  /// What a checkpoint must hold; the same on all ranks. Complexity: linear in the samples that
+  /// wait.
+  [[nodiscard]] deferral_state state() const {
+    return {digest_of(step_, waiting_), step_, waiting_};
+  }
+
+ private:
+  static constexpr std::string_view name = "deferral_queue";
+  static constexpr std::string_view push_name = "deferral_queue::push";
+
+  [[nodiscard]] std::uint64_t digest_of(std::uint64_t step,
+                                        std::vector<deferred_sample> const& waiting) const {
+    detail::data_digest result;
+    result.add(std::uint64_t{options_.max_delay});
+    result.add(static_cast<std::uint64_t>(options_.threshold));
+    result.add(options_.contents);
+    result.add(step);
+    for (deferred_sample const& sample : waiting) {
+      result.add(sample.id);
+      result.add(sample.step);
+      result.add(static_cast<std::uint64_t>(sample.length));
+    }
+    return result.value();
+  }
+
+  void check_samples(deferral_state const& state) const {
+    detail::check_index_count(name, "state.waiting", state.waiting.size());
+    for (std::size_t i = 0; i != state.waiting.size(); ++i) {
+      deferred_sample const& sample = state.waiting[i];
+      if (never_waits(sample)) {
+        detail::throw_invalid(name, "state.waiting[" + detail::to_text(i) + "].length is " +
+                                        detail::to_text(sample.length) + ", must be at least " +
+                                        detail::to_text(options_.threshold));
+      }
+      bool const is_ordered = i == 0 || sample.step >= state.waiting[i - 1].step;
+      if (is_ordered && sample.step < state.step &&
+          state.step - sample.step <= options_.max_delay) {
+        continue;
+      }
+      detail::throw_invalid(name, "state.waiting[" + detail::to_text(i) + "].step is " +
+                                      detail::to_text(sample.step) + ", must be one of the last " +
+                                      detail::to_text(options_.max_delay) + " of " +
+                                      detail::to_text(state.step) +
+                                      " steps and not below that of the sample before");
+    }
+  }
+
+  template <class Ids, class Lengths>
+  void read(Ids const& ids, Lengths const& lengths) {
+    detail::check_index_count(push_name, "lengths", std::ranges::size(lengths));
+    fresh_.clear();
+    fresh_.reserve(std::ranges::size(lengths));
+    auto id = std::ranges::begin(ids);
+    for (auto const length : lengths) {
+      auto const checked =
+          detail::checked_cost<std::int64_t>(push_name, "lengths", fresh_.size(), length);
+      fresh_.push_back({static_cast<std::uint64_t>(*id), step_, checked});
+      ++id;
+    }
+  }
+
+  /// Makes room, so that nothing throws once the queue begins to change.
+  void reserve() {
+    std::size_t const count = waiting_.size() + fresh_.size();
+    waiting_.reserve(count);
+    ids_.reserve(count);
+    lengths_.reserve(count);
+    delays_.reserve(count);
+  }
+
+  /// Whether the oldest sample, of those of this step too, has waited as long as it may.
+  [[nodiscard]] bool is_due() const {
+    std::uint64_t const oldest = waiting_.empty() ? step_ : waiting_.front().step;
+    return step_ - oldest >= options_.max_delay;
+  }
+
+  [[nodiscard]] bool never_waits(deferred_sample const& sample) const {
+    return sample.length < options_.threshold;
+  }
+
+  /// The sample with this place among the costs: new ones, then those that wait.
+  [[nodiscard]] deferred_sample const& measured(std::size_t i) const {
+    return i < fresh_.size() ? fresh_[i] : waiting_[i - fresh_.size()];
+  }
+
+  /// The cost up to which samples run so that the step is even; -1 where none does that may wait.
+  [[nodiscard]] std::int64_t even_cost() {
+    std::int64_t sum = 0;
+    heap_.clear();
+    for (std::size_t i = 0; i != costs_.size(); ++i) {
+      sum += costs_[i][0];
+      if (!never_waits(measured(i))) heap_.push_back(costs_[i][0]);
+    }
+    std::ranges::make_heap(heap_);
+    while (!heap_.empty() && detail::int128{options_.group_size} * heap_.front() > sum) {
+      sum -= heap_.front();
+      std::ranges::pop_heap(heap_);
+      heap_.pop_back();
+    }
+    return heap_.empty() ? -1 : heap_.front();
+  }
+
+  /// Hands out the samples of which `runs(sample, place among the costs)` is true, and keeps the
+  /// others.
+  template <class Runs>
+  deferral_step take(Runs const& runs) {
+    ids_.clear();
+    lengths_.clear();
+    delays_.clear();
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i != waiting_.size(); ++i) {
+      deferred_sample const sample = waiting_[i];
+      if (runs(sample, fresh_.size() + i)) {
+        hand_out(sample);
+      } else {
+        waiting_[kept++] = sample;
+      }
+    }
+    waiting_.resize(kept);
+    for (std::size_t i = 0; i != fresh_.size(); ++i) {
+      if (runs(fresh_[i], i)) {
+        hand_out(fresh_[i]);
+      } else {
+        waiting_.push_back(fresh_[i]);
+      }
+    }
+    ++step_;
+    return {ids_, lengths_, delays_};
+  }
+
+  void hand_out(deferred_sample const& sample) {
+    ids_.push_back(sample.id);
+    lengths_.push_back(sample.length);
+    delays_.push_back(static_cast<std::uint32_t>(step_ - sample.step));
+  }
+
+  deferral_queue_options options_;
+  std::uint64_t step_;
+  /// In the order of their pushes.
+  std::vector<deferred_sample> waiting_;
+  /// What a step computes with, and what it hands out.
+  std::vector<deferred_sample> fresh_;
+  detail::integer_costs<1> costs_;
+  std::vector<std::int64_t> heap_;
+  std::vector<std::uint64_t> ids_;
+  std::vector<std::int64_t> lengths_;
+  std::vector<std::uint32_t> delays_;
+};
+
+}  // namespace omnibal::inline v0
