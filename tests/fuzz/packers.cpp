@@ -2,6 +2,7 @@
 
 #include "packers.hpp"
 
+#include "byte_reader.hpp"
 #include "naive_packers.hpp"
 #include "packing_faults.hpp"
 #include "stream.hpp"
@@ -23,8 +24,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <span>
 #include <string>
@@ -32,29 +31,8 @@
 
 namespace {
 
-void require(bool holds, std::string const& what) {
-  if (holds) return;
-  std::fprintf(stderr, "violated: %s\n", what.c_str());
-  std::abort();
-}
-
-/// Bytes one after the other, zeros after the last.
-class byte_reader {
- public:
-  explicit byte_reader(std::span<std::uint8_t const> bytes) : bytes_(bytes) {}
-
-  [[nodiscard]] bool empty() const { return bytes_.empty(); }
-
-  std::uint8_t next() {
-    if (empty()) return 0;
-    std::uint8_t const byte = bytes_.front();
-    bytes_ = bytes_.subspan(1);
-    return byte;
-  }
-
- private:
-  std::span<std::uint8_t const> bytes_;
-};
+using test::byte_reader;
+using test::require;
 
 /// From 1 to 2^62 + 255.
 std::int64_t read_capacity(byte_reader& bytes) {
