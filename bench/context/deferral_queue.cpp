@@ -128,6 +128,11 @@ class stream_totals {
     tokens_.push_back(tokens);
   }
 
+  void add_waiting(std::size_t waiting, bool is_empty) {
+    most_waiting_ = std::max(most_waiting_, static_cast<double>(waiting));
+    empty_steps_ += is_empty ? 1 : 0;
+  }
+
   [[nodiscard]] double time() const { return sum(times_); }
 
   void report(benchmark::State& state) const {
@@ -135,6 +140,8 @@ class stream_totals {
     state.counters["tokens_vary"] = variation(tokens_);
     state.counters["waited_tokens"] = waited_tokens_ / sum(tokens_);
     state.counters["mean_delay"] = mean_delay();
+    state.counters["most_waiting"] = most_waiting_;
+    state.counters["empty_steps"] = empty_steps_;
     state.counters["largest_delay"] = largest_delay_;
   }
   [[nodiscard]] double largest_delay() const { return largest_delay_; }
@@ -160,6 +167,8 @@ class stream_totals {
   double sum_of_delays_ = 0;
   double waited_ = 0;
   double largest_delay_ = 0;
+  double most_waiting_ = 0;
+  double empty_steps_ = 0;
 };
 
 /// The steps of a stream through a queue; returns the processor time of the queue.
@@ -176,6 +185,7 @@ double run(stream& of, std::uint32_t max_delay, stream_totals& totals) {
     auto const now = queue.push(lengths, lengths, cost);
     seconds += bench::processor_seconds() - before;
     add(now);
+    totals.add_waiting(queue.size(), !now);
   }
   add(queue.flush());
   return seconds;
@@ -239,7 +249,7 @@ void curve(benchmark::internal::Benchmark* made, std::vector<std::int64_t> const
 }
 std::vector<std::int64_t> const all_delays{0, 1, 2, 4, 8, 16, 32};
 void ranks_curve(benchmark::internal::Benchmark* made) {
-  curve(made, {8, 64, 256}, {8, 32, 128}, all_delays);
+  curve(made, {8, 64, 256}, {2, 8, 32, 128}, all_delays);
 }
 void nodes_curve(benchmark::internal::Benchmark* made) {
   curve(made, {64, 256}, {8, 32}, all_delays);

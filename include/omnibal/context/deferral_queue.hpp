@@ -87,14 +87,13 @@ struct deferral_step {
 ///     auto const& plan = omnibal::context_groups(now.lengths, ranks, cost, memory, options, work);
 ///     // Group g runs the samples now.ids[i] for i in plan.samples[g].
 ///
-/// A step is even where no sample takes longer than the mean of the places it could run at: where
-/// `options.group_size` times the largest cost is at most the sum of the costs. Of new samples and
-/// those that wait the largest such set runs, cheap ones before dear ones, and what costs more
-/// waits, unless it is shorter than `options.threshold`. Where the oldest sample has waited for
-/// `options.max_delay` steps, all of them run: that step is uneven in any case, and others that are
-/// dear take no time of their own beside it. So each sample runs exactly once, at most
-/// `options.max_delay` steps after its push. Without a threshold a step has no samples where
-/// too few come to be even.
+/// A step is even where no sample takes longer than the places that run at the same time do in the
+/// mean: where `options.group_size` times the largest cost is at most the sum of the costs. Of new
+/// samples and those that wait the largest such set runs, cheap ones before dear ones, and what
+/// costs more waits, unless it is shorter than `options.threshold`. Where the oldest sample has
+/// waited for `options.max_delay` steps, all of them run: that step is uneven in any case, and
+/// other dear ones run beside it. So each sample runs exactly once, at most `options.max_delay`
+/// steps after its push. Without a threshold a step has no samples where too few come to be even.
 ///
 /// What is even within a step is uneven from step to step: an even one has `options.group_size`
 /// times the work of its dearest sample, and those before it have less than what came. Let all
