@@ -3,14 +3,17 @@
 /// trainers do: counters over three models and two mixtures of lengths.
 
 #include "compare.hpp"
+#include "context_model.hpp"
 #include "context_rivals.hpp"
 #include "model_steps.hpp"
 #include "rivals.hpp"
 
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -52,7 +55,7 @@ void context_groups(benchmark::State& state, allowed_degrees allowed) {
     largest_gap = std::max(largest_gap, gap);
     double const rivals[] = {examples::best_degree(step, step.lengths, rival).makespan,
                              examples::best_levels(step, rival).makespan,
-                             bench::largest_first(step).makespan()};
+                             bench::megatron_groups(step).makespan()};
     for (std::size_t r = 0; r != 3; ++r) {
       least[r] = std::min(least[r], rivals[r] / plan.makespan);
       sums[r] += rivals[r] / plan.makespan;
@@ -64,8 +67,72 @@ void context_groups(benchmark::State& state, allowed_degrees allowed) {
   state.counters["largest_gap"] = largest_gap;
   state.counters["one_degree"] = sums[0] / count;
   state.counters["levels"] = sums[1] / count;
-  state.counters["largest_first"] = sums[2] / count;
+  state.counters["megatron"] = sums[2] / count;
   state.counters["least_rival"] = *std::min_element(least, least + 3);
+}
+
+/// Lengths that are no mixture of many short and few long samples.
+std::vector<std::int64_t> other_lengths(std::size_t kind, std::size_t count, std::uint64_t seed) {
+  constexpr std::uint64_t long_ones_in_thousand[] = {10, 50, 200, 500};
+  omnibal::rng::engine random(seed);
+  auto const between = [&random](std::int64_t low, std::int64_t high) {
+    auto const range = static_cast<std::uint64_t>(high - low) + 1;
+    return low + static_cast<std::int64_t>(omnibal::rng::below(random, range));
+  };
+  std::vector<std::int64_t> lengths(count);
+  for (std::int64_t& length : lengths) {
+    if (kind == 0) {
+      length = 16'384;
+    } else if (kind == 1) {
+      length = between(1, 65'536);
+    } else if (kind == 2) {
+      length = between(60'000, 68'000);
+    } else {
+      bool const is_long = omnibal::rng::below(random, 1000) < long_ones_in_thousand[kind - 3];
+      length = is_long ? between(65'536, 131'072) : between(100, 4'100);
+    }
+  }
+  return lengths;
+}
+
+constexpr char const* other_names[] = {"all 16K",
+                                       "1 to 64K",
+                                       "60000 to 68000",
+                                       "short and 1 % long",
+                                       "short and 5 % long",
+                                       "short and 20 % long",
+                                       "short and 50 % long"};
+
+void context_groups_of_other_lengths(benchmark::State& state) {
+  auto const kind = static_cast<std::size_t>(state.range(0));
+  omnibal::context_groups_workspace workspace;
+  double sum_of_gaps = 0;
+  double largest_gap = 0;
+  double steps = 0;
+  for (auto _ : state) {
+    sum_of_gaps = largest_gap = steps = 0;
+    double const begin = bench::processor_seconds();
+    for (std::uint32_t const ranks : {8u, 16u, 64u, 256u}) {
+      auto const cost = examples::context_cost_of(examples::context_models.front(),
+                                                  {ranks, bench::ranks_per_node});
+      for (std::size_t const count : {16u, 64u, 256u, 1024u, 4096u}) {
+        for (std::uint64_t seed = 0; seed != 3; ++seed) {
+          auto const lengths = other_lengths(kind, count, 16 * (count + ranks) + seed);
+          auto const& plan =
+              omnibal::context_groups(lengths, ranks, cost, examples::context_step::memory,
+                                      {.capacity = 32'768}, workspace);
+          double const gap = plan.makespan / plan.lower_bound - 1;
+          sum_of_gaps += gap;
+          largest_gap = std::max(largest_gap, gap);
+          ++steps;
+        }
+      }
+    }
+    state.SetIterationTime(bench::processor_seconds() - begin);
+  }
+  state.SetLabel(other_names[kind]);
+  state.counters["mean_gap"] = sum_of_gaps / steps;
+  state.counters["largest_gap"] = largest_gap;
 }
 
 void step_sizes(benchmark::internal::Benchmark* made) {
@@ -75,6 +142,10 @@ void step_sizes(benchmark::internal::Benchmark* made) {
   }
 }
 
+BENCHMARK(context_groups_of_other_lengths)
+    ->DenseRange(0, 6)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(context_groups, any, allowed_degrees::any)->Apply(step_sizes);
 BENCHMARK_CAPTURE(context_groups, in_nodes, allowed_degrees::in_nodes)->Apply(step_sizes);
 BENCHMARK_CAPTURE(context_groups, powers_of_two, allowed_degrees::powers_of_two)->Apply(step_sizes);

@@ -5,8 +5,11 @@
 
 #include "context_rivals.hpp"
 
+#include <omnibal/context/context_groups.hpp>
+
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -14,13 +17,15 @@ namespace bench {
 
 using examples::context_step;
 
-/// Megatron's rule, written anew: the longest sample that is left has the least power of two that
-/// holds it, and its time is what the others of the micro-step aim at; each joins the group of its
-/// degree with the least time, or opens one while there are ranks. Ranks that are left over widen
-/// the groups, the slowest first.
-class largest_first {
+/// The packing-aware rule of Megatron, written anew, with the times of the step in place of squared
+/// lengths. Degrees are powers of two. The longest sample that is left has the least degree that
+/// holds it; each shorter one joins a group or opens one, of any degree that holds it, where the
+/// longest time of all groups is least then, of equal ones the least degree, and waits for the next
+/// micro-step where that exceeds the time of ranks that are full of samples as long as the longest.
+/// Ranks that are left over double the smallest groups, the first of them first.
+class megatron_groups {
  public:
-  explicit largest_first(context_step const& step) : step_(step), left_(step.lengths) {
+  explicit megatron_groups(context_step const& step) : step_(step), left_(step.lengths) {
     std::sort(left_.rbegin(), left_.rend());
   }
 
@@ -31,6 +36,9 @@ class largest_first {
   }
 
  private:
+  /// By how much the time of full ranks may be exceeded.
+  static constexpr double slack = 1.05;
+
   struct group {
     std::uint32_t degree = 1;
     std::int64_t bytes = 0;
@@ -56,52 +64,80 @@ class largest_first {
     return degree;
   }
 
-  [[nodiscard]] double micro_step() {
-    std::vector<group> groups;
-    std::vector<std::int64_t> rest;
-    std::uint32_t free_ranks = step_.ranks;
-    double aim = 0;
-    for (std::int64_t const length : left_) {
-      std::uint32_t const degree = needed(length);
-      if (groups.empty()) aim = time(with({.degree = degree}, length));
-      group* best = nullptr;
-      for (group& open : groups) {
-        if (open.degree != degree) continue;
-        group const joined = with(open, length);
-        if (joined.bytes > step_.options.capacity || time(joined) > aim) continue;
-        if (best == nullptr || time(open) < time(*best)) best = &open;
+  /// The time of ranks that are full of samples of a length.
+  [[nodiscard]] double time_of_full(std::int64_t length) const {
+    group full{.degree = needed(length)};
+    full.tokens = full.degree * static_cast<double>(step_.options.capacity);
+    full.squares = full.tokens * static_cast<double>(length);
+    return time(full);
+  }
+
+  /// Puts a sample into a group; false where the longest time would exceed a limit.
+  bool place(std::int64_t length, double limit) {
+    double least = std::numeric_limits<double>::infinity();
+    std::size_t chosen = 0;
+    std::uint32_t opened = 0;
+    auto const consider = [&](double after, std::size_t place, std::uint32_t degree) {
+      double const longest = std::max(longest_, after);
+      if (longest > limit || longest >= least) return;
+      least = longest;
+      chosen = place;
+      opened = degree;
+    };
+    for (std::uint32_t degree = needed(length); degree <= step_.ranks; degree *= 2) {
+      for (std::size_t g = 0; g != groups_.size() && least > longest_; ++g) {
+        if (groups_[g].degree != degree) continue;
+        group const joined = with(groups_[g], length);
+        if (joined.bytes <= step_.options.capacity) consider(time(joined), g, 0);
       }
-      if (free_ranks >= degree) {
-        groups.push_back(with({.degree = degree}, length));
-        free_ranks -= degree;
-      } else if (best != nullptr) {
-        *best = with(*best, length);
-      } else {
-        rest.push_back(length);
-      }
+      if (degree <= free_ranks_) consider(time(with({.degree = degree}, length)), 0, degree);
+      if (least <= longest_) break;
     }
-    widen(groups, free_ranks);
+    if (least == std::numeric_limits<double>::infinity()) return false;
+    if (opened == 0) {
+      groups_[chosen] = with(groups_[chosen], length);
+    } else {
+      groups_.push_back(with({.degree = opened}, length));
+      free_ranks_ -= opened;
+    }
+    longest_ = least;
+    return true;
+  }
+
+  [[nodiscard]] double micro_step() {
+    groups_.clear();
+    free_ranks_ = step_.ranks;
+    std::uint32_t const first = needed(left_.front());
+    groups_.push_back(with({.degree = first}, left_.front()));
+    free_ranks_ -= first;
+    longest_ = time(groups_.front());
+    double const limit = slack * time_of_full(left_.front());
+    std::vector<std::int64_t> rest;
+    for (std::size_t i = 1; i != left_.size(); ++i) {
+      if (!place(left_[i], limit)) rest.push_back(left_[i]);
+    }
     left_ = std::move(rest);
+    widen();
     double longest = 0;
-    for (group const& made : groups) longest = std::max(longest, time(made));
+    for (group const& made : groups_) longest = std::max(longest, time(made));
     return longest;
   }
 
-  void widen(std::vector<group>& groups, std::uint32_t free_ranks) const {
-    for (;;) {
-      auto const slowest =
-          std::max_element(groups.begin(), groups.end(),
-                           [&](group const& a, group const& b) { return time(a) < time(b); });
-      group wider = *slowest;
-      wider.degree *= 2;
-      if (slowest->degree > free_ranks || time(wider) >= time(*slowest)) return;
-      free_ranks -= slowest->degree;
-      *slowest = wider;
+  void widen() {
+    while (free_ranks_ != 0) {
+      auto const smallest =
+          std::ranges::min_element(groups_, {}, [](group const& of) { return of.degree; });
+      if (smallest->degree > free_ranks_) return;
+      free_ranks_ -= smallest->degree;
+      smallest->degree *= 2;
     }
   }
 
   context_step const& step_;
   std::vector<std::int64_t> left_;
+  std::vector<group> groups_;
+  std::uint32_t free_ranks_ = 0;
+  double longest_ = 0;
 };
 
 }  // namespace bench
