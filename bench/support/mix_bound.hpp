@@ -104,8 +104,7 @@ struct point {
   return std::sqrt(variance) * of.ranks / of.random;
 }
 
-/// The larger of both, over the resources, where ranks wait for `waiting`. The last step is left
-/// out of account.
+/// The larger of both, over the resources, where ranks wait for `waiting`. All steps are full.
 template <class Loads>
 [[nodiscard]] double least_mix(Loads const& loads, std::size_t ranks, std::size_t groups_per_rank,
                                double waiting) {

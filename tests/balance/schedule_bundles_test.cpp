@@ -3,16 +3,20 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/schedule_steps.hpp>
+#include <omnibal/balance/schedule_steps/step_mixer.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/metrics.hpp>
+#include <omnibal/rng/engine.hpp>
 #include <omnibal/sample/level_sampler.hpp>
 #include <omnibal/sample/step_sampler.hpp>
 #include <omnibal/step_mix.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -244,6 +248,126 @@ TEST_CASE("a short last step deals its groups to all ranks") {
   for (std::size_t rank = 0; rank != 8; ++rank) {
     CHECK(schedule(5, rank).size() == (rank < 3 ? 3 : 2));
     CHECK_FALSE(schedule.is_repeat(5, rank));
+  }
+}
+
+TEST_CASE("ranks with one more group in a short last step have lighter ones") {
+  constexpr std::size_t ranks = 8;
+  constexpr std::size_t extra = 5 * ranks + 3;
+  auto const loads = random_loads(8 * ranks * 40 + extra, 200, 1000);
+  resources<2, double> mean{};
+  for (auto const& load : loads) {
+    for (std::size_t r = 0; r != 2; ++r) {
+      mean[r] += static_cast<double>(load[r]) / static_cast<double>(loads.size());
+    }
+  }
+  for (std::uint64_t epoch = 0; epoch != 5; ++epoch) {
+    auto const schedule = schedule_steps(loads, ranks, {.epoch = epoch, .groups_per_rank = 8});
+    REQUIRE(schedule.size() == 41);
+    resources<2, double> largest{};
+    resources<2, double> total{};
+    for (std::size_t rank = 0; rank != ranks; ++rank) {
+      CHECK(schedule(40, rank).size() == (rank < 3 ? 6 : 5));
+      resources<2, double> load{};
+      for (std::uint32_t const group : schedule(40, rank)) {
+        for (std::size_t r = 0; r != 2; ++r) load[r] += static_cast<double>(loads[group][r]);
+      }
+      for (std::size_t r = 0; r != 2; ++r) {
+        largest[r] = std::max(largest[r], load[r]);
+        total[r] += load[r];
+      }
+    }
+    for (std::size_t r = 0; r != 2; ++r) {
+      // With mean groups ranks would wait for a tenth of the step.
+      CHECK(1 - total[r] / (ranks * largest[r]) < 0.03);
+      CHECK(std::abs(total[r] / (extra * mean[r]) - 1) < 0.03);
+    }
+  }
+}
+
+TEST_CASE("groups of earlier epochs run first, however well they would suit a short last step") {
+  auto loads = random_loads(8 * 4 * 20 + 14, 200, 1000);
+  options_type options{.groups_per_rank = 4};
+  for (std::uint32_t group = 0; group != 3; ++group) {
+    options.carried.push_back(group);
+    // One rank has three groups in the last step, the others two.
+    loads[group] = {1, 1};
+  }
+  for (options.epoch = 0; options.epoch != 30; ++options.epoch) {
+    auto const schedule = schedule_steps(loads, 8, options);
+    REQUIRE(fault_of(schedule, loads.size(), 8, options) == "");
+    std::vector<std::uint32_t> first;
+    for (std::size_t step = 0; step != 3; ++step) {
+      for (std::size_t rank = 0; rank != 8; ++rank) {
+        for (std::uint32_t const group : schedule(step, rank)) first.push_back(group);
+      }
+    }
+    for (std::uint32_t const group : options.carried) {
+      REQUIRE(std::find(first.begin(), first.end(), group) != first.end());
+    }
+  }
+}
+
+TEST_CASE("steps are split so that no split of neighbours has nearer totals") {
+  test::random_amounts random(3);
+  for (std::size_t trial = 0; trial != 500; ++trial) {
+    std::size_t const ranks = 1 + trial % 9;
+    omnibal::detail::schedule_pool<1> pool;
+    pool.shape.ranks = static_cast<std::uint32_t>(ranks);
+    pool.shape.steps = 2;
+    std::vector<std::uint64_t> sorted;
+    for (std::size_t i = 0; i != 2 * ranks; ++i) {
+      sorted.push_back(static_cast<std::uint64_t>(random.between(0, 1000)));
+      pool.levels.push_back({sorted.back()});
+    }
+    std::vector<std::uint32_t> items(2 * ranks);
+    std::iota(items.begin(), items.end(), std::uint32_t{0});
+    auto const apart = [&] {
+      std::int64_t result = 0;
+      for (std::size_t i = 0; i != items.size(); ++i) {
+        auto const level = static_cast<std::int64_t>(pool.levels[items[i]][0]);
+        result += i < ranks ? level : -level;
+      }
+      return std::abs(result);
+    };
+    std::int64_t const before = apart();
+    auto const deviation = omnibal::detail::deviations<1>(pool.levels);
+    // So much waiting that it costs nothing.
+    std::array<std::int64_t, 1> const goals{std::int64_t{1} << 60};
+    omnibal::detail::step_mixer<1>(pool, items, deviation, 2, goals)
+        .mix(omnibal::rng::engine(trial));
+    std::sort(sorted.begin(), sorted.end());
+    std::int64_t least = before;
+    for (std::size_t first = 0; first <= ranks; ++first) {
+      std::int64_t split = 0;
+      for (std::size_t i = 0; i != sorted.size(); ++i) {
+        auto const level = static_cast<std::int64_t>(sorted[i]);
+        split += i >= first && i < first + ranks ? level : -level;
+      }
+      least = std::min(least, std::abs(split));
+    }
+    INFO(ranks << " ranks, trial " << trial);
+    // Loads are rounded in 2^-14 of what random steps differ by.
+    REQUIRE(apart() <= least + 1);
+    std::sort(items.begin(), items.end());
+    for (std::size_t i = 0; i != items.size(); ++i) REQUIRE(items[i] == i);
+  }
+}
+
+TEST_CASE("deviations are those of the loads, near the largest ones too") {
+  for (int const shift : {0, 7, 40, 52}) {
+    std::vector<std::array<std::uint64_t, 2>> levels;
+    for (std::uint64_t k = 0; k != 100; ++k)
+      levels.push_back({k * k % 61 << shift, std::uint64_t{5} << shift});
+    double mean = 0;
+    double squares = 0;
+    for (auto const& level : levels) mean += static_cast<double>(level[0]) / 100;
+    for (auto const& level : levels) {
+      squares += (static_cast<double>(level[0]) - mean) * (static_cast<double>(level[0]) - mean);
+    }
+    auto const deviation = omnibal::detail::deviations<2>(levels);
+    CHECK(deviation[0] == Approx(std::sqrt(squares / 100)));
+    CHECK(deviation[1] == 0.0);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <omnibal/balance/schedule_steps/bundles.hpp>
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
+#include <omnibal/balance/schedule_steps/step_mixer.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -13,6 +14,7 @@
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,27 +37,30 @@ struct schedule_steps_fn {
   /// of cells. The steps are in random order. `gpu::schedule_steps` gives the same on a device.
   ///
   /// With several `options.groups_per_rank` only their sums are even. Bundles of random groups
-  /// exchange groups until each is near the mean in every resource and are scheduled as groups are;
-  /// then steps exchange bundles as far as `max_dist_ratio` allows, so that their totals come
-  /// nearer to each other: see `step_mix`. With few groups of few distinct loads no bundle is at
-  /// the mean, and steps of equal sums vary. The groups of a rank have no order. With
-  /// `options.even_positions` steps of one group for each rank are made, and each step joins as
-  /// many of these as a rank has groups, whose totals complement each other.
+  /// exchange groups until each is near the mean in every resource and are scheduled as groups are,
+  /// in somewhat finer cells; then two steps at a time split their bundles again as far as
+  /// `max_dist_ratio` allows, so that their totals come nearer to each other: see `step_mix`. With
+  /// few groups of few distinct loads no bundle is at the mean, and steps of equal sums vary. The
+  /// groups of a rank have no order. With `options.even_positions` steps of one group for each rank
+  /// are made, and each step joins as many of these as a rank has groups, whose totals complement
+  /// each other.
   ///
   /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
   /// says of the last ones, fewer than fill a step. A short last step has the smallest groups, one
-  /// that repeats groups has some that are alike. Where `max_dist_ratio` cannot be reached in a
-  /// resource (a giant group, few steps, idle ranks), the aim is the least waiting that sorting by
-  /// this resource gives and a quarter of `max_dist_ratio` more; several resources at once may miss
-  /// even that, and then cells are cut until the rounds are used up or all are single steps.
+  /// that repeats groups has some that are alike; with several per rank it has random ones, of
+  /// which ranks with one more have lighter ones where no rank is idle. Where `max_dist_ratio`
+  /// cannot be reached in a resource (a giant group, few steps, idle ranks), the aim is the least
+  /// waiting that sorting by this resource gives and a quarter of `max_dist_ratio` more; several
+  /// resources at once may miss even that, and then cells are cut until the rounds are used up or
+  /// all are single steps.
   ///
-  /// Complexity: linear for the sorts, and for each doubling of the number of cells. Memory: at
-  /// most 24 + 14R bytes per group, 10R more with several per rank. Determinism: portable for
-  /// integers. Errors: `std::invalid_argument` for no ranks, no groups per rank, a load that is
-  /// negative, not finite or above 2^63 - 1, a `max_dist_ratio` that is negative or not finite and
-  /// a carried group that does not exist; `std::length_error` where groups, carried groups and
-  /// those of a step exceed 2^32 - 1. Source: Yao et al., OmniBal, ICML 2025 (dist ratio); the
-  /// cells are those of a k-d tree, Bentley 1975.
+  /// Complexity: linear for the sorts, for each doubling of the number of cells and for the rounds
+  /// of several groups per rank. Memory: at most 24 + 14R bytes per group, 10R more with several
+  /// per rank. Determinism: portable for integers. Errors: `std::invalid_argument` for no ranks, no
+  /// groups per rank, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio`
+  /// that is negative or not finite and a carried group that does not exist; `std::length_error`
+  /// where groups, carried groups and those of a step exceed 2^32 - 1. Source: Yao et al., OmniBal,
+  /// ICML 2025 (dist ratio); the cells are those of a k-d tree, Bentley 1975.
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
@@ -70,6 +75,9 @@ struct schedule_steps_fn {
     auto pool = detail::draw_pool(detail::measure_levels(name, loads, ranks * of_rank), shape,
                                   draws, options.carried, of_rank);
     pool.shape.ranks = static_cast<std::uint32_t>(ranks);
+    bool const mixes = of_rank != 1 && !options.even_positions;
+    auto const deviation =
+        mixes ? detail::deviations<kinds>(pool.levels) : std::array<double, kinds>{};
     if (options.even_positions) {
       pool.shape.steps *= of_rank;
     } else if (of_rank != 1) {
@@ -77,15 +85,16 @@ struct schedule_steps_fn {
     }
     detail::sorted_cells<kinds> cells(pool);
     auto const goals = cells.goals(options.max_dist_ratio, of_rank);
+    auto const cut_to = mixes ? cells.stricter(goals) : goals;
     for (std::uint32_t round = 0; round != options.rounds; ++round) {
-      if (!cells.cut_round(goals, draws, round)) break;
+      if (!cells.cut_round(cut_to, draws, round)) break;
     }
     if (of_rank == 1) return deal_steps(pool, cells.steps(), draws, of_rank);
     std::vector<std::uint32_t> items(cells.steps().begin(), cells.steps().end());
     if (options.even_positions) {
       detail::join_steps(pool, items, of_rank, draws);
-    } else {
-      detail::step_mixer<kinds>(pool, items).mix(goals, draws.bundles());
+    } else if (pool.shape.steps > 1) {
+      detail::step_mixer<kinds>(pool, items, deviation, of_rank, goals).mix(draws.bundles());
     }
     return deal_steps(pool, items, draws, of_rank);
   }

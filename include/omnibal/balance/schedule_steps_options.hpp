@@ -12,7 +12,8 @@ namespace omnibal::inline v0 {
 enum class remainder_policy {
   /// They are the last step, in which the last ranks have no group. It has small loads, so that
   /// little time is lost. With several groups per rank it is a random sample and all ranks have as
-  /// many groups, or one more.
+  /// many groups, or one more; where none is idle it exchanges groups with other steps, so that
+  /// those with one more have lighter ones.
   short_step,
   /// They are the last step, in which the last ranks repeat groups with similar loads; these cells
   /// are `steps::is_repeat`. With several groups per rank they repeat random ones, and those that

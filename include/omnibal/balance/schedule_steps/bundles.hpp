@@ -1,13 +1,12 @@
 #pragma once
 
 /// \file
-/// Groups in bundles whose loads complement each other, and steps of them that are alike.
+/// Groups in bundles whose loads complement each other.
 
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/detail/schedule_rules.hpp>
-#include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
 #include <array>
@@ -25,13 +24,21 @@ namespace omnibal::inline v0::detail {
 ///
 /// In each round bundles are sorted by a kind, the kinds in turn; the one that lacks most and the
 /// one with most too much, the next ones, and so on exchange those groups by which both come
-/// nearest to the mean.
+/// nearest to the mean. Behind these are the `short_sizes` of bundles with fewer groups, which are
+/// to be alike: they exchange groups as if each had beside its own what their mean lacks.
 template <std::size_t R>
 class load_bundles {
  public:
   load_bundles(std::span<std::array<load_level, R> const> levels, std::size_t size,
-               std::size_t rounds)
-      : size_(size), groups_(levels.size()), loads_(levels.size() / size) {
+               std::size_t rounds, std::span<std::uint32_t const> short_sizes = {})
+      : groups_(levels.size()) {
+    std::size_t const in_short =
+        std::accumulate(short_sizes.begin(), short_sizes.end(), std::size_t{0});
+    count_ = (levels.size() - in_short) / size;
+    for (std::size_t k = 0; k <= count_; ++k)
+      first_.push_back(static_cast<std::uint32_t>(k * size));
+    for (std::uint32_t const own : short_sizes) first_.push_back(first_.back() + own);
+    loads_.resize(first_.size() - 1);
     for (std::size_t r = 0; r != R; ++r) {
       uint128 sum = 0;
       for (auto const& level : levels) sum += level[r];
@@ -42,8 +49,14 @@ class load_bundles {
         groups_[i].load[r] = static_cast<std::int32_t>(share);
       }
     }
-    for (std::uint32_t i = 0, bundle = 0; i != groups_.size(); ++bundle) {
-      for (std::size_t place = 0; place != size; ++place, ++i) {
+    auto const mean = static_cast<std::int64_t>(share_of_mean);
+    for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
+      if (bundle >= count_) {
+        loads_[bundle].fill(mean * static_cast<std::int64_t>(size) -
+                            mean * static_cast<std::int64_t>(in_short) /
+                                static_cast<std::int64_t>(short_sizes.size()));
+      }
+      for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
         groups_[i].number = i;
         for (std::size_t r = 0; r != R; ++r) loads_[bundle][r] += groups_[i].load[r];
       }
@@ -51,10 +64,11 @@ class load_bundles {
     for (std::size_t round = 0; round != rounds; ++round) exchange(round);
   }
 
-  [[nodiscard]] std::size_t count() const { return loads_.size(); }
+  /// The full bundles.
+  [[nodiscard]] std::size_t count() const { return count_; }
   /// The number of the group at a place of a bundle.
   [[nodiscard]] std::uint32_t group(std::size_t bundle, std::size_t place) const {
-    return groups_[bundle * size_ + place].number;
+    return groups_[first_[bundle] + place].number;
   }
 
  private:
@@ -74,11 +88,12 @@ class load_bundles {
   void exchange(std::size_t round) {
     // In 2^-10 of the mean group they are sorted by counting, and those that differ most still
     // meet.
-    auto const order = order_descending(count(), [&](std::size_t k) {
+    std::size_t const count = loads_.size();
+    auto const order = order_descending(count, [&](std::size_t k) {
       return static_cast<std::uint64_t>(loads_[k][round % R]) >> 4;
     });
-    for (std::size_t k = 0; k != count() / 2; ++k) {
-      exchange(order[k], order[count() - 1 - k], round);
+    for (std::size_t k = 0; k != count / 2; ++k) {
+      exchange(order[k], order[count - 1 - k], round);
     }
   }
 
@@ -89,14 +104,16 @@ class load_bundles {
       constexpr auto most = static_cast<std::int64_t>(16 * largest_share);
       apart[r] = std::clamp(loads_[low][r] - loads_[high][r], -most, most);
     }
-    measured_group* const lows = &groups_[low * size_];
-    measured_group* const highs = &groups_[high * size_];
+    measured_group* const lows = &groups_[first_[low]];
+    measured_group* const highs = &groups_[first_[high]];
+    std::size_t const of_low = first_[low + 1] - first_[low];
+    std::size_t const of_high = first_[high + 1] - first_[high];
     std::int64_t least = 0;
     measured_group* best_from = nullptr;
     measured_group* best_to = nullptr;
-    std::size_t first = round % size_;
-    for (std::size_t i = 0; i != size_; ++i) {
-      for (std::size_t t = 0, k = first; t != std::min(size_, partners); ++t) {
+    std::size_t first = round % of_high;
+    for (std::size_t i = 0; i != of_low; ++i) {
+      for (std::size_t t = 0, k = first; t != std::min(of_high, partners); ++t) {
         // Half of what low gains and high loses changes the squares by.
         std::int64_t change = 0;
         for (std::size_t r = 0; r != R; ++r) {
@@ -108,9 +125,9 @@ class load_bundles {
           best_from = &lows[i];
           best_to = &highs[k];
         }
-        k = k + 1 == size_ ? 0 : k + 1;
+        k = k + 1 == of_high ? 0 : k + 1;
       }
-      first = first + 1 == size_ ? 0 : first + 1;
+      first = first + 1 == of_high ? 0 : first + 1;
     }
     if (best_from == nullptr) return;
     for (std::size_t r = 0; r != R; ++r) {
@@ -121,19 +138,20 @@ class load_bundles {
     std::swap(*best_from, *best_to);
   }
 
-  std::size_t size_;
-  /// Those of bundle k from `k * size_` on.
+  std::size_t count_;
+  /// Those of bundle k from `first_[k]` on.
   std::vector<measured_group> groups_;
+  std::vector<std::uint32_t> first_;
   std::vector<load_type> loads_;
 };
 
 /// Joins cells to bundles of `size` whose loads complement each other; cell k has the `items` of
 /// the pool from `k * width` on. What all cells of a bundle have at the same place becomes an item,
 /// those of bundles with carried groups first: its groups lie from `number * size` on, and its
-/// level is their sum.
+/// level is their sum. The groups of the last step come after these, so many on each rank.
 template <std::size_t R>
 void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, std::size_t width,
-                std::size_t size) {
+                std::size_t size, std::span<std::uint32_t const> last_sizes = {}) {
   auto const totals = [&] {
     std::vector<std::array<load_level, R>> result(items.size() / width);
     for (std::size_t cell = 0; cell != result.size(); ++cell) {
@@ -145,10 +163,25 @@ void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, st
   };
   // On generated packs groups get no evener with three times as many rounds. Steps are fewer, and
   // further from the mean.
-  load_bundles<R> const bundles(totals(), size, width == 1 ? 8 : 64);
+  load_bundles<R> const bundles(totals(), size, width == 1 ? 8 : 64, last_sizes);
   auto const item_at = [&](std::size_t bundle, std::size_t place, std::size_t k) {
     return items[bundles.group(bundle, place) * width + k];
   };
+  if (!last_sizes.empty()) {
+    pool.last = {};
+    step_load<R> load;
+    for (std::size_t k = 0; k != last_sizes.size(); ++k) {
+      std::array<load_level, R> level{};
+      for (std::size_t place = 0; place != last_sizes[k]; ++place) {
+        std::uint32_t const from = item_at(bundles.count() + k, place, 0);
+        pool.last.push(pool.groups[from]);
+        for (std::size_t r = 0; r != R; ++r) level[r] += pool.levels[from][r];
+      }
+      pool.last.close();
+      load.add(level);
+    }
+    pool.last_waiting = load.waiting(last_sizes.size());
+  }
   std::vector<std::uint32_t> order(bundles.count());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   auto const behind = std::stable_partition(order.begin(), order.end(), [&](std::uint32_t bundle) {
@@ -174,12 +207,22 @@ void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, st
   pool.carried = static_cast<std::size_t>(behind - order.begin()) * width;
 }
 
-/// Joins groups to so many for each rank.
+/// Joins groups to so many for each rank. Where each has some in a short last step, these are
+/// exchanged too, so that ranks with one more have lighter ones.
 template <std::size_t R>
 void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
+  schedule_shape const& shape = pool.shape;
+  std::vector<std::uint32_t> last_sizes;
+  if (shape.steps != 0 && shape.repeated == 0 && shape.extra >= shape.ranks && pool.carried == 0) {
+    for (auto const& cell : pool.last)
+      last_sizes.push_back(static_cast<std::uint32_t>(cell.size()));
+    auto const groups = pool.last.items();
+    pool.groups.insert(pool.groups.end(), groups.begin(), groups.end());
+    pool.levels.insert(pool.levels.end(), pool.last_levels.begin(), pool.last_levels.end());
+  }
   std::vector<std::uint32_t> items(pool.groups.size());
   std::iota(items.begin(), items.end(), std::uint32_t{0});
-  join_cells(pool, items, 1, groups_per_rank);
+  join_cells(pool, items, 1, groups_per_rank, last_sizes);
 }
 
 /// Joins steps to steps of so many groups for each rank, whose bundles are the `items` then.
@@ -200,103 +243,5 @@ void join_steps(schedule_pool<R>& pool, std::vector<std::uint32_t>& items,
   items.resize(pool.levels.size());
   std::iota(items.begin(), items.end(), std::uint32_t{0});
 }
-
-/// Steps of bundles, of which two at a time exchange bundles at random, wherever that brings the
-/// loads of steps nearer to the mean and ranks do not wait for longer than they may.
-template <std::size_t R>
-class step_mixer {
- public:
-  step_mixer(schedule_pool<R> const& pool, std::span<std::uint32_t> items)
-      : pool_(pool), items_(items) {
-    for (std::size_t r = 0; r != R; ++r) {
-      uint128 sum = 0;
-      for (auto const& level : pool.levels) sum += level[r];
-      scale_[r] = share_of_mean * pool.shape.steps / std::max(1.0, static_cast<double>(sum));
-    }
-    for (std::uint32_t step = 0; step != pool.shape.steps; ++step) {
-      of_step_.push_back(measured(step));
-      for (std::size_t r = 0; r != R; ++r) waiting_[r] += of_step_[step].waiting[r];
-    }
-  }
-
-  void mix(std::array<std::int64_t, R> const& goals, rng::engine words) {
-    std::size_t const steps = of_step_.size();
-    if (steps < 2) return;
-    // A try for each position. On generated packs three times as many lower the mix by a tenth.
-    std::size_t const tries = pool_.groups.size() / pool_.shape.ranks;
-    for (std::size_t k = 0; k != tries; ++k) {
-      auto const one = static_cast<std::uint32_t>(rng::below(words, steps));
-      auto const gap = static_cast<std::uint32_t>(rng::below(words, steps - 1)) + 1;
-      auto const other = static_cast<std::uint32_t>((std::size_t{one} + gap) % steps);
-      rng::engine const exchange(words());
-      swap_some(one, other, exchange);
-      if (!keep(one, other, goals)) swap_some(one, other, exchange);
-    }
-  }
-
- private:
-  /// The mean load of a step, and the largest, so that sums of squares fit.
-  static constexpr double share_of_mean = 0x1p24;
-  static constexpr double largest_share = 0x1p28;
-
-  struct figures {
-    std::array<std::int64_t, R> waiting;
-    std::int64_t squares = 0;
-  };
-
-  [[nodiscard]] std::span<std::uint32_t> items_of(std::uint32_t step) const {
-    std::size_t const ranks = pool_.shape.ranks;
-    return items_.subspan(step * ranks, ranks);
-  }
-
-  [[nodiscard]] figures measured(std::uint32_t step) const {
-    step_load<R> load;
-    for (std::uint32_t const item : items_of(step)) load.add(pool_.levels[item]);
-    figures result{load.waiting(pool_.shape.ranks)};
-    for (std::size_t r = 0; r != R; ++r) {
-      double const share = std::min(static_cast<double>(load.sum[r]) * scale_[r], largest_share);
-      auto const apart = static_cast<std::int64_t>(share) - std::int64_t{1 << 24};
-      result.squares += apart * apart;
-    }
-    return result;
-  }
-
-  /// Its own inverse.
-  void swap_some(std::uint32_t one, std::uint32_t other, rng::engine const& words) {
-    auto const left = items_of(one);
-    auto const right = items_of(other);
-    std::size_t turned = words.word(0) % left.size();
-    for (std::size_t k = 0; k != left.size(); ++k) {
-      if ((words.word(1 + k / 64) >> k % 64 & 1) != 0) std::swap(left[k], right[turned]);
-      turned = turned + 1 == left.size() ? 0 : turned + 1;
-    }
-  }
-
-  [[nodiscard]] bool keep(std::uint32_t one, std::uint32_t other,
-                          std::array<std::int64_t, R> const& goals) {
-    figures const left = measured(one);
-    figures const right = measured(other);
-    if (left.squares + right.squares >= of_step_[one].squares + of_step_[other].squares) {
-      return false;
-    }
-    auto waiting = waiting_;
-    for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t const more = left.waiting[r] + right.waiting[r] - of_step_[one].waiting[r] -
-                                of_step_[other].waiting[r];
-      waiting[r] += more;
-      if (more > 0 && waiting[r] > goals[r]) return false;
-    }
-    waiting_ = waiting;
-    of_step_[one] = left;
-    of_step_[other] = right;
-    return true;
-  }
-
-  schedule_pool<R> const& pool_;
-  std::span<std::uint32_t> items_;
-  std::array<double, R> scale_;
-  std::vector<figures> of_step_;
-  std::array<std::int64_t, R> waiting_{};
-};
 
 }  // namespace omnibal::inline v0::detail

@@ -114,8 +114,10 @@ struct schedule_pool {
   std::vector<std::uint32_t> groups;
   std::vector<std::array<load_level, R>> levels;
   std::size_t carried = 0;
-  /// The cells of the step that is not full, of which so many repeat nothing, and its waiting.
+  /// The cells of the step that is not full, the levels of its groups, how many cells repeat
+  /// nothing, and its waiting.
   grouping last;
+  std::vector<std::array<load_level, R>> last_levels;
   std::size_t last_own = 0;
   std::array<std::int64_t, R> last_waiting{};
 };
@@ -173,6 +175,7 @@ void deal_last_step(schedule_pool<R>& pool, load_levels<R> const& levels,
   for (auto const& cell : pool.last) {
     std::array<load_level, R> level{};
     for (std::uint32_t const group : cell) {
+      pool.last_levels.push_back(levels.of_group[group]);
       for (std::size_t r = 0; r != R; ++r) level[r] += levels.of_group[group][r];
     }
     load.add(level);
@@ -211,8 +214,9 @@ template <std::size_t R>
     for (std::uint32_t const i : std::span(last).first(shape.extra)) is_last[i] = 1;
   }
   deal_last_step(result, levels, std::move(of_last), groups_per_rank);
-  result.groups.reserve(shape.pool());
-  result.levels.reserve(shape.pool());
+  // Those of the last step may join them.
+  result.groups.reserve(shape.pool() + shape.extra);
+  result.levels.reserve(shape.pool() + shape.extra);
   for (std::uint32_t i = 0; i != shape.runs; ++i) {
     if (is_last[i] != 0) continue;
     if (i < shape.carried) ++result.carried;
@@ -236,6 +240,8 @@ class sorted_cells {
       constexpr load_level above_all = load_level{1} << 62;
       lists_[r + 1] =
           order_descending(count, [&](std::size_t i) { return above_all - pool.levels[i][r]; });
+      for (std::uint32_t s = 0; s != pool.shape.steps; ++s)
+        least_[r] += waiting(lists_[r + 1], s)[r];
     }
     is_low_.assign(count, 0);
     if (pool.shape.steps != 0) add({0, pool.shape.steps, {}});
@@ -252,12 +258,18 @@ class sorted_cells {
         static_cast<std::int64_t>(share) * (shape.steps + (shape.extra != 0 ? 1 : 0));
     std::array<std::int64_t, R> result{};
     for (std::size_t r = 0; r != R; ++r) {
-      std::int64_t least = 0;
-      for (std::uint32_t s = 0; s != shape.steps; ++s) least += waiting(lists_[r + 1], s)[r];
       std::int64_t const most = groups_per_rank == 1 ? whole_step : allowed / 2;
       std::int64_t const last = std::min(pool_->last_waiting[r], most);
-      result[r] = std::max(allowed - last, least + allowed / 4);
+      result[r] = std::max(allowed - last, least_[r] + allowed / 4);
     }
+    return result;
+  }
+
+  /// A third of the way from the goals to what sorted groups wait.
+  [[nodiscard]] std::array<std::int64_t, R> stricter(
+      std::array<std::int64_t, R> const& goals) const {
+    std::array<std::int64_t, R> result;
+    for (std::size_t r = 0; r != R; ++r) result[r] = goals[r] - (goals[r] - least_[r]) / 3;
     return result;
   }
 
@@ -392,8 +404,9 @@ class sorted_cells {
   std::vector<std::uint32_t> spare_;
   std::vector<std::uint8_t> is_low_;
   std::vector<cell> cells_;
-  /// A sum over all cells.
+  /// Sums over all cells: of their steps, and of steps of neighbours in the order of a kind.
   std::array<std::int64_t, R> waiting_{};
+  std::array<std::int64_t, R> least_{};
 };
 
 }  // namespace omnibal::inline v0::detail

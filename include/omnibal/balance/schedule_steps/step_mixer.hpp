@@ -1,0 +1,330 @@
+#pragma once
+
+/// \file
+/// Steps of bundles whose totals come nearer to each other, as far as ranks may wait.
+
+#include <omnibal/balance/schedule_steps/sorted_cells.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/detail/schedule_rules.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The standard deviation of the loads of a kind; 0 where all are equal.
+template <std::size_t R>
+[[nodiscard]] std::array<double, R> deviations(std::span<std::array<load_level, R> const> levels) {
+  std::array<load_level, R> largest{};
+  for (auto const& level : levels) {
+    for (std::size_t r = 0; r != R; ++r) largest[r] = std::max(largest[r], level[r]);
+  }
+  std::array<double, R> result{};
+  for (std::size_t r = 0; r != R; ++r) {
+    // Squares of 32 bits, so that 2^32 of them and their products with as many fit.
+    int const shift = std::max(0, bits_of(largest[r]) - 32);
+    uint128 sum = 0;
+    uint128 squares = 0;
+    for (auto const& level : levels) {
+      std::uint64_t const share = level[r] >> shift;
+      sum += share;
+      squares += share * share;
+    }
+    if (sum == 0) continue;
+    auto const variance = static_cast<double>(squares * levels.size() - sum * sum);
+    auto const unit = static_cast<double>(std::uint64_t{1} << shift);
+    result[r] = std::sqrt(variance) / static_cast<double>(levels.size()) * unit;
+  }
+  return result;
+}
+
+/// Steps of bundles, of which two at a time are split again, wherever that brings their totals
+/// nearer to the mean for less waiting than it is worth.
+///
+/// Of two steps that are sorted by a kind one gets so many neighbours, the other one all that are
+/// above or below: the heaviest with light ones, for which ranks wait anyway. In each round steps
+/// with large totals meet those with small ones, and the price of waiting is halved, so that what
+/// changes most for its waiting comes first. Ranks never wait for longer than they may.
+template <std::size_t R>
+class step_mixer {
+ public:
+  /// `deviation` is that of groups, `goals` what steps may wait for. Precondition: two steps.
+  step_mixer(schedule_pool<R> const& pool, std::span<std::uint32_t> items,
+             std::array<double, R> const& deviation, std::uint32_t groups_per_rank,
+             std::array<std::int64_t, R> const& goals)
+      : pool_(&pool),
+        items_(items),
+        ranks_(pool.shape.ranks),
+        // Bundles are the fewer, the more groups they have.
+        rounds_(2 * std::size_t{groups_per_rank}),
+        goals_(goals),
+        loads_(items.size()),
+        totals_(pool.shape.steps),
+        merged_(2 * ranks_),
+        most_(ranks_ + 1, {lowest(), lowest(), lowest(), lowest()}) {
+    double const in_step = static_cast<double>(ranks_) * groups_per_rank;
+    for (std::size_t r = 0; r != R; ++r) measure(r, deviation[r] * std::sqrt(in_step));
+    sort_steps();
+    for (std::uint32_t step = 0; step != pool.shape.steps; ++step) {
+      auto const of_step = items_of(0, step);
+      for (std::uint32_t const item : of_step) add(totals_[step], item);
+      auto const waits = waiting(of_step);
+      for (std::size_t r = 0; r != R; ++r) waiting_[r] += waits[r];
+    }
+  }
+
+  void mix(rng::engine words) {
+    std::size_t const steps = totals_.size();
+    std::size_t const half = steps / 2;
+    for (std::size_t round = 0; round != rounds_; ++round) {
+      auto const order = order_descending(steps, [&](std::size_t step) {
+        return static_cast<std::uint64_t>(totals_[step][round % R] + offset_of_totals);
+      });
+      std::size_t const gap = rng::below(words, half);
+      for (std::size_t k = 0; k != half; ++k) {
+        split(order[k], order[steps - half + (k + gap) % half], (round / R + k) % R);
+      }
+      std::size_t const shift =
+          halvings_of_price * (round + 1) / rounds_ - halvings_of_price * round / rounds_;
+      for (auto& price : prices_) price >>= shift;
+    }
+    write_back();
+  }
+
+ private:
+  /// The standard deviation of the total of a random step, and the most that an item is apart from
+  /// the mean, and that a total counts for, so that sums of squares fit.
+  static constexpr double random_step = 0x1p14;
+  static constexpr double most_apart = 0x1p29;
+  static constexpr std::int64_t most_of_total = std::int64_t{1} << 28;
+  static constexpr std::int64_t offset_of_totals = std::int64_t{1} << 62;
+  /// Waiting for as long as steps may in the mean costs as much as 30 squares of `random_step`
+  /// first, and next to nothing in the last round.
+  static constexpr double first_price = 30 * random_step * random_step;
+  static constexpr double largest_price = 0x1p27;
+  static constexpr std::size_t halvings_of_price = 16;
+  static constexpr std::size_t no_split = std::numeric_limits<std::size_t>::max();
+
+  using apart_type = std::array<std::int32_t, R>;
+  struct item_load {
+    apart_type apart;
+    /// In descending order of a kind.
+    std::array<std::uint32_t, R> rank;
+  };
+
+  struct split_choice {
+    /// The first merged item of the first step.
+    std::size_t first = no_split;
+    /// Of the first step.
+    std::array<std::int64_t, R> total{};
+  };
+
+  /// How far items are from the mean in a kind, and what waiting for it costs.
+  void measure(std::size_t r, double of_random_step) {
+    uint128 sum = 0;
+    for (auto const& level : pool_->levels) sum += level[r];
+    double const mean = static_cast<double>(sum) / static_cast<double>(items_.size());
+    double const scale = of_random_step > 0 ? random_step / of_random_step : 0;
+    for (std::size_t i = 0; i != items_.size(); ++i) {
+      double const apart = (static_cast<double>(pool_->levels[i][r]) - mean) * scale;
+      loads_[i].apart[r] = static_cast<std::int32_t>(std::clamp(apart, -most_apart, most_apart));
+    }
+    auto const goal = static_cast<double>(std::max<std::int64_t>(goals_[r], 1));
+    double const share = goal / static_cast<double>(whole_step) / pool_->shape.steps;
+    double const may_wait = mean * scale * share;
+    double const price = may_wait > 0 ? first_price / may_wait : 0;
+    prices_[r] = static_cast<std::int64_t>(std::min(price, largest_price));
+  }
+
+  void add(std::array<std::int64_t, R>& total, std::uint32_t item) const {
+    for (std::size_t r = 0; r != R; ++r) total[r] += loads_[item].apart[r];
+  }
+
+  [[nodiscard]] std::span<std::uint32_t> items_of(std::size_t r, std::size_t step) {
+    return std::span(sorted_[r]).subspan(step * ranks_, ranks_);
+  }
+
+  void sort_steps() {
+    std::vector<std::uint32_t> step_of(items_.size());
+    for (std::size_t i = 0; i != items_.size(); ++i) {
+      step_of[items_[i]] = static_cast<std::uint32_t>(i / ranks_);
+    }
+    for (std::size_t r = 0; r != R; ++r) {
+      auto const order =
+          order_descending(items_.size(), [&](std::size_t i) { return pool_->levels[i][r]; });
+      std::vector<std::uint32_t> count(totals_.size(), 0);
+      sorted_[r].resize(items_.size());
+      for (std::uint32_t rank = 0; rank != order.size(); ++rank) {
+        std::uint32_t const item = order[rank];
+        loads_[item].rank[r] = rank;
+        items_of(r, step_of[item])[count[step_of[item]]++] = item;
+      }
+    }
+  }
+
+  /// The items of each step in ascending, which is random order.
+  void write_back() {
+    for (std::size_t step = 0; step != totals_.size(); ++step) {
+      auto const of_step = items_.subspan(step * ranks_, ranks_);
+      std::copy_n(items_of(0, step).begin(), ranks_, of_step.begin());
+      std::sort(of_step.begin(), of_step.end());
+    }
+  }
+
+  /// The items of two steps in descending order of a kind.
+  void merge(std::size_t r, std::size_t one, std::size_t other) {
+    auto const left = items_of(r, one);
+    auto const right = items_of(r, other);
+    std::merge(
+        left.begin(), left.end(), right.begin(), right.end(), merged_.begin(),
+        [&](std::uint32_t a, std::uint32_t b) { return loads_[a].rank[r] < loads_[b].rank[r]; });
+  }
+
+  [[nodiscard]] static apart_type larger(apart_type const& a, apart_type const& b) {
+    apart_type result;
+    for (std::size_t r = 0; r != R; ++r) result[r] = std::max(a[r], b[r]);
+    return result;
+  }
+
+  [[nodiscard]] static apart_type lowest() {
+    apart_type result;
+    result.fill(std::numeric_limits<std::int32_t>::min());
+    return result;
+  }
+
+  /// The largest loads of neighbours: those of merged items [k, ranks), [ranks, ranks + k), [0, k)
+  /// and [ranks + k, 2 * ranks).
+  void measure_merged() {
+    for (std::size_t k = 0; k != ranks_; ++k) {
+      most_[k + 1][1] = larger(most_[k][1], loads_[merged_[ranks_ + k]].apart);
+      most_[k + 1][2] = larger(most_[k][2], loads_[merged_[k]].apart);
+    }
+    for (std::size_t k = ranks_; k-- != 0;) {
+      most_[k][0] = larger(most_[k + 1][0], loads_[merged_[k]].apart);
+      most_[k][3] = larger(most_[k + 1][3], loads_[merged_[ranks_ + k]].apart);
+    }
+  }
+
+  /// What two steps with these totals and the sum of their largest loads cost.
+  [[nodiscard]] std::int64_t cost(std::size_t r, std::int64_t one, std::int64_t other,
+                                  std::int64_t largest) const {
+    std::int64_t const x = std::clamp(one, -most_of_total, most_of_total);
+    std::int64_t const y = std::clamp(other, -most_of_total, most_of_total);
+    return prices_[r] * largest + x * x + y * y;
+  }
+
+  /// The best of all splits of two merged steps, if it costs less than now.
+  [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other) {
+    split_choice now{.total{}};
+    split_choice best;
+    std::int64_t least = 0;
+    for (std::size_t k = 0; k != ranks_; ++k) add(now.total, merged_[k]);
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t const largest = std::int64_t{loads_[items_of(r, one)[0]].apart[r]} +
+                                   loads_[items_of(r, other)[0]].apart[r];
+      least += cost(r, totals_[one][r], totals_[other][r], largest);
+    }
+    for (now.first = 0;; ++now.first) {
+      std::int64_t sum = 0;
+      auto const& most = most_[now.first];
+      for (std::size_t r = 0; r != R; ++r) {
+        std::int64_t const largest =
+            std::int64_t{std::max(most[0][r], most[1][r])} + std::max(most[2][r], most[3][r]);
+        std::int64_t const rest = totals_[one][r] + totals_[other][r] - now.total[r];
+        sum += cost(r, now.total[r], rest, largest);
+      }
+      if (sum < least) {
+        least = sum;
+        best = now;
+      }
+      if (now.first == ranks_) return best;
+      apart_type const& leaves = loads_[merged_[now.first]].apart;
+      apart_type const& comes = loads_[merged_[ranks_ + now.first]].apart;
+      for (std::size_t r = 0; r != R; ++r) now.total[r] += comes[r] - leaves[r];
+    }
+  }
+
+  /// Splits two steps again in the best way, if that is better and ranks may wait for so long.
+  void split(std::uint32_t one, std::uint32_t other, std::size_t r) {
+    merge(r, one, other);
+    measure_merged();
+    split_choice const best = best_split(one, other);
+    if (best.first == no_split || !may_wait(one, other, best.first)) return;
+    carry_out(one, other, r, best.first);
+    for (std::size_t q = 0; q != R; ++q) {
+      totals_[other][q] += totals_[one][q] - best.total[q];
+    }
+    totals_[one] = best.total;
+  }
+
+  [[nodiscard]] std::array<std::int64_t, R> waiting(std::span<std::uint32_t const> items) const {
+    step_load<R> load;
+    for (std::uint32_t const item : items) load.add(pool_->levels[item]);
+    return load.waiting(ranks_);
+  }
+
+  /// True, and counted, where ranks may wait for as long as after such a split.
+  [[nodiscard]] bool may_wait(std::uint32_t one, std::uint32_t other, std::size_t first) {
+    step_load<R> middle;
+    step_load<R> rest;
+    for (std::size_t k = 0; k != merged_.size(); ++k) {
+      (k - first < ranks_ ? middle : rest).add(pool_->levels[merged_[k]]);
+    }
+    auto const left = middle.waiting(ranks_);
+    auto const right = rest.waiting(ranks_);
+    auto const old_left = waiting(items_of(0, one));
+    auto const old_right = waiting(items_of(0, other));
+    auto changed = waiting_;
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t const more = left[r] + right[r] - old_left[r] - old_right[r];
+      changed[r] += more;
+      if (more > 0 && changed[r] > goals_[r]) return false;
+    }
+    waiting_ = changed;
+    return true;
+  }
+
+  /// Gives `one` the merged items from `first` on, and `other` the rest.
+  void carry_out(std::uint32_t one, std::uint32_t other, std::size_t r, std::size_t first) {
+    std::uint32_t const lowest = loads_[merged_[first]].rank[r];
+    std::uint32_t const highest = loads_[merged_[first + ranks_ - 1]].rank[r];
+    for (std::size_t q = 0; q != R; ++q) {
+      merge(q, one, other);
+      auto to_one = items_of(q, one).begin();
+      auto to_other = items_of(q, other).begin();
+      for (std::uint32_t const item : merged_) {
+        std::uint32_t const rank = loads_[item].rank[r];
+        (rank >= lowest && rank <= highest ? *to_one++ : *to_other++) = item;
+      }
+    }
+  }
+
+  schedule_pool<R> const* pool_;
+  std::span<std::uint32_t> items_;
+  std::size_t ranks_;
+  std::size_t rounds_;
+  std::array<std::int64_t, R> goals_;
+  std::array<std::int64_t, R> prices_{};
+  /// A sum over all steps.
+  std::array<std::int64_t, R> waiting_{};
+  std::vector<item_load> loads_;
+  /// Of steps, from the mean.
+  std::vector<std::array<std::int64_t, R>> totals_;
+  /// The items of all steps, in descending order of a kind within each.
+  std::array<std::vector<std::uint32_t>, R> sorted_;
+  /// The items of two steps, and their largest loads.
+  std::vector<std::uint32_t> merged_;
+  std::vector<std::array<apart_type, 4>> most_;
+};
+
+}  // namespace omnibal::inline v0::detail
