@@ -48,7 +48,7 @@ struct schedule_steps_fn {
   /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
   /// says of the last ones, fewer than fill a step. A short last step has the smallest groups, one
   /// that repeats groups has some that are alike; with several per rank it has random ones, of
-  /// which ranks with one more have lighter ones where no rank is idle. Where `max_dist_ratio`
+  /// which ranks with one more have lighter ones where each has two. Where `max_dist_ratio`
   /// cannot be reached in a resource (a giant group, few steps, idle ranks), the aim is the least
   /// waiting that sorting by this resource gives and a quarter of `max_dist_ratio` more; several
   /// resources at once may miss even that, and then cells are cut until the rounds are used up or

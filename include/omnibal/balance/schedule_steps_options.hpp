@@ -12,7 +12,7 @@ namespace omnibal::inline v0 {
 enum class remainder_policy {
   /// They are the last step, in which the last ranks have no group. It has small loads, so that
   /// little time is lost. With several groups per rank it is a random sample and all ranks have as
-  /// many groups, or one more; where none is idle it exchanges groups with other steps, so that
+  /// many groups, or one more; where each has two it exchanges groups with other steps, so that
   /// those with one more have lighter ones.
   short_step,
   /// They are the last step, in which the last ranks repeat groups with similar loads; these cells

@@ -35,29 +35,16 @@ class load_bundles {
     std::size_t const in_short =
         std::accumulate(short_sizes.begin(), short_sizes.end(), std::size_t{0});
     count_ = (levels.size() - in_short) / size;
-    for (std::size_t k = 0; k <= count_; ++k)
+    first_.reserve(count_ + short_sizes.size() + 1);
+    for (std::size_t k = 0; k != count_ + 1; ++k) {
       first_.push_back(static_cast<std::uint32_t>(k * size));
-    for (std::uint32_t const own : short_sizes) first_.push_back(first_.back() + own);
-    loads_.resize(first_.size() - 1);
-    for (std::size_t r = 0; r != R; ++r) {
-      uint128 sum = 0;
-      for (auto const& level : levels) sum += level[r];
-      double const scale = share_of_mean * static_cast<double>(levels.size()) /
-                           std::max(1.0, static_cast<double>(sum));
-      for (std::size_t i = 0; i != levels.size(); ++i) {
-        double const share = std::min(static_cast<double>(levels[i][r]) * scale, largest_share);
-        groups_[i].load[r] = static_cast<std::int32_t>(share);
-      }
     }
-    auto const mean = static_cast<std::int64_t>(share_of_mean);
+    for (std::uint32_t const own : short_sizes) first_.push_back(first_.back() + own);
+    measure(levels);
+    loads_.resize(first_.size() - 1);
     for (std::size_t bundle = 0; bundle != loads_.size(); ++bundle) {
-      if (bundle >= count_) {
-        loads_[bundle].fill(mean * static_cast<std::int64_t>(size) -
-                            mean * static_cast<std::int64_t>(in_short) /
-                                static_cast<std::int64_t>(short_sizes.size()));
-      }
+      if (bundle >= count_) loads_[bundle].fill(lacking(size, in_short, short_sizes.size()));
       for (std::uint32_t i = first_[bundle]; i != first_[bundle + 1]; ++i) {
-        groups_[i].number = i;
         for (std::size_t r = 0; r != R; ++r) loads_[bundle][r] += groups_[i].load[r];
       }
     }
@@ -84,6 +71,27 @@ class load_bundles {
     std::array<std::int32_t, R> load;
   };
   using load_type = std::array<std::int64_t, R>;
+
+  void measure(std::span<std::array<load_level, R> const> levels) {
+    for (std::uint32_t i = 0; i != groups_.size(); ++i) groups_[i].number = i;
+    for (std::size_t r = 0; r != R; ++r) {
+      uint128 sum = 0;
+      for (auto const& level : levels) sum += level[r];
+      double const scale = share_of_mean * static_cast<double>(levels.size()) /
+                           std::max(1.0, static_cast<double>(sum));
+      for (std::size_t i = 0; i != levels.size(); ++i) {
+        double const share = std::min(static_cast<double>(levels[i][r]) * scale, largest_share);
+        groups_[i].load[r] = static_cast<std::int32_t>(share);
+      }
+    }
+  }
+
+  /// What so many short bundles of so many groups lack of a full one in the mean.
+  [[nodiscard]] static std::int64_t lacking(std::size_t size, std::size_t groups,
+                                            std::size_t bundles) {
+    auto const mean = static_cast<std::size_t>(share_of_mean);
+    return static_cast<std::int64_t>(mean * size - mean * groups / bundles);
+  }
 
   void exchange(std::size_t round) {
     // In 2^-10 of the mean group they are sorted by counting, and those that differ most still
@@ -145,6 +153,25 @@ class load_bundles {
   std::vector<load_type> loads_;
 };
 
+/// Makes the last step of cells of these sizes; `item_at(cell, place)` is in the pool.
+template <std::size_t R, class ItemAt>
+void take_last_step(schedule_pool<R>& pool, std::span<std::uint32_t const> sizes,
+                    ItemAt const& item_at) {
+  pool.last = {};
+  step_load<R> load;
+  for (std::size_t cell = 0; cell != sizes.size(); ++cell) {
+    std::array<load_level, R> level{};
+    for (std::size_t place = 0; place != sizes[cell]; ++place) {
+      std::uint32_t const item = item_at(cell, place);
+      pool.last.push(pool.groups[item]);
+      for (std::size_t r = 0; r != R; ++r) level[r] += pool.levels[item][r];
+    }
+    pool.last.close();
+    load.add(level);
+  }
+  pool.last_waiting = load.waiting(sizes.size());
+}
+
 /// Joins cells to bundles of `size` whose loads complement each other; cell k has the `items` of
 /// the pool from `k * width` on. What all cells of a bundle have at the same place becomes an item,
 /// those of bundles with carried groups first: its groups lie from `number * size` on, and its
@@ -168,19 +195,9 @@ void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, st
     return items[bundles.group(bundle, place) * width + k];
   };
   if (!last_sizes.empty()) {
-    pool.last = {};
-    step_load<R> load;
-    for (std::size_t k = 0; k != last_sizes.size(); ++k) {
-      std::array<load_level, R> level{};
-      for (std::size_t place = 0; place != last_sizes[k]; ++place) {
-        std::uint32_t const from = item_at(bundles.count() + k, place, 0);
-        pool.last.push(pool.groups[from]);
-        for (std::size_t r = 0; r != R; ++r) level[r] += pool.levels[from][r];
-      }
-      pool.last.close();
-      load.add(level);
-    }
-    pool.last_waiting = load.waiting(last_sizes.size());
+    take_last_step(pool, last_sizes, [&](std::size_t cell, std::size_t place) {
+      return item_at(bundles.count() + cell, place, 0);
+    });
   }
   std::vector<std::uint32_t> order(bundles.count());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
@@ -207,15 +224,17 @@ void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, st
   pool.carried = static_cast<std::size_t>(behind - order.begin()) * width;
 }
 
-/// Joins groups to so many for each rank. Where each has some in a short last step, these are
-/// exchanged too, so that ranks with one more have lighter ones.
+/// Joins groups to so many for each rank. Where each has two in a short last step, these are
+/// exchanged too, so that ranks with one more have lighter ones; two are too heavy against one.
 template <std::size_t R>
 void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
   schedule_shape const& shape = pool.shape;
   std::vector<std::uint32_t> last_sizes;
-  if (shape.steps != 0 && shape.repeated == 0 && shape.extra >= shape.ranks && pool.carried == 0) {
-    for (auto const& cell : pool.last)
+  if (shape.steps != 0 && pool.carried == 0 && shape.repeated == 0 &&
+      shape.extra >= 2 * shape.ranks) {
+    for (auto const& cell : pool.last) {
       last_sizes.push_back(static_cast<std::uint32_t>(cell.size()));
+    }
     auto const groups = pool.last.items();
     pool.groups.insert(pool.groups.end(), groups.begin(), groups.end());
     pool.levels.insert(pool.levels.end(), pool.last_levels.begin(), pool.last_levels.end());
