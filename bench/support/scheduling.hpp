@@ -21,9 +21,9 @@
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <utility>
 #include <vector>
@@ -202,8 +202,8 @@ inline void promise_even_packs(benchmark::State& state, std::string const& name)
 
 /// Several groups for each rank in a step. Counters: how long ranks wait, for the resource where
 /// that is longer, how much the totals of steps vary over random order and cannot vary less where
-/// full steps wait for as long, the overlap, and the milliseconds of a schedule over those of one
-/// with a group for each rank.
+/// full steps wait for as long, the overlap, and the milliseconds of processor time of a schedule
+/// over those of one with a group for each rank.
 inline void measure_several(benchmark::State& state, load_list const& loads, std::size_t ranks,
                             std::uint32_t groups_per_rank) {
   auto const schedule = [&](std::uint64_t epoch, std::uint32_t of_rank) {
@@ -212,11 +212,9 @@ inline void measure_several(benchmark::State& state, load_list const& loads, std
   auto const milliseconds = [&](std::uint32_t of_rank) {
     double least = 1e9;
     for (std::uint64_t epoch = 0; epoch != 5; ++epoch) {
-      auto const begin = std::chrono::steady_clock::now();
+      std::clock_t const begin = std::clock();
       benchmark::DoNotOptimize(schedule(epoch, of_rank));
-      std::chrono::duration<double, std::milli> const taken =
-          std::chrono::steady_clock::now() - begin;
-      least = std::min(least, taken.count());
+      least = std::min(least, 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
     }
     return least;
   };

@@ -66,7 +66,7 @@ class step_mixer {
         items_(items),
         ranks_(pool.shape.ranks),
         // Bundles are the fewer, the more groups they have.
-        rounds_(2 * std::size_t{groups_per_rank}),
+        rounds_(2 * std::size_t{groups_per_rank} - 1),
         goals_(goals),
         loads_(items.size()),
         totals_(pool.shape.steps),
