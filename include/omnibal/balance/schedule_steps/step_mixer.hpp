@@ -15,9 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -53,8 +51,9 @@ template <std::size_t R>
 ///
 /// Of two steps that are sorted by a kind one gets so many neighbours, the other one all that are
 /// above or below: the heaviest with light ones, for which ranks wait anyway. In each round steps
-/// with large totals meet those with small ones, and the price of waiting is halved, so that what
-/// changes most for its waiting comes first. Ranks never wait for longer than they may.
+/// with large totals meet those with small ones. The price of waiting falls from round to round, so
+/// that what changes most for its waiting comes first. No split makes ranks wait for longer than
+/// they may.
 template <std::size_t R>
 class step_mixer {
  public:
@@ -225,7 +224,7 @@ class step_mixer {
 
   /// The best of all splits of two merged steps, if it costs less than now.
   [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other) {
-    split_choice now{.total{}};
+    split_choice now;
     split_choice best;
     std::int64_t least = 0;
     for (std::size_t k = 0; k != ranks_; ++k) add(now.total, merged_[k]);
@@ -296,15 +295,15 @@ class step_mixer {
 
   /// Gives `one` the merged items from `first` on, and `other` the rest.
   void carry_out(std::uint32_t one, std::uint32_t other, std::size_t r, std::size_t first) {
-    std::uint32_t const lowest = loads_[merged_[first]].rank[r];
-    std::uint32_t const highest = loads_[merged_[first + ranks_ - 1]].rank[r];
+    std::uint32_t const first_rank = loads_[merged_[first]].rank[r];
+    std::uint32_t const last_rank = loads_[merged_[first + ranks_ - 1]].rank[r];
     for (std::size_t q = 0; q != R; ++q) {
       merge(q, one, other);
       auto to_one = items_of(q, one).begin();
       auto to_other = items_of(q, other).begin();
       for (std::uint32_t const item : merged_) {
         std::uint32_t const rank = loads_[item].rank[r];
-        (rank >= lowest && rank <= highest ? *to_one++ : *to_other++) = item;
+        (rank >= first_rank && rank <= last_rank ? *to_one++ : *to_other++) = item;
       }
     }
   }
