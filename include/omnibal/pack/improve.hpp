@@ -10,6 +10,7 @@
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/improve/bin_elimination.hpp>
+#include <omnibal/pack/improve/exact_fill_walk.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/score.hpp>
@@ -19,8 +20,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -89,6 +92,49 @@ template <class Layout>
   offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
   return grouping(std::move(offsets), std::move(items));
 }
+
+/// Makes packings with fewer groups, pass by pass: by exchanges with a pool until a pass gains
+/// little, then, where it can, by an `exact_fill_walk`.
+template <class Layout>
+class group_search {
+ public:
+  /// `input` must outlive this object; no packing has fewer groups than `bound`.
+  group_search(measured<Layout> const& input, std::size_t bound, std::uint64_t seed)
+      : input_(input), bound_(bound), seed_(seed) {
+    by_exchanges_.emplace(input, seed);
+  }
+
+  /// One pass over `groups`, after which they are fewer or as many. Precondition: they are more
+  /// than the bound.
+  void run(grouping& groups) {
+    if (by_exchanges_) {
+      by_exchanges_->run(groups);
+      if (!can_walk || !by_exchanges_->has_stalled()) return;
+      by_exchanges_.reset();
+    } else if constexpr (can_walk) {
+      if (!walk_) walk_.emplace(input_, bound_, seed_);
+      walk_->run(groups);
+    }
+  }
+
+  /// True where further passes would gain nothing.
+  [[nodiscard]] bool is_exhausted() const {
+    if (by_exchanges_) return by_exchanges_->is_exhausted();
+    if constexpr (can_walk) return walk_ && walk_->is_exhausted();
+    return false;
+  }
+
+ private:
+  using amounts_type = typename Layout::amounts_type;
+  static constexpr bool can_walk =
+      amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>;
+
+  measured<Layout> const& input_;
+  std::size_t bound_;
+  std::uint64_t seed_;
+  std::optional<group_reducer<Layout>> by_exchanges_;
+  std::optional<std::conditional_t<can_walk, exact_fill_walk<Layout>, int>> walk_;
+};
 
 /// Evens the loads of groups, pass by pass: the group with the largest load exchanges samples with
 /// that with the smallest, the second largest with the second smallest, and so on, as long as the
@@ -278,9 +324,14 @@ struct improve_fn {
   ///
   /// Each pass dissolves some of the groups into a pool, exchanges up to two samples of every other
   /// group against one or two of the pool that fill it better, and packs what is left in the pool
-  /// afresh. A pass that makes more groups is undone. The passes end at the lower bound, when
-  /// passes of all sizes have gained nothing, or at `options.passes`; `go_on` may end them earlier,
-  /// for instance at a time limit. The result after p passes is the start of pass p + 1.
+  /// afresh. A pass that makes more groups is undone. For one integer resource, passes of all sizes
+  /// are followed by simulated annealing: with a few groups in the pool, a sample of it is forced
+  /// into a group and the rest of that group filled by subset sums, at a temperature that falls over
+  /// one pass, then two, four and so on, until the pool takes fewer groups.
+  ///
+  /// The passes end at the lower bound or at `options.passes`, and with several resources or
+  /// floating-point numbers when passes of all sizes have gained nothing; `go_on` may end them
+  /// earlier, for instance at a time limit. More passes go on where fewer ended.
   ///
   /// The groups come in no particular order. `start` may be of any packer, with the same samples,
   /// demand and capacity; empty groups are dropped. The report counts the passes as rounds and
@@ -314,10 +365,10 @@ struct improve_fn {
       };
 
       grouping groups = given;
-      detail::group_reducer<layout_type> reducer(input, options.seed);
+      detail::group_search<layout_type> search(input, report.lower_bound, options.seed);
       for (std::size_t pass = 0; pass != options.passes; ++pass) {
-        if (groups.size() <= report.lower_bound || reducer.is_exhausted()) break;
-        reducer.run(groups);
+        if (groups.size() <= report.lower_bound || search.is_exhausted()) break;
+        search.run(groups);
         count_pass();
         if (!go_on(improve_progress{pass + 1, groups.size(), report.lower_bound})) break;
       }

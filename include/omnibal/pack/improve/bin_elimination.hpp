@@ -6,10 +6,8 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/grouping.hpp>
-#include <omnibal/pack/detail/portfolio.hpp>
-#include <omnibal/pack/detail/scalar_best_fit.hpp>
 #include <omnibal/pack/detail/vector_best_fit.hpp>
-#include <omnibal/pack/packing.hpp>
+#include <omnibal/pack/improve/pack_afresh.hpp>
 #include <omnibal/pack/score.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -233,20 +231,6 @@ class exchange_pool {
   std::vector<std::uint32_t> scratch_;
 };
 
-/// A packing with few groups of samples that all fit.
-template <class Layout>
-[[nodiscard]] grouping pack_afresh(measured<Layout>&& input) {
-  using amounts_type = typename Layout::amounts_type;
-  if constexpr (amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>) {
-    packing_report unused;
-    auto sampled = pack_sampled(input, size_measure::sum_of_shares, unused);
-    grouping groups = pack_line(std::move(input)).groups;
-    return sampled && sampled->size() < groups.size() ? std::move(*sampled) : std::move(groups);
-  } else {
-    return pack_portfolio(std::move(input), size_measure::sum_of_shares, normal_portfolio).groups;
-  }
-}
-
 /// Makes packings with fewer groups, pass by pass.
 ///
 /// A pass dissolves a share of the groups into a pool, those with much room and some by chance,
@@ -270,6 +254,7 @@ class group_reducer {
     if (after.size() <= count) groups = std::move(after);
     if (gain * 200 < pool_groups(count)) share_ = share_ / 10 * 7;
     if (pool_groups(count) == least_pool_groups) {
+      has_stalled_ = true;
       share_ = largest_share;
       is_exhausted_ = !has_gained_;
       has_gained_ = false;
@@ -277,6 +262,9 @@ class group_reducer {
     has_gained_ = has_gained_ || gain != 0;
     ++pass_;
   }
+
+  /// True after passes with all shares.
+  [[nodiscard]] bool has_stalled() const { return has_stalled_; }
 
   /// True after passes with all shares, none of which gained anything.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
@@ -333,16 +321,13 @@ class group_reducer {
 
   /// Packs the samples of the pool and appends their groups.
   void append_pool(grouping& result) {
-    measured<Layout> rest{input_.layout, input_.capacity, input_.units, {}, {}};
     std::vector<std::uint32_t> samples;
     for (std::uint32_t k = 0; k != input_.size(); ++k) {
-      if (!pool_.contains(k)) continue;
-      samples.push_back(k);
-      rest.demands.push_back(input_.demands[k]);
+      if (pool_.contains(k)) samples.push_back(k);
     }
-    grouping const packed = pack_afresh(std::move(rest));
-    for (std::size_t g = 0; g != packed.size(); ++g) {
-      for (std::uint32_t const number : packed[g]) result.push(samples[number]);
+    grouping const packed = pack_afresh(input_, samples);
+    for (auto const group : packed) {
+      for (std::uint32_t const sample : group) result.push(sample);
       result.close();
     }
   }
@@ -355,6 +340,7 @@ class group_reducer {
   std::uint64_t share_ = largest_share;
   std::uint64_t pass_ = 0;
   bool has_gained_ = false;
+  bool has_stalled_ = false;
   bool is_exhausted_ = false;
 };
 
