@@ -180,10 +180,10 @@ TEST_CASE("exact_fill_walk keeps samples of no size, long groups and the number 
             omnibal::best_fit_decreasing(samples, std::identity{}, std::int64_t{1000});
         omnibal::grouping groups = start.groups;
         // A bound that nothing reaches, so that the walk never ends.
-        omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 8, 0);
+        omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 0);
         for (int pass = 0; pass != 400; ++pass) {
           std::size_t const before = groups.size();
-          walk.run(groups);
+          walk.run(groups, 8);
           REQUIRE(groups.size() <= before);
           omnibal::packing const packed{
               groups, {}, {.lower_bound = 10, .rounds = 1, .item_rounds = samples.size()}};
@@ -201,8 +201,8 @@ TEST_CASE("exact_fill_walk ends where every group has a sample above half of the
   omnibal::detail::with_measured(
       "test", samples, std::identity{}, std::int64_t{10}, [](auto&& input) {
         omnibal::grouping groups({0, 1, 2, 3, 4}, {0, 1, 2, 3});
-        omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 3, 0);
-        walk.run(groups);
+        omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 0);
+        walk.run(groups, 8);
         CHECK(walk.is_exhausted());
         CHECK(groups.size() == 4);
       });

@@ -3,6 +3,7 @@
 
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -64,7 +65,67 @@ std::size_t bound_of(std::vector<omnibal::resources<R, T>> const& samples,
   return omnibal::packing_bound(samples, std::identity{}, capacity);
 }
 
+template <std::size_t R, class T>
+std::size_t thorough_bound_of(std::vector<omnibal::resources<R, T>> const& samples,
+                              omnibal::resources<R, T> const& capacity) {
+  return omnibal::packing_bound(samples, std::identity{}, capacity,
+                                {.effort = omnibal::effort::thorough});
+}
+
+/// The largest sum of images of values that fit the capacity together, by an unbounded knapsack.
+std::uint64_t largest_image(omnibal::detail::dual_feasible_function const& function,
+                            std::uint64_t capacity) {
+  std::vector<std::uint64_t> best(capacity + 1, 0);
+  for (std::uint64_t room = 1; room <= capacity; ++room) {
+    for (std::uint64_t value = 1; value <= room; ++value) {
+      best[room] = std::max(best[room], best[room - value] + function(value));
+    }
+  }
+  return best[capacity];
+}
+
 }  // namespace
+
+TEST_CASE("dual feasible functions let the images of all that fits fit") {
+  using omnibal::detail::dual_feasible;
+  for (auto const kind : {dual_feasible::rounded_parts, dual_feasible::parts_below,
+                          dual_feasible::counted_room, dual_feasible::counted_rest}) {
+    bool const has_width =
+        kind == dual_feasible::counted_room || kind == dual_feasible::counted_rest;
+    for (std::uint64_t capacity = 1; capacity <= 48; ++capacity) {
+      for (std::uint64_t k = kind == dual_feasible::parts_below ? 2 : 1;
+           k <= (has_width ? capacity : 40); ++k) {
+        INFO("kind " << static_cast<int>(kind) << ", k " << k << ", capacity " << capacity);
+        omnibal::detail::dual_feasible_function const function(kind, k, capacity);
+        REQUIRE(function(0) == 0);
+        REQUIRE(function(capacity) == function.whole());
+        REQUIRE(largest_image(function, capacity) == function.whole());
+      }
+    }
+  }
+}
+
+TEST_CASE("thorough packing_bound sees how many of a value fit") {
+  std::vector<std::int64_t> thirds(40, 340);
+  auto const bound = [](std::vector<std::int64_t> const& values, std::int64_t capacity,
+                        omnibal::effort effort) {
+    return omnibal::packing_bound(values, std::identity{}, capacity, {.effort = effort});
+  };
+  CHECK(bound(thirds, 1000, omnibal::effort::normal) == 14);
+  CHECK(bound(thirds, 1000, omnibal::effort::thorough) == 20);
+  // Seven of 143 fill the group, of 144 six fit, and beside one of 429 four.
+  std::vector<std::int64_t> sevenths(60, 144);
+  CHECK(bound(sevenths, 1001, omnibal::effort::thorough) == 10);
+  sevenths.resize(70, 429);
+  CHECK(bound(sevenths, 1001, omnibal::effort::normal) == 13);
+  CHECK(bound(sevenths, 1001, omnibal::effort::thorough) >= 14);
+  // Above the largest capacity for such functions the bound is as before.
+  for (auto& value : thirds) value = value * (std::int64_t{1} << 40) + 1;
+  thirds.push_back((std::int64_t{1} << 40) + 3);
+  CHECK(bound(thirds, std::int64_t{1000} << 40, omnibal::effort::thorough) == 14);
+  CHECK(bound({}, 1000, omnibal::effort::thorough) == 0);
+  CHECK(bound({0, 0}, 1000, omnibal::effort::thorough) == 1);
+}
 
 TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups", "",
                    (std::integral_constant<std::size_t, 1>),
@@ -79,6 +140,9 @@ TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups", "",
     std::size_t const fewest = test::fewest_groups(samples, capacity);
     std::size_t const bound = bound_of(samples, capacity);
     REQUIRE(bound <= fewest);
+    std::size_t const best = thorough_bound_of(samples, capacity);
+    REQUIRE(best <= fewest);
+    REQUIRE(best >= bound);
     auto const large = test::scaled<kinds>({"", capacity, samples}, std::int64_t{3} << 40);
     REQUIRE(bound_of(large.samples, large.capacity) <= fewest);
     if (bound == fewest) ++tight;

@@ -98,23 +98,33 @@ template <class Layout>
 template <class Layout>
 class group_search {
  public:
-  /// `input` must outlive this object; no packing has fewer groups than `bound`.
-  group_search(measured<Layout> const& input, std::size_t bound, std::uint64_t seed)
-      : input_(input), bound_(bound), seed_(seed) {
+  /// `input` must outlive this object.
+  group_search(measured<Layout> const& input, std::uint64_t seed) : input_(input), seed_(seed) {
     by_exchanges_.emplace(input, seed);
   }
 
-  /// One pass over `groups`, after which they are fewer or as many. Precondition: they are more
-  /// than the bound.
-  void run(grouping& groups) {
+  /// One pass over `groups`, after which they are fewer or as many. No packing has fewer than
+  /// `bound`. Precondition: they are more than that.
+  void run(grouping& groups, std::size_t bound) {
     if (by_exchanges_) {
       by_exchanges_->run(groups);
       if (!can_walk || !by_exchanges_->has_stalled()) return;
       by_exchanges_.reset();
     } else if constexpr (can_walk) {
-      if (!walk_) walk_.emplace(input_, bound_, seed_);
-      walk_->run(groups);
+      if (!walk_) walk_.emplace(input_, seed_);
+      walk_->run(groups, bound);
     }
+  }
+
+  /// True once, when the walk has taken as many steps as a thorough bound.
+  [[nodiscard]] bool has_earned_bound() {
+    if constexpr (can_walk) {
+      if (!has_bound_ && walk_ && walk_->work() >= dual_feasible_bounds::most_steps) {
+        has_bound_ = true;
+        return true;
+      }
+    }
+    return false;
   }
 
   /// True where further passes would gain nothing.
@@ -130,10 +140,10 @@ class group_search {
       amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>;
 
   measured<Layout> const& input_;
-  std::size_t bound_;
   std::uint64_t seed_;
   std::optional<group_reducer<Layout>> by_exchanges_;
   std::optional<std::conditional_t<can_walk, exact_fill_walk<Layout>, int>> walk_;
+  bool has_bound_ = false;
 };
 
 /// Evens the loads of groups, pass by pass: the group with the largest load exchanges samples with
@@ -331,7 +341,8 @@ struct improve_fn {
   ///
   /// The passes end at the lower bound or at `options.passes`, and with several resources or
   /// floating-point numbers when passes of all sizes have gained nothing; `go_on` may end them
-  /// earlier, for instance at a time limit. More passes go on where fewer ended.
+  /// earlier, for instance at a time limit. More passes go on where fewer ended. The bound is that
+  /// of `packing_bound`, at thorough effort once the annealing has taken as long as that takes.
   ///
   /// The groups come in no particular order. `start` may be of any packer, with the same samples,
   /// demand and capacity; empty groups are dropped. The report counts the passes as rounds and
@@ -365,10 +376,13 @@ struct improve_fn {
       };
 
       grouping groups = given;
-      detail::group_search<layout_type> search(input, report.lower_bound, options.seed);
+      detail::group_search<layout_type> search(input, options.seed);
       for (std::size_t pass = 0; pass != options.passes; ++pass) {
+        if (search.has_earned_bound()) {
+          report.lower_bound = std::max(report.lower_bound, detail::thorough_bound(input));
+        }
         if (groups.size() <= report.lower_bound || search.is_exhausted()) break;
-        search.run(groups);
+        search.run(groups, report.lower_bound);
         count_pass();
         if (!go_on(improve_progress{pass + 1, groups.size(), report.lower_bound})) break;
       }

@@ -293,21 +293,21 @@ class partial_packing {
 template <class Layout>
 class exact_fill_walk {
  public:
-  /// `input` must outlive this object; no packing has fewer groups than `bound`.
-  exact_fill_walk(measured<Layout> const& input, std::size_t bound, std::uint64_t seed)
+  /// `input` must outlive this object.
+  exact_fill_walk(measured<Layout> const& input, std::uint64_t seed)
       : input_(input),
-        bound_(bound),
         words_(seed, stream),
         sizes_(sizes_of(input)),
         state_(sizes_, input.capacity[0]),
         temperature_(mean_size()) {}
 
-  /// One pass over `groups`, after which they are fewer or as many. Precondition: they are more
-  /// than the bound.
-  void run(grouping& groups) {
-    if (!is_open_) open(groups);
+  /// One pass over `groups`, after which they are fewer or as many. No packing has fewer than
+  /// `bound`. Precondition: they are more than that.
+  void run(grouping& groups, std::size_t bound) {
+    if (!is_open_) open(groups, groups.size() - bound);
     if (is_exhausted_) return;
     std::size_t const budget = work_of_pass();
+    work_ += budget;
     for (std::size_t work = 0; work < budget;) {
       if (state_.may_fit(most_packed_)) {
         if (state_.pack_pool(most_packed_, packed_)) {
@@ -322,6 +322,9 @@ class exact_fill_walk {
     done_ += budget;
     if (done_ >= budget * passes_) end_descent(groups);
   }
+
+  /// The work of all passes, in operations on words.
+  [[nodiscard]] std::size_t work() const { return work_; }
 
   /// True where no step is possible.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
@@ -356,8 +359,8 @@ class exact_fill_walk {
   [[nodiscard]] std::size_t work_of_pass() const { return 24 * (64 + sizes_.size()); }
 
   /// Dissolves the groups with the smallest loads, of those without a lifted sample.
-  void open(grouping const& groups) {
-    save_ = std::min(most_saved_, groups.size() - bound_);
+  void open(grouping const& groups, std::size_t above_bound) {
+    save_ = std::min(most_saved_, above_bound);
     std::vector<std::uint64_t> const loads = loads_of(groups);
     auto const is_whole = [](std::uint64_t load) { return load < lifted; };
     auto const whole =
@@ -418,7 +421,6 @@ class exact_fill_walk {
   }
 
   measured<Layout> const& input_;
-  std::size_t bound_;
   rng::engine words_;
   std::vector<std::int64_t> sizes_;
   partial_packing state_;
@@ -429,6 +431,7 @@ class exact_fill_walk {
   std::size_t most_packed_ = 0;
   std::size_t passes_ = 1;
   std::size_t done_ = 0;
+  std::size_t work_ = 0;
   bool is_open_ = false;
   bool is_exhausted_ = false;
 };

@@ -1,0 +1,214 @@
+#pragma once
+
+/// \file
+/// Lower bounds on the number of groups from dual feasible functions.
+
+#include <omnibal/config.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// A dual feasible function of integers: values that fit `capacity` together have images that fit
+/// `whole()` together, so that the images of all samples, divided by it, are a lower bound.
+///
+/// Parameters are at most 2^14 or values, and a capacity is at most `most_capacity`, so that images
+/// are below 2^63. Survey: Alves, Clautiaux, Valerio de Carvalho, Rietz, Dual-Feasible Functions for
+/// Integer Programming and Combinatorial Optimization, 2016.
+enum class dual_feasible {
+  /// Rounds shares to parts of k, up where k + 1 parts are whole. Parameter k >= 1. Source: Fekete,
+  /// Schepers, "New classes of fast lower bounds for bin packing problems", 2001, u^(k).
+  rounded_parts,
+  /// Rounds down to parts of k, half stays half, and the rest is symmetric. Parameter k >= 2.
+  /// Source: Vanderbeck, "Exact algorithm for minimising the number of setups in the
+  /// one-dimensional cutting stock problem", 2000.
+  parts_below,
+  /// Counts whole k below half, and for values above half those of the room that they leave.
+  /// Parameter 1 <= k <= capacity. Source: Carlier, Clautiaux, Moukrim, "New reduction procedures
+  /// and lower bounds for the two-dimensional bin packing problem with fixed orientation", 2007.
+  counted_room,
+  /// Counts whole k, and of the rest what exceeds the rest of the capacity. Parameter
+  /// 1 <= k <= capacity. Source: Burdett, Johnson, "A subadditive approach to solve linear integer
+  /// programs", 1977.
+  counted_rest,
+};
+
+/// One of the functions with its parameter and capacity.
+class dual_feasible_function {
+ public:
+  static constexpr std::uint64_t most_capacity = std::uint64_t{1} << 31;
+
+  constexpr dual_feasible_function(dual_feasible kind, std::uint64_t k, std::uint64_t capacity)
+      : kind_(kind), k_(k), capacity_(capacity) {}
+
+  /// The image of the capacity.
+  [[nodiscard]] constexpr std::uint64_t whole() const {
+    switch (kind_) {
+      case dual_feasible::rounded_parts: return k_ * capacity_;
+      case dual_feasible::parts_below: return 2 * (k_ - 1);
+      case dual_feasible::counted_room: return 2 * (capacity_ / k_);
+      case dual_feasible::counted_rest: break;
+    }
+    return capacity_ / k_ * (k_ - capacity_ % k_);
+  }
+
+  /// The image of a value up to the capacity.
+  [[nodiscard]] constexpr std::uint64_t operator()(std::uint64_t value) const {
+    switch (kind_) {
+      case dual_feasible::rounded_parts: {
+        std::uint64_t const parts = (k_ + 1) * value / capacity_;
+        bool const are_whole = parts * capacity_ == (k_ + 1) * value;
+        return are_whole ? k_ * value : parts * capacity_;
+      }
+      case dual_feasible::parts_below:
+        if (2 * value == capacity_) return k_ - 1;
+        return 2 * value < capacity_ ? 2 * parts_below(value)
+                                     : 2 * (k_ - 1) - 2 * parts_below(capacity_ - value);
+      case dual_feasible::counted_room:
+        if (2 * value == capacity_) return capacity_ / k_;
+        return 2 * value < capacity_ ? 2 * (value / k_)
+                                     : 2 * (capacity_ / k_ - (capacity_ - value) / k_);
+      case dual_feasible::counted_rest: break;
+    }
+    std::uint64_t const rest = capacity_ % k_;
+    std::uint64_t const over = std::max(value % k_, rest) - rest;
+    return value / k_ * (k_ - rest) + over;
+  }
+
+ private:
+  /// The parts of k that lie wholly below the value and are not the value.
+  [[nodiscard]] constexpr std::uint64_t parts_below(std::uint64_t value) const {
+    std::uint64_t const parts = (k_ * value + capacity_ - 1) / capacity_;
+    return parts == 0 ? 0 : parts - 1;
+  }
+
+  dual_feasible kind_;
+  std::uint64_t k_;
+  std::uint64_t capacity_;
+};
+
+/// A value and how often it occurs.
+struct counted_value {
+  std::uint64_t value;
+  std::uint64_t count;
+};
+
+/// The largest bound of the functions, each after those of Fekete and Schepers that count values
+/// above `capacity - threshold` as the capacity and those below `threshold` as nothing.
+///
+/// Parameters are those at which images of the given values jump, evenly thinned out where they are
+/// more than the steps allow.
+class dual_feasible_bounds {
+ public:
+  /// The most images that are looked at, but for eight of each value: below a millisecond.
+  static constexpr std::size_t most_steps = std::size_t{1} << 19;
+
+  /// Positive values in ascending order, each once, and a capacity up to `most_capacity`. `values`
+  /// must outlive this object.
+  dual_feasible_bounds(std::span<counted_value const> values, std::uint64_t capacity)
+      : values_(values), capacity_(capacity) {}
+
+  /// The largest bound.
+  [[nodiscard]] std::size_t largest() {
+    if (values_.empty()) return 0;
+    constexpr std::uint64_t most_parts = 32;
+    steps_left_ = most_steps + 8 * values_.size();
+    std::vector<std::uint64_t> const widths = halves_and_parts();
+    std::size_t const functions = 2 * most_parts + (2 + most_outer_parts) * widths.size();
+    auto const small = static_cast<std::size_t>(
+        std::partition_point(values_.begin(), values_.end(),
+                             [this](counted_value of) { return 2 * of.value <= capacity_; }) -
+        values_.begin());
+    std::size_t const thresholds =
+        std::clamp<std::size_t>(most_steps / (functions * values_.size()), 1, small + 1);
+    for (std::size_t i = 0; i != thresholds; ++i) {
+      // The first is none.
+      std::size_t const first = i * (small + 1) / thresholds;
+      set_threshold(first == 0 ? 0 : values_[first - 1].value + 1);
+      for (std::uint64_t k = 1; k <= most_parts; ++k) {
+        consider(dual_feasible::rounded_parts, k);
+        consider(dual_feasible::parts_below, k + 1);
+      }
+      for (std::uint64_t const width : widths) {
+        consider(dual_feasible::counted_room, width);
+        consider_rounded({dual_feasible::counted_rest, width, capacity_});
+      }
+    }
+    return bound_;
+  }
+
+ private:
+  /// Widths that divide the capacity into whole numbers, and values up to half of it.
+  [[nodiscard]] std::vector<std::uint64_t> halves_and_parts() const {
+    constexpr std::uint64_t most_values = 64;
+    constexpr std::uint64_t most_parts = 16;
+    std::vector<std::uint64_t> widths;
+    std::size_t const stride = values_.size() / most_values + 1;
+    for (std::size_t i = 0; i < values_.size() && 2 * values_[i].value <= capacity_; i += stride) {
+      widths.push_back(values_[i].value);
+    }
+    for (std::uint64_t part = 2; part <= most_parts; ++part) {
+      widths.push_back(capacity_ / part + 1);
+    }
+    return widths;
+  }
+
+  void set_threshold(std::uint64_t threshold) {
+    seen_.clear();
+    full_ = 0;
+    for (counted_value const of : values_) {
+      if (of.value < threshold) continue;
+      if (of.value > capacity_ - threshold) {
+        full_ += of.count;
+      } else {
+        seen_.push_back(of);
+      }
+    }
+  }
+
+  void consider(dual_feasible kind, std::uint64_t k) {
+    consider(seen_, dual_feasible_function(kind, k, capacity_));
+  }
+
+  void consider(std::span<counted_value const> values, dual_feasible_function const& function) {
+    std::uint64_t const whole = function.whole();
+    if (whole == 0 || values.size() > steps_left_) return;
+    steps_left_ -= values.size();
+    uint128 sum = 0;
+    for (counted_value const of : values) {
+      sum += static_cast<uint128>(function(of.value)) * of.count;
+    }
+    bound_ = std::max(bound_, static_cast<std::size_t>(full_ + (sum + whole - 1) / whole));
+  }
+
+  /// A function, and its images rounded down to parts: of two dual feasible functions one after the
+  /// other is one again.
+  void consider_rounded(dual_feasible_function const& function) {
+    consider(seen_, function);
+    std::uint64_t const whole = function.whole();
+    if (whole == 0 || whole > dual_feasible_function::most_capacity) return;
+    if (seen_.size() > steps_left_) return;
+    images_.clear();
+    for (counted_value const of : seen_) images_.push_back({function(of.value), of.count});
+    for (std::uint64_t k = 2; k <= most_outer_parts; ++k) {
+      consider(images_, {dual_feasible::parts_below, k, whole});
+    }
+  }
+
+  static constexpr std::uint64_t most_outer_parts = 12;
+
+  std::span<counted_value const> values_;
+  std::uint64_t capacity_;
+  /// The values between the thresholds, and how many are above.
+  std::vector<counted_value> seen_;
+  std::uint64_t full_ = 0;
+  std::vector<counted_value> images_;
+  std::size_t steps_left_ = 0;
+  std::size_t bound_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
