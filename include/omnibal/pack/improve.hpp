@@ -336,8 +336,8 @@ struct improve_fn {
   /// group against one or two of the pool that fill it better, and packs what is left in the pool
   /// afresh. A pass that makes more groups is undone. For one integer resource, passes of all sizes
   /// are followed by simulated annealing: with a few groups in the pool, a sample of it is forced
-  /// into a group and the rest of that group filled by subset sums, at a temperature that falls over
-  /// one pass, then two, four and so on, until the pool takes fewer groups.
+  /// into a group and the rest of that group filled by subset sums, at a temperature that falls
+  /// over one pass, then two, four and so on, until the pool takes fewer groups.
   ///
   /// The passes end at the lower bound or at `options.passes`, and with several resources or
   /// floating-point numbers when passes of all sizes have gained nothing; `go_on` may end them

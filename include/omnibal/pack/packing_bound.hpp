@@ -374,9 +374,10 @@ struct packing_bound_fn {
   /// For floating-point amounts it is the volume, less an allowance for rounding, and the number of
   /// samples above half of the capacity. Complexity: linear where a capacity is below the number of
   /// samples, else that of a radix sort; times R^2. Memory: 8 to 8R + 8 bytes per sample for the
-  /// demands and at most 16 bytes more; thorough up to 64 bytes for each different amount. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for a capacity that is not positive and for a demand that is negative
-  /// or not finite, `std::length_error` above 2^32 - 1 samples.
+  /// demands and at most 16 bytes more; thorough up to 64 bytes for each different amount.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity that is not
+  /// positive and for a demand that is negative or not finite, `std::length_error` above 2^32 - 1
+  /// samples.
   template <class Samples, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity>
   [[nodiscard]] std::size_t operator()(Samples const& samples, Demand const& demand,

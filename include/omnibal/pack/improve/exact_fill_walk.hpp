@@ -124,8 +124,8 @@ class partial_packing {
     return other_work + subset_.work();
   }
 
-  /// Packs the pool into `most` groups where it can, the largest sample first and the best subset of
-  /// the others beside it; false where a sample is left.
+  /// Packs the pool into `most` groups where it can, the largest sample first and the best subset
+  /// of the others beside it; false where a sample is left.
   bool pack_pool(std::size_t most, grouping& packed) {
     has_changed_ = false;
     packed.clear();
@@ -178,8 +178,8 @@ class partial_packing {
     pool_size_ += static_cast<uint128>(sizes_[sample]);
   }
 
-  /// Brings samples of the pool but the last, and of `from`, into random order. Those of the pool are
-  /// before the last; returns their number. Of a long list `from` keeps all but the first.
+  /// Brings samples of the pool but the last, and of `from`, into random order. Those of the pool
+  /// are before the last; returns their number. Of a long list `from` keeps all but the first.
   std::size_t choose_candidates(group const& from, rng::engine& words) {
     candidates_.clear();
     std::size_t const others = pool_.size() - 1;
@@ -278,8 +278,8 @@ class partial_packing {
   std::vector<std::uint32_t> left_;
 };
 
-/// Makes packings with fewer groups, pass by pass, by simulated annealing of the size of the pool of
-/// a `partial_packing`.
+/// Makes packings with fewer groups, pass by pass, by simulated annealing of the size of the pool
+/// of a `partial_packing`.
 ///
 /// The groups with the most room are dissolved: as many as shall be saved, and two more that the
 /// pool may take in the end, where it holds enough for the others to fill exactly. When the pool
@@ -355,7 +355,8 @@ class exact_fill_walk {
     return count == 0 ? 0 : static_cast<std::int64_t>(sum / count);
   }
 
-  /// About 30 ns for each sample, which is what a pass by exchanges takes when most groups are full.
+  /// About 30 ns for each sample, which is what a pass by exchanges takes when most groups are
+  /// full.
   [[nodiscard]] std::size_t work_of_pass() const { return 24 * (64 + sizes_.size()); }
 
   /// Dissolves the groups with the smallest loads, of those without a lifted sample.

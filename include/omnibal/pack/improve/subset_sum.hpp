@@ -29,8 +29,8 @@ class subset_sum {
     if (by_bits_) reached_.resize((most_values + 1) * words_of(largest_room));
   }
 
-  /// Fills `room` from `values`, at most `most_values`: the largest sum that is found. Precondition:
-  /// the room is at most the largest and not negative.
+  /// Fills `room` from `values`, at most `most_values`: the largest sum that is found.
+  /// Precondition: the room is at most the largest and not negative.
   std::int64_t fill(std::span<std::int64_t const> values, std::int64_t room) {
     chosen_ = 0;
     return by_bits_ ? fill_by_bits(values, room) : fill_by_search(values, room);

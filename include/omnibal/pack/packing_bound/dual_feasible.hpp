@@ -17,8 +17,8 @@ namespace omnibal::inline v0::detail {
 /// `whole()` together, so that the images of all samples, divided by it, are a lower bound.
 ///
 /// Parameters are at most 2^14 or values, and a capacity is at most `most_capacity`, so that images
-/// are below 2^63. Survey: Alves, Clautiaux, Valerio de Carvalho, Rietz, Dual-Feasible Functions for
-/// Integer Programming and Combinatorial Optimization, 2016.
+/// are below 2^63. Survey: Alves, Clautiaux, Valerio de Carvalho, Rietz, Dual-Feasible Functions
+/// for Integer Programming and Combinatorial Optimization, 2016.
 enum class dual_feasible {
   /// Rounds shares to parts of k, up where k + 1 parts are whole. Parameter k >= 1. Source: Fekete,
   /// Schepers, "New classes of fast lower bounds for bin packing problems", 2001, u^(k).
