@@ -127,6 +127,26 @@ TEST_CASE("thorough packing_bound sees how many of a value fit") {
   CHECK(bound({0, 0}, 1000, omnibal::effort::thorough) == 1);
 }
 
+TEST_CASE("thorough packing_bound sees samples that cannot meet for several reasons") {
+  // Two of the same kind exceed one resource, two of different kinds another.
+  std::vector<omnibal::resources<3>> samples;
+  for (int i = 0; i != 30; ++i) {
+    samples.push_back({6, 6, 1});
+    samples.push_back({1, 6, 6});
+    samples.push_back({6, 1, 6});
+  }
+  omnibal::resources<3> const capacity{11, 11, 11};
+  CHECK(bound_of(samples, capacity) < 90);
+  CHECK(thorough_bound_of(samples, capacity) == 90);
+  // More samples than are looked at, all with the larger share of the last resource.
+  std::vector<omnibal::resources<4>> four(800, {0, 0, 0, 1});
+  for (auto const& sample : samples) four.push_back({sample[0], sample[1], sample[2], 0});
+  CHECK(thorough_bound_of(four, omnibal::resources<4>{11, 11, 11, 1000}) == 90);
+  // Their sums may exceed the largest integer.
+  std::vector<omnibal::resources<2>> const large(5, {INT64_MAX - 1, INT64_MAX - 2});
+  CHECK(thorough_bound_of(large, omnibal::resources<2>{INT64_MAX, INT64_MAX}) == 5);
+}
+
 TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups", "",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),

@@ -7,6 +7,7 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/pack/packing_bound/conflict_clique.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
@@ -327,7 +328,7 @@ template <class Layout>
   return bound;
 }
 
-/// The largest of these and of the bounds by dual feasible functions.
+/// The largest of these, of the bounds by dual feasible functions, and of a clique of conflicts.
 template <class Layout>
 [[nodiscard]] std::size_t thorough_bound(measured<Layout> const& input) {
   using amounts_type = typename Layout::amounts_type;
@@ -336,6 +337,9 @@ template <class Layout>
     for (std::size_t r = 0; r != amounts_type::size(); ++r) {
       bound = std::max(bound,
                        dual_feasible_bound(input.size(), input.amounts_of(r), input.capacity[r]));
+    }
+    if constexpr (amounts_type::size() > 1) {
+      bound = std::max(bound, conflict_clique<Layout>(input).size());
     }
   }
   return bound;
@@ -346,7 +350,7 @@ template <class Layout>
 namespace omnibal::inline v0 {
 
 struct packing_bound_options {
-  /// `thorough` also tries dual feasible functions.
+  /// `thorough` also tries dual feasible functions and, of several resources, cliques of conflicts.
   omnibal::effort effort = omnibal::effort::normal;
 };
 
@@ -368,6 +372,8 @@ struct packing_bound_fn {
   ///   for each resource and a radix sort. Where no three of 340 fit 1000, each counts as a half.
   ///   Sources: Fekete, Schepers, 2001; Carlier, Clautiaux, Moukrim, 2007; Vanderbeck, 2000;
   ///   Burdett, Johnson, 1977.
+  /// - With `effort::thorough` and several resources samples of which no two fit together in all of
+  ///   them, found greedily among the 768 with the largest shares, in a millisecond and a sort.
   ///
   /// Integers are at most 2^63 - 1 each; their sums may exceed that.
   ///
