@@ -176,6 +176,9 @@ void check_packers(byte_reader& bytes) {
           "next_fit gives the groups of a naive next-fit");
   require(omnibal::packing_bound(samples, std::identity{}, capacity) == next.report.lower_bound,
           "next_fit reports the lower bound");
+  require(omnibal::packing_bound(samples, std::identity{}, capacity,
+                                 {.effort = omnibal::effort::thorough}) <= next.groups.size(),
+          "no packing has fewer groups than the thorough bound");
 
   omnibal::reaches_any const keep{threshold};
   auto const rotate = [seed](std::span<std::uint32_t> order, std::uint64_t round) {

@@ -16,6 +16,7 @@
 #include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/online_packer.hpp>
+#include <omnibal/pack/packing_bound.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/feistel.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
@@ -58,6 +59,8 @@ void print_packers(std::size_t count) {
     add("best_packing, largest share", omnibal::best_packing,
         omnibal::best_packing_options{.measure = omnibal::size_measure::largest_share});
     add("improve", omnibal::improve, omnibal::next_fit(set.samples, std::identity{}, set.capacity));
+    hashes["packing_bound, thorough"].add(omnibal::packing_bound(
+        set.samples, std::identity{}, set.capacity, {.effort = omnibal::effort::thorough}));
   }
   for (auto const& [name, hash] : hashes) {
     print(name + ", " + std::to_string(R) + " resources, " + std::to_string(count) + " samples",
