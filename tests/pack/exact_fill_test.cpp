@@ -126,7 +126,7 @@ TEST_CASE("improve finds triplets that fill their groups exactly") {
   for (std::size_t const triplets : {20u, 83u, 167u}) {
     for (std::uint64_t seed = 0; seed != 4; ++seed) {
       auto const samples = exact_groups(triplets, 3, 250, 499, 1000, 100 * triplets + seed);
-      auto const [best_fit, improved] = counts_of(samples, 1000, 4000);
+      auto const [best_fit, improved] = counts_of(samples, 1000, 16000);
       CHECK(best_fit > triplets);
       CHECK(improved == triplets);
     }
@@ -135,7 +135,7 @@ TEST_CASE("improve finds triplets that fill their groups exactly") {
 
 TEST_CASE("improve finds groups of three under a capacity too large for bits") {
   auto const samples = exact_groups(67, 3, 20000, 35000, 80000, 7);
-  auto const [best_fit, improved] = counts_of(samples, 80000, 4000);
+  auto const [best_fit, improved] = counts_of(samples, 80000, 16000);
   CHECK(best_fit > 67);
   CHECK(improved <= 68);
 }
@@ -143,7 +143,7 @@ TEST_CASE("improve finds groups of three under a capacity too large for bits") {
 TEST_CASE("improve finds groups of six alike") {
   for (std::uint64_t seed = 0; seed != 8; ++seed) {
     auto const samples = exact_groups(17, 6, 150, 200, 1000, seed);
-    auto const [best_fit, improved] = counts_of(samples, 1000, 4000);
+    auto const [best_fit, improved] = counts_of(samples, 1000, 16000);
     CHECK(best_fit > 17);
     CHECK(improved == 17);
   }
@@ -162,7 +162,7 @@ TEST_CASE("improve fills what lies beside samples above half of the capacity") {
     auto const others = exact_groups(1, 4, 150, 450, 1000, 1000 + g);
     samples.insert(samples.end(), others.begin(), others.end());
   }
-  auto const [best_fit, improved] = counts_of(samples, 1000, 4000);
+  auto const [best_fit, improved] = counts_of(samples, 1000, 16000);
   CHECK(best_fit > 2 * groups);
   CHECK(improved == 2 * groups);
 }
