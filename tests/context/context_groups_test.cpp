@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <catch.hpp>
@@ -151,6 +152,36 @@ TEST_CASE("samples that leave ranks idle take more ranks than they need", "[cont
   auto const many = documents.plan();
   CHECK(context_faults(documents, many) == "");
   CHECK(many.makespan < 1.02 * many.lower_bound);
+}
+
+TEST_CASE("no plan is worse than one of less effort", "[context]") {
+  for (std::uint64_t seed = 0; seed != 300; ++seed) {
+    omnibal::rng::engine random(seed);
+    context_question question{.lengths = {}, .ranks = 2u << omnibal::rng::below(random, 5)};
+    double const shared = static_cast<double>(20 + omnibal::rng::below(random, 120));
+    for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
+      double const others = degree == 1 ? 0 : 1;
+      question.cost.degrees.push_back(
+          {shared * others, 1.0 / degree + 0.02 * others, 0.001 / degree});
+    }
+    question.options.capacity = static_cast<std::int64_t>(300 + omnibal::rng::below(random, 2000));
+    question.options.degrees = omnibal::powers_of_two(question.ranks);
+    auto const longest = static_cast<std::uint64_t>(question.options.capacity) * question.ranks / 2;
+    for (std::uint64_t k = 13 + omnibal::rng::below(random, 60); k != 0; --k) {
+      std::uint64_t const limit = omnibal::rng::below(random, 3) == 0 ? longest : 400;
+      question.lengths.push_back(static_cast<std::int64_t>(omnibal::rng::below(random, limit)));
+    }
+    double before = std::numeric_limits<double>::infinity();
+    for (auto const level :
+         {omnibal::effort::fast, omnibal::effort::normal, omnibal::effort::thorough}) {
+      question.options.level = level;
+      auto const plan = question.plan();
+      INFO("seed " << seed);
+      REQUIRE(context_faults(question, plan) == "");
+      REQUIRE(plan.makespan <= (1 + 1e-12) * before);
+      before = plan.makespan;
+    }
+  }
 }
 
 TEST_CASE("a sample that fits nowhere is named with the degree that would do", "[context]") {

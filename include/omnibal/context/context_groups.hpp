@@ -50,10 +50,11 @@ struct context_groups_options {
   /// The number of micro-steps is a multiple of this, with empty ones at the end where need be; at
   /// most 65,536.
   std::uint32_t multiple = 1;
-  /// `fast` tries about five plans, `normal` four more, `thorough` forty more; where the best is
-  /// more than 3 % above the bound, also a few with each doubling of the degree that all samples
-  /// have at least. For at most twelve samples `normal` looks at up to 20,000 nodes of a search tree and `thorough` at 10,000,000,
-  /// after which the plan is proven to be the best unless there are more of them.
+  /// `fast` tries about five plans; `normal` four more and, where the best is more than 3 % above
+  /// the bound, a few with each doubling of the degree that all samples have at least; `thorough`
+  /// 36 more. For at most twelve samples `normal` also looks at up to 20,000 nodes of a search tree
+  /// and `thorough` at 10,000,000, after which the plan is proven to be the best unless there are
+  /// more of them. No plan is worse than one of less effort.
   effort level = effort::normal;
 };
 
@@ -288,11 +289,10 @@ struct context_groups_fn {
     if (!(plan.lower_bound <= std::numeric_limits<double>::max())) {
       detail::throw_overflow(name, "the time of all samples");
     }
-    constexpr int refinements[] = {0, 4, 40};
     constexpr std::uint64_t nodes[] = {0, 20'000, 10'000'000};
     auto const level = static_cast<std::size_t>(options.level);
     auto const& filled = workspace.search_(workspace.instance_, workspace.bound_, memory,
-                                           plan.lower_bound, refinements[level]);
+                                           plan.lower_bound, options.level);
     if (workspace.instance_.samples.size() > detail::context_exact::most_samples ||
         nodes[level] == 0) {
       write(workspace, filled);

@@ -63,10 +63,10 @@ struct context_pieces_fn {
   /// group gets the head and the tail of a sample, the next one what is next to these, the last one
   /// the middle, which is one piece. `lengths` and `ranks` are those of the plan.
   ///
-  /// Padding included, the ranks of a group have as many tokens, but for `multiple`, over all
-  /// samples of a micro-step; and of a sample of n tokens they have as many causal pairs of tokens,
-  /// but for `multiple` * (n + `multiple`). `to_equal_pieces` leaves no difference. Every token is
-  /// in one piece of one rank of its group. What has no tokens has no pieces; where samples are
+  /// With padding counted as tokens, the ranks of a group have as many of them, but for `multiple`,
+  /// over all samples of a micro-step; and of a sample of n padded tokens they have as many causal
+  /// pairs, but for `multiple` * (n + `multiple`). `to_equal_pieces` leaves no difference between
+  /// these. Every token is in one piece of one rank of its group. What has no tokens has no pieces; where samples are
   /// padded to equal pieces, some may be padding alone.
   ///
   /// Complexity: linear in the pieces, of which a sample has at most two for each rank of its

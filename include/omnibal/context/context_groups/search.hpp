@@ -6,6 +6,7 @@
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,12 +18,13 @@
 namespace omnibal::inline v0::detail {
 
 /// Tries deadlines: first how long a micro-step may be, then between the bound and what was found;
-/// where that stays far from the bound, the same again with more ranks for all samples.
+/// where that stays far from the bound, the same again with more ranks for all samples. More effort
+/// first does all that less effort does, so that its plan is never worse.
 class context_search {
  public:
   /// Gives the best filling, whose pieces are valid until the next call.
   context_filling const& operator()(context_instance const& instance, context_bound const& bound,
-                                    context_memory memory, double lower_bound, int refinements) {
+                                    context_memory memory, double lower_bound, effort level) {
     instance_ = &instance;
     bound_ = &bound;
     memory_ = &memory;
@@ -33,8 +35,11 @@ class context_search {
       throw_overflow("context_groups", "the time of all samples");
     }
     try_lengths();
-    refine(refinements);
-    if (try_degrees()) refine(refinements);
+    if (level != effort::fast) {
+      refine(0, few_refinements);
+      if (try_degrees()) refine(0, few_refinements);
+    }
+    if (level == effort::thorough) refine(few_refinements, many_refinements);
     memory_ = nullptr;
     return best_;
   }
@@ -42,6 +47,8 @@ class context_search {
  private:
   /// How much longer than need be micro-steps may be to keep long samples on few ranks.
   static constexpr double lengths[] = {1.2, 1.5, 2};
+  static constexpr int few_refinements = 4;
+  static constexpr int many_refinements = 40;
   /// How many numbers of micro-steps are tried.
   static constexpr int most_numbers = 12;
   /// Where between the bound and the best time the next aim is: the golden section and its powers
@@ -108,9 +115,9 @@ class context_search {
     return best_time_ < before;
   }
 
-  void refine(int refinements) {
+  void refine(int first, int last) {
     if (bound_->area_from(0) <= 0) return;
-    for (int k = 0; k != refinements && best_time_ > near * lower_bound_; ++k) {
+    for (int k = first; k != last && best_time_ > near * lower_bound_; ++k) {
       double const time = aim(spread[k % spread_count]);
       context_target target = best_target_;
       double const fixed = instance_->fixed_time(target.micro_steps);

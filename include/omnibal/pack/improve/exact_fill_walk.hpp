@@ -190,12 +190,12 @@ class partial_packing {
       candidates_.push_back(pool_[last]);
     }
     std::uint32_t k = from.first;
+    kept_size_ = from.load;
     for (; k != none && candidates_.size() != loose + most_of_group; k = next_[k]) {
       candidates_.push_back(k);
+      kept_size_ -= sizes_[k];
     }
     first_kept_ = k;
-    kept_size_ = 0;
-    for (; k != none; k = next_[k]) kept_size_ += sizes_[k];
     for (std::size_t n = candidates_.size(); n > 1; --n) {
       std::swap(candidates_[n - 1], candidates_[rng::below(words, n)]);
     }
