@@ -1,13 +1,11 @@
 #include "samples.hpp"
 
 #include <omnibal/balance/detail/capped_balancer.hpp>
-#include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/resources.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
 #include <vector>
 
@@ -17,17 +15,17 @@ namespace {
 
 using omnibal::resources;
 using omnibal::detail::capacity_tree;
-using omnibal::detail::largest_amount;
 using omnibal::detail::uint128;
 
 /// The part that a look at every part finds.
-template <class Layout, class Value>
+template <class Layout>
 std::size_t first_least(Layout const& layout, std::vector<typename Layout::room_type> const& rooms,
-                        typename Layout::demand_type const& demand, Value const& value) {
+                        typename Layout::demand_type const& demand,
+                        std::vector<uint128> const& words) {
   std::size_t best = rooms.size();
   for (std::size_t part = 0; part != rooms.size(); ++part) {
     if (!layout.fits(rooms[part], demand)) continue;
-    if (best == rooms.size() || value(part) < value(best)) best = part;
+    if (best == rooms.size() || words[part] < words[best]) best = part;
   }
   return best;
 }
@@ -48,10 +46,10 @@ void fill_parts(std::size_t parts, resources<R, T> const& capacity, std::uint64_
     using layout_type = std::remove_cvref_t<decltype(layout)>;
     test::random_amounts random(seed);
     std::vector<typename layout_type::room_type> rooms(parts, layout.empty_room());
-    std::vector<resources<2>> loads(parts);
-    capacity_tree<layout_type, resources<2>> tree(layout, rooms);
+    std::vector<uint128> words(parts, 0);
+    capacity_tree<layout_type> tree(layout, rooms);
     CHECK_FALSE(tree.is_filled());
-    tree.fill([&](std::size_t part) { return loads[part]; });
+    tree.fill([&](std::size_t part) { return words[part]; });
     CHECK(tree.is_filled());
     std::size_t none = 0;
     for (std::size_t sample = 0; none != 4; ++sample) {
@@ -59,20 +57,16 @@ void fill_parts(std::size_t parts, resources<R, T> const& capacity, std::uint64_
       // Small samples fill what large ones leave, and some have no demand at all.
       for (std::size_t r = 0; r != R; ++r) most[r] /= static_cast<T>(1 + sample % 5);
       auto const demand = layout.encode(amounts(random, most));
-      resources<2> const more{random.between(0, 2), random.between(0, 999)};
-      auto const value = [&](resources<2> const& load) { return largest_amount(load + more); };
-      std::size_t const expected =
-          first_least(layout, rooms, demand, [&](std::size_t p) { return value(loads[p]); });
-      std::size_t const part = tree.find(demand, value);
+      std::size_t const expected = first_least(layout, rooms, demand, words);
+      std::size_t const part = tree.find(demand);
       REQUIRE(part == expected);
       if (part == parts) {
         ++none;
         continue;
       }
       layout.take(rooms[part], demand);
-      loads[part] += more;
-      tree.set(part, loads[part]);
-      REQUIRE(tree.load(part) == loads[part]);
+      words[part] += static_cast<uint128>(random.between(0, 2)) << 64;
+      tree.set(part, words[part]);
     }
   });
 }
@@ -97,15 +91,15 @@ TEST_CASE("capacity_tree may be filled when parts already have samples") {
     for (std::size_t const part : {1u, 3u}) {
       layout.take(rooms[part], layout.encode(resources<1>{8}));
     }
-    capacity_tree<layout_type, uint128> tree(layout, rooms);
+    capacity_tree<layout_type> tree(layout, rooms);
     tree.fill([&](std::size_t part) { return words[part]; });
-    CHECK(tree.find(layout.encode(resources<1>{2}), std::identity{}) == 3);
-    CHECK(tree.find(layout.encode(resources<1>{3}), std::identity{}) == 2);
-    CHECK(tree.find(layout.encode(resources<1>{10}), std::identity{}) == 2);
+    CHECK(tree.find(layout.encode(resources<1>{2})) == 3);
+    CHECK(tree.find(layout.encode(resources<1>{3})) == 2);
+    CHECK(tree.find(layout.encode(resources<1>{10})) == 2);
     for (std::size_t const part : {0u, 2u, 4u}) {
       layout.take(rooms[part], layout.encode(resources<1>{1}));
       tree.set(part, words[part]);
     }
-    CHECK(tree.find(layout.encode(resources<1>{10}), std::identity{}) == 5);
+    CHECK(tree.find(layout.encode(resources<1>{10})) == 5);
   });
 }

@@ -24,38 +24,23 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// What no part of several has less than.
-[[nodiscard]] constexpr uint128 least_of(uint128 left, uint128 right) {
-  return right < left ? right : left;
-}
-template <std::size_t R>
-[[nodiscard]] constexpr resources<R> least_of(resources<R> const& left, resources<R> const& right) {
-  resources<R> result = left;
-  for (std::size_t r = 0; r != R; ++r) {
-    if (right[r] < result[r]) result[r] = right[r];
-  }
-  return result;
-}
-
-/// Parts that fill up, each with a load, and a tree that knows below each node the least load and
-/// the most room: it finds what a look at every part would find.
-template <class Layout, class Load>
+/// Parts that fill up, each with a word for its load, and a tree that knows below each node the
+/// least word and the most room: it finds what a look at every part would find.
+template <class Layout>
 class capacity_tree {
  public:
   using amounts_type = typename Layout::amounts_type;
   using demand_type = typename Layout::demand_type;
   using rooms_type = std::vector<typename Layout::room_type>;
 
-  /// Knows no loads before `fill`. `layout` and `rooms` must outlive this object.
+  /// Knows no words before `fill`. `layout` and `rooms` must outlive this object.
   capacity_tree(Layout const& layout, rooms_type const& rooms)
       : layout_(&layout), rooms_(&rooms), leaves_(std::bit_ceil(rooms.size())) {}
 
@@ -63,48 +48,44 @@ class capacity_tree {
   /// How many nodes were looked at.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
-  /// `load(part)` is the load of a part now.
-  template <class LoadOf>
-  void fill(LoadOf const& load) {
+  /// `word(part)` is that of a part now.
+  template <class WordOf>
+  void fill(WordOf const& word) {
     nodes_.resize(2 * leaves_);
     for (std::size_t leaf = 0; leaf != leaves_; ++leaf) {
-      // Those that only fill the last level have no room, and the load of a part.
+      // Those that only fill the last level have no room, and the word of a part.
       bool const is_part = leaf < rooms_->size();
-      nodes_[leaves_ + leaf] = {load(is_part ? leaf : 0),
+      nodes_[leaves_ + leaf] = {word(is_part ? leaf : 0),
                                 is_part ? layout_->left((*rooms_)[leaf]) : amounts_type{}};
     }
     for (std::size_t node = leaves_; --node > 0;) join(node);
   }
 
-  /// The part with room for `demand` of which `value(load)` is least, the first of equal ones; the
-  /// number of parts where none has room. The value must not fall as any amount of the load rises.
-  template <class Value>
-  [[nodiscard]] std::size_t find(demand_type const& demand, Value const& value) {
-    search<Value> wanted{demand, layout_->amounts(demand), value, rooms_->size(), {}};
+  /// The part with room for `demand` that has the least word, the first of equal ones; the number
+  /// of parts where none has room.
+  [[nodiscard]] std::size_t find(demand_type const& demand) {
+    search wanted{demand, layout_->amounts(demand), rooms_->size(), 0};
     visit(1, 0, leaves_, wanted);
     return wanted.part;
   }
 
-  /// After the room of a part has changed, and its load to `load`.
-  void set(std::size_t part, Load const& load) {
+  /// After the room of a part has changed, and its word to `word`.
+  void set(std::size_t part, uint128 word) {
     std::size_t node = leaves_ + part;
-    nodes_[node] = {load, layout_->left((*rooms_)[part])};
+    nodes_[node] = {word, layout_->left((*rooms_)[part])};
     while (node > 1) join(node >>= 1);
   }
-  [[nodiscard]] Load const& load(std::size_t part) const { return nodes_[leaves_ + part].least; }
 
  private:
   struct bounds {
-    Load least{};
+    uint128 least = 0;
     amounts_type most{};
   };
-  template <class Value>
   struct search {
     demand_type const& demand;
     amounts_type amounts;
-    Value const& value;
     std::size_t part;
-    std::remove_cvref_t<std::invoke_result_t<Value const&, Load const&>> least;
+    uint128 least;
   };
 
   void join(std::size_t node) {
@@ -114,12 +95,11 @@ class capacity_tree {
     for (std::size_t r = 0; r != amounts_type::size(); ++r) {
       if (right.most[r] > most[r]) most[r] = right.most[r];
     }
-    nodes_[node] = {least_of(left.least, right.least), most};
+    nodes_[node] = {std::min(left.least, right.least), most};
   }
 
   /// False where no part below a node has room; of floating-point amounts only the parts know.
-  template <class Value>
-  [[nodiscard]] bool may_fit(std::size_t node, search<Value> const& wanted) const {
+  [[nodiscard]] bool may_fit(std::size_t node, search const& wanted) const {
     if constexpr (std::integral<typename amounts_type::value_type>) {
       return wanted.amounts.fits(nodes_[node].most);
     } else {
@@ -128,12 +108,11 @@ class capacity_tree {
   }
 
   /// Looks at the parts [first, first + width) below a node.
-  template <class Value>
-  void visit(std::size_t node, std::size_t first, std::size_t width, search<Value>& wanted) {
+  void visit(std::size_t node, std::size_t first, std::size_t width, search& wanted) {
     ++looks_;
     std::size_t const parts = rooms_->size();
     if (first >= parts || !may_fit(node, wanted)) return;
-    auto const least = wanted.value(nodes_[node].least);
+    uint128 const least = nodes_[node].least;
     if (wanted.part != parts && wanted.least < least) return;
     if (wanted.part < first && !(least < wanted.least)) return;
     if (width == 1) {
@@ -144,8 +123,7 @@ class capacity_tree {
     }
     std::size_t const left = 2 * node;
     std::size_t const half = width / 2;
-    bool const is_right_first =
-        wanted.value(nodes_[left + 1].least) < wanted.value(nodes_[left].least);
+    bool const is_right_first = nodes_[left + 1].least < nodes_[left].least;
     if (is_right_first) visit(left + 1, first + half, half, wanted);
     visit(left, first, half, wanted);
     if (!is_right_first) visit(left + 1, first + half, half, wanted);
@@ -160,7 +138,8 @@ class capacity_tree {
 
 /// Puts each sample, in the order of `largest_first`, into the part with room of least cost, of
 /// equal ones into that with the fewest samples. Nothing where a sample finds no room, and where
-/// that takes long, since then some sample mostly finds none.
+/// the search for room takes more than 64 looks for each sample: parts that are full in one
+/// resource each hide the room that is left.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,
@@ -178,13 +157,13 @@ template <class Layout>
   least.fill(parts, [&](std::size_t part) { return word(0, 0, part); });
   std::uint64_t const most_looks = 64 * std::uint64_t{order.size()};
   // Kept up to date from the first sample on that the least part has no room for.
-  capacity_tree<Layout, uint128> others(input.layout, rooms);
+  capacity_tree<Layout> others(input.layout, rooms);
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];
     auto part = static_cast<std::uint32_t>(least.least());
     if (!input.layout.fits(rooms[part], demand)) {
       if (!others.is_filled()) others.fill([&](std::size_t p) { return least[p]; });
-      std::size_t const other = others.find(demand, std::identity{});
+      std::size_t const other = others.find(demand);
       if (other == parts || others.looks() > most_looks) return std::nullopt;
       part = static_cast<std::uint32_t>(other);
     }
