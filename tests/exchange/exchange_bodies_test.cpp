@@ -1,5 +1,6 @@
 #include "exchange_bodies.hpp"
 
+#include "run_bodies.hpp"
 #include "watchdog.hpp"
 
 #include <omnibal/comm/communicator.hpp>
@@ -22,16 +23,7 @@
 #include <catch.hpp>
 
 TEST_CASE("exchanges do what they promise on one rank and on threads") {
-  test::watchdog const limit;
-  test::for_each_exchange_body([](std::string const& name, auto const& body) {
-    INFO(name);
-    omnibal::self_communicator self;
-    CHECK_NOTHROW(body(self));
-    for (std::size_t ranks = 1; ranks <= 8; ++ranks) {
-      INFO(ranks << " ranks");
-      CHECK_NOTHROW(omnibal::thread_communicator::run(ranks, body));
-    }
-  });
+  test::run_on_self_and_threads([](auto const& run) { test::for_each_exchange_body(run); });
 }
 
 namespace {

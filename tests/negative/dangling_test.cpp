@@ -4,6 +4,7 @@
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/comm/ragged.hpp>
 #include <omnibal/context/context_exchange.hpp>
+#include <omnibal/context/context_groups.hpp>
 #include <omnibal/context/context_layout.hpp>
 #include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/cut_pieces.hpp>
@@ -268,6 +269,8 @@ static_assert(!std::invocable<omnibal::join_pieces_fn const&, context_layout con
 static_assert(gives_result<omnibal::make_plan_workspace<1>&>);
 static_assert(!gives_result<omnibal::make_plan_workspace<1>>);
 static_assert(!gives_result<omnibal::keep_home_workspace<1>>);
+static_assert(gives_result<omnibal::context_groups_workspace&>);
+static_assert(!gives_result<omnibal::context_groups_workspace>);
 static_assert(gives_result<omnibal::context_pieces_workspace&>);
 static_assert(!gives_result<omnibal::context_pieces_workspace>);
 static_assert(gives_result<omnibal::context_exchange_workspace&>);

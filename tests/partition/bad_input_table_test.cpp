@@ -2,6 +2,7 @@
 // and the value; or that no stages fit, which stage lacks memory, and how much.
 
 #include "error_text.hpp"
+#include "stage_function.hpp"
 
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
@@ -21,6 +22,7 @@
 namespace {
 
 using omnibal::solve_status;
+using test::stage_function;
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -55,11 +57,11 @@ std::vector<chain_function<T>> chain_functions() {
     static_cast<void>(omnibal::minimax(all, std::vector<double>(stages, 1.0)));
   });
   add("partition_layers", "base", "the sum of base", [](chain const& all, std::size_t stages) {
-    auto const cost = [](std::size_t, std::size_t, std::size_t) { return T{1}; };
+    stage_function<T> const cost = [](auto...) { return T{1}; };
     static_cast<void>(omnibal::partition_layers(all, stages, cost, {}, {.base = all}));
   });
   add("partition_throughput", "base", "the sum of base", [](chain const& all, std::size_t stages) {
-    auto const cost = [](std::size_t, std::size_t, std::size_t) { return T{1}; };
+    stage_function<T> const cost = [](auto...) { return T{1}; };
     static_cast<void>(
         omnibal::partition_throughput(all, stages, cost, {}, {.micro_batches = 4, .base = all}));
   });
@@ -72,14 +74,14 @@ std::vector<chain_function<std::int64_t>> integer_functions() {
   auto result = chain_functions<std::int64_t>();
   result.push_back({"partition_layers", "bytes", "the sum of the bytes",
                     [](chain const& all, std::size_t stages) {
-                      auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1; };
+                      stage_function<std::int64_t> const cost = [](auto...) { return 1; };
                       omnibal::partition_constraints const memory{.bytes = all, .capacity = {9}};
                       static_cast<void>(omnibal::partition_layers(all, stages, cost, {},
                                                                   {.constraints = memory}));
                     }});
   result.push_back({"partition_throughput", "bytes", "the sum of the bytes",
                     [](chain const& all, std::size_t stages) {
-                      auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1; };
+                      stage_function<std::int64_t> const cost = [](auto...) { return 1; };
                       omnibal::partition_constraints const memory{.bytes = all, .capacity = {9}};
                       static_cast<void>(omnibal::partition_throughput(
                           all, stages, cost, {}, {.micro_batches = 4, .constraints = memory}));
@@ -179,7 +181,7 @@ TEST_CASE("every partition refuses no stages, no layers and more stages than lay
 }
 
 TEST_CASE("a number of layers cannot be negative") {
-  auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1; };
+  stage_function<std::int64_t> const cost = [](auto...) { return 1; };
   check_refused<std::invalid_argument>([&] { return omnibal::partition_layers(-3, 2, cost); },
                                        {"omnibal::partition_layers: layers", "-3"});
   check_refused<std::invalid_argument>(
@@ -188,8 +190,8 @@ TEST_CASE("a number of layers cannot be negative") {
 }
 
 TEST_CASE("a memory rule refuses bytes and capacities that make no sense") {
-  auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1; };
-  auto const bytes_at_2 = [](auto value) {
+  stage_function<std::int64_t> const cost = [](auto...) { return 1; };
+  auto const bytes_at_2 = [](auto value) -> stage_function<decltype(value)> {
     return [value](std::size_t stage, std::size_t, std::size_t) {
       return stage == 2 ? value : decltype(value){1};
     };
@@ -202,12 +204,14 @@ TEST_CASE("a memory rule refuses bytes and capacities that make no sense") {
         [&] { return omnibal::partition_throughput(8, 4, cost, rule, {.micro_batches = 4}); },
         {"omnibal::memory_rule: ", text});
   };
-  refuse(omnibal::memory_rule{bytes_at_2(-7), 10}, "bytes[2] is -7");
+  refuse(omnibal::memory_rule{bytes_at_2(std::int64_t{-7}), std::int64_t{10}}, "bytes[2] is -7");
   refuse(omnibal::memory_rule{bytes_at_2(std::uint64_t{1} << 63), 10},
          "bytes[2] is 9223372036854775808");
-  refuse(omnibal::memory_rule{bytes_at_2(1), -10}, "capacity[");
-  refuse(omnibal::memory_rule{bytes_at_2(1), std::uint64_t{1} << 63}, "is 9223372036854775808");
-  refuse(omnibal::memory_rule{bytes_at_2(1), [](std::size_t stage) { return stage == 3 ? -4 : 9; }},
+  refuse(omnibal::memory_rule{bytes_at_2(std::int64_t{1}), std::int64_t{-10}}, "capacity[");
+  refuse(omnibal::memory_rule{bytes_at_2(std::int64_t{1}), std::uint64_t{1} << 63},
+         "is 9223372036854775808");
+  refuse(omnibal::memory_rule{bytes_at_2(std::int64_t{1}),
+                              [](std::size_t stage) { return stage == 3 ? -4 : 9; }},
          "capacity[3] is -4");
 }
 
@@ -215,7 +219,9 @@ TEST_CASE("a layer that alone exceeds the memory is infeasible, with the stage a
   // The heavy layer fits no stage; the third has most room and is the only one that it can be on.
   std::vector<std::int64_t> const bytes{10, 10, 10, 10, 10, 100, 10, 10};
   std::vector<std::int64_t> const capacity{60, 60, 80, 60};
-  auto const cost = [](std::size_t, std::size_t first, std::size_t last) { return last - first; };
+  stage_function<std::int64_t> const cost = [](std::size_t, std::size_t first, std::size_t last) {
+    return last - first;
+  };
   omnibal::partition_constraints const constraints{.bytes = bytes, .capacity = capacity};
   omnibal::memory_rule const rule{[&](std::size_t, std::size_t first, std::size_t last) {
                                     std::int64_t sum = 0;
@@ -238,7 +244,7 @@ TEST_CASE("a layer that alone exceeds the memory is infeasible, with the stage a
 }
 
 TEST_CASE("lists of a wrong length are named by every function that takes them") {
-  auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1; };
+  stage_function<std::int64_t> const cost = [](auto...) { return 1; };
   auto const refuse = [&](omnibal::partition_layers_options<std::int64_t> const& options,
                           std::string const& text) {
     check_refused<std::invalid_argument>(

@@ -1,4 +1,5 @@
 #include "error_text.hpp"
+#include "stage_function.hpp"
 
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/neighbours.hpp>
@@ -20,6 +21,7 @@
 namespace {
 
 using omnibal::partition_constraints;
+using test::stage_function;
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -41,7 +43,7 @@ void check_refused(Call const& call, std::vector<std::string> const& texts) {
   }
 }
 
-constexpr auto count_of = [](std::size_t, std::size_t first, std::size_t last) {
+stage_function<std::int64_t> const count_of = [](std::size_t, std::size_t first, std::size_t last) {
   return static_cast<std::int64_t>(last - first);
 };
 
@@ -142,7 +144,7 @@ TEST_CASE("speeds must be positive and finite") {
 }
 
 TEST_CASE("a stage cost must be finite, not negative and not below its base") {
-  auto const returning = [](auto value) {
+  auto const returning = [](auto value) -> stage_function<decltype(value)> {
     return [value](std::size_t, std::size_t first, std::size_t last) {
       return first == 2 && last == 3 ? value : decltype(value){1};
     };
@@ -157,7 +159,7 @@ TEST_CASE("a stage cost must be finite, not negative and not below its base") {
         },
         {"omnibal::partition_throughput: the cost of stage 2", text});
   };
-  refuse(-3, "is -3");
+  refuse(std::int64_t{-3}, "is -3");
   refuse(-0.25, "is -0.25");
   refuse(not_a_number, "nan");
   refuse(infinity, "is inf");
@@ -180,14 +182,14 @@ TEST_CASE("a stage cost must be finite, not negative and not below its base") {
 }
 
 TEST_CASE("the time of a step must not leave its type") {
-  auto const huge = [](std::size_t, std::size_t, std::size_t) { return largest / 2; };
+  stage_function<std::int64_t> const huge = [](auto...) { return largest / 2; };
   check_refused<std::overflow_error>(
       [&] { return omnibal::partition_throughput(4, 2, huge, {}, {.micro_batches = 3}); },
       {"omnibal::partition_throughput: the time of a step"});
   check_refused<std::overflow_error>(
       [&] { return omnibal::partition_throughput(4, 3, huge, {}, {.micro_batches = 1}); },
       {"omnibal::partition_throughput: the sum over the stages"});
-  auto const exactly = [](std::size_t stage, std::size_t, std::size_t) {
+  stage_function<std::int64_t> const exactly = [](std::size_t stage, auto...) {
     return stage == 0 ? largest / 2 + 1 : largest / 2;
   };
   check_refused<std::overflow_error>(
@@ -195,7 +197,7 @@ TEST_CASE("the time of a step must not leave its type") {
       {"omnibal::partition_throughput: the sum over the stages"});
   check_refused<std::overflow_error>(
       [&] {
-        auto const cost = [](std::size_t, std::size_t, std::size_t) { return 1e308; };
+        stage_function<double> const cost = [](auto...) { return 1e308; };
         return omnibal::partition_throughput(4, 1, cost, {}, {.micro_batches = 3});
       },
       {"the time of a step"});
@@ -284,7 +286,7 @@ TEST_CASE("neighbours, scores and searches refuse what they cannot use") {
   check_refused<std::invalid_argument>(
       [&] { return omnibal::search_cuts(range, count_of, 0, one); },
       {"omnibal::search_cuts: top_k is 0"});
-  auto const bad_score = [](std::size_t, std::size_t, std::size_t) { return not_a_number; };
+  stage_function<double> const bad_score = [](auto...) { return not_a_number; };
   check_refused<std::invalid_argument>(
       [&] { return omnibal::search_cuts(range, bad_score, 1, one); },
       {"omnibal::search_cuts: a score is"});
@@ -292,11 +294,11 @@ TEST_CASE("neighbours, scores and searches refuse what they cannot use") {
   check_refused<std::invalid_argument>(
       [&] { return omnibal::search_cuts(range, bad_whole, 1, one); },
       {"omnibal::search_cuts: a score is -inf"});
-  auto const wide_score = [](std::size_t, std::size_t, std::size_t) { return 1e308; };
+  stage_function<double> const wide_score = [](auto...) { return 1e308; };
   check_refused<std::invalid_argument>(
       [&] { return omnibal::search_cuts(range, wide_score, 1, one); },
       {"omnibal::search_cuts: a score is inf"});
-  auto const huge = [](std::size_t, std::size_t, std::size_t) { return largest; };
+  stage_function<std::int64_t> const huge = [](auto...) { return largest; };
   check_refused<std::overflow_error>([&] { return omnibal::search_cuts(range, huge, 1, one); },
                                      {"omnibal::search_cuts: the sum of the scores"});
   auto const bad_time = [](std::span<std::uint32_t const>) { return not_a_number; };
@@ -332,7 +334,7 @@ TEST_CASE("neighbours, scores and searches refuse what they cannot use") {
 }
 
 TEST_CASE("partitions pass on what a user's functor throws") {
-  auto const cost = [](std::size_t, std::size_t first, std::size_t) -> double {
+  stage_function<double> const cost = [](std::size_t, std::size_t first, std::size_t) -> double {
     if (first == 2) throw users_error("cost");
     return 1;
   };
@@ -351,7 +353,7 @@ TEST_CASE("partitions pass on what a user's functor throws") {
 }
 
 TEST_CASE("one memory for all stages is a plain number of bytes, and a whole one") {
-  auto const one = [](std::size_t, std::size_t, std::size_t) { return 1; };
+  stage_function<std::int64_t> const one = [](auto...) { return 1; };
   omnibal::partition_constraints const whole{.bytes = {40, 40, 40}, .capacity = 80};
   omnibal::partition_constraints const real{.bytes = {40, 40, 40}, .capacity = 8e1};
   CHECK(omnibal::partition_layers(3, 2, one, {}, {.constraints = whole}) ==

@@ -5,6 +5,7 @@
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/self_communicator.hpp>
 #include <omnibal/context/context_exchange.hpp>
+#include <omnibal/context/context_groups.hpp>
 #include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/context_plan.hpp>
 #include <omnibal/exchange/compose.hpp>
@@ -90,6 +91,18 @@ TEST_CASE("make_plan takes a workspace where parts are given") {
   CHECK(&omnibal::make_plan(offsets, parts, lengths, workspace) == &workspace.result());
   CHECK(omnibal::make_plan(offsets, parts, lengths, {}) == expected);
   CHECK(omnibal::make_plan(offsets, parts, lengths, {}, workspace) == expected);
+}
+
+TEST_CASE("context groups take a workspace in the place of options") {
+  omnibal::context_cost const cost{.degrees = {{1, 1, 0}, {1, 0.6, 0}}};
+  auto const memory = [](std::int64_t length, std::uint32_t degree) {
+    return (length + degree - 1) / degree;
+  };
+  omnibal::context_groups_workspace workspace;
+  auto const expected = omnibal::context_groups(lengths, 2, cost, memory);
+  CHECK(omnibal::context_groups(lengths, 2, cost, memory, workspace) == expected);
+  CHECK(&omnibal::context_groups(lengths, 2, cost, memory, workspace) == &workspace.result());
+  CHECK(omnibal::context_groups(lengths, 2, cost, memory, {}, workspace) == expected);
 }
 
 TEST_CASE("pieces of context groups and their exchange take a workspace in the place of options") {

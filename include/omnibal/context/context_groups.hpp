@@ -84,6 +84,9 @@ struct context_groups_options {
 class context_groups_workspace {
  public:
   context_groups_workspace() = default;
+  /// The result of the last call.
+  [[nodiscard]] context_plan const& result() const& { return plan_; }
+  void result() const&& = delete;
 
  private:
   friend struct context_groups_fn;
