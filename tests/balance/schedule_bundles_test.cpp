@@ -354,6 +354,86 @@ TEST_CASE("steps are split so that no split of neighbours has nearer totals") {
   }
 }
 
+TEST_CASE("of the splits for which ranks may wait the one with the nearest totals is taken") {
+  constexpr std::size_t ranks = 16;
+  test::random_amounts random(5);
+  for (std::size_t trial = 0; trial != 500; ++trial) {
+    omnibal::detail::schedule_pool<1> pool;
+    pool.shape.ranks = static_cast<std::uint32_t>(ranks);
+    pool.shape.steps = 2;
+    for (std::size_t i = 0; i != 2 * ranks; ++i) {
+      pool.levels.push_back({static_cast<std::uint64_t>(random.between(9000, 10'000))});
+    }
+    std::sort(pool.levels.begin(), pool.levels.end());
+    std::vector<std::uint32_t> items(2 * ranks);
+    std::iota(items.begin(), items.end(), std::uint32_t{0});
+    struct measures {
+      std::int64_t waiting = 0;
+      std::int64_t apart = 0;
+    };
+    // Of two steps, of which one has the items [first, first + ranks) of a list.
+    auto const measure = [&](std::vector<std::uint32_t> const& list, std::size_t first) {
+      omnibal::detail::step_load<1> loads[2];
+      for (std::size_t i = 0; i != list.size(); ++i) {
+        loads[i >= first && i < first + ranks ? 0 : 1].add(pool.levels[list[i]]);
+      }
+      return measures{loads[0].waiting(ranks)[0] + loads[1].waiting(ranks)[0],
+                      static_cast<std::int64_t>(loads[0].sum[0] - loads[1].sum[0])};
+    };
+    // As even as can be, and as far apart.
+    measures const before = measure(items, 0);
+    std::int64_t const more = omnibal::detail::whole_step / 100 * random.between(1, 5);
+    auto const deviation = omnibal::detail::deviations<1>(pool.levels);
+    std::array<std::int64_t, 1> const goals{before.waiting + more};
+    omnibal::detail::step_mixer<1>(pool, items, deviation, 2, goals)
+        .mix(omnibal::rng::engine(trial));
+    measures const after = measure(items, 0);
+    INFO("trial " << trial << ", " << more << " more");
+    REQUIRE(after.waiting <= goals[0]);
+    std::vector<std::uint32_t> sorted(2 * ranks);
+    std::iota(sorted.begin(), sorted.end(), std::uint32_t{0});
+    // What a split makes ranks wait is estimated, and waiting still has a small price.
+    double least = std::abs(static_cast<double>(before.apart));
+    for (std::size_t first = 0; first <= ranks; ++first) {
+      measures const split = measure(sorted, first);
+      if (split.waiting > before.waiting + more - more / 4) continue;
+      least = std::min(least, std::abs(static_cast<double>(split.apart)));
+    }
+    double const small = 0.2 * deviation[0] * std::sqrt(2.0 * ranks);
+    REQUIRE(std::abs(static_cast<double>(after.apart)) <= std::hypot(least, small));
+  }
+}
+
+TEST_CASE("ranks never wait for longer than they may, however loads differ") {
+  test::random_amounts random(6);
+  for (std::size_t trial = 0; trial != 500; ++trial) {
+    auto const ranks = static_cast<std::uint32_t>(2 + trial % 7);
+    omnibal::detail::schedule_pool<1> pool;
+    pool.shape.ranks = ranks;
+    pool.shape.steps = 6;
+    for (std::uint32_t i = 0; i != 6 * ranks; ++i) {
+      std::int64_t const most = i % 3 == 0 ? 10'000 : 100;
+      pool.levels.push_back({static_cast<std::uint64_t>(random.between(1, most))});
+    }
+    std::vector<std::uint32_t> items(pool.levels.size());
+    std::iota(items.begin(), items.end(), std::uint32_t{0});
+    auto const waiting = [&] {
+      std::int64_t result = 0;
+      for (std::size_t i = 0; i != items.size(); i += ranks) {
+        omnibal::detail::step_load<1> load;
+        for (std::size_t k = i; k != i + ranks; ++k) load.add(pool.levels[items[k]]);
+        result += load.waiting(ranks)[0];
+      }
+      return result;
+    };
+    std::array<std::int64_t, 1> const goals{waiting() + omnibal::detail::whole_step / 100};
+    auto const deviation = omnibal::detail::deviations<1>(pool.levels);
+    omnibal::detail::step_mixer<1>(pool, items, deviation, 4, goals)
+        .mix(omnibal::rng::engine(trial));
+    REQUIRE(waiting() <= goals[0]);
+  }
+}
+
 TEST_CASE("deviations are those of the loads, near the largest ones too") {
   for (int const shift : {0, 7, 40, 52}) {
     std::vector<std::array<std::uint64_t, 2>> levels;

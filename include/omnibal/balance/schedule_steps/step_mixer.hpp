@@ -52,8 +52,8 @@ template <std::size_t R>
 /// Of two steps that are sorted by a kind one gets so many neighbours, the other one all that are
 /// above or below: the heaviest with light ones, for which ranks wait anyway. In each round steps
 /// with large totals meet those with small ones. The price of waiting falls from round to round, so
-/// that what changes most for its waiting comes first. No split makes ranks wait for longer than
-/// they may.
+/// that what changes most for its waiting comes first. Of the splits for which ranks wait no longer
+/// than they may, the best is taken.
 template <std::size_t R>
 class step_mixer {
  public:
@@ -65,7 +65,7 @@ class step_mixer {
         items_(items),
         ranks_(pool.shape.ranks),
         // Bundles are the fewer, the more groups they have.
-        rounds_(2 * std::size_t{groups_per_rank} - 1),
+        rounds_(3 * std::size_t{groups_per_rank} - 1),
         goals_(goals),
         loads_(items.size()),
         totals_(pool.shape.steps),
@@ -89,9 +89,12 @@ class step_mixer {
       auto const order = order_descending(steps, [&](std::size_t step) {
         return static_cast<std::uint64_t>(totals_[step][round % R] + offset_of_totals);
       });
+      uint128 const least_apart = squares_of_totals() / (steps * share_to_gain);
       std::size_t const gap = rng::below(words, half);
       for (std::size_t k = 0; k != half; ++k) {
-        split(order[k], order[steps - half + (k + gap) % half], (round / R + k) % R);
+        std::uint32_t const one = order[k];
+        std::uint32_t const other = order[steps - half + (k + gap) % half];
+        if (squares_apart(one, other) >= least_apart) split(one, other, (round / R + k) % R);
       }
       std::size_t const shift =
           halvings_of_price * (round + 1) / rounds_ - halvings_of_price * round / rounds_;
@@ -107,11 +110,14 @@ class step_mixer {
   static constexpr double most_apart = 0x1p29;
   static constexpr std::int64_t most_of_total = std::int64_t{1} << 28;
   static constexpr std::int64_t offset_of_totals = std::int64_t{1} << 62;
-  /// Waiting for as long as steps may in the mean costs as much as 30 squares of `random_step`
+  /// Waiting for as long as steps may in the mean costs as much as 10 squares of `random_step`
   /// first, and next to nothing in the last round.
-  static constexpr double first_price = 30 * random_step * random_step;
+  static constexpr double first_price = 10 * random_step * random_step;
   static constexpr double largest_price = 0x1p27;
   static constexpr std::size_t halvings_of_price = 16;
+  /// Steps are split where the square by which they are apart is at least so great a part of the
+  /// mean square of a total: at most half of it can be gained.
+  static constexpr std::uint64_t share_to_gain = 5;
   static constexpr std::size_t no_split = std::numeric_limits<std::size_t>::max();
 
   using apart_type = std::array<std::int32_t, R>;
@@ -139,8 +145,8 @@ class step_mixer {
       loads_[i].apart[r] = static_cast<std::int32_t>(std::clamp(apart, -most_apart, most_apart));
     }
     auto const goal = static_cast<double>(std::max<std::int64_t>(goals_[r], 1));
-    double const share = goal / static_cast<double>(whole_step) / pool_->shape.steps;
-    double const may_wait = mean * scale * share;
+    of_waiting_[r] = mean * scale / static_cast<double>(whole_step);
+    double const may_wait = goal * of_waiting_[r] / pool_->shape.steps;
     double const price = may_wait > 0 ? first_price / may_wait : 0;
     prices_[r] = static_cast<std::int64_t>(std::min(price, largest_price));
   }
@@ -222,27 +228,61 @@ class step_mixer {
     return prices_[r] * largest + x * x + y * y;
   }
 
-  /// The best of all splits of two merged steps, if it costs less than now.
+  /// The square by which the totals of two steps are apart.
+  [[nodiscard]] std::uint64_t squares_apart(std::uint32_t one, std::uint32_t other) const {
+    std::uint64_t result = 0;
+    for (std::size_t r = 0; r != R; ++r) {
+      std::int64_t const apart =
+          std::clamp(totals_[one][r] - totals_[other][r], -most_of_total, most_of_total);
+      result += static_cast<std::uint64_t>(apart * apart);
+    }
+    return result;
+  }
+
+  [[nodiscard]] uint128 squares_of_totals() const {
+    uint128 result = 0;
+    for (auto const& total : totals_) {
+      for (std::int64_t const of_kind : total) {
+        std::int64_t const x = std::clamp(of_kind, -most_of_total, most_of_total);
+        result += static_cast<std::uint64_t>(x * x);
+      }
+    }
+    return result;
+  }
+
+  /// About as much as the sum of the largest loads of two steps may be more than it is.
+  [[nodiscard]] std::int64_t spare(std::size_t r) const {
+    std::int64_t const may_rise = std::max<std::int64_t>(goals_[r] - waiting_[r], 0);
+    double const result = static_cast<double>(may_rise) * of_waiting_[r];
+    return static_cast<std::int64_t>(std::min(result, 4 * most_apart));
+  }
+
+  /// The best of the splits of two merged steps for which ranks may wait, if it costs less than
+  /// now.
   [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other) {
     split_choice now;
     split_choice best;
     std::int64_t least = 0;
+    std::array<std::int64_t, R> may_be;
     for (std::size_t k = 0; k != ranks_; ++k) add(now.total, merged_[k]);
     for (std::size_t r = 0; r != R; ++r) {
       std::int64_t const largest = std::int64_t{loads_[items_of(r, one)[0]].apart[r]} +
                                    loads_[items_of(r, other)[0]].apart[r];
       least += cost(r, totals_[one][r], totals_[other][r], largest);
+      may_be[r] = largest + spare(r);
     }
     for (now.first = 0;; ++now.first) {
       std::int64_t sum = 0;
+      bool may_wait = true;
       auto const& most = most_[now.first];
       for (std::size_t r = 0; r != R; ++r) {
         std::int64_t const largest =
             std::int64_t{std::max(most[0][r], most[1][r])} + std::max(most[2][r], most[3][r]);
+        may_wait = may_wait && largest <= may_be[r];
         std::int64_t const rest = totals_[one][r] + totals_[other][r] - now.total[r];
         sum += cost(r, now.total[r], rest, largest);
       }
-      if (sum < least) {
+      if (may_wait && sum < least) {
         least = sum;
         best = now;
       }
@@ -314,6 +354,8 @@ class step_mixer {
   std::size_t rounds_;
   std::array<std::int64_t, R> goals_;
   std::array<std::int64_t, R> prices_{};
+  /// What the largest load is above the mean where ranks wait for one of a `whole_step`.
+  std::array<double, R> of_waiting_{};
   /// A sum over all steps.
   std::array<std::int64_t, R> waiting_{};
   std::vector<item_load> loads_;
