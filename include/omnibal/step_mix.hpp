@@ -64,7 +64,8 @@ struct step_mix_fn {
     });
   }
 
-  /// The same, where `load(group)` is a weight or resources. It is called twice for each group.
+  /// The same, where `load(group)` is a weight or resources. It is called twice for each group, once
+  /// for those of a last step that does not count.
   template <class Load>
     requires demand_function<Load, std::uint32_t>
   [[nodiscard]] auto operator()(steps const& schedule, Load const& load) const
@@ -80,8 +81,10 @@ struct step_mix_fn {
       });
     };
     moments all[kinds];
-    for (std::size_t step = 0; step != counted; ++step) {
-      for_each_load(step, [&](std::size_t r, double amount) { all[r].add(amount); });
+    for (std::size_t step = 0; step != schedule.size(); ++step) {
+      for_each_load(step, [&](std::size_t r, double amount) {
+        if (step < counted) all[r].add(amount);
+      });
     }
     for (std::size_t step = 0; step != counted; ++step) {
       for_each_load(step, [&](std::size_t r, double amount) { all[r].add_to_step(amount); });

@@ -229,4 +229,7 @@ TEST_CASE("the mix rejects what is no load") {
       step_mix(schedule, [](std::uint32_t) { return std::numeric_limits<double>::quiet_NaN(); }),
       std::invalid_argument);
   CHECK_THROWS_AS(step_mix(schedule, [](std::uint32_t) { return -0.5; }), std::invalid_argument);
+  // Also in a last step that does not count.
+  CHECK_THROWS_WITH(step_mix(make_steps({{0}, {1}, {2}, {}}, 2), numbers{1, 2, -3}),
+                    "omnibal::step_mix: loads[2] is -3, must be finite and not negative");
 }
