@@ -70,6 +70,22 @@ TEST_CASE("wrong arguments of context_groups are named with their values", "[con
         "4");
 }
 
+TEST_CASE("lengths and bytes of any integer type are numbers", "[context]") {
+  auto const bytes = [](std::int64_t length, std::uint32_t) { return static_cast<char>(length); };
+  auto const plan = context_groups(std::string("abc"), 2, plain_cost(), bytes);
+  CHECK(plan.samples.item_count() == 3);
+  CHECK(omnibal::context_pieces(plan, std::string("abc"), 2).sample_count() == 3);
+  auto const error = [](auto const& lengths) {
+    return error_text<std::invalid_argument>(
+        [&] { static_cast<void>(context_groups(lengths, 2, plain_cost(), shared)); });
+  };
+  CHECK(error(std::vector<signed char>{5, -6}) ==
+        "omnibal::context_groups: lengths[1] is -6, must be from 0 to 4294967295");
+  CHECK(error(std::vector<std::uint64_t>{5, ~std::uint64_t{0}}) ==
+        "omnibal::context_groups: lengths[1] is 18446744073709551615, must be from 0 to "
+        "4294967295");
+}
+
 TEST_CASE("times that are none are named with their row", "[context]") {
   auto cost = plain_cost();
   cost.degrees[1] = {0, 0, 0};

@@ -154,6 +154,40 @@ TEST_CASE("samples that leave ranks idle take more ranks than they need", "[cont
   CHECK(many.makespan < 1.02 * many.lower_bound);
 }
 
+TEST_CASE("powers of two are about as good as two levels with the best degrees", "[context]") {
+  double sum = 0;
+  double worst = 0;
+  for (std::uint64_t seed = 1; seed != 9; ++seed) {
+    context_question question = mixed_question(512, 256, seed);
+    question.options.degrees = omnibal::powers_of_two(question.ranks);
+    auto const plan = question.plan();
+    REQUIRE(context_faults(question, plan) == "");
+    auto const best_of = [](context_question level) {
+      double best = std::numeric_limits<double>::infinity();
+      for (std::uint32_t const degree : omnibal::powers_of_two(level.ranks)) {
+        level.options.degrees = {degree};
+        auto const own = level.plan();
+        if (own.status == omnibal::solve_status::solved) best = std::min(best, own.makespan);
+      }
+      return best;
+    };
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int64_t const longest : {1'024, 4'096, 16'384}) {
+      context_question levels[] = {question, question};
+      for (auto& level : levels) level.lengths.clear();
+      for (std::int64_t const length : question.lengths) {
+        levels[length <= longest ? 0 : 1].lengths.push_back(length);
+      }
+      least = std::min(least, best_of(levels[0]) + best_of(levels[1]));
+    }
+    sum += plan.makespan / least;
+    worst = std::max(worst, plan.makespan / least);
+  }
+  CAPTURE(sum / 8, worst);
+  CHECK(sum <= 8 * 1.007);
+  CHECK(worst <= 1.03);
+}
+
 TEST_CASE("no plan is worse than one of less effort", "[context]") {
   for (std::uint64_t seed = 0; seed != 300; ++seed) {
     omnibal::rng::engine random(seed);

@@ -50,9 +50,9 @@ struct context_groups_options {
   /// The number of micro-steps is a multiple of this, with empty ones at the end where need be; at
   /// most 65,536.
   std::uint32_t multiple = 1;
-  /// `fast` tries about five plans; `normal` four more and, where the best is more than 3 % above
-  /// the bound, a few with each doubling of the degree that all samples have at least; `thorough`
-  /// 36 more. For at most twelve samples `normal` also looks at up to 20,000 nodes of a search tree
+  /// `fast` tries about five plans; `normal` four more, up to ten with levels of length and, where
+  /// the best is more than 3 % above the bound, some with each doubling of the degree that all
+  /// samples have at least; `thorough` 36 more. For at most twelve samples `normal` also looks at up to 20,000 nodes of a search tree
   /// and `thorough` at 10,000,000, after which the plan is proven to be the best unless there are
   /// more of them. No plan is worse than one of less effort.
   effort level = effort::normal;
@@ -119,13 +119,14 @@ struct context_groups_fn {
   ///
   /// Every sample is in exactly one group. Groups of a micro-step have different ranks, which are
   /// neighbours. The plan is the best of many fillings, longest samples first, under deadlines
-  /// between the lower bound and the best time found. A step is as long as the sum over its
+  /// between the lower bound and the best time found, for all samples at once and for levels of
+  /// length with micro-steps of their own. A step is as long as the sum over its
   /// micro-steps of the longest group, as if all ranks began each together; ranks that wait only
   /// for those of their group are never later.
   ///
   /// Preconditions: lengths from 0 to 2^32 - 1; `options.ranks_per_node` divides `ranks`.
-  /// Complexity: about ten fillings normally, and four for each doubling of the degree where these
-  /// are far from the bound, each nearly linear in samples and degrees in use, and
+  /// Complexity: ten to twenty fillings normally, and about ten for each doubling of the degree
+  /// where these are far from the bound, each nearly linear in samples and degrees in use, and
   /// in samples times degrees where times jump up and down from degree to degree. Memory: about 200
   /// bytes for each sample and 600 for each degree in use, in the workspace where one is given.
   /// Determinism: run-to-run, the same on all ranks that run the same program; `digest()` tells.
@@ -162,7 +163,7 @@ struct context_groups_fn {
       workspace.words_[i] = checked_length(i, first[static_cast<std::ptrdiff_t>(i)]);
     }
     auto const bytes = [&memory](std::int64_t length, std::uint32_t degree) {
-      auto const measured = memory(length, degree);
+      auto const measured = +memory(length, degree);
       if (std::cmp_less(measured, 0)) {
         detail::throw_memory(length, degree, measured, "must not be negative");
       }
@@ -187,7 +188,9 @@ struct context_groups_fn {
   static constexpr std::uint32_t most_multiple = 65536;
 
   template <std::integral Length>
-  static std::uint64_t checked_length(std::size_t index, Length length) {
+  static std::uint64_t checked_length(std::size_t index, Length given) {
+    // Characters are numbers too, which only promoted can be compared.
+    auto const length = +given;
     if (std::cmp_less(length, 0) || std::cmp_greater(length, detail::max_context_length)) {
       detail::throw_invalid(name, "lengths[" + detail::to_text(index) + "] is " +
                                       detail::to_text(length) + ", must be from 0 to " +

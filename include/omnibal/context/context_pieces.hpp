@@ -126,7 +126,9 @@ struct context_pieces_fn {
   static void copy_lengths(Lengths const& lengths, std::vector<std::int64_t>& result) {
     result.clear();
     result.reserve(std::ranges::size(lengths));
-    for (auto const length : lengths) {
+    for (auto const given : lengths) {
+      // Characters are numbers too, which only promoted can be compared.
+      auto const length = +given;
       if (std::cmp_less(length, 0) || std::cmp_greater(length, most_tokens)) {
         detail::throw_invalid(name, "lengths[" + detail::to_text(result.size()) + "] is " +
                                         detail::to_text(length) + ", must be from 0 to " +

@@ -13,11 +13,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// What a filling aims at.
+/// What a filling aims at with a level: neighbouring samples by descending length, which have
+/// micro-steps of their own.
 struct context_target {
   /// The micro-steps that share the work.
   std::uint64_t micro_steps = 1;
@@ -27,6 +29,15 @@ struct context_target {
   double pace = 1;
   /// Samples have this degree at least, as long as there are ranks for it.
   std::uint32_t least_degree = 0;
+  /// The end of the level.
+  std::uint32_t end = ~std::uint32_t{0};
+};
+
+/// What a filling knew where it began with a level: the time of the micro-steps before, and the
+/// rank-seconds of the level.
+struct context_level {
+  double time = 0;
+  double area = 0;
 };
 
 /// A group of ranks in a micro-step.
@@ -41,17 +52,18 @@ struct filled_group {
 /// Best fit of malleable jobs under deadlines, one for each micro-step: the longest sample that is
 /// left joins the most loaded group in which it ends in time, of those with the least degree that
 /// would do, or opens such a group; where no ranks are left, shorter samples fill what room there
-/// is. The last micro-step takes the rest and as long as that needs, and where memory is full
-/// another one follows.
+/// is. The last micro-step of a level takes the rest of it and as long as that needs, and where memory
+/// is full another one follows. What room is left over is for samples of later levels.
 class context_filling {
  public:
-  /// Memory: 8 bytes for each sample and 36 for each group, kept for the next call.
+  /// Gives up where the plan would take longer than a limit. Memory: 8 bytes for each sample and 36
+  /// for each group, kept for the next call.
   void operator()(context_instance const& instance, context_bound const& bound,
-                  context_memory memory, context_target const& target) {
+                  context_memory memory, std::span<context_target const> targets, double limit) {
     instance_ = &instance;
     bound_ = &bound;
     memory_ = &memory;
-    target_ = target;
+    limit_ = limit;
     std::size_t const count = instance.samples.size();
     group_of_.assign(count, none);
     next_.resize(count + 1);
@@ -61,12 +73,10 @@ class context_filling {
     used_.clear();
     next_group_.clear();
     per_byte_ = instance.capacity > 0 ? 1 / static_cast<double>(instance.capacity) : 0;
-    area_left_ = 0;
-    for (std::uint32_t i = 0; i != count; ++i) area_left_ += area_of(i);
     micro_steps_ = 0;
     placed_ = 0;
     time_ = 0;
-    while (next(0) != count) fill_micro_step();
+    for (context_target const& target : targets) fill_level(target);
     memory_ = nullptr;
   }
 
@@ -74,7 +84,13 @@ class context_filling {
   [[nodiscard]] std::vector<std::uint32_t> const& group_of() const { return group_of_; }
   [[nodiscard]] std::vector<filled_group> const& groups() const { return groups_; }
   [[nodiscard]] std::uint32_t micro_steps() const { return micro_steps_; }
-  [[nodiscard]] double makespan() const { return instance_->fixed_time(micro_steps_) + time_; }
+  [[nodiscard]] context_level const& last_level() const { return level_; }
+  /// Infinite where it was given up.
+  [[nodiscard]] double makespan() const {
+    bool const is_whole = placed_ == group_of_.size();
+    return is_whole ? instance_->fixed_time(micro_steps_) + time_
+                    : std::numeric_limits<double>::infinity();
+  }
 
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -84,36 +100,86 @@ class context_filling {
   static constexpr std::size_t most_compared = 64;
   /// How many samples in a row may not fit before some are passed over.
   static constexpr std::uint32_t most_misses = 8;
+  /// How many samples in a row look in vain for room in the groups of a degree before some do not
+  /// look, and how many that are at most.
+  static constexpr std::uint32_t most_tries = 2;
+  static constexpr std::uint32_t most_passed_over = 8;
   /// How often the last deadline is postponed, and by which share of it at least.
   static constexpr int most_passes = 12;
   static constexpr double least_postponement = 1e-3;
 
+  void fill_level(context_target const& target) {
+    auto const count = static_cast<std::uint32_t>(instance_->samples.size());
+    target_ = target;
+    target_.end = std::min(target.end, count);
+    steps_left_ = target.micro_steps;
+    level_ = {.time = time_};
+    for (std::uint32_t i = next(0); i < target_.end; i = next(i + 1)) level_.area += area_of(i);
+    area_left_ = level_.area;
+    // Those of earlier levels hold samples of later ones, whose areas are not known.
+    bool const is_last = target_.end == count;
+    while (next(0) < target_.end && !is_late(is_last ? area_left_ / instance_->ranks : 0)) {
+      fill_micro_step();
+    }
+  }
+
   void fill_micro_step() {
     auto const& samples = instance_->samples;
-    for (std::uint32_t const degree : used_) slot_of_[degree] = none;
+    for (used_degree const& used : used_) slot_of_[used.degree] = none;
     used_.clear();
     rooms_.reset(instance_->ranks, instance_->ranks_per_node);
     std::size_t const first_group = groups_.size();
     std::uint32_t const first = next(0);
-    bool const is_last = micro_steps_ + 1 >= target_.micro_steps;
+    least_degree_ = target_.least_degree;
     set_deadline(samples[first]);
-    place_all(first);
-    if (is_last) place_rest(first_group);
-    double longest = 0;
-    for (std::size_t g = first_group; g != groups_.size(); ++g) {
-      longest = std::max(longest, groups_[g].time);
+    place_all(first, target_.end);
+    if (steps_left_ <= 1) place_rest(first_group);
+    double const longest = load_from(first_group).longest;
+    if (target_.end != samples.size()) {
+      least_degree_ = 0;
+      postpone(longest, first_group);
+      place_all(next(target_.end), static_cast<std::uint32_t>(samples.size()));
     }
     time_ += longest;
     ++micro_steps_;
+    if (steps_left_ > 1) --steps_left_;
+  }
+
+  /// A degree with groups in this micro-step: how many samples in a row found no room in them, and
+  /// how many of the next ones do not look.
+  struct used_degree {
+    std::uint32_t degree = 0;
+    std::uint32_t misses = 0;
+    std::uint32_t passed_over = 0;
+  };
+
+  /// The longest group and the rank-seconds of a micro-step.
+  struct step_load {
+    double longest = 0;
+    double area = 0;
+  };
+
+  [[nodiscard]] step_load load_from(std::size_t first_group) const {
+    step_load load;
+    for (std::size_t g = first_group; g != groups_.size(); ++g) {
+      load.longest = std::max(load.longest, groups_[g].time);
+      load.area += groups_[g].time * instance_->degrees[groups_[g].degree].ranks;
+    }
+    return load;
+  }
+
+  /// True where another micro-step that takes so long is one too many.
+  [[nodiscard]] bool is_late(double longest) const {
+    return instance_->fixed_time(micro_steps_ + 1) + time_ + longest >= limit_;
   }
 
   /// Places what fits, from a sample on. Of many like ones that do not fit one after the other more
   /// and more are passed over.
-  void place_all(std::uint32_t first) {
+  void place_all(std::uint32_t first, std::uint32_t end) {
     auto const count = static_cast<std::uint32_t>(instance_->samples.size());
     std::uint32_t stride = 1;
     std::uint32_t misses = 0;
-    for (std::uint32_t i = first; i != count; i = next(i)) {
+    for (std::uint32_t i = first; i < end; i = next(i)) {
       if (place(i)) {
         misses = 0;
         stride = 1;
@@ -127,49 +193,56 @@ class context_filling {
   /// Postpones the deadline of the last micro-step by what is left over, again and again, as long
   /// as that helps.
   void place_rest(std::size_t first_group) {
-    std::uint32_t const count = static_cast<std::uint32_t>(instance_->samples.size());
     double step = 0;
     for (int pass = 0; pass != most_passes; ++pass) {
       std::uint32_t const first = next(0);
-      if (first == count) return;
+      if (first >= target_.end) return;
       double const needed = area_left_ / instance_->ranks;
+      step_load const load = load_from(first_group);
+      if (is_late(std::max(load.longest, needed + load.area / instance_->ranks))) return;
       step = std::max({needed, 2 * step, least_postponement * deadline_});
-      postpone(deadline_ + step);
-      for (std::uint32_t const degree : used_) levels_[slot_of_[degree]].clear();
-      for (std::size_t g = first_group; g != groups_.size(); ++g) {
-        insert(static_cast<std::uint32_t>(g));
-      }
+      postpone(deadline_ + step, first_group);
       std::size_t const before = placed_;
-      place_all(first);
+      place_all(first, target_.end);
       if (placed_ != before) step = 0;
     }
   }
 
-  void postpone(double deadline) {
+  void set_deadline(double deadline) {
     deadline_ = deadline * (1 + context_rounding);
     per_time_ = deadline_ > 0 ? 1 / deadline_ : 0;
+  }
+
+  /// A new deadline for groups that are there.
+  void postpone(double deadline, std::size_t first_group) {
+    set_deadline(deadline);
+    for (std::size_t slot = 0; slot != used_.size(); ++slot) {
+      levels_[slot].clear();
+      used_[slot].misses = used_[slot].passed_over = 0;
+    }
+    for (std::size_t g = first_group; g != groups_.size(); ++g) {
+      insert(static_cast<std::uint32_t>(g));
+    }
   }
 
   /// The deadline of a micro-step: its share of what is left, or what the longest sample needs on
   /// as few ranks as the target allows.
   void set_deadline(context_sample const& first) {
-    std::uint64_t const left =
-        micro_steps_ < target_.micro_steps ? target_.micro_steps - micro_steps_ : 1;
-    double const mean = area_left_ / (static_cast<double>(left) * instance_->ranks);
+    double const mean = area_left_ / (static_cast<double>(steps_left_) * instance_->ranks);
     double const paced = target_.pace * mean;
     deadline_ = std::max(target_.longest, paced);
     std::uint32_t const degree = opened_degree(first);
     double const needed =
         degree == none ? instance_->shortest(first) : instance_->alone(first, degree);
-    postpone(std::max(needed, paced));
+    set_deadline(std::max(needed, paced));
   }
 
   /// The least degree with which a sample ends in time and for which there are ranks; `none` where
   /// there is no such degree.
   [[nodiscard]] std::uint32_t opened_degree(context_sample const& sample) const {
-    std::uint32_t degree = instance_->first_in_time(sample, deadline_, target_.least_degree);
+    std::uint32_t degree = instance_->first_in_time(sample, deadline_, least_degree_);
     if (is_open(degree)) return degree;
-    if (target_.least_degree == 0) return none;
+    if (least_degree_ == 0) return none;
     degree = instance_->first_in_time(sample, deadline_);
     return is_open(degree) ? degree : none;
   }
@@ -197,8 +270,16 @@ class context_filling {
       open(i, wanted);
       return true;
     }
-    for (std::size_t k = used_.size(); k-- != 0;) {
-      if (join(i, used_[k])) return true;
+    for (std::size_t slot = used_.size(); slot-- != 0;) {
+      used_degree& used = used_[slot];
+      if (used.passed_over != 0) {
+        --used.passed_over;
+      } else if (join(i, used.degree)) {
+        used.misses = 0;
+        return true;
+      } else if (++used.misses >= most_tries) {
+        used.passed_over = std::min(used.misses - most_tries + 1, most_passed_over);
+      }
     }
     return false;
   }
@@ -259,7 +340,7 @@ class context_filling {
     add(i, group, bytes);
     if (slot_of_[degree] == none) {
       slot_of_[degree] = static_cast<std::uint32_t>(used_.size());
-      used_.push_back(degree);
+      used_.push_back({degree});
       if (levels_.size() < used_.size()) levels_.emplace_back();
       levels_[slot_of_[degree]].clear();
     }
@@ -280,7 +361,7 @@ class context_filling {
     group_of_[i] = group;
     next_[i] = i + 1;
     ++placed_;
-    area_left_ -= area_of(i);
+    if (i < target_.end) area_left_ -= area_of(i);
   }
 
   /// Of the samples behind one that has no group, the first one for which there are ranks, or a
@@ -293,16 +374,23 @@ class context_filling {
         return opened_degree(sample) == none;
       });
     }
-    for (std::uint32_t const degree : used_) {
+    for (used_degree const& used : used_) {
+      std::uint32_t const degree = used.degree;
       group_levels const& levels = levels_[slot_of_[degree]];
       if (levels.empty()) continue;
-      double const room = 1 + 1e-9 - least_share(levels);
+      if (found == samples.begin() + i) break;
       degree_time const& time = instance_->degrees[degree].time;
-      double const longest = longest_within(time, room * deadline_);
-      double const bytes = room * static_cast<double>(instance_->capacity);
-      found = std::partition_point(samples.begin() + i, found, [&](context_sample const& sample) {
-        return sample.tokens > longest || static_cast<double>(bytes_of(sample, degree)) > bytes;
-      });
+      auto const is_too_long = [&](double room) {
+        double const longest = longest_within(time, room * deadline_);
+        double const bytes = room * static_cast<double>(instance_->capacity);
+        return [this, degree, longest, bytes](context_sample const& sample) {
+          return sample.tokens > longest || static_cast<double>(bytes_of(sample, degree)) > bytes;
+        };
+      };
+      // Most degrees have no room even for the shortest of them.
+      if (is_too_long(1 + 1e-9 - group_levels::share_of(levels.lowest()))(found[-1])) continue;
+      found = std::partition_point(samples.begin() + i, found,
+                                   is_too_long(1 + 1e-9 - least_share(levels)));
     }
     return static_cast<std::uint32_t>(found - samples.begin());
   }
@@ -317,7 +405,7 @@ class context_filling {
       group = next_group_[group];
     }
     if (group == group_levels::none) return least;
-    return static_cast<double>(levels.lowest()) / group_levels::count;
+    return group_levels::share_of(levels.lowest());
   }
 
   /// The length above which samples surely take longer than `room`.
@@ -341,7 +429,11 @@ class context_filling {
   context_instance const* instance_ = nullptr;
   context_bound const* bound_ = nullptr;
   context_memory const* memory_ = nullptr;
+  double limit_ = 0;
   context_target target_{};
+  context_level level_{};
+  std::uint64_t steps_left_ = 1;
+  std::uint32_t least_degree_ = 0;
   double deadline_ = 0;
   double per_time_ = 0;
   double per_byte_ = 0;
@@ -353,11 +445,36 @@ class context_filling {
   std::vector<std::uint32_t> next_;
   std::vector<filled_group> groups_;
   /// The degrees of this micro-step, and where the groups of each are.
-  std::vector<std::uint32_t> used_;
+  std::vector<used_degree> used_;
   std::vector<std::uint32_t> slot_of_;
   std::vector<group_levels> levels_;
   std::vector<std::uint32_t> next_group_;
   rank_rooms rooms_;
+};
+
+/// The groups of a filling, kept while others are tried.
+class kept_filling {
+ public:
+  void keep(context_filling const& filling) {
+    group_of_ = filling.group_of();
+    groups_ = filling.groups();
+    micro_steps_ = filling.micro_steps();
+    makespan_ = filling.makespan();
+    last_level_ = filling.last_level();
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> const& group_of() const { return group_of_; }
+  [[nodiscard]] std::vector<filled_group> const& groups() const { return groups_; }
+  [[nodiscard]] std::uint32_t micro_steps() const { return micro_steps_; }
+  [[nodiscard]] double makespan() const { return makespan_; }
+  [[nodiscard]] context_level const& last_level() const { return last_level_; }
+
+ private:
+  std::vector<std::uint32_t> group_of_;
+  std::vector<filled_group> groups_;
+  std::uint32_t micro_steps_ = 0;
+  double makespan_ = 0;
+  context_level last_level_{};
 };
 
 }  // namespace omnibal::inline v0::detail

@@ -34,6 +34,11 @@ class group_levels {
     return level < static_cast<double>(count) ? static_cast<std::size_t>(level) : count - 1;
   }
 
+  /// The least share of a level.
+  [[nodiscard]] static double share_of(std::size_t level) {
+    return static_cast<double>(level) / static_cast<double>(count);
+  }
+
   /// The lowest level with groups. Precondition: there are some.
   [[nodiscard]] std::size_t lowest() const {
     return filled_[0] != 0 ? static_cast<std::size_t>(std::countr_zero(filled_[0]))

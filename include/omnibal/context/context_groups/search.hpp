@@ -6,25 +6,26 @@
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
+#include <omnibal/context/context_groups/length_levels.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
 /// Tries deadlines: first how long a micro-step may be, then between the bound and what was found;
-/// where that stays far from the bound, the same again with more ranks for all samples. More effort
-/// first does all that less effort does, so that its plan is never worse.
+/// after that levels of length, and where all that stays far from the bound, the same again with
+/// more ranks for all samples. More effort first does all that less effort does, so that its plan
+/// is never worse.
 class context_search {
  public:
   /// Gives the best filling, whose pieces are valid until the next call.
-  context_filling const& operator()(context_instance const& instance, context_bound const& bound,
-                                    context_memory memory, double lower_bound, effort level) {
+  kept_filling const& operator()(context_instance const& instance, context_bound const& bound,
+                                 context_memory memory, double lower_bound, effort level) {
     instance_ = &instance;
     bound_ = &bound;
     memory_ = &memory;
@@ -37,6 +38,7 @@ class context_search {
     try_lengths();
     if (level != effort::fast) {
       refine(0, few_refinements);
+      try_levels();
       if (try_degrees()) refine(0, few_refinements);
     }
     if (level == effort::thorough) refine(few_refinements, many_refinements);
@@ -55,9 +57,16 @@ class context_search {
   /// hit no place twice.
   static constexpr double spread[] = {0.62, 0.38, 0.85, 0.24, 0.5, 0.73, 0.12, 0.95};
   static constexpr int spread_count = 8;
+  /// How many levels are tried.
+  static constexpr std::size_t most_levels = 8;
+  /// The first aim over the bound.
+  static constexpr double above = 1.006;
   /// What is so near the bound is not refined, or not tried with more ranks.
   static constexpr double near = 1.001;
   static constexpr double far = 1.03;
+  /// Levels and larger degrees are refined up to so far behind the best plan.
+  static constexpr double levels_behind = 1.02;
+  static constexpr double degrees_behind = 1.1;
 
   /// Where memory is scarce, what is left over would make an expensive micro-step, and ranks with
   /// short samples have no memory left long before a deadline: more and shorter micro-steps, as
@@ -69,7 +78,12 @@ class context_search {
     for (int k = 0; k != most_numbers && misses != 2; ++k) {
       double const before = best_time_;
       if (instance_->fixed_time(steps) + shortest >= before) return;
-      attempt(first_target(steps, least_degree));
+      targets_.assign(1, first_target(steps, least_degree));
+      if (least_degree == 0) {
+        attempt(best_time_);
+      } else {
+        attempt_and_refine(degrees_behind);
+      }
       misses = best_time_ < before ? 0 : misses + 1;
       steps = instance_->rounded(steps + 1);
     }
@@ -78,15 +92,20 @@ class context_search {
   [[nodiscard]] context_target first_target(std::uint64_t steps, std::uint32_t least_degree) const {
     double const mean =
         bound_->area_from(0) / (static_cast<double>(steps) * static_cast<double>(instance_->ranks));
-    double longest = std::max(bound_->longest(), mean);
-    if (steps == 1 && least_degree != 0) {
-      longest = std::max(longest, aim(spread[0]) - instance_->fixed_time(1));
+    context_target target{.micro_steps = steps,
+                          .longest = std::max(bound_->longest(), mean),
+                          .least_degree = least_degree};
+    if (steps == 1 && least_degree == 0) {
+      double const time = above * lower_bound_ - instance_->fixed_time(1);
+      target.longest = std::max(target.longest, time);
+      if (mean > 0) target.pace = std::max(1.0, time / mean);
     }
-    return {.micro_steps = steps, .longest = longest, .least_degree = least_degree};
+    return target;
   }
 
   void try_lengths() {
-    context_target const from = best_target_;
+    if (best_targets_.size() > 1) return;
+    context_target const from = best_targets_.front();
     if (from.micro_steps == 1) return;
     double const natural = instance_->alone(instance_->samples.front(), bound_->natural(0));
     for (double const factor : lengths) {
@@ -115,29 +134,71 @@ class context_search {
     return best_time_ < before;
   }
 
-  void refine(int first, int last) {
-    if (bound_->area_from(0) <= 0) return;
-    for (int k = first; k != last && best_time_ > near * lower_bound_; ++k) {
-      double const time = aim(spread[k % spread_count]);
-      context_target target = best_target_;
-      double const fixed = instance_->fixed_time(target.micro_steps);
-      target.pace = std::max(1.0, (time - fixed) * instance_->ranks / bound_->area_from(0));
-      if (target.micro_steps == 1) target.longest = time - fixed;
-      attempt(target);
+  /// Two levels, which few samples can fill, then as many as are best.
+  void try_levels() {
+    if (best_time_ <= near * lower_bound_) return;
+    levels_.measure(*instance_, *memory_);
+    for (std::size_t const most : {std::size_t{2}, most_levels}) {
+      double const load = levels_.part(most, targets_);
+      bool const is_new = targets_.size() > 1 && (most == 2 || targets_.size() > 2);
+      if (!is_new || load >= best_time_) continue;
+      attempt_and_refine(levels_behind);
     }
   }
 
-  /// A time between the bound and the best.
-  [[nodiscard]] double aim(double part) const {
-    return lower_bound_ + part * (best_time_ - lower_bound_);
+  /// Refines what is not far behind the best plan.
+  void attempt_and_refine(double behind) {
+    double const limit = behind * best_time_;
+    attempt(limit);
+    if (tried_time_ >= limit) return;
+    from_ = targets_;
+    refine_last(0, few_refinements);
+  }
+
+  /// Other deadlines of the best plan.
+  void refine(int first, int last) {
+    from_ = best_targets_;
+    last_level_ = best_.last_level();
+    refine_last(first, last);
+  }
+
+  /// Other deadlines of the last level, between what its areas allow and the best time: first by a
+  /// golden section, in which what was missed is a lower end, then all over that range.
+  void refine_last(int first, int last) {
+    if (bound_->area_from(0) <= 0) return;
+    std::uint64_t steps = 0;
+    for (context_target const& level : from_) steps += level.micro_steps;
+    double const before = instance_->fixed_time(steps) + last_level_.time;
+    double const area = last_level_.area / instance_->ranks;
+    double const least = std::max(lower_bound_, before + area);
+    double low = least;
+    for (int k = first; k != last && best_time_ > std::max(low, near * lower_bound_); ++k) {
+      bool const is_spread = k >= few_refinements;
+      double const from = is_spread ? least : low;
+      double const aim = from + spread[is_spread ? k % spread_count : 0] * (best_time_ - from);
+      targets_ = from_;
+      context_target& target = targets_.back();
+      if (area > 0) target.pace = std::max(1.0, (aim - before) / area);
+      if (target.micro_steps == 1) target.longest = aim - before;
+      attempt(best_time_);
+      if (tried_time_ > best_time_) low = is_spread ? low : aim;
+    }
   }
 
   void attempt(context_target const& target) {
-    tried_(*instance_, *bound_, *memory_, target);
-    if (tried_.makespan() >= best_time_) return;
-    best_time_ = tried_.makespan();
-    best_target_ = target;
-    std::swap(tried_, best_);
+    targets_.assign(1, target);
+    attempt(best_time_);
+  }
+
+  /// Fills for the targets, and gives up where that takes longer than a limit.
+  void attempt(double limit) {
+    tried_(*instance_, *bound_, *memory_, targets_, limit);
+    tried_time_ = tried_.makespan();
+    last_level_ = tried_.last_level();
+    if (tried_time_ >= best_time_) return;
+    best_time_ = tried_time_;
+    best_targets_ = targets_;
+    best_.keep(tried_);
   }
 
   context_instance const* instance_ = nullptr;
@@ -145,9 +206,16 @@ class context_search {
   context_memory const* memory_ = nullptr;
   double lower_bound_ = 0;
   double best_time_ = 0;
-  context_target best_target_{};
+  double tried_time_ = 0;
+  std::vector<context_target> best_targets_;
+  /// Those that are tried, and those from which refinements start, with what is known of the last
+  /// level.
+  std::vector<context_target> targets_;
+  std::vector<context_target> from_;
+  context_level last_level_{};
+  length_levels levels_;
   context_filling tried_;
-  context_filling best_;
+  kept_filling best_;
 };
 
 }  // namespace omnibal::inline v0::detail

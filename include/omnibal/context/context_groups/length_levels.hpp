@@ -1,0 +1,181 @@
+#pragma once
+
+/// \file
+/// Levels of length, each with a degree and micro-steps of its own.
+
+#include <omnibal/context/context_groups/filling.hpp>
+#include <omnibal/context/context_groups/instance.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Hierarchical balance packing (Yao et al., NeurIPS 2025) within one step: of all ways to part
+/// half-octaves of the length into levels the one that takes the least time, as far as areas and
+/// bytes tell, by dynamic programming over the ends of levels.
+class length_levels {
+ public:
+  /// Memory: 40 bytes for each pair of half-octaves with samples, kept for the next call.
+  void measure(context_instance const& instance, context_memory memory) {
+    instance_ = &instance;
+    cut(memory);
+    select_degrees();
+    std::size_t const count = cuts_.size();
+    choices_.assign(count * count, {});
+    for (std::size_t first = 0; first + 1 < count; ++first) {
+      std::uint32_t least = 0;
+      for (std::size_t last = first + 1; last != count; ++last) {
+        least = std::max(least, cuts_[last - 1].least);
+        choices_[first * count + last] = choose(cuts_[first], cuts_[last], least);
+      }
+    }
+  }
+
+  /// Writes the best levels down, at most so many, longest samples first. Gives what their areas
+  /// take, which their longest samples may exceed.
+  double part(std::size_t most, std::vector<context_target>& targets) {
+    std::size_t const count = cuts_.size();
+    parts_.assign(count, {.time = unlimited});
+    parts_[0].time = 0;
+    std::size_t levels = 0;
+    for (double before = unlimited; levels != most; ++levels) {
+      std::size_t const row = parts_.size() - count;
+      parts_.resize(parts_.size() + count, {.time = unlimited});
+      for (std::size_t last = 1; last != count; ++last) extend(row, last);
+      double const time = parts_.back().time;
+      if (!(time < before)) break;
+      before = time;
+    }
+    return write(levels, targets);
+  }
+
+ private:
+  static constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+  /// The first sample of a half-octave, sums over all samples before it, and the least degree on
+  /// which those up to the next cut fit.
+  struct length_cut {
+    std::uint32_t sample = 0;
+    std::uint32_t least = 0;
+    double tokens = 0;
+    double squares = 0;
+    double bytes = 0;
+  };
+
+  /// The best degree of a level, and what the level takes: by the larger one of its areas and its
+  /// longest sample, and by its areas alone.
+  struct level_choice {
+    std::uint32_t degree = 0;
+    std::uint64_t steps = 1;
+    double alone = 0;
+    double time = unlimited;
+    double load = 0;
+  };
+
+  /// The best levels of the first half-octaves, of which the last one begins at `first`.
+  struct parted {
+    double time = 0;
+    std::size_t first = 0;
+  };
+
+  [[nodiscard]] static std::uint64_t half_octave(context_sample const& sample) {
+    auto const length = static_cast<std::uint64_t>(sample.length);
+    auto const width = static_cast<unsigned>(std::bit_width(length));
+    return 2 * std::uint64_t{width} + (width > 1 ? length >> (width - 2) & 1 : 0);
+  }
+
+  void cut(context_memory memory) {
+    auto const& samples = instance_->samples;
+    cuts_.clear();
+    length_cut sums;
+    for (std::uint32_t i = 0; i != samples.size(); ++i) {
+      if (i == 0 || half_octave(samples[i]) != half_octave(samples[i - 1])) {
+        sums.sample = i;
+        cuts_.push_back(sums);
+      }
+      cuts_.back().least = std::max(cuts_.back().least, samples[i].least);
+      sums.tokens += samples[i].tokens;
+      sums.squares += samples[i].squares;
+      sums.bytes += static_cast<double>(memory(samples[i].length, 1));
+    }
+    sums.sample = static_cast<std::uint32_t>(samples.size());
+    cuts_.push_back(sums);
+  }
+
+  /// Degrees of which each has at least twice as many ranks as the one before.
+  void select_degrees() {
+    degrees_.clear();
+    std::uint32_t ranks = 0;
+    for (std::uint32_t d = 0; d != instance_->degrees.size(); ++d) {
+      if (instance_->degrees[d].ranks / 2 < ranks) continue;
+      ranks = instance_->degrees[d].ranks;
+      degrees_.push_back(d);
+    }
+  }
+
+  [[nodiscard]] level_choice choose(length_cut const& from, length_cut const& to,
+                                    std::uint32_t least) const {
+    double const step_bytes =
+        static_cast<double>(instance_->ranks) * static_cast<double>(instance_->capacity);
+    double const bytes = to.bytes - from.bytes;
+    double const steps = bytes > step_bytes ? std::ceil(bytes / step_bytes) : 1;
+    double const fixed = steps * instance_->fixed_time(1);
+    level_choice best;
+    for (std::uint32_t const d : degrees_) {
+      if (d < least) continue;
+      degree_time const& time = instance_->degrees[d].time;
+      double const groups = instance_->ranks / instance_->degrees[d].ranks;
+      double const load = steps * time.fixed + (time.linear * (to.tokens - from.tokens) +
+                                                time.quadratic * (to.squares - from.squares)) /
+                                                   groups;
+      double const alone = instance_->alone(instance_->samples[from.sample], d);
+      double const needed = fixed + std::max(alone, load);
+      if (needed >= best.time) continue;
+      auto const whole_steps = static_cast<std::uint64_t>(
+          std::min(steps, static_cast<double>(instance_->samples.size())));
+      best = {d, whole_steps, alone, needed, fixed + load};
+    }
+    return best;
+  }
+
+  /// Adds the best level that ends at `last` to those of a row with one level less.
+  void extend(std::size_t row, std::size_t last) {
+    std::size_t const count = cuts_.size();
+    parted& own = parts_[row + count + last];
+    for (std::size_t first = 0; first != last; ++first) {
+      double const time = parts_[row + first].time + choices_[first * count + last].time;
+      if (time < own.time) own = {time, first};
+    }
+  }
+
+  double write(std::size_t levels, std::vector<context_target>& targets) const {
+    std::size_t const count = cuts_.size();
+    targets.resize(levels);
+    double load = 0;
+    for (std::size_t last = count - 1; levels != 0; --levels) {
+      std::size_t const first = parts_[levels * count + last].first;
+      level_choice const& choice = choices_[first * count + last];
+      targets[levels - 1] = {.micro_steps = choice.steps,
+                             .longest = choice.alone,
+                             .least_degree = choice.degree,
+                             .end = cuts_[last].sample};
+      load += choice.load;
+      last = first;
+    }
+    return load;
+  }
+
+  context_instance const* instance_ = nullptr;
+  std::vector<length_cut> cuts_;
+  std::vector<std::uint32_t> degrees_;
+  std::vector<level_choice> choices_;
+  std::vector<parted> parts_;
+};
+
+}  // namespace omnibal::inline v0::detail
