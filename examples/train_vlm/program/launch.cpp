@@ -94,8 +94,10 @@ int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words) {
       --left;
       *found = 0;
       bool const is_well = report_end(static_cast<std::size_t>(found - processes.begin()), status);
-      // The others have their errors by then, unless they hang.
-      if (!is_well && all_well) ::alarm(static_cast<unsigned>(timeout_seconds));
+      // The others have their errors by then, unless they hang: they wait for a dead rank as long
+      // as that, and may have begun to wait later than it died.
+      auto const patience = static_cast<unsigned>(timeout_seconds + timeout_seconds / 2 + 5);
+      if (!is_well && all_well) ::alarm(patience);
       all_well = all_well && is_well;
     }
     if (asked != 0 && !has_told) tell(SIGTERM);

@@ -16,8 +16,8 @@ namespace train_vlm {
 
 /// Starts this program again as each of the ranks, with one thread each, and waits for all. They
 /// are asked to stop where this process is (SIGTERM, SIGINT) and end with it. Returns an exit
-/// status: 0 where all ranks have ended well. A rank that still runs so long after another has failed
-/// is killed.
+/// status: 0 where all ranks have ended well. A rank that still runs half as long again and five
+/// seconds after another has failed is killed.
 [[nodiscard]] int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words);
 
 /// True in a rank that was asked to stop.
