@@ -18,15 +18,17 @@ namespace omnibal::inline v0::detail {
 /// sample takes the rank-seconds of some degree with which it ends in time, and no fewer rank-bytes
 /// than on a rank of its own, as those of a group add up; all of them together must fit into the
 /// ranks in time, and into the memory of the micro-steps. These are the canonical degrees of Turek,
-/// Wolf and Yu (1992), and Ludwig and Tiwari (1994).
+/// Wolf and Yu (1992), and Ludwig and Tiwari (1994). And where the longest samples have more bytes
+/// than k micro-steps hold, at least k + 1 micro-steps last as long as the shortest of these.
 class context_bound {
  public:
   /// Memory: 20 bytes for each sample, kept for the next call.
   double operator()(context_instance const& instance, context_memory memory) {
     instance_ = &instance;
     measure();
-    fewest_steps_ = steps_for_bytes(memory);
-    return (instance.fixed_time(fewest_steps_) + least_time()) * (1 - 4 * context_rounding);
+    double const longest_steps = count_steps(memory);
+    double const time = std::max(least_time(), longest_steps);
+    return (instance.fixed_time(fewest_steps_) + time) * (1 - 4 * context_rounding);
   }
 
   /// The least number of micro-steps that holds the bytes of all samples.
@@ -40,17 +42,24 @@ class context_bound {
   [[nodiscard]] double longest() const { return longest_; }
 
  private:
-  [[nodiscard]] std::uint64_t steps_for_bytes(context_memory memory) const {
-    double bytes = 0;
-    for (context_sample const& sample : instance_->samples) {
-      bytes += static_cast<double>(memory(sample.length, 1));
-    }
+  /// Finds the least number of micro-steps that holds all bytes; what so many take at least.
+  double count_steps(context_memory memory) {
     double const step_bytes =
         static_cast<double>(instance_->ranks) * static_cast<double>(instance_->capacity);
-    // A sum of that size may be rounded up.
-    double const steps = bytes > 0 ? std::ceil(bytes / step_bytes * (1 - 1e-9)) : 1;
-    return static_cast<std::uint64_t>(
-        std::clamp(steps, 1.0, static_cast<double>(instance_->samples.size())));
+    double bytes = 0;
+    double seconds = 0;
+    fewest_steps_ = 0;
+    for (context_sample const& sample : instance_->samples) {
+      bytes += static_cast<double>(memory(sample.length, 1));
+      // A sum may be rounded up.
+      while (bytes * (1 - 1e-9) > step_bytes * static_cast<double>(fewest_steps_) &&
+             fewest_steps_ != instance_->samples.size()) {
+        ++fewest_steps_;
+        seconds += instance_->shortest_of_length(sample);
+      }
+    }
+    fewest_steps_ = std::max<std::uint64_t>(fewest_steps_, 1);
+    return seconds * (1 - 4 * context_rounding);
   }
 
   void measure() {

@@ -132,6 +132,13 @@ struct context_instance {
     return static_cast<std::uint32_t>(degrees.size());
   }
 
+  /// The least time of a sample if its memory allowed all degrees: never less for a longer one.
+  [[nodiscard]] double shortest_of_length(context_sample const& sample) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::uint32_t const last : runs) least = std::min(least, alone(sample, last - 1));
+    return least;
+  }
+
   /// The least time of a sample.
   [[nodiscard]] double shortest(context_sample const& sample) const {
     double least = std::numeric_limits<double>::infinity();
