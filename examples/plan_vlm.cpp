@@ -5,6 +5,8 @@
 #include "support/dataset.hpp"
 #include "support/progress.hpp"
 #include "support/read_lengths.hpp"
+#include "support/read_plan.hpp"
+#include "support/staged_files.hpp"
 #include "support/synthetic.hpp"
 #include "support/table.hpp"
 #include "support/vlm_exports.hpp"
@@ -14,10 +16,12 @@
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/models.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -152,8 +156,36 @@ void print_sensitivity(dataset const& data, std::uint64_t seed) {
   }
 }
 
+/// Simulates a plan that was written, and fails where it is not what was printed or does not fit.
+void replay(std::filesystem::path const& path) {
+  exported_plan const given = read_plan(path);
+  auto const estimate = simulate_plan(given);
+  auto const seconds = [](omnibal::training_estimate const& one) {
+    return fixed(static_cast<double>(one.nanoseconds) * 1e-9 / static_cast<double>(one.steps), 2);
+  };
+  table rows({given.model_name, "s/step", "waiting", "GB per stage"});
+  rows.add({"as written", seconds(given.printed), percent(given.printed.waiting_share, 1),
+            gigabytes(given.printed.peak_bytes)});
+  rows.add({"simulated again", seconds(estimate), percent(estimate.waiting_share, 1),
+            gigabytes(estimate.peak_bytes)});
+  rows.print(std::cout);
+  if (estimate.steps != given.printed.steps || estimate.nanoseconds != given.printed.nanoseconds ||
+      estimate.peak_bytes != given.printed.peak_bytes) {
+    throw std::runtime_error(path.string() + ": the simulation gives other figures");
+  }
+  std::int64_t const memory = given.machine.memory_bytes.values()[0];
+  std::int64_t const most = *std::ranges::max_element(estimate.peak_bytes);
+  if (most > memory) {
+    throw std::runtime_error(path.string() + ": a stage takes " + gigabytes({most}) +
+                             " GB, the memory has " + gigabytes({memory}));
+  }
+  std::cout << "No stage exceeds its memory of " << gigabytes({memory}) << " GB\n";
+}
+
 void run(vlm_options const& given) {
+  if (!given.replayed.empty()) return replay(given.replayed);
   dataset const data = load(given);
+  staged_files files;
   bool is_first = true;
   for (published const& one : models()) {
     auto const planned = plan_scenario(data, {"as assumed"}, one.model, given.seed);
@@ -167,9 +199,15 @@ void run(vlm_options const& given) {
     print_stages(planned.plan);
     auto const megatron = export_to_megatron(planned);
     print_layout(megatron);
-    if (!given.output.empty()) write_plan_files(one.name, planned, megatron, given.output);
+    if (!given.output.empty()) {
+      write_plan_files(files, one.name, planned, megatron, {data, given.seed}, given.output);
+    }
   }
+  if (!given.output.empty()) std::cout << "Plan: " << given.output.string() << "\n\n";
   if (given.wants_sensitivity) print_sensitivity(data, given.seed);
+  std::cout.flush();
+  if (!std::cout) throw std::runtime_error("cannot write to the standard output");
+  files.commit();
 }
 
 }  // namespace
@@ -178,8 +216,6 @@ int main(int count, char** words) {
   try {
     auto const given = parse_vlm(count, words);
     if (given) run(*given);
-    std::cout.flush();
-    if (!std::cout) throw std::runtime_error("cannot write to the standard output");
     return 0;
   } catch (std::exception const& error) {
     std::cerr << "plan_vlm: error: " << error.what() << '\n';

@@ -1,15 +1,16 @@
 #include "cut_options.hpp"
+
 #include "option_checks.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/models.hpp>
 
+#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -36,18 +37,9 @@ struct typed_options {
   std::string svg;
 };
 
-std::vector<named_model> const& known_models() {
-  static std::vector<named_model> const models{{"6+20B", omnibal::internvl_6_20b},
-                                               {"6+34B", omnibal::internvl_6_34b}};
-  return models;
-}
-
-std::map<std::string, omnibal::recompute_choice> const& recompute_names() {
-  static std::map<std::string, omnibal::recompute_choice> const names{
-      {"none", omnibal::recompute_choice::none},
-      {"selective", omnibal::recompute_choice::selective},
-      {"full", omnibal::recompute_choice::full}};
-  return names;
+omnibal::recompute_choice recompute_choice_of(std::string const& name) {
+  auto const found = std::ranges::find(recompute_names, name);
+  return static_cast<omnibal::recompute_choice>(found - recompute_names.begin());
 }
 
 void add_model_options(CLI::App& app, typed_options& typed) {
@@ -68,7 +60,8 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
   group->add_option("--recompute", typed.recompute, "What the layers of both towers make again")
-      ->check(CLI::IsMember(recompute_names()))
+      ->check(
+          CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())))
       ->capture_default_str();
   group
       ->add_option("--measured", typed.measured,
@@ -125,7 +118,7 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
                   .norms = omnibal::norm_regions::split},
       .device = {.flops_per_second = 1000 * giga * typed.teraflops,
                  .bytes_per_second = 1500 * giga},
-      .recomputed = recompute_names().at(typed.recompute)};
+      .recomputed = recompute_choice_of(typed.recompute)};
   options.machine = {.memory_bytes = giga * typed.memory_gigabytes,
                      .link_bytes_per_second = giga * typed.link_gigabytes,
                      .micro_batches = typed.micro_batches};

@@ -6,21 +6,12 @@
 #include "vlm_cuts.hpp"
 #include "vlm_layers.hpp"
 
-#include <omnibal/cost/models.hpp>
-
 #include <cstddef>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 namespace examples {
-
-/// A model that can be cut.
-struct named_model {
-  std::string_view name;
-  omnibal::vision_language_model model;
-};
 
 struct cut_options {
   std::vector<named_model> models;

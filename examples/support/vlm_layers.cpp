@@ -31,6 +31,20 @@ void add_heads(omnibal::vision_transformer& layer, std::int64_t ranks) {
 
 }  // namespace
 
+std::span<named_model const> known_models() {
+  static constexpr std::array models{named_model{"6+20B", omnibal::internvl_6_20b},
+                                     named_model{"6+34B", omnibal::internvl_6_34b}};
+  return models;
+}
+
+std::vector<std::string_view> layer_kinds(omnibal::vision_language_model const& model) {
+  std::vector<std::string_view> result;
+  model.for_each_layer([&](auto const& layer, std::int64_t count) {
+    result.insert(result.end(), static_cast<std::size_t>(count), kind_of(layer));
+  });
+  return result;
+}
+
 std::vector<vlm_layer> model_layers(omnibal::vision_language_model model,
                                     training_setting const& setting) {
   add_heads(model.vision.layer, setting.degrees.tensor);

@@ -7,6 +7,7 @@
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/models.hpp>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,21 @@
 #include <vector>
 
 namespace examples {
+
+/// A model with the name by which programs and plans know it.
+struct named_model {
+  std::string_view name;
+  omnibal::vision_language_model model;
+};
+
+[[nodiscard]] std::span<named_model const> known_models();
+
+/// By `omnibal::recompute_choice`.
+inline constexpr std::array<std::string_view, 3> recompute_names{"none", "selective", "full"};
+
+/// What each layer is, from the first to the last.
+[[nodiscard]] std::vector<std::string_view> layer_kinds(
+    omnibal::vision_language_model const& model);
 
 /// What a layer takes on one rank for one micro-batch.
 struct vlm_layer {

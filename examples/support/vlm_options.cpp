@@ -1,5 +1,6 @@
-#include "option_checks.hpp"
 #include "vlm_options.hpp"
+
+#include "option_checks.hpp"
 
 #include <string>
 
@@ -11,6 +12,7 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   vlm_options result;
   std::vector<std::string> inputs;
   std::string output;
+  std::string replayed;
   CLI::App app("Plans the training of two vision-language models on 64 A100: data, model, memory.",
                "plan_vlm");
   app.add_option("files", inputs,
@@ -27,7 +29,11 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   app.add_option("--output", output, "Write plans, traces and pictures into this directory")
       ->type_name("DIRECTORY");
   app.add_flag("--sensitivity", result.wants_sensitivity, "Show what other assumptions would give");
+  app.add_option("--replay", replayed,
+                 "Only simulate this NAME.plan.json again, with the files beside it")
+      ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
+  result.replayed = replayed;
   result.inputs.assign(inputs.begin(), inputs.end());
   result.output = output;
   return result;

@@ -18,6 +18,8 @@ struct vlm_options {
   /// Empty for no files.
   std::filesystem::path output;
   bool wants_sensitivity = false;
+  /// A plan to simulate again instead of all else; empty for none.
+  std::filesystem::path replayed;
 };
 
 /// The options of a command line, or nothing where it asked for help, which has been printed then.

@@ -18,10 +18,10 @@
 
 namespace examples {
 
-/// A micro-batch: what the model computes, and how many samples it serves.
+/// A micro-batch: what the model computes, and for which of the samples that fit.
 struct vlm_batch {
   omnibal::workload work;
-  std::size_t samples = 0;
+  std::vector<std::uint32_t> samples;
 };
 
 using vlm_data = omnibal::training_data<vlm_batch>;
@@ -42,6 +42,8 @@ struct vlm_cost {
 /// Samples that fit a capacity, and the capacity.
 struct vlm_samples {
   std::vector<sample> samples;
+  /// Of each, its number in the data set.
+  std::vector<std::uint32_t> numbers;
   omnibal::resources<2> capacity;
   std::size_t oversized = 0;
 };
