@@ -3,6 +3,7 @@
 /// \file
 /// The command line of cut_vlm.
 
+#include "model_file.hpp"
 #include "vlm_cuts.hpp"
 #include "vlm_layers.hpp"
 
@@ -14,12 +15,12 @@
 namespace examples {
 
 struct cut_options {
-  std::vector<named_model> models;
+  std::vector<model_description> models;
   std::size_t least_stages = 4;
   std::size_t most_stages = 16;
   training_setting training;
   pipeline_machine machine;
-  /// Measured times of layers; empty for none.
+  /// Measured times and bytes of layers; empty for none.
   std::filesystem::path measured;
   /// The file of the picture; empty for none.
   std::filesystem::path svg;

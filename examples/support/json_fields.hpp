@@ -62,7 +62,7 @@ class json_fields {
 
   /// The value of a field. Errors: `input_error` where there is none.
   [[nodiscard]] nlohmann::json const& at(char const* name) const {
-    if (!has(name)) fail_missing({file_}, named(name), names_in_full());
+    if (!has(name)) fail({file_}, "no field \"" + named(name) + "\"" + hint_at(name, names()));
     return (*value_)[name];
   }
 
@@ -166,12 +166,6 @@ class json_fields {
 
   [[nodiscard]] std::string named(char const* name) const {
     return path_.empty() ? name : path_ + '.' + name;
-  }
-
-  [[nodiscard]] std::vector<std::string> names_in_full() const {
-    auto result = names();
-    for (std::string& name : result) name = named(name.c_str());
-    return result;
   }
 
   /// A value, cut where it is long.

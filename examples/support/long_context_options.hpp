@@ -4,8 +4,9 @@
 /// The command line of pack_long_context.
 
 #include "context_comparison.hpp"
-#include "context_model.hpp"
 #include "long_context_mix.hpp"
+#include "machine_file.hpp"
+#include "model_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,9 @@ struct long_context_options {
   std::size_t synthetic_samples = 100'000;
   std::uint64_t seed = 1024;
   std::int64_t ranks = 32;
+  /// Its language model trains.
+  model_description model = find_model("llama3-8b", model_parts::language);
+  machine_description machine = find_machine("a100-80gb");
   /// The directory of the plan; empty for none.
   std::filesystem::path output;
   /// The file of the picture of the levels; empty for none.
@@ -35,7 +39,6 @@ struct long_context_options {
   std::uint64_t short_first_steps = 0;
 
   step_size size{};
-  model_shape model = context_models.front();
   std::uint32_t ranks_per_node = 8;
   /// Ascending; none for all.
   std::vector<std::uint32_t> degrees;

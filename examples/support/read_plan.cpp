@@ -4,12 +4,14 @@
 #include "file_text.hpp"
 #include "input_error.hpp"
 #include "json_fields.hpp"
+#include "model_file.hpp"
 #include "progress.hpp"
 #include "vlm_exports.hpp"
 #include "vlm_layers.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include <cstddef>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -49,6 +52,7 @@ omnibal::parallel_degrees degrees_of(json_fields const& given) {
   constexpr std::int64_t most = std::int64_t{1} << 20;
   return {.tensor = given.integer("tensor", 1, most),
           .data = given.integer("data", 1, most),
+          .expert = given.integer("expert", 1, most),
           .norms = static_cast<omnibal::norm_regions>(given.choice("norms", norm_region_names)),
           .sharding =
               static_cast<omnibal::sharded_state>(given.choice("sharding", sharded_state_names))};
@@ -91,11 +95,27 @@ omnibal::training_estimate printed_of(json_fields const& given) {
           .peak_bytes = given.integers<std::int64_t>("peak_bytes")};
 }
 
-omnibal::vision_language_model model_of(json_fields const& given, std::string const& name) {
-  auto const models = known_models();
-  auto const found = std::ranges::find(models, name, &named_model::name);
-  if (found == models.end()) given.refuse("model", "which is no known model");
-  return found->model;
+/// The layers that were measured, if any were, and the micro-batch they are of.
+layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
+                         omnibal::accelerator const& device) {
+  if (!given.has("measured")) return {};
+  auto const fields = given.object("measured");
+  auto const documents = fields.integers<std::int64_t>("documents");
+  if (documents.size() != 3) fields.refuse("documents", "must be number, tokens and squares");
+  omnibal::workload const batch{.tiles = fields.integer("tiles", 0, largest),
+                                .documents = {documents[0], documents[1], documents[2]}};
+  auto const modelled = omnibal::layer_costs(cost.model, batch, cost.degrees);
+  measured_layers layers(modelled.size());
+  for (auto const& element : fields.at("layers")) {
+    json_fields const one(given.file(), "measured.layers", element);
+    auto const last = static_cast<std::int64_t>(layers.size()) - 1;
+    auto& layer = layers[static_cast<std::size_t>(one.integer("layer", 0, last))];
+    layer = measured_layer{one.integer("forward_nanoseconds", 0, largest),
+                           one.integer("backward_nanoseconds", 0, largest)};
+    if (one.has("kept_bytes")) layer->kept_bytes = one.integer("kept_bytes", 0, largest);
+    if (one.has("state_bytes")) layer->state_bytes = one.integer("state_bytes", 0, largest);
+  }
+  return {std::move(layers), batch, modelled, device};
 }
 
 /// Reads one micro-batch after the other, and sees that no sample runs twice.
@@ -202,12 +222,12 @@ exported_plan read_plan(std::filesystem::path const& path) {
   }
   static_cast<void>(given.integer("format_version", 1, 1));
   exported_plan result;
-  result.model_name = given.text("model");
   auto const degrees = degrees_of(given.object("degrees"));
-  result.cost = {padded(model_of(given, result.model_name), degrees.tensor), degrees};
+  result.cost = {model_of(text.name(), "model", given.at("model")), degrees};
   result.plan = plan_of(given.object("plan"));
   std::size_t const stages = result.plan.stages.size();
   result.machine = machine_of(given.object("machine"), stages);
+  result.cost.profile = profile_of(given, result.cost, result.machine.device);
   result.printed = printed_of(given.object("simulated"));
   if (layer_kinds(result.cost.model).size() != result.plan.choices.size()) {
     fail({text.name()}, "the plan has " + std::to_string(result.plan.choices.size()) +

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 namespace examples {
@@ -18,7 +17,6 @@ namespace examples {
 /// What `NAME.plan.json`, `NAME.recompute.csv` and `NAME.steps.jsonl` hold. The choices of the plan
 /// are those of the recompute list.
 struct exported_plan {
-  std::string model_name;
   vlm_cost cost;
   omnibal::pipeline_machine machine;
   omnibal::pipeline_plan<std::int64_t> plan;

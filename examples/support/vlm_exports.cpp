@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -33,11 +34,13 @@ plan_type const& last_plan(planned_scenario const& planned) {
 }
 
 /// The number of layers before the language model.
-std::uint32_t tower_layers(omnibal::vision_language_model const& model) {
+std::uint32_t tower_layers(model_description const& model) {
   std::int64_t count = 0;
   auto const visit = [&](auto const&, std::int64_t layers) { count += layers; };
-  model.vision.for_each_layer(visit);
-  visit(model.connector, 1);
+  if (model.vision) {
+    model.vision->tower.for_each_layer(visit);
+    visit(model.vision->connector, 1);
+  }
   return static_cast<std::uint32_t>(count);
 }
 
@@ -78,6 +81,7 @@ std::size_t stage_of(plan_type const& plan, std::uint32_t layer) {
 }
 
 std::string whose_stages(plan_type const& plan, std::uint32_t border) {
+  if (border == 0) return "all stages";
   std::size_t const count = stage_of(plan, border);
   return "the language model, on the stages from " + std::to_string(count) +
          " on; the vision tower is on those before";
@@ -122,6 +126,7 @@ json machine_json(omnibal::pipeline_machine const& machine) {
 json degrees_json(omnibal::parallel_degrees const& degrees) {
   return {{"tensor", degrees.tensor},
           {"data", degrees.data},
+          {"expert", degrees.expert},
           {"norms", norm_region_names[static_cast<std::size_t>(degrees.norms)]},
           {"sharding", sharded_state_names[static_cast<std::size_t>(degrees.sharding)]}};
 }
@@ -190,6 +195,27 @@ void write_steps(planned_scenario const& planned, std::ostream& out) {
   }
 }
 
+json or_null(std::optional<std::int64_t> const& value) { return value ? json(*value) : json(); }
+
+/// Null where nothing was measured.
+json measured_json(layer_profile const& profile) {
+  if (profile.measured().empty()) return {};
+  json layers = json::array();
+  for (std::size_t l = 0; l != profile.measured().size(); ++l) {
+    auto const& one = profile.measured()[l];
+    if (!one) continue;
+    layers.push_back({{"layer", l},
+                      {"forward_nanoseconds", one->forward_nanoseconds},
+                      {"backward_nanoseconds", one->backward_nanoseconds},
+                      {"kept_bytes", or_null(one->kept_bytes)},
+                      {"state_bytes", or_null(one->state_bytes)}});
+  }
+  auto const& documents = profile.batch().documents;
+  return {{"tiles", profile.batch().tiles},
+          {"documents", {documents.count, documents.tokens, documents.squares}},
+          {"layers", std::move(layers)}};
+}
+
 json inputs_json(dataset const& data) {
   json inputs = json::array();
   for (source const& one : data.sources) {
@@ -205,7 +231,8 @@ json head_json(std::string const& name, planned_scenario const& planned, vlm_inp
   return {{"format", vlm_plan_format},
           {"format_version", 1},
           {"library_version", library_version()},
-          {"model", name},
+          {"model", model_json(planned.cost.model)},
+          {"measured", measured_json(planned.cost.profile)},
           {"inputs", inputs_json(inputs.data)},
           {"seed", inputs.seed},
           {"capacity", {{"images", capacity[0]}, {"tokens", capacity[1]}}},
@@ -285,8 +312,7 @@ void write_plan_files(staged_files& files, std::string const& name, planned_scen
     omnibal::write_trace(timeline, {.process = name}, std::ostreambuf_iterator<char>(out));
   });
   files.write(path(".svg"), [&](std::ostream& out) {
-    write_pipeline_picture(scaled(timeline, 1e-9),
-                           {"InternVL-Chat " + name + ", one step of a rank", "s"}, out);
+    write_pipeline_picture(scaled(timeline, 1e-9), {name + ", one step of a rank", "s"}, out);
   });
   files.write(path(".recompute.csv"), [&](std::ostream& out) {
     write_recompute_list(best, layers, layer_kinds(planned.cost.model), out);

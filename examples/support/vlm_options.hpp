@@ -3,6 +3,10 @@
 /// \file
 /// The command line of plan_vlm.
 
+#include "model_file.hpp"
+#include "read_lengths.hpp"
+#include "vlm_scenarios.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -13,8 +17,15 @@ namespace examples {
 
 struct vlm_options {
   std::vector<std::filesystem::path> inputs;
+  field_names fields{};
   std::size_t synthetic_samples = 32'768;
   std::uint64_t seed = 1024;
+  std::vector<model_description> models;
+  /// What is planned for.
+  vlm_scenario scenario{};
+  /// Measured times of layers, and the micro-batch they are of; empty for none.
+  std::filesystem::path measured;
+  omnibal::workload measured_batch{};
   /// Empty for no files.
   std::filesystem::path output;
   bool wants_sensitivity = false;

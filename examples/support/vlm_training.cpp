@@ -38,19 +38,10 @@ omnibal::steps narrowed(omnibal::steps const& wide, std::size_t ranks, std::size
 
 }  // namespace
 
-omnibal::vision_language_model padded(omnibal::vision_language_model model,
-                                      std::int64_t tensor_ranks) {
-  auto& layer = model.vision.layer;
-  std::int64_t const head_size = layer.hidden / layer.heads;
-  std::int64_t const odd = layer.heads % tensor_ranks;
-  if (odd == 0) return model;
-  layer.heads += tensor_ranks - odd;
-  layer.head_size = head_size;
-  return model;
-}
-
 std::vector<omnibal::layer_cost> vlm_cost::operator()(vlm_batch const& batch) const {
-  return omnibal::layer_costs(model, batch.work, degrees);
+  auto result = omnibal::layer_costs(model, batch.work, degrees);
+  profile.correct(batch.work, result);
+  return result;
 }
 
 vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given, std::uint64_t seed) {
@@ -132,7 +123,7 @@ std::size_t samples_of(vlm_data const& data) {
   return result;
 }
 
-double flops_of(vlm_data const& data, omnibal::vision_language_model const& model) {
+double flops_of(vlm_data const& data, model_description const& model) {
   double result = 0;
   for (std::uint32_t const batch : data.schedule.cells().items()) {
     for (auto const& layer : omnibal::layer_costs(model, data.batches[batch].work)) {

@@ -1,4 +1,5 @@
 #include "dataset.hpp"
+#include "model_file.hpp"
 #include "staged_files.hpp"
 #include "synthetic.hpp"
 #include "temporary_directory.hpp"
@@ -27,8 +28,7 @@ dataset const& lengths() {
   return data;
 }
 
-planned_scenario planned_for(omnibal::vision_language_model const& model,
-                             vlm_scenario const& scenario) {
+planned_scenario planned_for(model_description const& model, vlm_scenario const& scenario) {
   return plan_scenario(lengths(), scenario, model, 1);
 }
 

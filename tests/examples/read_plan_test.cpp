@@ -34,8 +34,7 @@ struct written_plan {
   dataset data = synthetic_lengths(2048, 1);
   planned_scenario planned;
 
-  explicit written_plan(omnibal::vision_language_model const& model = omnibal::internvl_6_20b)
-      : planned(plan_scenario(data, {"as assumed"}, model, 1)) {
+  written_plan() : planned(plan_scenario(data, {"as assumed"}, omnibal::internvl_6_20b, 1)) {
     staged_files files;
     write_plan_files(files, "6+20B", planned, export_to_megatron(planned), {data, 1},
                      directory.path());
@@ -197,7 +196,7 @@ TEST_CASE("files of a plan that are wrong are named with the field and the value
       {"plan.json", replaced(plan, "\"memory_bytes\": 8", "\"memory_bytes\": -8"),
        "field \"machine.memory_bytes\" is -80000000000"},
       {"plan.json", replaced(plan, "\"memory_bytes\"", "\"memory_byte\""),
-       "no field \"machine.memory_bytes\"; did you mean \"machine.memory_byte\"?"},
+       "no field \"machine.memory_bytes\"; did you mean \"memory_byte\"?"},
       {"plan.json", replaced(plan, "\"split\"", "\"splits\""),
        "field \"degrees.norms\" is \"splits\"; did you mean \"split\"?"},
       {"steps.jsonl", "", "6+20B.steps.jsonl"},
