@@ -201,7 +201,11 @@ void run(vlm_options const& given) {
     if (is_first) {
       std::cout << counted(planned.samples.samples.size()) << " samples under "
                 << planned.samples.capacity[0] << " images and " << planned.samples.capacity[1]
-                << " tokens, " << counted(planned.samples.oversized) << " larger ones left out\n\n";
+                << " tokens, " << counted(planned.samples.oversized) << " larger ones left out\n"
+                << fixed(planned.assumed.gpus(), 0) << " devices " << given.machine_name << ": "
+                << planned.assumed.stages << " stages of " << planned.assumed.tensor_ranks
+                << " tensor-parallel ranks, " << planned.assumed.data_ranks
+                << " data-parallel ranks\n\n";
     }
     is_first = false;
     print_table(model, planned);

@@ -61,6 +61,7 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
   group->add_option("--recompute", typed.recompute, "What the layers of both towers make again")
+      ->type_name("CHOICE")
       ->check(
           CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())))
       ->capture_default_str();

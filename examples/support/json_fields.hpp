@@ -172,6 +172,7 @@ class json_fields {
   static std::string shown(nlohmann::json const& value) {
     constexpr std::size_t longest = 60;
     if (value.is_object()) return "an object";
+    if (value.is_array() && !value.empty()) return "a list";
     std::string text = value.dump();
     return text.size() <= longest ? text : text.substr(0, longest) + "...";
   }

@@ -520,20 +520,19 @@ model_description public_model(json_fields const& given) {
   return model;
 }
 
-/// Lets the cost functions check what they will be asked for.
-void check_costs(std::string const& file, model_description const& model) {
+/// Lets the cost functions check what they will be asked for. Errors: theirs.
+void check_costs(model_description const& model) {
   // A tower by itself has a connector that leads nowhere.
   model_description checked = model;
   if (checked.vision && checked.vision->connector.output == 0) {
     checked.vision->connector.output = 1;
   }
-  try {
-    static_cast<void>(omnibal::layer_costs(
-        checked, {.tiles = checked.vision ? 1 : 0,
-                  .documents = omnibal::equal_sequences({.count = 1, .length = 1})}));
-  } catch (std::exception const& error) {
-    fail({file}, error.what());
-  }
+  omnibal::workload const batch{.tiles = checked.vision ? 1 : 0,
+                                .documents = omnibal::equal_sequences({.count = 1, .length = 1})};
+  static_cast<void>(omnibal::count_parameters(checked));
+  checked.for_each_layer([&](auto const& layer, std::int64_t) {
+    static_cast<void>(layer(batch, omnibal::parallel_degrees{}, omnibal::byte_sizes{}));
+  });
 }
 
 std::string lower(std::string text) {
@@ -676,12 +675,18 @@ model_description model_of(std::string const& file, std::string const& field,
                            nlohmann::json const& value) {
   json_fields const given(file, field, value);
   bool const is_own = given.has("vision") || given.has("language");
-  model_description model = is_own ? own_model(given) : public_model(given);
-  connect(model);
-  if (is_own && given.has("name")) model.name = given.text("name");
-  std::ranges::replace(model.name, '/', '-');
-  check_costs(file, model);
-  return model;
+  try {
+    model_description model = is_own ? own_model(given) : public_model(given);
+    connect(model);
+    if (is_own && given.has("name")) model.name = given.text("name");
+    std::ranges::replace(model.name, '/', '-');
+    check_costs(model);
+    return model;
+  } catch (input_error const&) {
+    throw;
+  } catch (std::exception const& error) {
+    fail({file}, error.what());
+  }
 }
 
 }  // namespace examples

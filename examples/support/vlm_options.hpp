@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace examples {
@@ -21,6 +22,7 @@ struct vlm_options {
   std::size_t synthetic_samples = 32'768;
   std::uint64_t seed = 1024;
   std::vector<model_description> models;
+  std::string machine_name;
   /// What is planned for.
   vlm_scenario scenario{};
   /// Measured times of layers, and the micro-batch they are of; empty for none.

@@ -294,6 +294,67 @@ TEST_CASE("what is no model is refused with the file, the field and the value") 
   }
 }
 
+TEST_CASE("a configuration with any value in place of one field is a model or an input error") {
+  std::vector<nlohmann::json> const values{nullptr,
+                                           -1,
+                                           0,
+                                           1,
+                                           2,
+                                           3,
+                                           7,
+                                           1.5,
+                                           1e300,
+                                           (std::uint64_t{1} << 63) + 1,
+                                           std::int64_t{1} << 40,
+                                           "text",
+                                           "",
+                                           true,
+                                           nlohmann::json::array(),
+                                           nlohmann::json::object(),
+                                           {1, 2}};
+  std::size_t models = 0;
+  std::size_t errors = 0;
+  auto const try_all = [&](nlohmann::json& whole, nlohmann::json& object,
+                           auto const& self) -> void {
+    for (auto& [key, value] : object.items()) {
+      nlohmann::json const before = value;
+      for (nlohmann::json const& other : values) {
+        value = other;
+        try {
+          auto const made = model_of("config.json", "", whole);
+          REQUIRE((made.vision || made.language));
+          if (made.language) static_cast<void>(model_json(made).dump());
+          ++models;
+        } catch (input_error const&) {
+          ++errors;
+        }
+      }
+      value = before;
+      if (value.is_object()) self(whole, value, self);
+    }
+  };
+  for (std::string const& text : {llama, qwen2_5_vl, internvl_1_5, deepseek, mixtral, clip, vit,
+                                  eva, siglip, llava, own, qwen3_8b}) {
+    auto whole = nlohmann::json::parse(text);
+    try_all(whole, whole, try_all);
+  }
+  CHECK(models > 300);
+  CHECK(errors > 300);
+}
+
+TEST_CASE("a deep or broken text is an input error") {
+  temporary_directory const folder;
+  for (std::string const& text :
+       {std::string(100'000, '['), std::string(50'000, '[') + std::string(50'000, ']'),
+        "{\"hidden_size\": " + std::string(50'000, '[') + std::string(50'000, ']') +
+            ", \"vocab_size\": 5}",
+        std::string("\xff\xfe{}"), std::string("{}\0", 3), std::string("{} {}")}) {
+    auto const path = folder.write("deep.json", text).string();
+    CHECK(complaint([&] { return find_model(path, model_parts::language); }).find("deep.json") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("models that are not there, or lack a part, are refused with the nearest name") {
   temporary_directory const folder;
   auto const cut = folder.write("cut.json", llama.substr(0, 100)).string();
