@@ -6,13 +6,14 @@
 #include "support/capacity_report.hpp"
 #include "support/dataset.hpp"
 #include "support/describe.hpp"
+#include "support/epoch_cost.hpp"
+#include "support/length_options.hpp"
 #include "support/measure_batches.hpp"
 #include "support/pack_options.hpp"
 #include "support/pack_samples.hpp"
 #include "support/packing_pictures.hpp"
 #include "support/plan_writer.hpp"
 #include "support/progress.hpp"
-#include "support/read_lengths.hpp"
 #include "support/schedule_groups.hpp"
 #include "support/staged_files.hpp"
 #include "support/synthetic.hpp"
@@ -20,7 +21,6 @@
 
 #include <omnibal/group_loads.hpp>
 #include <omnibal/pack/capacity_warnings.hpp>
-#include <omnibal/pack/tune_capacity_options.hpp>
 
 #include <chrono>
 #include <exception>
@@ -50,14 +50,10 @@ class stopwatch {
 };
 
 dataset load(pack_options const& options, progress& shown) {
-  if (options.inputs.empty()) {
+  if (options.lengths.files.empty()) {
     return synthetic_lengths(options.synthetic_samples, options.seed);
   }
-  dataset data;
-  for (auto const& path : options.inputs) {
-    read_lengths(path, options.format, options.fields, shown, data);
-  }
-  return data;
+  return read_lengths(options.lengths, shown);
 }
 
 /// Fails before the work rather than after it, and never replaces an input by an output.
@@ -71,7 +67,7 @@ void check_outputs(pack_options const& options) {
   if (!fs::is_regular_file(status)) {
     throw std::runtime_error("--svg: " + options.svg.string() + " is not a regular file");
   }
-  for (auto const& input : options.inputs) {
+  for (std::string const& input : options.lengths.files) {
     if (fs::exists(input) && fs::equivalent(input, options.svg)) {
       throw std::runtime_error("--svg: " + options.svg.string() + " is an input");
     }
@@ -93,21 +89,27 @@ void run(pack_options options) {
 
   dataset const data = load(options, shown);
   seconds.reading = watch.lap();
+  settle(options, data.kind);
   if (options.task == task_kind::describe) {
     shown.end();
-    return describe(data, options.capacity, std::cout);
+    describe(data, std::cout);
+    if (!options.typed_capacity.empty()) describe_oversized(data, options.capacity, std::cout);
+    return;
   }
 
-  std::optional<omnibal::tuned<2>> choice;
+  std::optional<chosen_capacity> choice;
   if (options.target_batch > 0) {
     shown.begin("choosing a capacity");
     choice = choose_capacity(data, options);
-    set_capacity(options, choice->best.capacity);
+    set_capacity(options, choice->capacity);
     seconds.choosing = watch.lap();
+  } else if (options.typed_capacity.empty()) {
+    set_capacity(options, {1, context_length(data, options)});
   }
   shown.begin("packing " + counted(data.samples.size()) + " samples");
   check_sums(data, options);
   omnibal::packing const result = pack_samples(data, options);
+  check_oversized(data, options, result);
   seconds.packing = watch.lap();
 
   auto const loads =
@@ -142,15 +144,26 @@ void run(pack_options options) {
 
   std::cout << counted(data.samples.size()) << " samples from ";
   if (data.sources.size() == 1) {
-    std::cout << data.sources.front().name << "\n\n";
+    std::cout << data.sources.front().name;
   } else {
-    std::cout << data.sources.size() << " files\n\n";
+    std::cout << data.sources.size() << " files";
   }
+  std::cout << " in " << counted(loads.size()) << " groups\n\n";
+  auto const random = dealing_order(before.loads.size(), options.seed);
+  print_gain(options,
+             {.padded = cost_of_epoch(random, before, options),
+              .unpadded = cost_of_epoch(random, without_padding(before, options), options),
+              .planned = cost_of_epoch(scheduled.steps.cells().items(), after, options)},
+             std::cout);
+  std::cout << '\n';
   print_report(options, result, before.figures, after.figures, seconds, std::cout);
   print_schedule(options, deal_at_random(options, loads), scheduled, seconds, std::cout);
   if (choice) print_choice(*choice, options, std::cout);
-  print_warnings(omnibal::capacity_warnings(data.samples, packed_demand(options), options.capacity),
-                 std::cout);
+  if (data.kind != sample_kind::text) {
+    print_warnings(
+        omnibal::capacity_warnings(data.samples, packed_demand(options), options.capacity),
+        std::cout);
+  }
   print_files(options, names);
 }
 

@@ -49,6 +49,7 @@ look() {
   needs libfccp-dev has_header libfccp/csv.h
   needs libsimdjson-dev has_header simdjson.h
   needs nlohmann-json3-dev has_header nlohmann/json.hpp
+  needs zlib1g-dev has_header zlib.h
   [[ $purpose != main_job ]] || return 0
 
   needs catch2 has_header catch2

@@ -2,20 +2,22 @@
 
 #include "table.hpp"
 
+#include <omnibal/solve_status.hpp>
+
 #include <array>
 
 namespace examples {
 
-void print_choice(omnibal::tuned<2> const& choice, pack_options const& options, std::ostream& out) {
-  auto const& best = choice.best;
+void print_choice(chosen_capacity const& choice, pack_options const& options, std::ostream& out) {
   bool const found = choice.status == omnibal::solve_status::solved;
   out << '\n'
       << (found ? "Chosen for" : "No capacity suits") << " a mean of "
       << fixed(options.target_batch, 2) << " samples per group, up to one more"
-      << (found ? ": " : "; the nearest: ") << best.capacity[0] << " images and "
-      << best.capacity[1] << " tokens, with " << fixed(best.mean_group_size, 2)
-      << " samples per group.\nBest of " << choice.packings << " packings, "
-      << choice.finalists.size() << " of them of all samples.\n";
+      << (found ? ": " : "; the nearest: ");
+  if (options.kind != sample_kind::text) out << choice.capacity[0] << " images and ";
+  out << choice.capacity[1] << " tokens, with " << fixed(choice.samples_per_group, 2)
+      << " samples per group.\nBest of " << choice.packings << " packings, " << choice.finalists
+      << " of them of all samples.\n";
 }
 
 void print_warnings(std::vector<omnibal::capacity_warning<>> const& warnings, std::ostream& out) {

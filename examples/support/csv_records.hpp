@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 // The file is in memory already; a reading thread would only cost.
@@ -25,24 +26,27 @@
 namespace examples {
 
 /// The names in the first line, for an error message only.
-inline std::vector<std::string> column_names(std::string_view text) {
+inline std::vector<std::string> column_names(std::string_view text, char separator) {
   std::string_view line = text.substr(0, text.find_first_of("\r\n"));
   std::vector<std::string> names;
   while (true) {
-    std::size_t const comma = line.find(',');
-    names.emplace_back(line.substr(0, comma));
-    if (comma == std::string_view::npos) return names;
-    line.remove_prefix(comma + 1);
+    std::size_t const end = line.find(separator);
+    names.emplace_back(line.substr(0, end));
+    if (end == std::string_view::npos) return names;
+    line.remove_prefix(end + 1);
   }
 }
 
 /// Calls `visit(where, values)` for each record, with a value for each of the columns; others are
 /// ignored. Errors: `input_error` for a text that is no CSV, a header without the columns, and a
 /// record with more or fewer values than the header.
-template <class Visit, class... Names>
+template <char Separator = ',', class Visit, class... Names>
 void for_each_csv_record(file_text const& text, Visit const& visit, Names const&... columns) {
+  // A separator is not trimmed.
+  using trimmed =
+      std::conditional_t<Separator == '\t', io::trim_chars<' '>, io::trim_chars<' ', '\t'>>;
   using reader_type =
-      io::CSVReader<sizeof...(Names), io::trim_chars<' ', '\t'>, io::double_quote_escape<',', '"'>,
+      io::CSVReader<sizeof...(Names), trimmed, io::double_quote_escape<Separator, '"'>,
                     io::throw_on_overflow, io::empty_line_comment>;
   std::string_view const all = text.view();
   position where{text.name()};
@@ -60,7 +64,7 @@ void for_each_csv_record(file_text const& text, Visit const& visit, Names const&
       visit(where, values);
     }
   } catch (io::error::missing_column_in_header const& error) {
-    fail_missing(where, error.column_name, column_names(all));
+    fail_missing(where, error.column_name, column_names(all, Separator));
   } catch (io::error::too_few_columns const&) {
     where.line = reader.get_file_line();
     fail(where, "has fewer columns than the header");

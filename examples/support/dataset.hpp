@@ -27,10 +27,17 @@ struct source {
   std::size_t records;
 };
 
+enum class sample_kind {
+  /// No source tells of images.
+  text,
+  images_and_text
+};
+
 struct dataset {
   std::vector<sample> samples;
   /// In the order of the samples.
   std::vector<source> sources;
+  sample_kind kind = sample_kind::text;
 };
 
 }  // namespace examples

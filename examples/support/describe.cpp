@@ -60,8 +60,7 @@ void print_image_counts(dataset const& data, std::ostream& out) {
 
 }  // namespace
 
-void describe(dataset const& data, omnibal::resources<2> const& capacity, std::ostream& out) {
-  std::size_t const count = data.samples.size();
+void describe(dataset const& data, std::ostream& out) {
   table sources({"source", "samples"});
   sources.add_rule();
   for (source const& one : data.sources) sources.add({one.name, counted(one.records)});
@@ -70,12 +69,16 @@ void describe(dataset const& data, omnibal::resources<2> const& capacity, std::o
   table lengths(
       {"per sample", "mean", "min", "5 %", "25 %", "median", "75 %", "95 %", "99 %", "max"});
   lengths.add_rule();
-  lengths.add(summary("images", data, &sample::images));
+  if (data.kind != sample_kind::text) lengths.add(summary("images", data, &sample::images));
   lengths.add(summary("tokens", data, &sample::tokens));
   out << '\n';
   lengths.print(out);
-  print_image_counts(data, out);
+  if (data.kind != sample_kind::text) print_image_counts(data, out);
+}
 
+void describe_oversized(dataset const& data, omnibal::resources<2> const& capacity,
+                        std::ostream& out) {
+  std::size_t const count = data.samples.size();
   auto const above = [&](std::int64_t sample::*field, std::int64_t limit) {
     auto const number =
         std::ranges::count_if(data.samples, [&](sample const& one) { return one.*field > limit; });
@@ -84,7 +87,9 @@ void describe(dataset const& data, omnibal::resources<2> const& capacity, std::o
   };
   table oversized({"above the capacity", "samples"});
   oversized.add_rule();
-  oversized.add({std::to_string(capacity[0]) + " images", above(&sample::images, capacity[0])});
+  if (data.kind != sample_kind::text) {
+    oversized.add({std::to_string(capacity[0]) + " images", above(&sample::images, capacity[0])});
+  }
   oversized.add({std::to_string(capacity[1]) + " tokens", above(&sample::tokens, capacity[1])});
   out << '\n';
   oversized.print(out);

@@ -11,8 +11,11 @@
 
 namespace examples {
 
-/// Prints the sources, the distribution of images and tokens, and how many samples exceed the
-/// capacity.
-void describe(dataset const& data, omnibal::resources<2> const& capacity, std::ostream& out);
+/// Prints the sources and the distribution of images and tokens, of text of tokens alone.
+void describe(dataset const& data, std::ostream& out);
+
+/// Prints how many samples exceed the capacity.
+void describe_oversized(dataset const& data, omnibal::resources<2> const& capacity,
+                        std::ostream& out);
 
 }  // namespace examples

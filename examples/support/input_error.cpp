@@ -19,14 +19,13 @@ std::string excerpt(std::string_view text) {
   return std::string(text.substr(0, longest)) + "...";
 }
 
-/// What is wrong with `text` as a count.
+/// What is wrong with `text` as a count, where the text itself does not say it.
 std::string_view complaint(std::string_view text) {
-  if (text.empty()) return "is empty";
+  if (text.empty() || text == "null") return "";
   switch (text.front()) {
     case '"': return "is a string";
     case 't':
     case 'f': return "is not a number";
-    case 'n': return "is null";
     case '{': return "begins an object";
     case '[': return "begins a list";
     default: break;
@@ -75,14 +74,17 @@ void fail(position const& where, std::string_view problem) {
 }
 
 void fail_value(position const& where, std::string_view field, std::string_view text) {
-  fail(where, "field " + quoted(field) + " is " + (text.empty() ? "\"\"" : excerpt(text)) +
-                  ", which " + std::string(complaint(text)) +
-                  "; it must be an integer from 0 to 9223372036854775807");
+  std::string problem = field.empty() ? "" : "field " + quoted(field) + " ";
+  problem += "is " + (text.empty() ? "empty" : excerpt(text));
+  if (std::string_view const why = complaint(text); !why.empty())
+    problem.append(", which ").append(why);
+  fail(where, problem + "; it must be an integer from 0 to 9223372036854775807");
 }
 
 void fail_missing(position const& where, std::string_view field,
                   std::span<std::string const> present) {
-  fail(where, "no field " + quoted(field) + hint_at(field, present));
+  throw missing_field(to_text(where) + ": no field " + quoted(field) + hint_at(field, present),
+                      field);
 }
 
 std::string hint_at(std::string_view name, std::span<std::string const> present,
@@ -90,7 +92,7 @@ std::string hint_at(std::string_view name, std::span<std::string const> present,
   if (present.empty()) return "; there are no " + std::string(plural) + " at all";
   auto const nearest = std::ranges::min_element(
       present, {}, [&](std::string const& other) { return edit_distance(name, other); });
-  std::size_t const tolerated = std::max<std::size_t>(2, name.size() / 2);
+  std::size_t const tolerated = std::max<std::size_t>(2, name.size() / 3);
   if (edit_distance(name, *nearest) <= tolerated) {
     return "; did you mean " + quoted(*nearest) + "?";
   }

@@ -18,6 +18,17 @@ class input_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A record, or the header for all records, lacks a field.
+class missing_field : public input_error {
+ public:
+  missing_field(std::string const& text, std::string_view name) : input_error(text), name_(name) {}
+
+  [[nodiscard]] std::string const& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
 /// A place in an input file. Records and lines count from one; zero is "not known".
 struct position {
   std::string_view file;
@@ -30,11 +41,11 @@ struct position {
 
 [[noreturn]] void fail(position const& where, std::string_view problem);
 
-/// Fails because `text`, a token as it stands in the file, is not a count that fits 64 bits.
+/// Fails because `text`, a token as it stands in the file, is not a count that fits 64 bits. Where
+/// `field` is empty the record is the value.
 [[noreturn]] void fail_value(position const& where, std::string_view field, std::string_view text);
 
-/// Fails because a record, or the header for all records, lacks `field`; points to the name in
-/// `present` that was probably meant.
+/// Throws `missing_field` for `field`; points to the name in `present` that was probably meant.
 [[noreturn]] void fail_missing(position const& where, std::string_view field,
                                std::span<std::string const> present);
 
@@ -43,7 +54,7 @@ struct position {
 [[nodiscard]] std::string hint_at(std::string_view name, std::span<std::string const> present,
                                   std::string_view plural = "fields");
 
-/// The count that a field of a CSV file holds: digits only.
+/// The count that a text holds: digits only.
 [[nodiscard]] std::int64_t parse_count(position const& where, std::string_view field,
                                        std::string_view text);
 

@@ -71,7 +71,7 @@ std::int64_t parse_decimal(position const& where, std::string_view field, std::s
 /// Reads a column of bytes where the file has it.
 void read_bytes(file_text const& text, char const* column,
                 std::optional<std::int64_t> measured_layer::*bytes, measured_layers& result) {
-  auto const names = column_names(text.view());
+  auto const names = column_names(text.view(), ',');
   if (std::ranges::find(names, column) == names.end()) return;
   auto const take = [&](position const& where, std::array<char*, 2> const& values) {
     layer_run const run = parse_layers(where, values[0], result.size());

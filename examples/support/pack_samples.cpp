@@ -4,6 +4,9 @@
 
 #include <omnibal/omnibal.hpp>
 
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <numeric>
 #include <span>
 #include <stdexcept>
@@ -23,6 +26,7 @@ struct chosen_keep_rule {
         kind == keep_kind::reference ? load[0] == threshold[0] : load[0] >= threshold[0];
     return enough_images || load[1] >= threshold[1];
   }
+  bool operator()(omnibal::resources<1> const& load) const { return load[0] >= threshold[1]; }
 };
 
 /// The file and the record of a sample.
@@ -38,18 +42,17 @@ position origin(dataset const& data, std::size_t index) {
                            std::size_t kind) {
   sample const& one = data.samples[index];
   bool const is_images = kind == 0;
-  fail(origin(data, index), "field \"" +
-                                (is_images ? options.fields.images : options.fields.tokens) +
-                                "\" is " + std::to_string(is_images ? one.images : one.tokens) +
-                                ", which takes the sum of all records above 9223372036854775807");
+  fail(origin(data, index),
+       "field \"" + (is_images ? options.lengths.fields.images : options.lengths.fields.tokens) +
+           "\" is " + std::to_string(is_images ? one.images : one.tokens) +
+           ", which takes the sum of all records above 9223372036854775807");
 }
 
-template <class Samples, class Demand>
+template <class Samples, class Demand, std::size_t R>
 omnibal::packing pack_isf(Samples const& samples, Demand const& demand,
-                          pack_options const& options) {
+                          omnibal::resources<R> const& capacity, pack_options const& options) {
   auto const run = [&](auto const& shuffle) {
-    return omnibal::isf(samples, demand, options.capacity,
-                        omnibal::isf_options{.rounds = options.rounds},
+    return omnibal::isf(samples, demand, capacity, omnibal::isf_options{.rounds = options.rounds},
                         chosen_keep_rule{options.keep, options.threshold}, shuffle);
   };
   switch (options.shuffle) {
@@ -59,15 +62,48 @@ omnibal::packing pack_isf(Samples const& samples, Demand const& demand,
   }
 }
 
-template <class Samples, class Demand>
-omnibal::packing pack(Samples const& samples, Demand const& demand, pack_options const& options) {
+template <class Samples, class Demand, std::size_t R>
+omnibal::packing pack(Samples const& samples, Demand const& demand,
+                      omnibal::resources<R> const& capacity, pack_options const& options) {
   switch (options.packer) {
-    case packer_kind::isf: return pack_isf(samples, demand, options);
-    case packer_kind::next_fit: return omnibal::next_fit(samples, demand, options.capacity);
+    case packer_kind::isf: return pack_isf(samples, demand, capacity, options);
+    case packer_kind::next_fit: return omnibal::next_fit(samples, demand, capacity);
     case packer_kind::best_fit_decreasing:
-      return omnibal::best_fit_decreasing(samples, demand, options.capacity);
-    default: return omnibal::best_packing(samples, demand, options.capacity);
+      return omnibal::best_fit_decreasing(samples, demand, capacity);
+    default: return omnibal::best_packing(samples, demand, capacity);
   }
+}
+
+template <class Demand, std::size_t R>
+omnibal::packing pack_and_improve(dataset const& data, Demand const& demand,
+                                  omnibal::resources<R> const& capacity,
+                                  pack_options const& options) {
+  omnibal::packing const packed = pack(data.samples, demand, capacity, options);
+  if (options.improvement == improvement_kind::none) return packed;
+  if (options.spare_groups == 0) return omnibal::improve(data.samples, demand, capacity, packed);
+  return omnibal::improve(data.samples, demand, capacity, packed,
+                          {.even_passes = 96, .spare_groups = options.spare_groups});
+}
+
+/// The capacity of both resources, where there may be one.
+omnibal::resources<2> of_both(omnibal::resources<2> const& capacity) { return capacity; }
+omnibal::resources<2> of_both(omnibal::resources<1> const& capacity) { return {1, capacity[0]}; }
+
+template <std::size_t R, class Demand>
+chosen_capacity tune(dataset const& data, Demand const& demand, omnibal::resources<R> granularity,
+                     pack_options const& options) {
+  pack_options on_trial = options;
+  auto const pack_under = [&on_trial](auto const& samples, auto const& measured,
+                                      omnibal::resources<R> const& capacity) {
+    set_capacity(on_trial, of_both(capacity));
+    return pack(samples, measured, capacity, on_trial);
+  };
+  auto const choice = omnibal::tune_capacity(
+      data.samples, demand, options.target_batch, pack_under,
+      omnibal::published_rule<>{.ranks = options.ranks, .seed = options.seed},
+      {.granularity = granularity, .seed = options.seed});
+  return {choice.status, of_both(choice.best.capacity), choice.best.mean_group_size,
+          choice.packings, choice.finalists.size()};
 }
 
 }  // namespace
@@ -91,29 +127,58 @@ void check_sums(dataset const& data, pack_options const& options) {
 }
 
 omnibal::packing pack_samples(dataset const& data, pack_options const& options) {
-  auto const demand = packed_demand(options);
-  omnibal::packing const packed = pack(data.samples, demand, options);
-  if (options.improvement == improvement_kind::none) return packed;
-  if (options.spare_groups == 0) {
-    return omnibal::improve(data.samples, demand, options.capacity, packed);
+  if (options.kind == sample_kind::text) {
+    return pack_and_improve(data, packed_text_demand(options),
+                            omnibal::resources{options.capacity[1]}, options);
   }
-  return omnibal::improve(data.samples, demand, options.capacity, packed,
-                          {.even_passes = 96, .spare_groups = options.spare_groups});
+  return pack_and_improve(data, packed_demand(options), options.capacity, options);
 }
 
-omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& options) {
-  pack_options on_trial = options;
-  auto const pack_under = [&on_trial](auto const& samples, auto const& demand,
-                                      omnibal::resources<2> const& capacity) {
-    set_capacity(on_trial, capacity);
-    return pack(samples, demand, on_trial);
-  };
+chosen_capacity choose_capacity(dataset const& data, pack_options const& options) {
   constexpr std::int64_t token_steps = 16;
   std::int64_t const granularity = options.align_tokens > 1 ? options.align_tokens : token_steps;
-  return omnibal::tune_capacity(
-      data.samples, packed_demand(options), options.target_batch, pack_under,
-      omnibal::published_rule<>{.ranks = options.ranks, .seed = options.seed},
-      {.granularity = {1, granularity}, .seed = options.seed});
+  if (options.kind == sample_kind::text) {
+    return tune(data, packed_text_demand(options), omnibal::resources{granularity}, options);
+  }
+  return tune(data, packed_demand(options), omnibal::resources<2>{1, granularity}, options);
+}
+
+omnibal::resources<2> usual_most(dataset const& data, pack_options const& options) {
+  auto const most = [&](std::size_t kind) {
+    std::vector<std::int64_t> values;
+    values.reserve(data.samples.size());
+    for (sample const& one : data.samples) values.push_back(true_demand(one)[kind]);
+    auto const place =
+        values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) * 999 / 1000);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+  };
+  std::int64_t const tokens = std::min(most(1), INT64_MAX - options.align_tokens);
+  std::int64_t const rounded =
+      (tokens + options.align_tokens - 1) / options.align_tokens * options.align_tokens;
+  return {most(0), rounded};
+}
+
+std::int64_t context_length(dataset const& data, pack_options const& options) {
+  constexpr std::uint64_t largest = std::uint64_t{1} << 62;
+  auto const most = static_cast<std::uint64_t>(usual_most(data, options)[1]);
+  return static_cast<std::int64_t>(std::bit_ceil(std::clamp<std::uint64_t>(most, 1, largest)));
+}
+
+void check_oversized(dataset const& data, pack_options const& options,
+                     omnibal::packing const& result) {
+  std::size_t const count = data.samples.size();
+  if (result.oversized.size() <= count / 2) return;
+  auto const most = usual_most(data, options);
+  auto const amounts = [&](omnibal::resources<2> const& of) {
+    std::string const tokens = std::to_string(of[1]) + " tokens";
+    if (options.kind == sample_kind::text) return tokens;
+    return std::to_string(of[0]) + " images and " + tokens;
+  };
+  throw std::runtime_error(
+      std::to_string(result.oversized.size()) + " of " + std::to_string(count) +
+      " samples exceed the capacity of " + amounts(options.capacity) +
+      " alone, so no plan is written; 999 of 1000 samples have at most " + amounts(most));
 }
 
 std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed,

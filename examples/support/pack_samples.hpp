@@ -8,8 +8,8 @@
 
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/tune_capacity_options.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/solve_status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +25,12 @@ inline constexpr auto true_demand = omnibal::demand_of(&sample::images, &sample:
   return omnibal::aligned(true_demand, omnibal::resources{1, options.align_tokens});
 }
 
+/// The same of text, which has one resource.
+[[nodiscard]] inline auto packed_text_demand(pack_options const& options) {
+  return omnibal::aligned(omnibal::demand_of(&sample::tokens),
+                          omnibal::resources{options.align_tokens});
+}
+
 /// Makes sure that no sum of demands, in whichever group, leaves 64 bits. Samples that exceed the
 /// capacity alone are in no group and do not count. Errors: `input_error` for the first record that
 /// is too much.
@@ -34,7 +40,25 @@ void check_sums(dataset const& data, pack_options const& options);
 
 /// The capacity at which the packer's groups have `options.target_batch` samples in the mean, or up
 /// to one more, and ranks wait the least.
-[[nodiscard]] omnibal::tuned<2> choose_capacity(dataset const& data, pack_options const& options);
+struct chosen_capacity {
+  omnibal::solve_status status;
+  omnibal::resources<2> capacity;
+  double samples_per_group;
+  std::size_t packings;
+  std::size_t finalists;
+};
+
+[[nodiscard]] chosen_capacity choose_capacity(dataset const& data, pack_options const& options);
+
+/// For each resource the smallest amount that 999 of 1000 samples do not exceed.
+[[nodiscard]] omnibal::resources<2> usual_most(dataset const& data, pack_options const& options);
+
+/// The power of two that holds all samples but one in a thousand.
+[[nodiscard]] std::int64_t context_length(dataset const& data, pack_options const& options);
+
+/// Fails where more than half of the samples are oversized, and names a capacity that holds most.
+void check_oversized(dataset const& data, pack_options const& options,
+                     omnibal::packing const& result);
 
 /// A random order in which the groups are dealt: group `order[step * ranks + rank]` goes to that
 /// rank.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -228,11 +229,15 @@ class page {
 
   [[nodiscard]] double height() const { return top_ + 12; }
 
-  void add_charts(std::array<chart, 2> const& charts) {
-    double const width = (width_ - 2 * margin - gap) / 2;
+  void add_charts(std::span<chart const> charts) {
+    auto const count = static_cast<double>(charts.size());
+    double const width = (width_ - 2 * margin - (count - 1) * gap) / count;
     top_ += 12;
-    draw(drawing_, {margin, top_, width, chart_height}, charts[0]);
-    draw(drawing_, {margin + width + gap, top_, width, chart_height}, charts[1]);
+    double left = margin;
+    for (chart const& one : charts) {
+      draw(drawing_, {left, top_, width, chart_height}, one);
+      left += width + gap;
+    }
     top_ += chart_height;
   }
 
@@ -287,27 +292,31 @@ void write_pictures(dataset const& data, pack_options const& options, std::size_
                                    fixed(after.figures.samples_per_batch, 2) +
                                    " samples, packed by " + full_name(options));
   sheet.add_key(green, "scheduled: these groups, in steps of groups with even loads");
-  sheet.add_line("Capacity of a group: " + limit(0) + ", " + limit(1) +
+  // Of text the tokens alone are drawn.
+  std::size_t const hidden = options.kind == sample_kind::text ? 1 : 0;
+  sheet.add_line("Capacity of a group: " + (hidden == 0 ? limit(0) + ", " : "") + limit(1) +
                      ". Larger samples, in no group: " + counted(oversized) + ".",
                  {.size = 14, .colour = colours::grey});
 
   auto const charts = draw_packing(options, before, after, scheduled);
+  auto const shown = [hidden](std::span<chart const> all) { return all.subspan(hidden); };
   heading("How much does each group hold?",
-          "Padding included. A group above either capacity does not fit: " +
+          "Padding included. A group above the capacity does not fit: " +
               counted(before.figures.over_capacity) + " of " + count_before + " groups before, " +
               counted(after.figures.over_capacity) + " of " + count_after + " after.");
-  sheet.add_charts(charts.loads);
+  sheet.add_charts(shown(charts.loads));
   heading("How full is each group?",
           "Share of the capacity that the samples of a group take, without padding.");
-  sheet.add_charts(charts.fill);
+  sheet.add_charts(shown(charts.fill));
   heading("How long do ranks wait?",
           "Ranks: " + counted(options.ranks) +
               ". Each takes one group per step, before and after in random order: the share of a "
               "step that a rank waits.");
-  sheet.add_charts(charts.waiting);
-  drawing.write(out, width, sheet.height(), title,
-                "Loads of the groups, fill of the groups and waiting of the ranks, for images and "
-                "for tokens, before and after packing.");
+  sheet.add_charts(shown(charts.waiting));
+  drawing.write(
+      out, width, sheet.height(), title,
+      std::string("Loads of the groups, fill of the groups and waiting of the ranks, for ") +
+          (hidden == 0 ? "images and for " : "") + "tokens, before and after packing.");
 }
 
 }  // namespace examples

@@ -15,19 +15,34 @@ namespace {
 
 using indices = std::span<std::uint32_t const>;
 
-nlohmann::ordered_json amounts_json(omnibal::resources<2> const& amounts) {
-  return {{"images", amounts[0]}, {"tokens", amounts[1]}};
+/// Of images and tokens, of text of tokens alone.
+template <class Amounts>
+nlohmann::ordered_json amounts_json(sample_kind kind, Amounts const& of) {
+  if (kind == sample_kind::text) return {{"tokens", of[1]}};
+  return {{"images", of[0]}, {"tokens", of[1]}};
+}
+
+nlohmann::ordered_json fields_json(pack_options const& options) {
+  auto const& fields = options.lengths.fields;
+  if (options.kind == sample_kind::text) return {{"tokens", fields.tokens}};
+  if (options.lengths.size_fields.empty()) {
+    return {{"images", fields.images}, {"tokens", fields.tokens}};
+  }
+  return {{"image_size", options.lengths.size_fields},
+          {"tile_size", fields.tiles.size},
+          {"most_tiles", fields.tiles.most},
+          {"tokens_per_tile", fields.tokens_per_tile},
+          {"tokens", fields.tokens}};
 }
 
 nlohmann::ordered_json schedule_json(pack_options const& options, measured_steps const& schedule) {
-  auto const& waiting = schedule.dist_ratio;
   return {{"epoch", options.epoch},
           {"seed", options.seed},
           {"tolerance", options.tolerance},
           {"remainder", to_text(options.remainder)},
           {"steps", schedule.steps.size()},
           {"repeats", repeats(schedule.steps)},
-          {"dist_ratio", {{"images", waiting[0]}, {"tokens", waiting[1]}}},
+          {"dist_ratio", amounts_json(options.kind, schedule.dist_ratio)},
           {"step_overlap", schedule.overlap}};
 }
 
@@ -46,15 +61,15 @@ nlohmann::ordered_json head_json(dataset const& data, pack_options const& option
     packer["rounds"] = options.rounds;
     packer["shuffle"] = to_text(options.shuffle);
     packer["keep"] = to_text(options.keep);
-    packer["threshold"] = amounts_json(options.threshold);
+    packer["threshold"] = amounts_json(options.kind, options.threshold);
   }
   return {{"format", "omnibal plan"},
           {"format_version", 2},
           {"library_version", library_version()},
           {"inputs", std::move(inputs)},
-          {"fields", {{"images", options.fields.images}, {"tokens", options.fields.tokens}}},
+          {"fields", fields_json(options)},
           {"packer", std::move(packer)},
-          {"capacity", amounts_json(options.capacity)},
+          {"capacity", amounts_json(options.kind, options.capacity)},
           {"align_tokens", options.align_tokens},
           {"ranks", options.ranks},
           {"schedule", schedule_json(options, schedule)},
@@ -115,11 +130,15 @@ void write_array(std::ostream& out, indices values) {
   write_npy(out, values, std::array{values.size()});
 }
 
-void write_loads(std::ostream& out, std::span<omnibal::resources<2> const> loads) {
+void write_loads(std::ostream& out, sample_kind kind, std::span<omnibal::resources<2> const> loads) {
+  std::size_t const kinds = kind == sample_kind::text ? 1 : 2;
   std::vector<std::int64_t> values;
-  values.reserve(2 * loads.size());
-  for (auto const& load : loads) values.insert(values.end(), {load[0], load[1]});
-  write_npy(out, std::span<std::int64_t const>(values), std::array{loads.size(), std::size_t{2}});
+  values.reserve(kinds * loads.size());
+  for (auto const& load : loads) {
+    if (kinds == 2) values.push_back(load[0]);
+    values.push_back(load[1]);
+  }
+  write_npy(out, std::span<std::int64_t const>(values), std::array{loads.size(), kinds});
 }
 
 }  // namespace
@@ -138,7 +157,7 @@ std::vector<std::string> write_plan(staged_files& files, dataset const& data,
   write("order.npy", [&](std::ostream& out) { write_array(out, schedule.steps.cells().items()); });
   write("left_out.npy", [&](std::ostream& out) { write_array(out, schedule.left_out); });
   write("oversized.npy", [&](std::ostream& out) { write_array(out, result.oversized); });
-  write("loads.npy", [&](std::ostream& out) { write_loads(out, loads); });
+  write("loads.npy", [&](std::ostream& out) { write_loads(out, options.kind, loads); });
   // The last one marks the plan as complete.
   write("plan.json", [&](std::ostream& out) {
     write_json(out, head_json(data, options, result, schedule), result, schedule);

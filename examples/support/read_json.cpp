@@ -2,10 +2,13 @@
 #include "readers.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -93,35 +96,16 @@ std::string key_text(json::field& field) {
   return std::string(first, last);
 }
 
-void take_count(position const& where, std::string_view field, json::value value,
-                std::optional<std::int64_t>& count) {
-  if (count) fail(where, "field \"" + std::string(field) + "\" occurs twice");
+std::int64_t count_of(position const& where, std::string_view field, json::value value) {
   std::int64_t number = 0;
   if (value.get_int64().get(number) != simdjson::SUCCESS || number < 0) {
     fail_value(where, field, token_text(value));
   }
-  count = number;
+  return number;
 }
 
-sample read_record(position const& where, json::object object, field_names const& fields) {
-  std::optional<std::int64_t> images;
-  std::optional<std::int64_t> tokens;
-  if (fields.images.empty()) images = 0;
-  for (auto item : object) {
-    json::field field;
-    check(where, std::move(item).get(field));
-    std::string_view key;
-    check(where, field.unescaped_key().get(key));
-    if (!fields.images.empty() && key == fields.images) {
-      take_count(where, key, field.value(), images);
-    } else if (key == fields.tokens) {
-      take_count(where, key, field.value(), tokens);
-    } else {
-      check_ignored(where, field.value());
-    }
-  }
-  if (images && tokens) return {*images, *tokens};
-
+/// The names of the fields that an object has.
+std::vector<std::string> field_names_of(position const& where, json::object object) {
   std::vector<std::string> present;
   object.reset();
   for (auto item : object) {
@@ -129,13 +113,68 @@ sample read_record(position const& where, json::object object, field_names const
     check(where, std::move(item).get(field));
     present.push_back(key_text(field));
   }
-  fail_missing(where, images ? fields.tokens : fields.images, present);
+  return present;
 }
 
-/// The number of elements that begin in the outermost list or object of a text that breaks off.
-std::size_t elements_begun(std::string_view text) {
-  std::size_t depth = 0;
+/// Calls `take(place, value)` for each of the fields that `fields` names, once each. Errors:
+/// `input_error` for one that is missing or occurs twice.
+template <class Take>
+void for_each_wanted(position const& where, json::object object, record_fields const& fields,
+                     Take const& take) {
+  std::array<bool, record_fields::most> is_there{};
+  auto const names = fields.names();
+  for (auto item : object) {
+    json::field field;
+    check(where, std::move(item).get(field));
+    std::string_view key;
+    check(where, field.unescaped_key().get(key));
+    std::size_t const place = fields.find(key);
+    if (place == names.size()) {
+      check_ignored(where, field.value());
+      continue;
+    }
+    if (is_there[place]) fail(where, "field \"" + names[place] + "\" occurs twice");
+    is_there[place] = true;
+    take(place, field.value());
+  }
+  for (std::size_t place = 0; place != names.size(); ++place) {
+    if (!is_there[place]) fail_missing(where, names[place], field_names_of(where, object));
+  }
+}
+
+sample read_record(position const& where, json::object object, record_fields const& fields) {
+  record_fields::counts counts{};
+  for_each_wanted(where, object, fields, [&](std::size_t place, json::value value) {
+    counts[place] = count_of(where, fields.names()[place], value);
+  });
+  return fields.make(where, counts);
+}
+
+std::vector<std::int64_t> read_column(position where, std::string_view field, json::value value) {
+  json::array list;
+  if (value.get_array().get(list) != simdjson::SUCCESS) {
+    fail(where, "field \"" + std::string(field) + "\" is " + std::string(token_text(value)) +
+                    ", must be a list as the first field is");
+  }
+  std::vector<std::int64_t> column;
+  for (auto item : list) {
+    ++where.record;
+    json::value element;
+    check(where, std::move(item).get(element));
+    column.push_back(count_of(where, field, element));
+  }
+  return column;
+}
+
+/// The number of elements that begin in the outermost list or object of a text, and where it ends.
+struct json_extent {
   std::size_t begun = 0;
+  std::size_t end = std::string_view::npos;
+};
+
+json_extent extent_of(std::string_view text) {
+  json_extent result;
+  std::size_t depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     char const c = text[i];
@@ -145,22 +184,35 @@ std::size_t elements_begun(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
-      if (depth++ == 1) ++begun;
-    } else if ((c == ']' || c == '}') && depth != 0) {
-      --depth;
+      if (depth++ == 1) ++result.begun;
+    } else if ((c == ']' || c == '}') && depth != 0 && --depth == 0) {
+      result.end = i + 1;
+      return result;
     }
   }
-  return begun;
+  return result;
 }
 
-/// Fails because the outermost bracket is never closed.
-[[noreturn]] void fail_truncated(file_text const& text, std::string_view kind) {
+/// The first letters of a text.
+std::string beginning(std::string_view text) {
+  constexpr std::size_t shown = 40;
+  std::string result(text.substr(0, shown));
+  std::ranges::replace(result, '\n', ' ');
+  return result;
+}
+
+/// Fails because the outermost bracket is never closed, or text follows it.
+[[noreturn]] void fail_end(file_text const& text, std::string_view kind) {
   constexpr std::size_t shown = 40;
   std::string_view const body = trimmed(text.view());
-  std::string end(body.substr(body.size() - std::min(shown, body.size())));
-  std::ranges::replace(end, '\n', ' ');
-  fail({text.name(), elements_begun(body)}, "the file is truncated: its " + std::string(kind) +
-                                                " is not closed, it ends with `" + end + "`");
+  json_extent const extent = extent_of(body);
+  if (extent.end != body.npos && extent.end != body.size()) {
+    fail({text.name()}, "text follows the end of the JSON " + std::string(kind) + ": `" +
+                            beginning(trimmed(body.substr(extent.end))) + "`");
+  }
+  fail({text.name(), extent.begun},
+       "the file is truncated: its " + std::string(kind) + " is not closed, it ends with `" +
+           beginning(body.substr(body.size() - std::min(shown, body.size()))) + "`");
 }
 
 /// The outermost value of a file, which must begin and end with these brackets.
@@ -172,13 +224,13 @@ json::document open_document(json::parser& parser, file_text const& text, std::s
     fail({text.name()}, "must hold a JSON " + std::string(kind) + ", but begins with `" +
                             std::string(body.substr(0, 20)) + "`");
   }
-  if (body.back() != brackets.back()) fail_truncated(text, kind);
+  if (body.back() != brackets.back()) fail_end(text, kind);
 
   json::document document;
   simdjson::padded_string_view const padded(text.view().data(), text.view().size(),
                                             text.readable());
   auto const error = parser.iterate(padded).get(document);
-  if (error == simdjson::UNCLOSED_STRING) fail_truncated(text, kind);
+  if (error == simdjson::UNCLOSED_STRING) fail_end(text, kind);
   check({text.name()}, error);
   return document;
 }
@@ -192,22 +244,36 @@ void check_end(position const& where, json::document& document) {
 
 }  // namespace
 
-void read_json_list(file_text const& text, field_names const& fields, progress& shown,
-                    std::vector<sample>& samples) {
+std::size_t end_of_json(std::string_view text) { return extent_of(text).end; }
+
+void read_json_list(file_text const& text, record_fields const& fields, progress& shown,
+                    dataset& data) {
   json::parser parser;
   json::document document = open_document(parser, text, "[]", "list");
   position where{text.name()};
   json::array list;
   check(where, document.get_array().get(list));
+  auto first = json::json_type::object;
   for (auto item : list) {
     ++where.record;
     json::value value;
     check(where, std::move(item).get(value));
-    json::object object;
-    if (value.get_object().get(object) != simdjson::SUCCESS) {
-      fail(where, "is " + std::string(token_text(value)) + ", must be an object");
+    auto type = json::json_type::null;
+    check(where, value.type().get(type));
+    if (where.record == 1) {
+      first = type;
+      bool const has_images = type == json::json_type::object && fields.has_images();
+      if (has_images) data.kind = sample_kind::images_and_text;
     }
-    samples.push_back(read_record(where, object, fields));
+    json::object object;
+    if (first == json::json_type::number) {
+      data.samples.push_back({0, count_of(where, {}, value)});
+    } else if (value.get_object().get(object) == simdjson::SUCCESS) {
+      data.samples.push_back(read_record(where, object, fields));
+    } else {
+      fail(where, "is " + std::string(token_text(value)) + ", must be an object" +
+                      (where.record == 1 ? " or a number" : " as the first one is"));
+    }
     if (where.record % 1024 == 0) {
       char const* location = nullptr;
       check(where, document.current_location().get(location));
@@ -217,8 +283,36 @@ void read_json_list(file_text const& text, field_names const& fields, progress& 
   check_end({text.name()}, document);
 }
 
-void read_json_lines(file_text const& text, field_names const& fields, progress& shown,
-                     std::vector<sample>& samples) {
+void read_json_columns(file_text const& text, record_fields const& fields, dataset& data) {
+  json::parser parser;
+  json::document document = open_document(parser, text, "{}", "object");
+  position where{text.name()};
+  json::object object;
+  check(where, document.get_object().get(object));
+  std::array<std::vector<std::int64_t>, record_fields::most> columns;
+  auto const names = fields.names();
+  for_each_wanted(where, object, fields, [&](std::size_t place, json::value value) {
+    columns[place] = read_column(where, names[place], value);
+  });
+  check_end(where, document);
+  for (std::size_t place = 1; place != names.size(); ++place) {
+    if (columns[place].size() == columns[0].size()) continue;
+    fail(where, "field \"" + names[0] + "\" has " + std::to_string(columns[0].size()) +
+                    " values and field \"" + names[place] + "\" " +
+                    std::to_string(columns[place].size()));
+  }
+  if (fields.has_images()) data.kind = sample_kind::images_and_text;
+  for (std::size_t i = 0; i != columns[0].size(); ++i) {
+    where.record = i + 1;
+    record_fields::counts counts{};
+    for (std::size_t place = 0; place != names.size(); ++place) counts[place] = columns[place][i];
+    data.samples.push_back(fields.make(where, counts));
+  }
+}
+
+void read_json_lines(file_text const& text, record_fields const& fields, progress& shown,
+                     dataset& data) {
+  if (fields.has_images()) data.kind = sample_kind::images_and_text;
   json::parser parser;
   position where{text.name()};
   std::string_view const all = text.view();
@@ -239,7 +333,7 @@ void read_json_lines(file_text const& text, field_names const& fields, progress&
                      .get(document));
     json::object object;
     check(where, document.get_object().get(object));
-    samples.push_back(read_record(where, object, fields));
+    data.samples.push_back(read_record(where, object, fields));
     check_end(where, document);
     shown.update(end, all.size());
   }

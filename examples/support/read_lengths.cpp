@@ -3,6 +3,7 @@
 #include "input_error.hpp"
 #include "readers.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <system_error>
 
@@ -12,35 +13,73 @@ namespace {
 
 constexpr std::string_view blank = " \t\r\n";
 
-/// True where the first field of the object that `text` begins with holds an object, as in a
-/// manifest.
-bool begins_nested_object(std::string_view text) {
+/// The first letter of the value of the first field of the object that `text` begins with; a closing
+/// brace where there is none.
+char first_value(std::string_view text) {
   std::size_t i = text.find_first_not_of(blank, 1);
-  if (i == std::string_view::npos || text[i] != '"') return i != text.npos && text[i] == '}';
+  if (i == std::string_view::npos) return '\0';
+  if (text[i] != '"') return text[i];
   for (++i; i < text.size() && text[i] != '"'; ++i) {
     if (text[i] == '\\') ++i;
   }
   i = text.find_first_not_of(blank, i + 1);
-  if (i == std::string_view::npos || text[i] != ':') return false;
+  if (i == std::string_view::npos || text[i] != ':') return '\0';
   i = text.find_first_not_of(blank, i + 1);
-  return i != std::string_view::npos && text[i] == '{';
+  return i == std::string_view::npos ? '\0' : text[i];
+}
+
+/// What an object is: a manifest, columns, or the first record of JSON lines.
+input_format detected_object(std::string_view body) {
+  char const first = first_value(body);
+  if (first == '{' || first == '}') return input_format::manifest;
+  if (first != '[') return input_format::jsonl;
+  std::size_t const end = end_of_json(body);
+  bool const is_whole = end == body.npos || body.find_first_not_of(blank, end) == body.npos;
+  return is_whole ? input_format::columns : input_format::jsonl;
+}
+
+/// Fails for files that begin as those of other programs do.
+void refuse_foreign(file_text const& text) {
+  struct foreign {
+    std::string_view magic;
+    std::string_view name;
+  };
+  constexpr foreign kinds[]{{"PAR1", "a Parquet file"},
+                            {"ARROW1", "an Arrow file"},
+                            {"PK\x03\x04", "a zip file"},
+                            {"\xFD"
+                             "7zXZ",
+                             "an xz file"},
+                            {"\x28\xB5\x2F\xFD", "a zstd file"},
+                            {"BZh", "a bzip2 file"},
+                            {"\x80\x04", "a Python pickle"}};
+  for (auto const& [magic, name] : kinds) {
+    if (!text.view().starts_with(magic)) continue;
+    fail({text.name()}, "is " + std::string(name) +
+                            ", which is not read; docs/plan_format.md shows how to convert it");
+  }
 }
 
 input_format detected(file_text const& text) {
-  std::string const extension = std::filesystem::path(text.name()).extension().string();
+  refuse_foreign(text);
+  if (text.view().starts_with("\x93NUMPY")) return input_format::npy;
+  std::filesystem::path name(text.name());
+  if (name.extension() == ".gz") name.replace_extension();
+  std::string const extension = name.extension().string();
   if (extension == ".jsonl" || extension == ".ndjson") return input_format::jsonl;
-  if (extension == ".csv") return input_format::csv;
+  if (extension == ".csv" || extension == ".tsv") return input_format::csv;
   std::size_t const first = text.view().find_first_not_of(blank);
   if (first == std::string_view::npos) fail({text.name()}, "the file is empty");
   std::string_view const body = text.view().substr(first);
   if (body.front() == '[') return input_format::json;
-  if (body.front() == '{') {
-    return begins_nested_object(body) ? input_format::manifest : input_format::jsonl;
-  }
-  return extension == ".json" ? input_format::json : input_format::csv;
+  if (body.front() == '{') return detected_object(body);
+  if (extension == ".json") return input_format::json;
+  std::string_view const line = body.substr(0, body.find_first_of("\r\n"));
+  bool const is_number = line.find_first_not_of("0123456789 \t") == line.npos;
+  return is_number ? input_format::numbers : input_format::csv;
 }
 
-void read_samples(file_text const& text, input_format format, field_names const& fields,
+void read_samples(file_text const& text, input_format format, record_fields const& fields,
                   progress& shown, dataset& data) {
   std::size_t const before = data.samples.size();
   if (text.view().find_first_not_of(blank) == std::string_view::npos) {
@@ -48,9 +87,12 @@ void read_samples(file_text const& text, input_format format, field_names const&
   }
   shown.begin("reading " + text.name());
   switch (format) {
-    case input_format::jsonl: read_json_lines(text, fields, shown, data.samples); break;
-    case input_format::csv: read_csv(text, fields, shown, data.samples); break;
-    default: read_json_list(text, fields, shown, data.samples);
+    case input_format::jsonl: read_json_lines(text, fields, shown, data); break;
+    case input_format::columns: read_json_columns(text, fields, data); break;
+    case input_format::csv: read_csv(text, fields, shown, data); break;
+    case input_format::numbers: read_numbers(text, shown, data); break;
+    case input_format::npy: read_npy(text, data); break;
+    default: read_json_list(text, fields, shown, data);
   }
   std::size_t const records = data.samples.size() - before;
   if (records == 0) fail({text.name()}, "has no records");
@@ -69,7 +111,7 @@ std::filesystem::path resolved(file_text const& manifest, manifest_entry const& 
                               ") nor in the working directory");
 }
 
-void read_manifest_files(file_text const& manifest, field_names const& fields, progress& shown,
+void read_manifest_files(file_text const& manifest, record_fields const& fields, progress& shown,
                          dataset& data) {
   auto const entries = read_manifest(manifest);
   if (entries.empty()) fail({manifest.name()}, "has no entries");
@@ -86,8 +128,39 @@ void read_manifest_files(file_text const& manifest, field_names const& fields, p
 
 }  // namespace
 
-void read_lengths(std::filesystem::path const& path, input_format format, field_names const& fields,
-                  progress& shown, dataset& data) {
+record_fields::record_fields(field_names const& fields) : fields_(fields) {
+  if (!fields.width.empty()) {
+    names_ = {fields.width, fields.height};
+  } else if (!fields.images.empty()) {
+    names_ = {fields.images};
+  }
+  names_.push_back(fields.tokens);
+}
+
+std::size_t record_fields::find(std::string_view name) const {
+  auto const found = std::ranges::find(names_, name);
+  return static_cast<std::size_t>(found - names_.begin());
+}
+
+sample record_fields::make(position const& where, counts const& values) const {
+  std::int64_t tokens = values[names_.size() - 1];
+  if (names_.size() == 1) return {0, tokens};
+  bool const has_size = names_.size() == 3;
+  std::int64_t const tiles =
+      has_size ? count_tiles(values[0], values[1], fields_.tiles) : values[0];
+  std::int64_t added = 0;
+  if (__builtin_mul_overflow(tiles, fields_.tokens_per_tile, &added) ||
+      __builtin_add_overflow(tokens, added, &tokens)) {
+    fail(where, std::to_string(tiles) + " tiles of " + std::to_string(fields_.tokens_per_tile) +
+                    " tokens are more than 9223372036854775807 tokens");
+  }
+  return {tiles, tokens};
+}
+
+namespace {
+
+void read_file(std::filesystem::path const& path, input_format format, record_fields const& fields,
+               progress& shown, dataset& data) {
   shown.begin("loading " + path.string());
   file_text const text(path, shown);
   input_format const actual = format == input_format::detect ? detected(text) : format;
@@ -95,6 +168,20 @@ void read_lengths(std::filesystem::path const& path, input_format format, field_
     read_manifest_files(text, fields, shown, data);
   } else {
     read_samples(text, actual, fields, shown, data);
+  }
+}
+
+}  // namespace
+
+void read_lengths(std::filesystem::path const& path, input_format format, field_names const& fields,
+                  progress& shown, dataset& data) {
+  try {
+    read_file(path, format, record_fields(fields), shown, data);
+  } catch (missing_field const& error) {
+    throw input_error(std::string(error.what()) +
+                      (error.name() == fields.tokens
+                           ? " (--token-field names another)"
+                           : " (--image-field names another, --text says that there is none)"));
   }
 }
 

@@ -1,11 +1,13 @@
 #pragma once
 
 /// \file
-/// Lengths of samples from files: JSON lists, manifests of them, JSON lines and CSV.
+/// Lengths of samples from files: records of JSON or CSV, columns, plain lists, NumPy's arrays.
 
 #include "dataset.hpp"
+#include "image_tiles.hpp"
 #include "progress.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -14,14 +16,21 @@ namespace examples {
 enum class input_format {
   /// By extension and content.
   detect,
-  /// A list of objects.
+  /// A list of objects, or of numbers of tokens.
   json,
+  /// An object of lists, one for each field.
+  columns,
   /// An object of entries that name length files: {name: {"token_lengths": path}}.
   manifest,
   /// One object per line.
   jsonl,
-  /// A header with the names of the columns, then one record per line.
-  csv
+  /// A header with the names of the columns, then one record per line; the separator is that of the
+  /// header: a tabulator, a semicolon or a comma.
+  csv,
+  /// One number of tokens per line.
+  numbers,
+  /// Integers of shape (n,), tokens, or (n, 2), images and tokens.
+  npy
 };
 
 /// The fields, or columns, that hold the counts. Others are ignored.
@@ -29,14 +38,22 @@ struct field_names {
   /// Empty: no field; no sample has images.
   std::string images = "vit_num";
   std::string tokens = "token_num";
+  /// Where they are not empty, pixels of the image of a sample, whose tiles take the place of
+  /// `images`.
+  std::string width{};
+  std::string height{};
+  tile_rule tiles{};
+  /// What each tile adds to the tokens of the field.
+  std::int64_t tokens_per_tile = 0;
 };
 
-/// Appends the samples of a file, or of the files of a manifest, to `data`.
+/// Appends the samples of a file, or of the files of a manifest, to `data`. `-` is the standard
+/// input. A file compressed by gzip is read as what it holds.
 ///
 /// A relative path in a manifest is looked up beside the manifest, then in the working directory.
-/// Errors: `input_error` for a file that cannot be read, is truncated or holds no record, and for a
-/// record without the fields or with anything but integers from 0 to 2^63 - 1 in them. Nothing is
-/// skipped: after an error `data` is not to be used.
+/// Errors: `input_error` for a file that cannot be read, is truncated, of another kind, or holds no
+/// record, and for a record without the fields or with anything but integers from 0 to 2^63 - 1 in
+/// them. Nothing is skipped: after an error `data` is not to be used.
 void read_lengths(std::filesystem::path const& path, input_format format, field_names const& fields,
                   progress& shown, dataset& data);
 

@@ -5,22 +5,56 @@
 
 #include "dataset.hpp"
 #include "file_text.hpp"
+#include "input_error.hpp"
 #include "progress.hpp"
 #include "read_lengths.hpp"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace examples {
 
-void read_json_list(file_text const& text, field_names const& fields, progress& shown,
-                    std::vector<sample>& samples);
+/// The fields that a record must have, and the sample that their counts make.
+class record_fields {
+ public:
+  static constexpr std::size_t most = 3;
+  using counts = std::array<std::int64_t, most>;
 
-void read_json_lines(file_text const& text, field_names const& fields, progress& shown,
-                     std::vector<sample>& samples);
+  explicit record_fields(field_names const& fields);
 
-void read_csv(file_text const& text, field_names const& fields, progress& shown,
-              std::vector<sample>& samples);
+  [[nodiscard]] std::span<std::string const> names() const { return names_; }
+  [[nodiscard]] bool has_images() const { return names_.size() > 1; }
+
+  /// The place of a field among `names()`, or their number where it is none of them.
+  [[nodiscard]] std::size_t find(std::string_view name) const;
+
+  /// The sample of counts in the order of `names()`. Errors: `input_error` where its tokens leave
+  /// 64 bits.
+  [[nodiscard]] sample make(position const& where, counts const& values) const;
+
+ private:
+  field_names const& fields_;
+  std::vector<std::string> names_;
+};
+
+void read_json_list(file_text const& text, record_fields const& fields, progress& shown,
+                    dataset& data);
+
+void read_json_columns(file_text const& text, record_fields const& fields, dataset& data);
+
+void read_json_lines(file_text const& text, record_fields const& fields, progress& shown,
+                     dataset& data);
+
+void read_csv(file_text const& text, record_fields const& fields, progress& shown, dataset& data);
+
+void read_numbers(file_text const& text, progress& shown, dataset& data);
+
+void read_npy(file_text const& text, dataset& data);
 
 struct manifest_entry {
   std::string name;
@@ -28,5 +62,9 @@ struct manifest_entry {
 };
 
 [[nodiscard]] std::vector<manifest_entry> read_manifest(file_text const& text);
+
+/// Where the list or object ends that `text` begins with; npos where it is never closed. Brackets
+/// in strings do not count.
+[[nodiscard]] std::size_t end_of_json(std::string_view text);
 
 }  // namespace examples

@@ -55,9 +55,34 @@ echo '[]' >none.json
 refuses "empty list" 'none.json: has no records' none.json
 echo '17' >number.json
 refuses "no list" 'number.json|17' number.json
+echo "[$good] [1]" >two.json
+refuses "list behind a list" 'two.json: text follows the end of the JSON' two.json
+echo "[$good] x" >behind.json
+refuses "text behind a list" 'behind.json: text follows the end of the JSON list: `x`' behind.json
+echo '[7, {"token_num": 1}]' >mixed.json
+refuses "record among numbers" 'mixed.json: record 2|{' mixed.json
+echo '{"token_num": [1, 2], "vit_num": [1]}' >columns.json
+refuses "columns of two lengths" 'columns.json|"vit_num" has 1 values and field "token_num" 2' columns.json
+printf '12\n-3\n' >numbers.txt
+refuses "negative number" 'numbers.txt: record 2 (line 2): is -3|negative' numbers.txt
+printf 'PAR1\0\0' >table.parquet
+refuses "Parquet" 'table.parquet: is a Parquet file|docs/plan_format.md' table.parquet
+echo "[$good]" | gzip | head -c 30 >cut.json.gz
+refuses "truncated gzip" 'cut.json.gz: cannot read|unexpected end' cut.json.gz
+echo '[{"length": 7}]' >other.json
+refuses "other field of tokens" 'no field "token_num"|--token-field' other.json --text
+refuses "no field of images" 'no field "vit_num"|--image-field|--text' other.json
 refuses "absent file" 'absent.json: cannot open' absent.json
 
 echo "[$good]" >good.json
+echo '[300, 400]' >text.json
+refuses "images of text" '--capacity|are text' text.json --capacity 9 4096
+refuses "no images for images" '--capacity is 4096|--text' good.json --capacity 4096
+refuses "all samples oversized" '2 of 2 samples|100 tokens|at most 300 tokens' text.json --capacity 100
+refuses "one field twice" '--token-field is vit_num' good.json --token-field vit_num
+refuses "sizes of one field" '--image-size-fields|both w' good.json --image-size-fields w w
+refuses "no tile" '--tile-size|is 0' good.json --image-size-fields w h --tile-size 0
+refuses "tiles without sizes" '--most-tiles|--image-size-fields' good.json --most-tiles 6
 refuses "second file bad" 'bad.csv: record 2' good.json bad.csv
 echo '{"a": {"token_lengths": "good.json"}, "b": {"root": "x"}}' >meta.json
 refuses "manifest entry" 'meta.json: entry "b"|token_lengths' meta.json
@@ -67,18 +92,20 @@ refuses "capacity of zero tokens" '--capacity|is 0' good.json --capacity 9 0
 refuses "negative capacity" '--capacity|is -9' good.json --capacity -9 4096
 refuses "huge capacity" '--capacity|9223372036854775808' good.json --capacity 9 9223372036854775808
 refuses "threshold above capacity" '--threshold|tokens is 5000|4096' \
-  good.json --packer isf --threshold 9 5000
+  good.json --packer isf --capacity 9 4096 --threshold 9 5000
 refuses "threshold without isf" '--threshold|isf' good.json --threshold 9 4000
 refuses "target of no samples" '--target-batch|is 0' good.json --target-batch 0
 refuses "target that is no number" '--target-batch|is nan' good.json --target-batch nan
 refuses "spare groups alone" '--spare-groups|--improve' good.json --spare-groups 0.01
 refuses "too many spare groups" '--spare-groups|is 2' good.json --improve --spare-groups 2
 refuses "target and capacity" '--target-batch|--capacity' good.json --target-batch 4 --capacity 9 9
-refuses "target and threshold" '--target-batch|--threshold' \
+refuses "target and threshold" '--threshold|--capacity' \
   good.json --packer isf --target-batch 4 --threshold 9 4000
 refuses "target of no packing" '--target-batch|--describe' good.json --target-batch 4 --describe
 refuses "no ranks" '--ranks|is 0' good.json --ranks 0
-refuses "negative tolerance" '--tolerance|is -0.1|from 0' good.json --tolerance -0.1
+refuses "negative tolerance" '--tolerance|is -0.1|[0, 1]' good.json --tolerance -0.1
+refuses "tolerance above a step" '--tolerance|is 2|[0, 1]' good.json --tolerance 2
+refuses "negative times" '--rank-ms|is -1' good.json --rank-ms -1 2
 refuses "tolerance that is no number" '--tolerance|is nan' good.json --tolerance nan
 refuses "negative epoch" '--epoch|is -1' good.json --epoch -1
 refuses "unknown remainder" '--remainder|drop' good.json --remainder drop

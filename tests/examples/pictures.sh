@@ -36,12 +36,17 @@ cmp first.svg pictures/new/balance.svg || complain "equal input gives another pi
 draws "many samples" --synthetic 1200000 --ranks 1 --quiet
 printf 'vit_num,token_num\n1,2\n' >'<a> & "b".csv'
 draws "name with markup" '<a> & "b".csv'
-draws "no groups" --capacity 1 1 '<a> & "b".csv'
+printf '300\n400\n500\n' >text.txt
+draws "text" text.txt
+grep -q 'images' pictures/new/balance.svg && complain "text: the picture speaks of images"
 
-# Inside of the plan's directory, too.
+# Without a name in the plan's directory, and none where none is wanted.
 rm -rf plan
-"$program" --synthetic 50 --quiet --output plan --svg plan/balance.svg || complain "it fails in the plan"
+"$program" --synthetic 50 --quiet --output plan || complain "it fails in the plan"
 check_xml plan/balance.svg
+rm -rf plan
+"$program" --synthetic 50 --quiet --output plan --no-picture || complain "it fails without a picture"
+[ ! -e plan/balance.svg ] || complain "there is a picture"
 
 # Where the plan fails, an older picture stays.
 echo old >kept.svg

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <catch.hpp>
+#include <zlib.h>
 
 namespace {
 
@@ -178,7 +179,8 @@ TEST_CASE("a file without records is an error") {
 TEST_CASE("malformed text is an error") {
   std::string const good = R"({"vit_num": 2, "token_num": 7})";
   check_contains(error_of("a.json", "17"), {"a.json", "list", "17"});
-  check_contains(error_of("a.json", "[7]"), {"record 1", "is 7, must be an object"});
+  check_contains(error_of("a.json", R"(["x"])"),
+                 {"record 1", "is \"x\", must be an object or a number"});
   check_contains(error_of("a.json", "[" + good + ",]"), {"record 2"});
   check_contains(error_of("a.json", "[" + good + " " + good + "]"), {"record 2"});
   check_contains(error_of("a.json", "[" + good + "]]"), {"a.json", "end"});
@@ -217,4 +219,95 @@ TEST_CASE("a path that cannot be read is named") {
   temporary_directory const directory;
   CHECK_THROWS_AS(read(directory.path() / "absent.json"), examples::input_error);
   CHECK_THROWS_AS(read(directory.path()), examples::input_error);
+}
+
+TEST_CASE("text has tokens alone") {
+  temporary_directory const directory;
+  std::vector<sample> const texts{{0, 1341}, {0, 77}, {0, 0}};
+  CHECK(read(directory.write("a.json", "[1341, 77,\n0]")).samples == texts);
+  CHECK(read(directory.write("a.txt", "1341\r\n\n 77 \n0")).samples == texts);
+  field_names const text{.images = "", .tokens = "n"};
+  CHECK(read(directory.write("b.json", R"([{"n": 1341}, {"n": 77, "vit_num": 3}, {"n": 0}])"), text)
+            .samples == texts);
+  CHECK(read(directory.write("c.json", R"({"x": [1], "n": [1341, 77, 0]})"), text).samples ==
+        texts);
+  auto const data = read(directory.write("a.csv", "n\n1341\n77\n0\n"), text);
+  CHECK(data.samples == texts);
+  CHECK(data.kind == examples::sample_kind::text);
+  CHECK(read(directory.write("d.json", two_as_json)).kind == examples::sample_kind::images_and_text);
+}
+
+TEST_CASE("columns, tables of other separators and compressed files are read") {
+  temporary_directory const directory;
+  CHECK(
+      read(directory.write("a.json", R"({"token_num": [1341, 77], "vit_num": [5, 0]})")).samples ==
+      two);
+  // The first field of a record is a list, and another record follows it.
+  CHECK(read(directory.write("lines",
+                             "{\"flags\": [1], \"vit_num\": 5, \"token_num\": 1341}\n"
+                             "{\"flags\": [], \"vit_num\": 0, \"token_num\": 77}\n"))
+            .samples == two);
+  CHECK(read(directory.write("a.tsv", "name, x\ttoken_num\tvit_num\na b\t1341\t5\n\t77\t0\n"))
+            .samples == two);
+  CHECK(
+      read(directory.write("b.csv", "name;token_num;vit_num\n\"a;b\";1341;5\nc;77;0\n")).samples ==
+      two);
+  auto const path = directory.path() / "a.json.gz";
+  gzFile const file = gzopen(path.c_str(), "wb");
+  gzwrite(file, two_as_json.data(), static_cast<unsigned>(two_as_json.size()));
+  gzclose(file);
+  CHECK(read(path).samples == two);
+}
+
+TEST_CASE("arrays of NumPy are read in every type of integers") {
+  temporary_directory const directory;
+  auto const array = [&](std::string const& type, std::string const& shape,
+                         std::string const& data) {
+    std::string const header =
+        "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
+    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header +
+           data;
+  };
+  auto const read_array = [&](std::string const& bytes) {
+    return read(directory.write("a.npy", bytes)).samples;
+  };
+  CHECK(read_array(array("|u1", "(2,)", "\x05\xff")) == std::vector<sample>{{0, 5}, {0, 255}});
+  CHECK(read_array(array("<i2", "(1, 2)", std::string("\x05\x00\x3d\x05", 4))) ==
+        std::vector<sample>{{5, 1341}});
+  CHECK(read_array(array(">u2", "(1, 2)", std::string("\x00\x05\x05\x3d", 4))) ==
+        std::vector<sample>{{5, 1341}});
+  CHECK(read_array(array("<i8", "(1, 1)", std::string("\x4d\0\0\0\0\0\0\0", 8))) ==
+        std::vector<sample>{{0, 77}});
+  auto const refused = [&](std::string const& bytes, std::string_view part) {
+    check_contains(error_of("a.npy", bytes), {"a.npy: ", part});
+  };
+  refused(array("<f8", "(1,)", std::string(8, '\0')), "'<f8'");
+  refused(array("|i1", "(2,)", "\x05\xff"), "record 2");
+  refused(array("<u8", "(1,)", std::string(8, '\xff')), "record 1");
+  refused(array("<i2", "(2,)", std::string(3, '\0')), "3 bytes");
+  refused(array("<i2", "(2,)", std::string(5, '\0')), "5 bytes");
+  refused(array("<i2", "(1, 3)", std::string(6, '\0')), "(1, 3)");
+  refused(array("<i2", "(1, 1, 1)", std::string(2, '\0')), "(1, 1, 1)");
+  refused(std::string("\x93NUMPY\x01\x00\xff", 9), "truncated");
+}
+
+TEST_CASE("tiles follow from the pixels of an image") {
+  using examples::count_tiles;
+  examples::tile_rule const rule{.size = 448, .most = 12};
+  CHECK(count_tiles(0, 300, rule) == 0);
+  CHECK(count_tiles(448, 448, rule) == 1);
+  CHECK(count_tiles(900, 900, rule) == 5);
+  CHECK(count_tiles(200, 200, rule) == 1);
+  CHECK(count_tiles(448, 896, rule) == 3);
+  CHECK(count_tiles(2000, 2000, rule) == 10);
+  CHECK(count_tiles(10000, 100, rule) == 13);
+  CHECK(count_tiles(1600, 1200, rule) == 13);
+
+  temporary_directory const directory;
+  field_names const fields{
+      .tokens = "n", .width = "w", .height = "h", .tiles = rule, .tokens_per_tile = 256};
+  auto const path = directory.write("a.jsonl", R"({"w": 448, "h": 896, "n": 100})"
+                                               "\n"
+                                               R"({"w": 0, "h": 0, "n": 7})");
+  CHECK(read(path, fields).samples == std::vector<sample>{{3, 868}, {0, 7}});
 }

@@ -1,0 +1,48 @@
+#pragma once
+
+/// \file
+/// What an epoch costs in time of the ranks, by a stated cost of a tile and of a token.
+
+#include "measure_batches.hpp"
+#include "pack_options.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <span>
+
+namespace examples {
+
+/// Seconds, added up over all ranks.
+struct epoch_cost {
+  /// For the samples themselves.
+  double useful = 0;
+  /// For what batches compute beyond that.
+  double padding = 0;
+  /// Until the slowest rank of each step has ended.
+  double waiting = 0;
+
+  [[nodiscard]] double total() const { return useful + padding + waiting; }
+};
+
+/// The cost of steps in which rank r runs batch `order[step * ranks + r]`. What a rank computes for
+/// a batch that another one runs as well counts as padding.
+[[nodiscard]] epoch_cost cost_of_epoch(std::span<std::uint32_t const> order,
+                                       measured_batches const& batches,
+                                       pack_options const& options);
+
+/// The same samples without padding, as variable-length attention has them.
+[[nodiscard]] measured_batches without_padding(measured_batches batches,
+                                               pack_options const& options);
+
+/// What random batches cost, padded and not, and what the plan does.
+struct epoch_costs {
+  epoch_cost padded;
+  epoch_cost unpadded;
+  epoch_cost planned;
+};
+
+/// Prints what is wasted, and how long an epoch takes.
+void print_gain(pack_options const& options, epoch_costs const& costs, std::ostream& out);
+
+}  // namespace examples

@@ -1,0 +1,153 @@
+#include "readers.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace examples {
+
+namespace {
+
+[[noreturn]] void fail_header(file_text const& text, std::string const& problem) {
+  fail({text.name()}, "is a NumPy array " + problem);
+}
+
+/// What stands behind `'key':` in the header of an array.
+std::string_view entry(file_text const& text, std::string_view header, std::string_view key) {
+  std::size_t const found = header.find(key);
+  std::size_t const begin = header.find_first_not_of(": ", found + key.size());
+  if (found == header.npos || begin == header.npos) fail_header(text, "with a damaged header");
+  return header.substr(begin);
+}
+
+/// The header of an array, and what follows it.
+std::pair<std::string_view, std::string_view> split_header(file_text const& text) {
+  std::string_view const all = text.view();
+  auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(all[i]); };
+  bool const is_short = all.size() >= 10 && byte(6) == 1;
+  std::size_t const begin = is_short ? 10 : 12;
+  if (all.size() < begin) fail_header(text, "that is truncated in its header");
+  std::size_t size = byte(8) + std::size_t{byte(9)} * 256;
+  if (!is_short) size += (std::size_t{byte(10)} + std::size_t{byte(11)} * 256) << 16;
+  if (all.size() - begin < size) fail_header(text, "that is truncated in its header");
+  return {all.substr(begin, size), all.substr(begin + size)};
+}
+
+struct npy_shape {
+  std::size_t rows = 0;
+  std::size_t columns = 1;
+};
+
+npy_shape shape_of(file_text const& text, std::string_view header) {
+  std::string_view const tuple = entry(text, header, "'shape'");
+  std::string const shown(tuple.substr(0, tuple.find(')') + 1));
+  npy_shape shape;
+  std::size_t extents[3]{};
+  std::size_t count = 0;
+  char const* const last = shown.data() + shown.size();
+  for (char const* next = shown.data(); next != last;) {
+    if (*next < '0' || *next > '9') {
+      ++next;
+      continue;
+    }
+    if (count == 3) break;
+    next = std::from_chars(next, last, extents[count++]).ptr;
+  }
+  bool const is_list = count == 1;
+  bool const is_table = count == 2 && (extents[1] == 1 || extents[1] == 2);
+  if (!is_list && !is_table) {
+    fail_header(text, "of shape " + shown +
+                          ", must have (n,), tokens, or (n, 2), images and tokens of each sample");
+  }
+  shape.rows = extents[0];
+  if (is_table) shape.columns = extents[1];
+  bool const by_columns = entry(text, header, "'fortran_order'").starts_with("True");
+  if (by_columns && shape.columns != 1) {
+    fail_header(text, "in Fortran's order; numpy.ascontiguousarray changes that");
+  }
+  return shape;
+}
+
+struct npy_integer {
+  std::size_t bytes;
+  bool is_signed;
+  bool is_big_endian;
+};
+
+npy_integer type_of(file_text const& text, std::string_view header) {
+  std::string_view const descr = entry(text, header, "'descr'");
+  std::string const shown(descr.substr(0, descr.find('\'', 1) + 1));
+  bool const is_integer = shown.size() == 5 && (shown[2] == 'i' || shown[2] == 'u');
+  std::size_t const bytes = is_integer ? static_cast<std::size_t>(shown[3] - '0') : 0;
+  if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) {
+    fail_header(text,
+                "of type " + shown + ", must have integers, such as those of astype('int64')");
+  }
+  bool const is_native = shown[1] == '=';
+  bool const is_big = is_native ? std::endian::native == std::endian::big : shown[1] == '>';
+  return {bytes, shown[2] == 'i', is_big};
+}
+
+/// Nothing where the integer is negative or above 2^63 - 1.
+std::optional<std::int64_t> read_integer(char const* from, npy_integer const& type) {
+  unsigned char bytes[8]{};
+  std::memcpy(bytes, from, type.bytes);
+  if (type.is_big_endian) std::reverse(bytes, bytes + type.bytes);
+  std::uint64_t value = 0;
+  for (std::size_t i = type.bytes; i-- != 0;) value = value << 8 | bytes[i];
+  bool const is_negative = type.is_signed && (value >> (8 * type.bytes - 1)) != 0;
+  if (is_negative || value > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
+}  // namespace
+
+void read_numbers(file_text const& text, progress& shown, dataset& data) {
+  constexpr std::string_view blank = " \t\r";
+  position where{text.name()};
+  std::string_view const all = text.view();
+  for (std::size_t begin = 0; begin < all.size();) {
+    ++where.line;
+    std::size_t const end = std::min(all.find('\n', begin), all.size());
+    std::string_view line = all.substr(begin, end - begin);
+    begin = end + 1;
+    std::size_t const first = line.find_first_not_of(blank);
+    if (first == line.npos) continue;
+    ++where.record;
+    line = line.substr(first, line.find_last_not_of(blank) + 1 - first);
+    data.samples.push_back({0, parse_count(where, {}, line)});
+    shown.update(end, all.size());
+  }
+}
+
+void read_npy(file_text const& text, dataset& data) {
+  auto const [header, body] = split_header(text);
+  npy_shape const shape = shape_of(text, header);
+  npy_integer const type = type_of(text, header);
+  std::size_t const row_bytes = shape.columns * type.bytes;
+  if (body.size() / row_bytes != shape.rows || body.size() % row_bytes != 0) {
+    fail_header(text, "of " + std::to_string(shape.rows) + " rows of " + std::to_string(row_bytes) +
+                          " bytes, but has " + std::to_string(body.size()) + " bytes of them");
+  }
+  if (shape.columns == 2) data.kind = sample_kind::images_and_text;
+  position where{text.name()};
+  for (std::size_t row = 0; row != shape.rows; ++row) {
+    ++where.record;
+    std::int64_t counts[2]{};
+    for (std::size_t column = 0; column != shape.columns; ++column) {
+      auto const count = read_integer(body.data() + row * row_bytes + column * type.bytes, type);
+      if (!count) fail(where, "is not from 0 to 9223372036854775807");
+      counts[column] = *count;
+    }
+    data.samples.push_back({shape.columns == 2 ? counts[0] : 0, counts[shape.columns - 1]});
+  }
+}
+
+}  // namespace examples
