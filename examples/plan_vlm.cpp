@@ -6,7 +6,6 @@
 #include "support/measured_layers.hpp"
 #include "support/model_file.hpp"
 #include "support/progress.hpp"
-#include "support/read_lengths.hpp"
 #include "support/read_plan.hpp"
 #include "support/staged_files.hpp"
 #include "support/synthetic.hpp"
@@ -42,13 +41,9 @@ std::array<double, 4> published_days(std::string const& model) {
 }
 
 dataset load(vlm_options const& given) {
-  if (given.inputs.empty()) return synthetic_lengths(given.synthetic_samples, given.seed);
+  if (given.lengths.files.empty()) return synthetic_lengths(given.synthetic_samples, given.seed);
   progress hidden(visibility::hidden);
-  dataset data;
-  for (auto const& path : given.inputs) {
-    read_lengths(path, input_format::detect, given.fields, hidden, data);
-  }
-  return data;
+  return read_lengths(given.lengths, hidden);
 }
 
 std::string times_or_dash(double first, double value) {

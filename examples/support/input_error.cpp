@@ -90,10 +90,15 @@ void fail_missing(position const& where, std::string_view field,
 std::string hint_at(std::string_view name, std::span<std::string const> present,
                     std::string_view plural) {
   if (present.empty()) return "; there are no " + std::string(plural) + " at all";
-  auto const nearest = std::ranges::min_element(
-      present, {}, [&](std::string const& other) { return edit_distance(name, other); });
+  // A name that was begun, or goes on, is near.
+  auto const distance = [&](std::string const& other) -> std::size_t {
+    bool const is_begun = name.size() > 2 && other.starts_with(name);
+    bool const goes_on = other.size() > 2 && name.starts_with(other);
+    return is_begun || goes_on ? 1 : edit_distance(name, other);
+  };
+  auto const nearest = std::ranges::min_element(present, {}, distance);
   std::size_t const tolerated = std::max<std::size_t>(2, name.size() / 3);
-  if (edit_distance(name, *nearest) <= tolerated) {
+  if (distance(*nearest) <= tolerated) {
     return "; did you mean " + quoted(*nearest) + "?";
   }
   constexpr std::size_t most = 8;

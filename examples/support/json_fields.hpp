@@ -47,7 +47,6 @@ class json_fields {
   }
 
   [[nodiscard]] std::string const& file() const { return file_; }
-  [[nodiscard]] nlohmann::json const& value() const { return *value_; }
 
   /// True where the field is there and not null.
   [[nodiscard]] bool has(char const* name) const {
@@ -83,7 +82,7 @@ class json_fields {
     return has(name) ? integer(name, least, most) : otherwise;
   }
 
-  /// A number above zero, or from zero, and at most `most`.
+  /// A number with or without a fraction.
   [[nodiscard]] double number(char const* name, double least, double most) const {
     auto const& field = at(name);
     if (!field.is_number() || !(field.get<double>() >= least && field.get<double>() <= most)) {

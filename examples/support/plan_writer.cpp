@@ -130,7 +130,8 @@ void write_array(std::ostream& out, indices values) {
   write_npy(out, values, std::array{values.size()});
 }
 
-void write_loads(std::ostream& out, sample_kind kind, std::span<omnibal::resources<2> const> loads) {
+void write_loads(std::ostream& out, sample_kind kind,
+                 std::span<omnibal::resources<2> const> loads) {
   std::size_t const kinds = kind == sample_kind::text ? 1 : 2;
   std::vector<std::int64_t> values;
   values.reserve(kinds * loads.size());

@@ -20,7 +20,6 @@ namespace {
 
 /// What is typed, before it is checked and becomes `vlm_options`.
 struct vlm_words {
-  std::vector<std::string> inputs;
   std::vector<std::string> models{"6+20B", "6+34B"};
   machine_words machine{.name = "a100-80gb-products"};
   rank_words ranks{};
@@ -38,17 +37,7 @@ struct vlm_words {
 
 void add_data(CLI::App& app, vlm_words& words, vlm_options& options) {
   auto* const group = app.add_option_group("Data");
-  group
-      ->add_option("files", words.inputs,
-                   "Length files as pack_dataset reads them; without files a\n"
-                   "synthetic data set is planned for")
-      ->type_name("FILE");
-  group->add_option("--image-field", options.fields.images, "Field with the number of image tiles")
-      ->type_name("NAME")
-      ->capture_default_str();
-  group->add_option("--token-field", options.fields.tokens, "Field with the number of tokens")
-      ->type_name("NAME")
-      ->capture_default_str();
+  add_length_options(*group, options.lengths, image_options::offered);
   group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1024, std::size_t{1} << 22))
@@ -201,7 +190,6 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
   check_plan(app, typed, options);
-  options.inputs.assign(typed.inputs.begin(), typed.inputs.end());
   options.measured = typed.measured;
   options.measured_batch = {
       .tiles = typed.measured_batch[0],

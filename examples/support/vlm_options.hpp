@@ -3,8 +3,8 @@
 /// \file
 /// The command line of plan_vlm.
 
+#include "length_options.hpp"
 #include "model_file.hpp"
-#include "read_lengths.hpp"
 #include "vlm_scenarios.hpp"
 
 #include <cstddef>
@@ -17,8 +17,7 @@
 namespace examples {
 
 struct vlm_options {
-  std::vector<std::filesystem::path> inputs;
-  field_names fields{};
+  length_options lengths;
   std::size_t synthetic_samples = 32'768;
   std::uint64_t seed = 1024;
   std::vector<model_description> models;

@@ -280,6 +280,8 @@ TEST_CASE("what is no model is refused with the file, the field and the value") 
        "field \"vision.image_size\" is 450, must be a multiple of the patch size, 14"},
       {without(own, "\"kv_heads\"", "\"kv_head\""),
        "unknown field \"language.kv_head\"; did you mean \"kv_heads\"?"},
+      {without(own, "\"vocabulary\"", "\"vocab\""),
+       "unknown field \"language.vocab\"; did you mean \"vocabulary\"?"},
       {without(own, "\"heads\": 12", "\"heads\": -12"), "field \"vision.heads\" is -12"},
       {without(own, "\"vocabulary\": 1000", "\"norm\": \"rsm\", \"vocabulary\": 1000"),
        "field \"language.norm\" is \"rsm\"; did you mean \"rms\"?"},
@@ -424,6 +426,8 @@ TEST_CASE("a machine comes from a file or by its name, and is refused where it i
             .find("field \"teraflops\" is 2, must be at most \"peak_teraflops\"") !=
         std::string::npos);
   CHECK(complaint([] { return find_machine("h100"); }) ==
-        "there is no machine \"h100\"; the machines are \"a100-80gb\", \"a100-40gb\", "
+        "there is no machine \"h100\"; did you mean \"h100-80gb\"?");
+  CHECK(complaint([] { return find_machine("tpu"); }) ==
+        "there is no machine \"tpu\"; the machines are \"a100-80gb\", \"a100-40gb\", "
         "\"a100-80gb-products\", \"h100-80gb\"");
 }
