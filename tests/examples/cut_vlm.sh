@@ -3,6 +3,7 @@
 # something is wrong says what, with an exit status that is not zero and no picture.
 #
 # usage: cut_vlm.sh PROGRAM
+docs=$(realpath "$(dirname "$0")/../../docs")
 # shellcheck source=support.sh
 . "$(dirname "$0")/support.sh"
 
@@ -42,6 +43,14 @@ grep -q '^mine: layers 0 patch embedding, 1-6 vision layer, 7 projector, 8 embed
 cmp -s output again || complain "own machine: 32 ranks are not 4 stages, 2 and 4 ranks"
 "$program" --model internvit-6b+config.json --stages 4 4 >output 2>message ||
   complain "tower and configuration: it fails"
+
+# The files that docs/models.md shows are what it says they are.
+awk '/^```json/ { ++n; next } /^```/ { open = 0 } n != last { last = n; open = 1 }
+  open { print > (n ".json") }' "$docs/models.md"
+"$program" --model ./1.json --machine ./2.json --stages 2 2 >output 2>message ||
+  complain "the files of docs/models.md: it fails"
+grep -q '^mine: layers 0 patch embedding, 1-12 vision layer, 13 projector' output ||
+  complain "the files of docs/models.md: other layers"
 
 # Measured bytes take the place of the modelled ones.
 printf 'layer,forward_ms,backward_ms,kept_mb,state_mb\n0-18,1,2,10,1000\n' >bytes.csv
