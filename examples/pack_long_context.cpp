@@ -12,7 +12,6 @@
 #include "support/long_context_picture.hpp"
 #include "support/long_context_plans.hpp"
 #include "support/progress.hpp"
-#include "support/read_lengths.hpp"
 #include "support/staged_files.hpp"
 #include "support/step_plan_writer.hpp"
 #include "support/table.hpp"
@@ -58,15 +57,11 @@ std::int64_t layers_of(omnibal::language_model const& model) {
 }
 
 dataset load(long_context_options const& options) {
-  if (options.inputs.empty()) {
+  if (options.lengths.files.empty()) {
     return long_context_mix(options.mix, options.synthetic_samples, options.seed);
   }
   progress hidden(visibility::hidden);
-  dataset data;
-  for (auto const& path : options.inputs) {
-    read_lengths(path, input_format::detect, {"", options.token_field}, hidden, data);
-  }
-  return data;
+  return read_lengths(options.lengths, hidden);
 }
 
 std::string in_thousands(std::int64_t tokens) {

@@ -18,7 +18,6 @@ namespace {
 
 /// What the parser writes, before it is checked as a whole.
 struct long_context_words {
-  std::vector<std::string> inputs;
   std::string mix = "two-sources";
   std::string model = "llama3-8b";
   machine_words machine{};
@@ -36,14 +35,7 @@ struct task_options {
 };
 
 void add_data(CLI::App& app, long_context_words& words, long_context_options& options) {
-  auto* const files = app.add_option("files", words.inputs,
-                                     "Length files: JSON lists of records, manifests of such\n"
-                                     "files, JSON lines or CSV. Without files a synthetic data\n"
-                                     "set is packed")
-                          ->type_name("FILE");
-  app.add_option("--token-field", options.token_field, "Field with the number of tokens")
-      ->type_name("NAME")
-      ->capture_default_str();
+  auto* const files = add_length_options(app, options.lengths, image_options::none);
   app.add_option("--mix", words.mix,
                  "Lengths of the synthetic data set: conversations and documents,\n"
                  "or one broad distribution")
@@ -244,7 +236,6 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
     options.task = long_context_task::steps;
   }
   choose_machine(app, text, options);
-  options.inputs.assign(text.inputs.begin(), text.inputs.end());
   options.output = text.output;
   options.svg = text.svg;
   options.svg_step = text.svg_step;

@@ -4,6 +4,7 @@
 /// The command line of pack_long_context.
 
 #include "context_comparison.hpp"
+#include "length_options.hpp"
 #include "long_context_mix.hpp"
 #include "machine_file.hpp"
 #include "model_file.hpp"
@@ -22,8 +23,7 @@ enum class long_context_task { levels, steps };
 
 struct long_context_options {
   long_context_task task = long_context_task::levels;
-  std::vector<std::filesystem::path> inputs;
-  std::string token_field = "token_num";
+  length_options lengths;
   length_mix mix = length_mix::two_sources;
   std::size_t synthetic_samples = 100'000;
   std::uint64_t seed = 1024;

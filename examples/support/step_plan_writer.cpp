@@ -28,7 +28,7 @@ json head_json(dataset const& data, long_context_options const& options) {
           {"format_version", 1},
           {"library_version", library_version()},
           {"inputs", std::move(inputs)},
-          {"fields", {{"tokens", options.token_field}}},
+          {"fields", {{"tokens", options.lengths.fields.tokens}}},
           {"seed", options.seed},
           {"ranks", options.ranks},
           {"model", options.model.name},
