@@ -74,14 +74,13 @@ void print_cuts(model_cuts const& model) {
   shown.print(std::cout);
 }
 
-model_cuts cut_model(named_model const& given, std::span<vlm_layer const> layers,
+model_cuts cut_model(model_description const& given, std::span<vlm_layer const> layers,
                      cut_options const& options) {
   if (options.most_stages > layers.size()) {
     throw std::runtime_error("--stages: is " + std::to_string(options.most_stages) + ", but " +
-                             std::string(given.name) + " has " + std::to_string(layers.size()) +
-                             " layers");
+                             given.name + " has " + std::to_string(layers.size()) + " layers");
   }
-  model_cuts result{.name = "InternVL-Chat " + std::string(given.name), .by_stages = {}};
+  model_cuts result{.name = given.name, .by_stages = {}};
   for (std::size_t stages = options.least_stages; stages <= options.most_stages; ++stages) {
     result.by_stages.push_back(compare_cuts(layers, stages, options.machine));
   }
@@ -110,9 +109,9 @@ void run(cut_options const& options) {
   check_output(options);
   std::vector<model_cuts> models;
   std::vector<std::string> kinds;
-  for (named_model const& one : options.models) {
-    auto layers = model_layers(one.model, options.training);
-    if (!options.measured.empty()) use_measured_times(options.measured, layers);
+  for (model_description const& one : options.models) {
+    auto layers = model_layers(one, options.training);
+    if (!options.measured.empty()) use_measured_layers(options.measured, layers);
     models.push_back(cut_model(one, layers, options));
     kinds.push_back(kinds_of(layers));
   }

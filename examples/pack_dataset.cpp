@@ -159,7 +159,7 @@ void run(pack_options options) {
   print_report(options, result, before.figures, after.figures, seconds, std::cout);
   print_schedule(options, deal_at_random(options, loads), scheduled, seconds, std::cout);
   if (choice) print_choice(*choice, options, std::cout);
-  if (data.kind != modality::text) {
+  if (data.kind != sample_kind::text) {
     print_warnings(
         omnibal::capacity_warnings(data.samples, packed_demand(options), options.capacity),
         std::cout);

@@ -12,7 +12,6 @@
 #include "support/long_context_picture.hpp"
 #include "support/long_context_plans.hpp"
 #include "support/progress.hpp"
-#include "support/read_lengths.hpp"
 #include "support/staged_files.hpp"
 #include "support/step_plan_writer.hpp"
 #include "support/table.hpp"
@@ -39,43 +38,43 @@ namespace {
 
 using namespace examples;
 
-/// Llama 3 8B, sharded over all devices, at half of the 312 TFLOP/s of an A100. Documents are as
-/// long as a token of the mixture sees in the mean, logits are computed in parts, and a pack waits
-/// for the parameters for three tenths of a second.
-omnibal::language_profile llama_profile(std::int64_t ranks) {
-  return {
-      .model = omnibal::llama3_8b,
-      .device = {.flops_per_second = 156'000'000'000'000, .bytes_per_second = 1'500'000'000'000},
-      .memory_bytes = 80'000'000'000,
-      .ranks = ranks,
-      .document = 4096,
-      .logit_tokens = 4096,
-      .link_bytes_per_second = 100'000'000'000,
-      .pack_overhead_nanoseconds = 300'000'000};
+/// The model, sharded over all devices. Documents are as long as a token of the mixture sees in the
+/// mean, logits are computed in parts, and a pack waits for the parameters for three tenths of a
+/// second.
+omnibal::language_profile profile_of(long_context_options const& options) {
+  return {.model = *options.model.language,
+          .device = options.machine.device(),
+          .memory_bytes = options.machine.memory_bytes,
+          .ranks = options.ranks,
+          .document = 4096,
+          .logit_tokens = 4096,
+          .link_bytes_per_second = options.machine.node_link_bytes,
+          .pack_overhead_nanoseconds = 300'000'000};
+}
+
+std::int64_t layers_of(omnibal::language_model const& model) {
+  return model.first_layers + model.layers;
 }
 
 dataset load(long_context_options const& options) {
-  if (options.inputs.empty()) {
+  if (options.lengths.files.empty()) {
     return long_context_mix(options.mix, options.synthetic_samples, options.seed);
   }
   progress hidden(visibility::hidden);
-  dataset data;
-  for (auto const& path : options.inputs) {
-    read_lengths(path, input_format::detect, {"", options.token_field}, hidden, data);
-  }
-  return data;
+  return read_lengths(options.lengths, hidden);
 }
 
 std::string in_thousands(std::int64_t tokens) {
   return tokens % 1024 == 0 ? std::to_string(tokens / 1024) + "K" : std::to_string(tokens);
 }
 
-void print_levels(std::string const& rule, std::span<omnibal::packing_level const> levels) {
+void print_levels(std::string const& rule, std::span<omnibal::packing_level const> levels,
+                  std::int64_t layers) {
   std::cout << rule << ':';
   for (omnibal::packing_level const& level : levels) {
     std::cout << "  " << in_thousands(level.length) << " on " << level.sequence
               << (level.sequence == 1 ? " rank, " : " ranks, ") << level.checkpointed_layers
-              << " of 32 layers checkpointed;";
+              << " of " << layers << " layers checkpointed;";
   }
   std::cout << '\n';
 }
@@ -134,13 +133,15 @@ void print_files(long_context_options const& options, std::filesystem::path cons
 }
 
 void compare_levels(long_context_options const& options, dataset const& data) {
-  auto const profile = llama_profile(options.ranks);
-  omnibal::level_search const search{
-      .layers = profile.model.layers, .reserve_bytes = 4'000'000'000, .ranks = options.ranks};
+  auto const profile = profile_of(options);
+  omnibal::level_search const search{.layers = layers_of(profile.model),
+                                     .reserve_bytes = options.machine.reserve_bytes,
+                                     .ranks = options.ranks};
   auto const published = omnibal::select_levels(profile, search);
   auto const least = omnibal::select_levels(profile, search, data.samples, &sample::tokens);
   if (published.status != omnibal::solve_status::solved) {
-    throw std::runtime_error("the longest level does not fit on these devices");
+    throw std::runtime_error("the longest level of " + options.model.name + " does not fit on " +
+                             std::to_string(options.ranks) + " devices " + options.machine.name);
   }
 
   using enum pack_kind;
@@ -167,8 +168,8 @@ void compare_levels(long_context_options const& options, dataset const& data) {
   std::cout << counted(data.samples.size()) << " samples, " << options.ranks << " ranks, "
             << counted(plans[0].packed.oversized.size()) << " samples above "
             << in_thousands(published.levels.back().length) << " tokens\n\n";
-  print_levels("published rule", published.levels);
-  print_levels("least epoch time", least.levels);
+  print_levels("published rule", published.levels, search.layers);
+  print_levels("least epoch time", least.levels, search.layers);
   std::cout << '\n';
   print_plans(plans, options.ranks);
   std::cout << '\n';
@@ -214,7 +215,14 @@ void compare_steps(long_context_options const& options, dataset const& data) {
   context_setting setting{
       .ranks_per_node = options.ranks_per_node, .size = options.size, .seed = options.seed};
   setting.step.ranks = ranks;
-  setting.step.cost = context_cost_of(options.model, {ranks, options.ranks_per_node});
+  machine_description const& machine = options.machine;
+  setting.step.cost =
+      context_cost_of(shape_of(*options.model.language),
+                      {.ranks = ranks,
+                       .ranks_per_node = options.ranks_per_node,
+                       .flops = static_cast<double>(machine.flops),
+                       .node_link_bytes = static_cast<double>(machine.node_link_bytes),
+                       .link_bytes = static_cast<double>(machine.link_bytes)});
   setting.step.options.capacity = options.rank_tokens;
   setting.step.options.degrees = options.degrees;
   progress shown(shown_on_terminal());

@@ -1,10 +1,13 @@
 /// \file
-/// Plans the training of InternVL-Chat 6+20B and 6+34B lever by lever, as in OmniBal's ablation:
-/// `plan_vlm --help`. Its assumptions are in support/vlm_assumptions.hpp.
+/// Plans the training of models lever by lever, as in OmniBal's ablation: `plan_vlm --help`. Its
+/// assumptions are in support/vlm_assumptions.hpp.
 
 #include "support/dataset.hpp"
+#include "support/measured_layers.hpp"
+#include "support/model_file.hpp"
 #include "support/progress.hpp"
-#include "support/read_lengths.hpp"
+#include "support/read_plan.hpp"
+#include "support/staged_files.hpp"
 #include "support/synthetic.hpp"
 #include "support/table.hpp"
 #include "support/vlm_exports.hpp"
@@ -12,12 +15,14 @@
 #include "support/vlm_scenarios.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/models.hpp>
+#include <omnibal/cost/layered_model.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -27,27 +32,18 @@ namespace {
 
 using namespace examples;
 
-/// A model with the GPU days of Yao et al., "OmniBal", ICML 2025, table of the ablation.
-struct published {
-  std::string name;
-  omnibal::vision_language_model model;
-  /// By lever; zero where not told.
-  std::array<double, 4> paper_days;
-};
-
-std::vector<published> models() {
-  return {{"6+20B", omnibal::internvl_6_20b, {61.8, 51.9, 29.0, 21.3}},
-          {"6+34B", omnibal::internvl_6_34b, {75.4, 0, 0, 30.5}}};
+/// The GPU days by lever of Yao et al., "OmniBal", ICML 2025, table of the ablation; zero where not
+/// told.
+std::array<double, 4> published_days(std::string const& model) {
+  if (model == "6+20B") return {61.8, 51.9, 29.0, 21.3};
+  if (model == "6+34B") return {75.4, 0, 0, 30.5};
+  return {};
 }
 
 dataset load(vlm_options const& given) {
-  if (given.inputs.empty()) return synthetic_lengths(given.synthetic_samples, given.seed);
+  if (given.lengths.files.empty()) return synthetic_lengths(given.synthetic_samples, given.seed);
   progress hidden(visibility::hidden);
-  dataset data;
-  for (auto const& path : given.inputs) {
-    read_lengths(path, input_format::detect, {}, hidden, data);
-  }
-  return data;
+  return read_lengths(given.lengths, hidden);
 }
 
 std::string times_or_dash(double first, double value) {
@@ -72,13 +68,14 @@ double tokens_per_sample(vlm_data const& data) {
   return tokens / static_cast<double>(samples_of(data));
 }
 
-void print_table(published const& one, planned_scenario const& planned) {
+void print_table(model_description const& model, planned_scenario const& planned) {
   auto const& assumed = planned.assumed;
   double const flops_per_sample =
-      flops_of(planned.plan.balanced_data, one.model) / planned.samples_of_lever(1);
+      flops_of(planned.plan.balanced_data, model) / planned.samples_of_lever(1);
   constexpr std::array names{"random, by parameters", "+ data", "+ model", "+ memory"};
-  table rows({one.name, "s/step", "MFU", "waiting", "GPU s/sample", "GPU days", "speed-up", "paper",
-              "GB per stage"});
+  auto const days = published_days(model.name);
+  table rows({model.name, "s/step", "MFU", "waiting", "GPU s/sample", "GPU days", "speed-up",
+              "paper", "GB per stage"});
   double const first = planned.gpu_seconds(0);
   for (std::size_t lever = 0; lever != names.size(); ++lever) {
     auto const& result = planned.plan.levers[lever];
@@ -98,8 +95,7 @@ void print_table(published const& one, planned_scenario const& planned) {
                       1),
               percent(result.estimate.waiting_share, 1), fixed(per_sample, 2),
               fixed(per_sample * assumed.training_samples / 86400, 1),
-              fixed(first / per_sample, 2) + "x",
-              times_or_dash(one.paper_days[0], one.paper_days[lever]),
+              fixed(first / per_sample, 2) + "x", times_or_dash(days[0], days[lever]),
               gigabytes(result.estimate.peak_bytes)});
   }
   rows.print(std::cout);
@@ -132,14 +128,26 @@ void print_layout(megatron_export const& megatron) {
   std::cout << '\n';
 }
 
+/// A plan with the layers that were measured, if any were.
+planned_scenario plan_one(dataset const& data, vlm_scenario const& scenario,
+                          model_description const& model, vlm_options const& given) {
+  if (given.measured.empty()) return plan_scenario(data, scenario, model, given.seed);
+  auto const modelled = omnibal::layer_costs(padded(model, scenario.assumed.tensor_ranks),
+                                             given.measured_batch, scenario.assumed.degrees());
+  return plan_scenario(data, scenario, model, given.seed,
+                       {read_measured_layers(given.measured, modelled.size()), given.measured_batch,
+                        modelled, scenario.assumed.device});
+}
+
 std::string seconds_or_dash(double seconds) { return seconds > 0 ? fixed(seconds, 2) : "-"; }
 
 /// What the levers give one by one and together where one assumption is another.
-void print_sensitivity(dataset const& data, std::uint64_t seed) {
-  for (published const& one : models()) {
-    table rows({one.name, "random, GPU s/sample", "all levers", "data", "model", "memory", "all"});
-    for (vlm_scenario const& scenario : vlm_scenarios()) {
-      auto const planned = plan_scenario(data, scenario, one.model, seed);
+void print_sensitivity(dataset const& data, vlm_options const& given) {
+  for (model_description const& model : given.models) {
+    table rows(
+        {model.name, "random, GPU s/sample", "all levers", "data", "model", "memory", "all"});
+    for (vlm_scenario const& scenario : vlm_scenarios(given.scenario)) {
+      auto const planned = plan_one(data, scenario, model, given);
       auto const gain = [&](std::size_t from, std::size_t to) {
         return times_or_dash(planned.gpu_seconds(from), planned.gpu_seconds(to));
       };
@@ -152,24 +160,62 @@ void print_sensitivity(dataset const& data, std::uint64_t seed) {
   }
 }
 
+/// Simulates a plan that was written, and fails where it is not what was printed or does not fit.
+void replay(std::filesystem::path const& path) {
+  exported_plan const given = read_plan(path);
+  auto const estimate = simulate_plan(given);
+  auto const seconds = [](omnibal::training_estimate const& one) {
+    return fixed(static_cast<double>(one.nanoseconds) * 1e-9 / static_cast<double>(one.steps), 2);
+  };
+  table rows({given.cost.model.name, "s/step", "waiting", "GB per stage"});
+  rows.add({"as written", seconds(given.printed), percent(given.printed.waiting_share, 1),
+            gigabytes(given.printed.peak_bytes)});
+  rows.add({"simulated again", seconds(estimate), percent(estimate.waiting_share, 1),
+            gigabytes(estimate.peak_bytes)});
+  rows.print(std::cout);
+  if (estimate.steps != given.printed.steps || estimate.nanoseconds != given.printed.nanoseconds ||
+      estimate.peak_bytes != given.printed.peak_bytes) {
+    throw std::runtime_error(path.string() + ": the simulation gives other figures");
+  }
+  std::int64_t const memory = given.machine.memory_bytes.values()[0];
+  std::int64_t const most = *std::ranges::max_element(estimate.peak_bytes);
+  if (most > memory) {
+    throw std::runtime_error(path.string() + ": a stage takes " + gigabytes({most}) +
+                             " GB, the memory has " + gigabytes({memory}));
+  }
+  std::cout << "No stage exceeds its memory of " << gigabytes({memory}) << " GB\n";
+}
+
 void run(vlm_options const& given) {
+  if (!given.replayed.empty()) return replay(given.replayed);
   dataset const data = load(given);
+  staged_files files;
   bool is_first = true;
-  for (published const& one : models()) {
-    auto const planned = plan_scenario(data, {"as assumed"}, one.model, given.seed);
+  for (model_description const& model : given.models) {
+    auto const planned = plan_one(data, given.scenario, model, given);
     if (is_first) {
       std::cout << counted(planned.samples.samples.size()) << " samples under "
                 << planned.samples.capacity[0] << " images and " << planned.samples.capacity[1]
-                << " tokens, " << counted(planned.samples.oversized) << " larger ones left out\n\n";
+                << " tokens, " << counted(planned.samples.oversized) << " larger ones left out\n"
+                << fixed(planned.assumed.gpus(), 0) << " devices " << given.machine_name << ": "
+                << planned.assumed.stages << " stages of " << planned.assumed.tensor_ranks
+                << " tensor-parallel ranks, " << planned.assumed.data_ranks
+                << " data-parallel ranks\n\n";
     }
     is_first = false;
-    print_table(one, planned);
+    print_table(model, planned);
     print_stages(planned.plan);
     auto const megatron = export_to_megatron(planned);
     print_layout(megatron);
-    if (!given.output.empty()) write_plan_files(one.name, planned, megatron, given.output);
+    if (!given.output.empty()) {
+      write_plan_files(files, model.name, planned, megatron, {data, given.seed}, given.output);
+    }
   }
-  if (given.wants_sensitivity) print_sensitivity(data, given.seed);
+  if (!given.output.empty()) std::cout << "Plan: " << given.output.string() << "\n\n";
+  if (given.wants_sensitivity) print_sensitivity(data, given);
+  std::cout.flush();
+  if (!std::cout) throw std::runtime_error("cannot write to the standard output");
+  files.commit();
 }
 
 }  // namespace
@@ -178,8 +224,6 @@ int main(int count, char** words) {
   try {
     auto const given = parse_vlm(count, words);
     if (given) run(*given);
-    std::cout.flush();
-    if (!std::cout) throw std::runtime_error("cannot write to the standard output");
     return 0;
   } catch (std::exception const& error) {
     std::cerr << "plan_vlm: error: " << error.what() << '\n';

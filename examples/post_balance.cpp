@@ -91,7 +91,7 @@ void print_head(post_balance_options const& options, std::size_t ranks, std::str
 }
 
 void simulate(post_balance_options const& options) {
-  modality_costs const costs;
+  modality_costs const costs(options.model, options.rates);
   phase_report report(options.ranks_per_node);
   planning_time planning;
   omnibal::make_orchestration_workspace workspace;
@@ -117,6 +117,7 @@ class trainer {
         comm_(comm),
         balance_(balance),
         rank_(static_cast<std::size_t>(comm.rank())),
+        costs_(options.model, options.rates),
         report_(options.ranks_per_node) {}
 
   void run() {
@@ -148,8 +149,8 @@ class trainer {
       return omnibal::encoder_phase{
           [kind](multimodal_sample const& sample) { return sample.sizes_of(kind); },
           [this, kind](std::int64_t size) { return costs_.encoder_time(kind, size); },
-          [kind](std::int64_t size) { return modality_costs::input_bytes(kind, size); },
-          [kind](std::int64_t size) { return modality_costs::output_bytes(kind, size); }, balance_};
+          [this, kind](std::int64_t size) { return costs_.input_bytes(kind, size); },
+          [this, kind](std::int64_t size) { return costs_.output_bytes(kind, size); }, balance_};
     };
     omnibal::language_phase const language{
         [this](multimodal_sample const& sample) { return costs_.language_time(sample); },

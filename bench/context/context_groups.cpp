@@ -113,7 +113,7 @@ void context_groups_of_other_lengths(benchmark::State& state) {
     sum_of_gaps = largest_gap = steps = 0;
     double const begin = bench::processor_seconds();
     for (std::uint32_t const ranks : {8u, 16u, 64u, 256u}) {
-      auto const cost = examples::context_cost_of(examples::context_models.front(),
+      auto const cost = examples::context_cost_of(examples::known_shape("llama3-8b"),
                                                   {ranks, bench::ranks_per_node});
       for (std::size_t const count : {16u, 64u, 256u, 1024u, 4096u}) {
         for (std::uint64_t seed = 0; seed != 3; ++seed) {

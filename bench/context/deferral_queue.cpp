@@ -46,7 +46,7 @@ class stream {
     step_.ranks = ranks;
     step_.options.capacity = 16'384;
     widest_ = runs_on == executor::groups ? ranks / 8 : ranks_per_node;
-    step_.cost = examples::context_cost_of(examples::context_models.front(),
+    step_.cost = examples::context_cost_of(examples::known_shape("llama3-8b"),
                                            {std::max(ranks, widest_), ranks_per_node});
     if (runs_on != executor::groups) step_.cost.degrees.resize(widest_);
     auto const samples = examples::long_context_mix(mix, count * steps, count + ranks).samples;

@@ -26,7 +26,7 @@ void print_report(pack_options const& options, omnibal::packing const& result,
   rows.add(
       {"samples per group", fixed(before.samples_per_batch, 2), fixed(after.samples_per_batch, 2)});
   rows.add({"groups over capacity", counted(before.over_capacity), counted(after.over_capacity)});
-  bool const has_images = options.kind != modality::text;
+  bool const has_images = options.kind != sample_kind::text;
   auto const add_kinds = [&](std::string const& name, auto const& text, amounts const& first,
                              amounts const& second) {
     if (has_images) rows.add({name + ", images", text(first[0]), text(second[0])});
@@ -70,7 +70,7 @@ void print_schedule(pack_options const& options, measured_steps const& random,
   };
   rows.add_rule();
   add("number of steps", [](measured_steps const& one) { return counted(one.steps.size()); });
-  bool const has_images = options.kind != modality::text;
+  bool const has_images = options.kind != sample_kind::text;
   std::string const of_tokens = has_images ? ", tokens" : "";
   if (has_images) add("waiting, images", waiting(0));
   add("waiting" + of_tokens, waiting(1));

@@ -1,39 +1,41 @@
 #pragma once
 
 /// \file
-/// What groups of ranks take with common language models, where nothing has been measured.
+/// What groups of ranks take with a language model, where nothing has been measured.
+
+#include "model_file.hpp"
 
 #include <omnibal/context/context_cost.hpp>
 
-#include <array>
 #include <cstdint>
-#include <string_view>
+#include <string>
 
 namespace examples {
 
-/// The shape of a language model, with the parameters that a token runs through.
+/// The shape of a language model, with the parameters that a token runs through to two digits, as
+/// models are named; `keys` is the width of all keys, or of what they are made from.
 struct model_shape {
-  std::string_view name;
   double parameters;
   double layers;
   double hidden;
   double keys;
 };
 
-/// Llama 3 8B and 70B, and a mixture of experts with 21 of 236 billion parameters active.
-inline constexpr std::array context_models{model_shape{"llama3-8b", 8e9, 32, 4096, 1024},
-                                           model_shape{"llama3-70b", 70e9, 80, 8192, 1024},
-                                           model_shape{"moe", 21e9, 60, 5120, 512}};
+[[nodiscard]] model_shape shape_of(omnibal::language_model const& model);
+/// Of a known model.
+[[nodiscard]] model_shape known_shape(std::string const& name);
 
-/// The ranks of a step, in nodes with fast links.
+/// The ranks of a step, in nodes with fast links, and what they reach in a second.
 struct context_cluster {
   std::uint32_t ranks = 1;
   std::uint32_t ranks_per_node = 8;
+  double flops = 400e12;
+  double node_link_bytes = 200e9;
+  double link_bytes = 50e9;
 };
 
-/// Seconds at 400 TFLOP/s: forward and backward, causal attention, the all-to-all of queries, keys,
-/// values and outputs both ways, at 200 GB/s within a node and 50 GB/s beyond, and what starting a
-/// group takes.
+/// Seconds: forward and backward, causal attention, the all-to-all of queries, keys, values and
+/// outputs both ways, within a node or beyond, and what starting a group takes.
 [[nodiscard]] omnibal::context_cost context_cost_of(model_shape const& model,
                                                     context_cluster const& cluster);
 

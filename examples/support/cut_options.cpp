@@ -1,15 +1,17 @@
 #include "cut_options.hpp"
+
+#include "machine_options.hpp"
 #include "option_checks.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/models.hpp>
 
+#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -17,43 +19,34 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t giga = 1'000'000'000;
-
 /// What is typed, before it is checked and becomes `cut_options`.
 struct typed_options {
-  std::string model = "both";
+  std::vector<std::string> models{"6+20B", "6+34B"};
+  machine_words machine{.name = "a100-80gb"};
+  rank_words ranks{};
   std::pair<std::size_t, std::size_t> stages{4, 16};
   std::int64_t tiles = 15;
   omnibal::repeated_length documents{.count = 4, .length = 1024};
-  std::int64_t tensor = 2;
-  std::int64_t data = 8;
   std::string recompute = "none";
-  std::int64_t memory_gigabytes = 80;
-  std::int64_t link_gigabytes = 25;
-  std::int64_t teraflops = 156;
   std::int64_t micro_batches = 64;
   std::string measured;
   std::string svg;
 };
 
-std::vector<named_model> const& known_models() {
-  static std::vector<named_model> const models{{"6+20B", omnibal::internvl_6_20b},
-                                               {"6+34B", omnibal::internvl_6_34b}};
-  return models;
-}
-
-std::map<std::string, omnibal::recompute_choice> const& recompute_names() {
-  static std::map<std::string, omnibal::recompute_choice> const names{
-      {"none", omnibal::recompute_choice::none},
-      {"selective", omnibal::recompute_choice::selective},
-      {"full", omnibal::recompute_choice::full}};
-  return names;
+omnibal::recompute_choice recompute_choice_of(std::string const& name) {
+  auto const found = std::ranges::find(recompute_names, name);
+  return static_cast<omnibal::recompute_choice>(found - recompute_names.begin());
 }
 
 void add_model_options(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Model");
-  group->add_option("--model", typed.model, "InternVL-Chat: 6+20B, 6+34B or both")
-      ->check(CLI::IsMember({"6+20B", "6+34B", "both"}))
+  group
+      ->add_option("--model", typed.models,
+                   "Models to cut, one or several: names, files (docs/models.md;\n"
+                   "config.json of public models too), TOWER+LANGUAGE. Names:\n" +
+                       names_of(known_models()))
+      ->type_name("NAME|FILE")
+      ->allow_extra_args(false)
       ->capture_default_str();
   group->add_option("--tiles", typed.tiles, "Image tiles of a micro-batch")
       ->type_name("COUNT")
@@ -68,13 +61,16 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
   group->add_option("--recompute", typed.recompute, "What the layers of both towers make again")
-      ->check(CLI::IsMember(recompute_names()))
+      ->type_name("CHOICE")
+      ->check(
+          CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())))
       ->capture_default_str();
   group
       ->add_option("--measured", typed.measured,
                    "A CSV file of measured times with the columns layer, forward_ms\n"
-                   "and backward_ms; a layer is a number or a run such as 1-45. Other\n"
-                   "layers keep the modelled time. Needs one --model")
+                   "and backward_ms, and perhaps kept_mb and state_mb; a layer is a\n"
+                   "number or a run such as 1-45. Other layers keep what is modelled.\n"
+                   "Needs one --model")
       ->type_name("FILE");
 }
 
@@ -83,51 +79,43 @@ void add_machine_options(CLI::App& app, typed_options& typed) {
   group->add_option("--stages", typed.stages, "Fewest and most stages; default: 4 16")
       ->type_name("LEAST MOST")
       ->check(integer_between<std::size_t>(1, 1 << 10));
-  group->add_option("--tensor", typed.tensor, "Tensor-parallel ranks of a stage")
-      ->check(CLI::IsMember({1, 2, 4, 8}))
-      ->capture_default_str();
-  group->add_option("--data", typed.data, "Data-parallel ranks, which share out the optimizer")
-      ->type_name("COUNT")
-      ->check(integer_between<std::int64_t>(1, 1 << 20))
-      ->capture_default_str();
+  add_rank_options(*group, typed.ranks);
   group->add_option("--micro-batches", typed.micro_batches, "Micro-batches of a step")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
-  group->add_option("--memory", typed.memory_gigabytes, "Of a device, in GB")
-      ->type_name("GB")
-      ->check(integer_between<std::int64_t>(1, 1'000'000))
-      ->capture_default_str();
-  group->add_option("--teraflops", typed.teraflops, "What a device reaches in a second")
-      ->type_name("COUNT")
-      ->check(integer_between<std::int64_t>(1, 1'000'000))
-      ->capture_default_str();
-  group->add_option("--link", typed.link_gigabytes, "GB between two stages in a second")
-      ->type_name("GB")
-      ->check(integer_between<std::int64_t>(1, 1'000'000))
-      ->capture_default_str();
+  add_machine_option(*group, typed.machine);
+  add_memory_option(*group, typed.machine);
+  add_teraflops_option(*group, typed.machine);
+  add_link_option(*group, typed.machine);
 }
 
 cut_options checked(CLI::App const& app, typed_options const& typed) {
   cut_options options;
-  for (named_model const& one : known_models()) {
-    if (typed.model == "both" || typed.model == one.name) options.models.push_back(one);
+  for (std::string const& name : typed.models) {
+    options.models.push_back(chosen_model(name, model_parts::language));
   }
   std::tie(options.least_stages, options.most_stages) = typed.stages;
   if (options.least_stages > options.most_stages) {
     throw std::runtime_error("--stages: " + std::to_string(options.least_stages) + " is above " +
                              std::to_string(options.most_stages));
   }
+  auto const machine = chosen_machine(typed.machine);
+  rank_words ranks = typed.ranks;
+  if (options.least_stages == options.most_stages) {
+    fit_ranks(app, machine, static_cast<std::int64_t>(options.least_stages), ranks);
+  }
+  check_ranks(ranks);
   options.training = {
       .batch = {.tiles = typed.tiles, .documents = omnibal::equal_sequences(typed.documents)},
-      .degrees = {.tensor = typed.tensor,
-                  .data = typed.data,
+      .degrees = {.tensor = ranks.tensor,
+                  .data = ranks.data,
+                  .expert = ranks.expert,
                   .norms = omnibal::norm_regions::split},
-      .device = {.flops_per_second = 1000 * giga * typed.teraflops,
-                 .bytes_per_second = 1500 * giga},
-      .recomputed = recompute_names().at(typed.recompute)};
-  options.machine = {.memory_bytes = giga * typed.memory_gigabytes,
-                     .link_bytes_per_second = giga * typed.link_gigabytes,
+      .device = machine.device(),
+      .recomputed = recompute_choice_of(typed.recompute)};
+  options.machine = {.memory_bytes = machine.memory_bytes,
+                     .link_bytes_per_second = machine.link_bytes,
                      .micro_batches = typed.micro_batches};
   for (char const* const option : {"--measured", "--svg"}) {
     if (app.count(option) != 0 && app[option]->as<std::string>().empty()) {
@@ -147,7 +135,7 @@ cut_options checked(CLI::App const& app, typed_options const& typed) {
 std::optional<cut_options> parse_cut_options(int count, char const* const* words) {
   typed_options typed;
   CLI::App app(
-      "Cuts the vision-language models of InternVL-Chat into the stages of a pipeline: by\n"
+      "Cuts vision-language and language models into the stages of a pipeline: by\n"
       "parameters, by the number of layers, by time, with the traffic between the stages, and\n"
       "with the memory of the devices. Shows how much longer than the lower bound the slowest\n"
       "stage takes in each case.",

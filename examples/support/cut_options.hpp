@@ -3,32 +3,24 @@
 /// \file
 /// The command line of cut_vlm.
 
+#include "model_file.hpp"
 #include "vlm_cuts.hpp"
 #include "vlm_layers.hpp"
-
-#include <omnibal/cost/models.hpp>
 
 #include <cstddef>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 namespace examples {
 
-/// A model that can be cut.
-struct named_model {
-  std::string_view name;
-  omnibal::vision_language_model model;
-};
-
 struct cut_options {
-  std::vector<named_model> models;
+  std::vector<model_description> models;
   std::size_t least_stages = 4;
   std::size_t most_stages = 16;
   training_setting training;
   pipeline_machine machine;
-  /// Measured times of layers; empty for none.
+  /// Measured times and bytes of layers; empty for none.
   std::filesystem::path measured;
   /// The file of the picture; empty for none.
   std::filesystem::path svg;

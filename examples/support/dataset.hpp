@@ -27,7 +27,7 @@ struct source {
   std::size_t records;
 };
 
-enum class modality {
+enum class sample_kind {
   /// No source tells of images.
   text,
   images_and_text
@@ -37,7 +37,7 @@ struct dataset {
   std::vector<sample> samples;
   /// In the order of the samples.
   std::vector<source> sources;
-  modality kind = modality::text;
+  sample_kind kind = sample_kind::text;
 };
 
 }  // namespace examples

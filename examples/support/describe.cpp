@@ -69,11 +69,11 @@ void describe(dataset const& data, std::ostream& out) {
   table lengths(
       {"per sample", "mean", "min", "5 %", "25 %", "median", "75 %", "95 %", "99 %", "max"});
   lengths.add_rule();
-  if (data.kind != modality::text) lengths.add(summary("images", data, &sample::images));
+  if (data.kind != sample_kind::text) lengths.add(summary("images", data, &sample::images));
   lengths.add(summary("tokens", data, &sample::tokens));
   out << '\n';
   lengths.print(out);
-  if (data.kind != modality::text) print_image_counts(data, out);
+  if (data.kind != sample_kind::text) print_image_counts(data, out);
 }
 
 void describe_oversized(dataset const& data, omnibal::resources<2> const& capacity,
@@ -87,7 +87,7 @@ void describe_oversized(dataset const& data, omnibal::resources<2> const& capaci
   };
   table oversized({"above the capacity", "samples"});
   oversized.add_rule();
-  if (data.kind != modality::text) {
+  if (data.kind != sample_kind::text) {
     oversized.add({std::to_string(capacity[0]) + " images", above(&sample::images, capacity[0])});
   }
   oversized.add({std::to_string(capacity[1]) + " tokens", above(&sample::tokens, capacity[1])});

@@ -100,7 +100,7 @@ void print_gain(pack_options const& options, epoch_costs const& costs, std::ostr
       << " times as\nfast as unpadded ones, on " << options.ranks
       << (options.ranks == 1 ? " rank" : " ranks") << " that each take "
       << options.times.ms_per_token << " ms for a token";
-  if (options.kind != modality::text)
+  if (options.kind != sample_kind::text)
     out << " and " << options.times.ms_per_tile << " ms for a tile";
   out << " (--rank-ms).\n";
 }

@@ -57,22 +57,6 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
 
 std::string quoted(std::string_view name) { return '"' + excerpt(name) + '"'; }
 
-/// The nearest of `present`, or all of them where none is near.
-std::string hint(std::string_view field, std::span<std::string const> present) {
-  if (present.empty()) return "; there are no fields at all";
-  auto const nearest = std::ranges::min_element(
-      present, {}, [&](std::string const& name) { return edit_distance(field, name); });
-  std::size_t const tolerated = std::max<std::size_t>(2, field.size() / 3);
-  if (edit_distance(field, *nearest) <= tolerated)
-    return "; did you mean " + quoted(*nearest) + "?";
-  constexpr std::size_t most = 8;
-  std::string result = "; the fields are ";
-  for (std::size_t i = 0; i != std::min(most, present.size()); ++i) {
-    result += (i == 0 ? "" : ", ") + quoted(present[i]);
-  }
-  return present.size() > most ? result + ", ..." : result;
-}
-
 }  // namespace
 
 std::string to_text(position const& where) {
@@ -99,7 +83,30 @@ void fail_value(position const& where, std::string_view field, std::string_view 
 
 void fail_missing(position const& where, std::string_view field,
                   std::span<std::string const> present) {
-  throw missing_field(to_text(where) + ": no field " + quoted(field) + hint(field, present), field);
+  throw missing_field(to_text(where) + ": no field " + quoted(field) + hint_at(field, present),
+                      field);
+}
+
+std::string hint_at(std::string_view name, std::span<std::string const> present,
+                    std::string_view plural) {
+  if (present.empty()) return "; there are no " + std::string(plural) + " at all";
+  // A name that was begun, or goes on, is near.
+  auto const distance = [&](std::string const& other) -> std::size_t {
+    bool const is_begun = name.size() > 2 && other.starts_with(name);
+    bool const goes_on = other.size() > 2 && name.starts_with(other);
+    return is_begun || goes_on ? 1 : edit_distance(name, other);
+  };
+  auto const nearest = std::ranges::min_element(present, {}, distance);
+  std::size_t const tolerated = std::max<std::size_t>(2, name.size() / 3);
+  if (distance(*nearest) <= tolerated) {
+    return "; did you mean " + quoted(*nearest) + "?";
+  }
+  constexpr std::size_t most = 8;
+  std::string result = "; the " + std::string(plural) + " are ";
+  for (std::size_t i = 0; i != std::min(most, present.size()); ++i) {
+    result += (i == 0 ? "" : ", ") + quoted(present[i]);
+  }
+  return present.size() > most ? result + ", ..." : result;
 }
 
 std::int64_t parse_count(position const& where, std::string_view field, std::string_view text) {

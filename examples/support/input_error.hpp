@@ -49,6 +49,11 @@ struct position {
 [[noreturn]] void fail_missing(position const& where, std::string_view field,
                                std::span<std::string const> present);
 
+/// `; did you mean "near"?` for the nearest of the names, or `; the fields are ...` where none is
+/// near; `plural` says what they are.
+[[nodiscard]] std::string hint_at(std::string_view name, std::span<std::string const> present,
+                                  std::string_view plural = "fields");
+
 /// The count that a text holds: digits only.
 [[nodiscard]] std::int64_t parse_count(position const& where, std::string_view field,
                                        std::string_view text);

@@ -1,6 +1,10 @@
 #include "long_context_options.hpp"
 
+#include "machine_options.hpp"
+#include "measured_layers.hpp"
 #include "option_checks.hpp"
+
+#include <omnibal/cost/layer_cost.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -14,9 +18,11 @@ namespace {
 
 /// What the parser writes, before it is checked as a whole.
 struct long_context_words {
-  std::vector<std::string> inputs;
   std::string mix = "two-sources";
-  std::string model{context_models.front().name};
+  std::string model = "llama3-8b";
+  machine_words machine{};
+  std::string measured;
+  std::vector<std::int64_t> measured_batch{1, 4096};
   std::string output;
   std::string svg;
   std::string svg_step;
@@ -29,14 +35,7 @@ struct task_options {
 };
 
 void add_data(CLI::App& app, long_context_words& words, long_context_options& options) {
-  auto* const files = app.add_option("files", words.inputs,
-                                     "Length files: JSON lists of records, manifests of such\n"
-                                     "files, JSON lines or CSV. Without files a synthetic data\n"
-                                     "set is packed")
-                          ->type_name("FILE");
-  app.add_option("--token-field", options.token_field, "Field with the number of tokens")
-      ->type_name("NAME")
-      ->capture_default_str();
+  auto* const files = add_length_options(app, options.lengths, image_options::none);
   app.add_option("--mix", words.mix,
                  "Lengths of the synthetic data set: conversations and documents,\n"
                  "or one broad distribution")
@@ -63,6 +62,52 @@ void add_data(CLI::App& app, long_context_words& words, long_context_options& op
                  "Write the plan into this directory: with levels that of the\n"
                  "least time, with steps those of all ways (docs/plan_format.md)")
       ->type_name("DIRECTORY");
+}
+
+void add_model(CLI::App& app, long_context_words& words) {
+  constexpr auto group = "Model and machine";
+  add_model_option(app, words.model, "Whose language model trains")->group(group);
+  add_machine_option(app, words.machine)
+      ->description(
+          "A name, or a file (docs/models.md); by default a100-80gb for levels\n"
+          "and h100-80gb for steps. Names:\n" +
+          names_of(known_machines()))
+      ->group(group);
+  add_memory_option(app, words.machine)->group(group);
+  add_teraflops_option(app, words.machine)->group(group);
+  app.add_option("--measured", words.measured,
+                 "A CSV file of measured times with the columns layer, forward_ms\n"
+                 "and backward_ms: what its layers reach is what a device reaches")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--measured-batch", words.measured_batch,
+                 "The micro-batch that was measured: documents and the tokens of\n"
+                 "each; default: 1 4096")
+      ->type_name("DOCUMENTS TOKENS")
+      ->expected(2)
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->group(group);
+}
+
+/// Which model trains on what.
+void choose_machine(CLI::App const& app, long_context_words words, long_context_options& options) {
+  options.model = chosen_model(words.model, model_parts::language);
+  bool const has_steps = options.task == long_context_task::steps;
+  if (app.count("--machine") == 0) words.machine.name = has_steps ? "h100-80gb" : "a100-80gb";
+  options.machine = chosen_machine(words.machine);
+  if (!words.measured.empty()) {
+    omnibal::workload const batch{
+        .documents = omnibal::equal_sequences(
+            {.count = words.measured_batch[0], .length = words.measured_batch[1]})};
+    options.machine.flops =
+        reached_flops(words.measured, options.model, measured_part::language, batch);
+  }
+  if (app.count("--ranks") == 0 && options.machine.ranks != 0) {
+    options.ranks = options.machine.ranks;
+  }
+  if (app.count("--ranks-per-node") == 0) {
+    options.ranks_per_node = static_cast<std::uint32_t>(options.machine.ranks_per_node);
+  }
 }
 
 std::vector<CLI::Option*> add_levels(CLI::App& app, long_context_words& words,
@@ -97,13 +142,6 @@ std::vector<CLI::Option*> add_steps(CLI::App& app, long_context_words& words,
       ->check(integer_between<std::uint64_t>(1, std::uint64_t{1} << 62))
       ->group(group)
       ->excludes(samples);
-  std::vector<std::string> names;
-  for (model_shape const& model : context_models) names.emplace_back(model.name);
-  auto* const model = app.add_option("--model", words.model, "Whose times")
-                          ->type_name("llama3-8b|llama3-70b|moe")
-                          ->check(CLI::IsMember(names))
-                          ->capture_default_str()
-                          ->group(group);
   auto* const node = app.add_option("--ranks-per-node", options.ranks_per_node,
                                     "Ranks with fast links between them")
                          ->type_name("COUNT")
@@ -128,7 +166,7 @@ std::vector<CLI::Option*> add_steps(CLI::App& app, long_context_words& words,
                                    "Draw the first step, ranks against time, into this file")
                         ->type_name("FILE")
                         ->group(group);
-  return {model, node, degrees, tokens, svg};
+  return {node, degrees, tokens, svg};
 }
 
 [[noreturn]] void refuse(std::string const& option, std::string const& problem) {
@@ -164,8 +202,7 @@ void check_steps(long_context_options& options) {
 
 /// Throws for options of the other task.
 void check_task(long_context_options& options, task_options const& of) {
-  bool const has_steps = options.size.samples != 0 || options.size.tokens != 0;
-  if (has_steps) options.task = long_context_task::steps;
+  bool const has_steps = options.task == long_context_task::steps;
   for (CLI::Option const* const option : has_steps ? of.levels : of.steps) {
     if (option->count() == 0) continue;
     refuse(option->get_name(), has_steps ? "is for levels, not with --step-samples or --step-tokens"
@@ -185,18 +222,20 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
   long_context_words text;
   CLI::App app(
       "Packs long and short samples in levels of length, as hierarchical balance packing does,\n"
-      "and compares the simulated training of Llama 3 8B on devices of 80 GB with plain packing.\n"
+      "and compares the simulated training of a language model with plain packing.\n"
       "With --step-samples or --step-tokens compares what runs given steps: one degree for all\n"
       "samples, levels, or groups of ranks of different sizes.",
       "pack_long_context");
+  app.footer("Exit status: 0 where the tables are complete; otherwise 1, and no file was written.");
   add_data(app, text, options);
+  add_model(app, text);
   task_options const of{add_levels(app, text, options), add_steps(app, text, options)};
   if (!parse_words(app, count, words)) return std::nullopt;
   if (text.mix == "broad") options.mix = length_mix::broad;
-  for (model_shape const& model : context_models) {
-    if (model.name == text.model) options.model = model;
+  if (options.size.samples != 0 || options.size.tokens != 0) {
+    options.task = long_context_task::steps;
   }
-  options.inputs.assign(text.inputs.begin(), text.inputs.end());
+  choose_machine(app, text, options);
   options.output = text.output;
   options.svg = text.svg;
   options.svg_step = text.svg_step;

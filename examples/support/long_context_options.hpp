@@ -4,8 +4,10 @@
 /// The command line of pack_long_context.
 
 #include "context_comparison.hpp"
-#include "context_model.hpp"
+#include "length_options.hpp"
 #include "long_context_mix.hpp"
+#include "machine_file.hpp"
+#include "model_file.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,12 +23,14 @@ enum class long_context_task { levels, steps };
 
 struct long_context_options {
   long_context_task task = long_context_task::levels;
-  std::vector<std::filesystem::path> inputs;
-  std::string token_field = "token_num";
+  length_options lengths;
   length_mix mix = length_mix::two_sources;
   std::size_t synthetic_samples = 100'000;
   std::uint64_t seed = 1024;
   std::int64_t ranks = 32;
+  /// Its language model trains.
+  model_description model = find_model("llama3-8b", model_parts::language);
+  machine_description machine = find_machine("a100-80gb");
   /// The directory of the plan; empty for none.
   std::filesystem::path output;
   /// The file of the picture of the levels; empty for none.
@@ -35,7 +39,6 @@ struct long_context_options {
   std::uint64_t short_first_steps = 0;
 
   step_size size{};
-  model_shape model = context_models.front();
   std::uint32_t ranks_per_node = 8;
   /// Ascending; none for all.
   std::vector<std::uint32_t> degrees;

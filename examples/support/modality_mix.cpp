@@ -2,7 +2,6 @@
 
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/layered_model.hpp>
-#include <omnibal/cost/models.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
@@ -14,10 +13,8 @@ namespace {
 using omnibal::rng::below;
 using omnibal::rng::engine;
 
-constexpr std::int64_t tokens_per_tile = 256;
 /// Of the audio encoder for one of the language model.
 constexpr std::int64_t sound_tokens_per_token = 2;
-constexpr std::int64_t language_width = 8192;
 
 /// In [least, least * 2^octaves), as many in each octave as in all larger ones.
 std::int64_t with_tail(engine& random, std::int64_t least, std::uint64_t octaves) {
@@ -75,31 +72,37 @@ std::vector<multimodal_sample> draw_samples(mix_draw const& which) {
 }
 
 modality_costs::modality_costs()
-    : tile_(omnibal::tile_cost(omnibal::internvit_6b)),
+    : modality_costs(find_model("internvit-6b+llama3-70b", model_parts::both)) {}
+
+modality_costs::modality_costs(model_description const& model, modality_rates const& rates)
+    : rates_(rates),
+      tile_bytes_(3 * model.vision->tower.layer.image_size * model.vision->tower.layer.image_size),
+      tile_tokens_(model.vision->connector.tile_tokens),
+      width_(model.language->layer.hidden),
+      tile_(omnibal::tile_cost(model.vision->tower)),
       clip_(32 *
             omnibal::audio_transformer{.hidden = 1280, .heads = 20, .mlp = 5120}.sample_cost()),
-      document_(omnibal::document_cost(omnibal::llama3_70b)) {}
+      document_(omnibal::document_cost(*model.language)) {}
 
-std::int64_t modality_costs::language_tokens(multimodal_sample const& sample) {
+std::int64_t modality_costs::tokens_of(modality kind, std::int64_t size) const {
+  return kind == modality::image ? size * tile_tokens_
+                                 : (size + sound_tokens_per_token - 1) / sound_tokens_per_token;
+}
+
+std::int64_t modality_costs::language_tokens(multimodal_sample const& sample) const {
   std::int64_t tokens = sample.text_tokens;
-  for (media_piece const& piece : sample.pieces) {
-    tokens += output_bytes(piece.kind, piece.size) / (2 * language_width);
-  }
+  for (media_piece const& piece : sample.pieces) tokens += tokens_of(piece.kind, piece.size);
   return tokens;
 }
 
-std::int64_t modality_costs::input_bytes(modality kind, std::int64_t size) {
-  constexpr std::int64_t bytes_of_tile = 3 * 448 * 448;
+std::int64_t modality_costs::input_bytes(modality kind, std::int64_t size) const {
   // Two spectra of 128 bands for a token.
   constexpr std::int64_t bytes_of_token = 2 * 128 * 2;
-  return size * (kind == modality::image ? bytes_of_tile : bytes_of_token);
+  return size * (kind == modality::image ? tile_bytes_ : bytes_of_token);
 }
 
-std::int64_t modality_costs::output_bytes(modality kind, std::int64_t size) {
-  std::int64_t const tokens = kind == modality::image
-                                  ? size * tokens_per_tile
-                                  : (size + sound_tokens_per_token - 1) / sound_tokens_per_token;
-  return 2 * language_width * tokens;
+std::int64_t modality_costs::output_bytes(modality kind, std::int64_t size) const {
+  return 2 * width_ * tokens_of(kind, size);
 }
 
 void batch_measures::add_rank(std::vector<multimodal_sample> const& samples,
@@ -114,8 +117,8 @@ void batch_measures::add_rank(std::vector<multimodal_sample> const& samples,
       of_kind.piece_counts.push_back(static_cast<std::uint32_t>(sizes.size()));
       for (std::int64_t const size : sizes) {
         of_kind.times.push_back(costs.encoder_time(kind, size));
-        of_kind.bytes.push_back(modality_costs::input_bytes(kind, size));
-        of_kind.output_bytes.push_back(modality_costs::output_bytes(kind, size));
+        of_kind.bytes.push_back(costs.input_bytes(kind, size));
+        of_kind.output_bytes.push_back(costs.output_bytes(kind, size));
       }
     }
   }

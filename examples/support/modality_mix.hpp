@@ -3,9 +3,12 @@
 /// \file
 /// Samples of text, images and sound, and what they take in each phase of a multimodal model.
 
+#include "model_file.hpp"
+
 #include <omnibal/cost/quadratic_cost.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,33 +52,51 @@ struct mix_draw {
 };
 [[nodiscard]] std::vector<multimodal_sample> draw_samples(mix_draw const& which);
 
-/// The nanoseconds that a device takes forward and backward, and bytes. InternViT-6B on tiles of
-/// 448 pixels, the encoder of Whisper large on as much sound as there is, Llama 3 70B; devices at
-/// 400 TFLOP/s. A tile becomes 256 tokens of the language model, a second of sound 25.
+/// What a device reaches in a second: in the vision tower, and in all else.
+struct modality_rates {
+  std::int64_t tower_flops = 400'000'000'000'000;
+  std::int64_t flops = 400'000'000'000'000;
+};
+
+/// The nanoseconds that a device takes forward and backward, and bytes, for the vision tower and
+/// the language model of a model and the encoder of Whisper large on as much sound as there is. A
+/// second of sound becomes 25 tokens of the language model.
 class modality_costs {
  public:
+  /// InternViT-6B and Llama 3 70B.
   modality_costs();
+  /// Precondition: the model has both parts.
+  explicit modality_costs(model_description const& model, modality_rates const& rates = {});
 
   [[nodiscard]] std::int64_t encoder_time(modality kind, std::int64_t size) const {
-    return (kind == modality::image ? tile_ : clip_)(size) / flops_per_nanosecond;
+    return kind == modality::image ? nanoseconds(tile_(size), rates_.tower_flops)
+                                   : nanoseconds(clip_(size), rates_.flops);
   }
   [[nodiscard]] std::int64_t language_time(multimodal_sample const& sample) const {
-    return document_(language_tokens(sample)) / flops_per_nanosecond;
+    return nanoseconds(document_(language_tokens(sample)), rates_.flops);
   }
-  [[nodiscard]] static std::int64_t language_tokens(multimodal_sample const& sample);
+  [[nodiscard]] std::int64_t language_tokens(multimodal_sample const& sample) const;
 
   /// Pixels of a byte, or Mel spectra in two bytes.
-  [[nodiscard]] static std::int64_t input_bytes(modality kind, std::int64_t size);
+  [[nodiscard]] std::int64_t input_bytes(modality kind, std::int64_t size) const;
   /// What the encoder makes, in the width of the language model and two bytes.
-  [[nodiscard]] static std::int64_t output_bytes(modality kind, std::int64_t size);
+  [[nodiscard]] std::int64_t output_bytes(modality kind, std::int64_t size) const;
   /// Tokens and labels.
   [[nodiscard]] static std::int64_t text_bytes(multimodal_sample const& sample) {
     return 8 * sample.text_tokens;
   }
 
  private:
-  static constexpr std::int64_t flops_per_nanosecond = 400'000;
+  static std::int64_t nanoseconds(std::int64_t flops, std::int64_t rate) {
+    return flops / std::max<std::int64_t>(rate / 1'000'000'000, 1);
+  }
+  /// Of the language model.
+  [[nodiscard]] std::int64_t tokens_of(modality kind, std::int64_t size) const;
 
+  modality_rates rates_;
+  std::int64_t tile_bytes_;
+  std::int64_t tile_tokens_;
+  std::int64_t width_;
   omnibal::quadratic_cost tile_;
   omnibal::quadratic_cost clip_;
   omnibal::quadratic_cost document_;

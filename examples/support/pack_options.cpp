@@ -261,8 +261,8 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
 
 /// What was typed for samples of this kind.
 omnibal::resources<2> amounts_of(std::string const& option, std::vector<std::int64_t> const& typed,
-                                 modality kind) {
-  if (kind == modality::text) {
+                                 sample_kind kind) {
+  if (kind == sample_kind::text) {
     if (typed.size() == 1) return {1, typed[0]};
     throw usage_error(option +
                       " has images and tokens, but the samples are text: give tokens alone");
@@ -289,11 +289,11 @@ void set_capacity(pack_options& options, omnibal::resources<2> const& capacity) 
   options.threshold = omnibal::reaches_most(capacity).threshold;
 }
 
-void settle(pack_options& options, modality kind) {
+void settle(pack_options& options, sample_kind kind) {
   constexpr double usual_batch = 4;
   options.kind = kind;
   if (options.typed_capacity.empty()) {
-    if (options.target_batch == 0 && kind != modality::text) options.target_batch = usual_batch;
+    if (options.target_batch == 0 && kind != sample_kind::text) options.target_batch = usual_batch;
     return;
   }
   set_capacity(options, amounts_of("--capacity", options.typed_capacity, kind));

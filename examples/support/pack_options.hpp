@@ -54,7 +54,7 @@ struct pack_options {
   /// The share of groups above the fewest that make the others evener.
   double spare_groups = 0;
   /// What the samples have. Text has a capacity of one image, which nothing takes.
-  modality kind = modality::images_and_text;
+  sample_kind kind = sample_kind::images_and_text;
   omnibal::resources<2> capacity{9, 4096};
   /// The mean number of samples in a group for which a capacity is chosen; zero: none is.
   double target_batch = 0;
@@ -94,7 +94,7 @@ void set_capacity(pack_options& options, omnibal::resources<2> const& capacity);
 /// Sets capacity and threshold as they were typed, for samples of this kind. Without a capacity one
 /// is chosen later: for images and text through `target_batch`, four samples unless another was
 /// typed. Errors: `usage_error` for amounts that samples of this kind do not have.
-void settle(pack_options& options, modality kind);
+void settle(pack_options& options, sample_kind kind);
 
 /// The options of a command line, or nothing where it asked for help, which has been printed then.
 [[nodiscard]] std::optional<pack_options> parse_command_line(int count, char const* const* words);

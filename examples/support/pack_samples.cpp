@@ -127,7 +127,7 @@ void check_sums(dataset const& data, pack_options const& options) {
 }
 
 omnibal::packing pack_samples(dataset const& data, pack_options const& options) {
-  if (options.kind == modality::text) {
+  if (options.kind == sample_kind::text) {
     return pack_and_improve(data, packed_text_demand(options),
                             omnibal::resources{options.capacity[1]}, options);
   }
@@ -137,7 +137,7 @@ omnibal::packing pack_samples(dataset const& data, pack_options const& options) 
 chosen_capacity choose_capacity(dataset const& data, pack_options const& options) {
   constexpr std::int64_t token_steps = 16;
   std::int64_t const granularity = options.align_tokens > 1 ? options.align_tokens : token_steps;
-  if (options.kind == modality::text) {
+  if (options.kind == sample_kind::text) {
     return tune(data, packed_text_demand(options), omnibal::resources{granularity}, options);
   }
   return tune(data, packed_demand(options), omnibal::resources<2>{1, granularity}, options);
@@ -172,7 +172,7 @@ void check_oversized(dataset const& data, pack_options const& options,
   auto const most = usual_most(data, options);
   auto const amounts = [&](omnibal::resources<2> const& of) {
     std::string const tokens = std::to_string(of[1]) + " tokens";
-    if (options.kind == modality::text) return tokens;
+    if (options.kind == sample_kind::text) return tokens;
     return std::to_string(of[0]) + " images and " + tokens;
   };
   throw std::runtime_error(

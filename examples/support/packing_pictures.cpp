@@ -293,7 +293,7 @@ void write_pictures(dataset const& data, pack_options const& options, std::size_
                                    " samples, packed by " + full_name(options));
   sheet.add_key(green, "scheduled: these groups, in steps of groups with even loads");
   // Of text the tokens alone are drawn.
-  std::size_t const hidden = options.kind == modality::text ? 1 : 0;
+  std::size_t const hidden = options.kind == sample_kind::text ? 1 : 0;
   sheet.add_line("Capacity of a group: " + (hidden == 0 ? limit(0) + ", " : "") + limit(1) +
                      ". Larger samples, in no group: " + counted(oversized) + ".",
                  {.size = 14, .colour = colours::grey});

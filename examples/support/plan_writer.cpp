@@ -17,14 +17,14 @@ using indices = std::span<std::uint32_t const>;
 
 /// Of images and tokens, of text of tokens alone.
 template <class Amounts>
-nlohmann::ordered_json amounts_json(modality kind, Amounts const& of) {
-  if (kind == modality::text) return {{"tokens", of[1]}};
+nlohmann::ordered_json amounts_json(sample_kind kind, Amounts const& of) {
+  if (kind == sample_kind::text) return {{"tokens", of[1]}};
   return {{"images", of[0]}, {"tokens", of[1]}};
 }
 
 nlohmann::ordered_json fields_json(pack_options const& options) {
   auto const& fields = options.lengths.fields;
-  if (options.kind == modality::text) return {{"tokens", fields.tokens}};
+  if (options.kind == sample_kind::text) return {{"tokens", fields.tokens}};
   if (options.lengths.size_fields.empty()) {
     return {{"images", fields.images}, {"tokens", fields.tokens}};
   }
@@ -130,8 +130,9 @@ void write_array(std::ostream& out, indices values) {
   write_npy(out, values, std::array{values.size()});
 }
 
-void write_loads(std::ostream& out, modality kind, std::span<omnibal::resources<2> const> loads) {
-  std::size_t const kinds = kind == modality::text ? 1 : 2;
+void write_loads(std::ostream& out, sample_kind kind,
+                 std::span<omnibal::resources<2> const> loads) {
+  std::size_t const kinds = kind == sample_kind::text ? 1 : 2;
   std::vector<std::int64_t> values;
   values.reserve(kinds * loads.size());
   for (auto const& load : loads) {

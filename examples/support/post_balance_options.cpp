@@ -1,9 +1,14 @@
-#include "option_checks.hpp"
 #include "post_balance_options.hpp"
 
+#include "machine_options.hpp"
+#include "measured_layers.hpp"
+#include "option_checks.hpp"
+
+#include <omnibal/cost/layer_cost.hpp>
+
 #include <cstdlib>
-#include <map>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -68,17 +73,55 @@ std::optional<post_balance_options> parse_post_balance(int count, char const* co
   app.add_option("--seed", options.seed, "Seed of everything random")
       ->type_name("NUMBER")
       ->capture_default_str();
-  std::map<std::string, plan_rule> const rules{{"keep_home", plan_rule::keep_home},
-                                               {"lpt", plan_rule::lpt}};
-  app.add_option("--balance", options.rule, "keep_home, which moves few bytes, or lpt")
+  std::string rule = "keep_home";
+  app.add_option("--balance", rule, "keep_home, which moves few bytes, or lpt")
       ->type_name("NAME")
-      ->transform(CLI::CheckedTransformer(rules).description(""))
-      ->default_str("keep_home");
+      ->check(CLI::IsMember({"keep_home", "lpt"}))
+      ->capture_default_str();
+  std::string model = options.model.name;
+  machine_words machine{.name = "h100-80gb"};
+  std::string measured;
+  std::vector<std::int64_t> batch{15, 4, 1024};
+  auto* const group = app.add_option_group("Model and machine");
+  add_model_option(*group, model, "Whose vision tower and language model train");
+  add_machine_option(*group, machine);
+  add_teraflops_option(*group, machine);
+  group
+      ->add_option("--measured", measured,
+                   "A CSV file of measured times with the columns layer, forward_ms\n"
+                   "and backward_ms: what layers of the tower and of the language model\n"
+                   "reach is what a device reaches in each")
+      ->type_name("FILE");
+  group
+      ->add_option("--measured-batch", batch,
+                   "The micro-batch that was measured: tiles, documents and the tokens\n"
+                   "of each; default: 15 4 1024")
+      ->type_name("TILES DOCUMENTS TOKENS")
+      ->expected(3)
+      ->check(integer_between<std::int64_t>(1, 1 << 20));
+  app.footer(
+      "Exit status: 0 where the tables are complete and the gradients equal; 77 where --nccl "
+      "finds\n"
+      "no device; otherwise 1.");
   if (!parse_words(app, count, words)) return std::nullopt;
+  if (rule == "lpt") options.rule = plan_rule::lpt;
+  options.model = chosen_model(model, model_parts::both);
+  auto const chosen = chosen_machine(machine);
+  options.rates = {chosen.flops, chosen.flops};
+  if (!measured.empty()) {
+    omnibal::workload const work{
+        .tiles = batch[0],
+        .documents = omnibal::equal_sequences({.count = batch[1], .length = batch[2]})};
+    options.rates = {reached_flops(measured, options.model, measured_part::tower, work),
+                     reached_flops(measured, options.model, measured_part::language, work)};
+  }
+  if (per_node->count() == 0 && app.count("--machine") != 0) {
+    options.ranks_per_node = static_cast<std::size_t>(chosen.ranks_per_node);
+  }
   if (simulate->count() != 0) {
     options.engine = rank_engine::simulated;
     options.ranks = simulated;
-    if (per_node->count() == 0) options.ranks_per_node = 8;
+    if (per_node->count() == 0 && app.count("--machine") == 0) options.ranks_per_node = 8;
     if (samples->count() == 0) options.samples_per_rank = 32;
     if (steps->count() == 0) options.steps = 3;
   } else if (wants_nccl) {

@@ -3,6 +3,9 @@
 /// \file
 /// The command line of post_balance.
 
+#include "modality_mix.hpp"
+#include "model_file.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -22,6 +25,9 @@ struct post_balance_options {
   std::size_t steps = 8;
   std::uint64_t seed = 1024;
   plan_rule rule = plan_rule::keep_home;
+  /// Whose vision tower and language model train, and what devices reach.
+  model_description model = find_model("internvit-6b+llama3-70b", model_parts::both);
+  modality_rates rates{};
 };
 
 /// The options of a command line, or nothing where it asked for help, which has been printed then.

@@ -32,7 +32,7 @@ void read_separated(file_text const& text, record_fields const& fields, progress
 }  // namespace
 
 void read_csv(file_text const& text, record_fields const& fields, progress& shown, dataset& data) {
-  if (fields.has_images()) data.kind = modality::images_and_text;
+  if (fields.has_images()) data.kind = sample_kind::images_and_text;
   std::string_view const header = text.view().substr(0, text.view().find_first_of("\r\n"));
   if (header.find('\t') != header.npos) {
     read_separated<'\t'>(text, fields, shown, data);

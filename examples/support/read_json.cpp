@@ -263,7 +263,7 @@ void read_json_list(file_text const& text, record_fields const& fields, progress
     if (where.record == 1) {
       first = type;
       bool const has_images = type == json::json_type::object && fields.has_images();
-      if (has_images) data.kind = modality::images_and_text;
+      if (has_images) data.kind = sample_kind::images_and_text;
     }
     json::object object;
     if (first == json::json_type::number) {
@@ -301,7 +301,7 @@ void read_json_columns(file_text const& text, record_fields const& fields, datas
                     " values and field \"" + names[place] + "\" " +
                     std::to_string(columns[place].size()));
   }
-  if (fields.has_images()) data.kind = modality::images_and_text;
+  if (fields.has_images()) data.kind = sample_kind::images_and_text;
   for (std::size_t i = 0; i != columns[0].size(); ++i) {
     where.record = i + 1;
     record_fields::counts counts{};
@@ -312,7 +312,7 @@ void read_json_columns(file_text const& text, record_fields const& fields, datas
 
 void read_json_lines(file_text const& text, record_fields const& fields, progress& shown,
                      dataset& data) {
-  if (fields.has_images()) data.kind = modality::images_and_text;
+  if (fields.has_images()) data.kind = sample_kind::images_and_text;
   json::parser parser;
   position where{text.name()};
   std::string_view const all = text.view();

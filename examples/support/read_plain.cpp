@@ -136,7 +136,7 @@ void read_npy(file_text const& text, dataset& data) {
     fail_header(text, "of " + std::to_string(shape.rows) + " rows of " + std::to_string(row_bytes) +
                           " bytes, but has " + std::to_string(body.size()) + " bytes of them");
   }
-  if (shape.columns == 2) data.kind = modality::images_and_text;
+  if (shape.columns == 2) data.kind = sample_kind::images_and_text;
   position where{text.name()};
   for (std::size_t row = 0; row != shape.rows; ++row) {
     ++where.record;

@@ -28,9 +28,11 @@ json head_json(dataset const& data, long_context_options const& options) {
           {"format_version", 1},
           {"library_version", library_version()},
           {"inputs", std::move(inputs)},
-          {"fields", {{"tokens", options.token_field}}},
+          {"fields", {{"tokens", options.lengths.fields.tokens}}},
           {"seed", options.seed},
           {"ranks", options.ranks},
+          {"model", options.model.name},
+          {"machine", options.machine.name},
           {"samples", data.samples.size()}};
 }
 
@@ -161,7 +163,6 @@ std::vector<std::string> write_step_plans(staged_files& files, dataset const& da
                      {"most_tokens", epoch.most_tokens}});
   }
   json head = head_json(data, options);
-  head["model"] = options.model.name;
   head["ranks_per_node"] = options.ranks_per_node;
   head["degrees"] = options.degrees;
   head["rank_tokens"] = options.rank_tokens;

@@ -91,7 +91,7 @@ std::int64_t text_tokens(engine& random, std::int64_t median) {
 
 dataset synthetic_lengths(std::size_t count, std::uint64_t seed) {
   dataset data;
-  data.kind = modality::images_and_text;
+  data.kind = sample_kind::images_and_text;
   data.samples.reserve(count);
   engine random(seed);
   for (std::size_t i = 0; i != count; ++i) {

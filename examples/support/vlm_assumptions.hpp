@@ -1,12 +1,13 @@
 #pragma once
 
 /// \file
-/// What plan_vlm takes for granted. Written down before its first run; nothing here was fitted to a
-/// result.
+/// What plan_vlm takes for granted unless it is told otherwise. Written down before its first run;
+/// nothing here was fitted to a result.
 
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,12 +32,17 @@ struct vlm_assumptions {
   std::int64_t reserve_bytes = 4'000'000'000;
   /// For GPU days: the size of the set on which InternVL-Chat 1.2 was tuned.
   double training_samples = 1'200'000;
+  /// Data-parallel ranks that share out experts.
+  std::int64_t expert_ranks = 1;
+  /// By `recompute_choice`: what layers may do in the last plan.
+  std::array<bool, 3> recomputed{true, true, true};
 
   /// Norms are split (sequence parallelism), the optimizer is shared out over the data-parallel
   /// ranks; bf16 with gradients in fp32. All layers are trained, attention is fused.
   [[nodiscard]] omnibal::parallel_degrees degrees() const {
     return {.tensor = tensor_ranks,
             .data = static_cast<std::int64_t>(data_ranks),
+            .expert = expert_ranks,
             .norms = omnibal::norm_regions::split,
             .sharding = omnibal::sharded_state::optimizer};
   }

@@ -1,8 +1,9 @@
 #include "vlm_exports.hpp"
 
+#include "pack_options.hpp"
 #include "pipeline_picture.hpp"
-#include "staged_files.hpp"
 #include "table.hpp"
+#include "vlm_layers.hpp"
 
 #include <omnibal/pipeline/one_f_one_b.hpp>
 #include <omnibal/pipeline/simulate.hpp>
@@ -14,13 +15,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <ostream>
-#include <vector>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include <nlohmann/json.hpp>
 
 namespace examples {
 
 namespace {
 
+using json = nlohmann::ordered_json;
 using plan_type = omnibal::pipeline_plan<std::int64_t>;
 
 plan_type const& last_plan(planned_scenario const& planned) {
@@ -28,11 +34,13 @@ plan_type const& last_plan(planned_scenario const& planned) {
 }
 
 /// The number of layers before the language model.
-std::uint32_t tower_layers(omnibal::vision_language_model const& model) {
+std::uint32_t tower_layers(model_description const& model) {
   std::int64_t count = 0;
   auto const visit = [&](auto const&, std::int64_t layers) { count += layers; };
-  model.vision.for_each_layer(visit);
-  visit(model.connector, 1);
+  if (model.vision) {
+    model.vision->tower.for_each_layer(visit);
+    visit(model.vision->connector, 1);
+  }
   return static_cast<std::uint32_t>(count);
 }
 
@@ -73,6 +81,7 @@ std::size_t stage_of(plan_type const& plan, std::uint32_t layer) {
 }
 
 std::string whose_stages(plan_type const& plan, std::uint32_t border) {
+  if (border == 0) return "all stages";
   std::size_t const count = stage_of(plan, border);
   return "the language model, on the stages from " + std::to_string(count) +
          " on; the vision tower is on those before";
@@ -101,17 +110,167 @@ omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned) {
                            {.timeline = omnibal::timeline_policy::recorded});
 }
 
-void write_lists(plan_type const& plan, std::ostream& out) {
-  auto const full = static_cast<std::uint32_t>(omnibal::recompute_choice::full);
-  auto const lists = omnibal::recompute_lists(plan, full);
-  for (std::size_t s = 0; s != lists.size(); ++s) {
-    out << "stage " << s << ':';
-    for (std::uint32_t const layer : lists[s]) out << ' ' << layer;
-    out << '\n';
+/// A rate in the machine, null where what it is for takes no time.
+json rate_json(std::int64_t rate) {
+  return rate == std::numeric_limits<std::int64_t>::max() ? json() : json(rate);
+}
+
+json machine_json(omnibal::pipeline_machine const& machine) {
+  return {{"memory_bytes", machine.memory_bytes.values()[0]},
+          {"reserve_bytes", machine.reserve_bytes.values()[0]},
+          {"flops_per_second", machine.device.flops_per_second},
+          {"bytes_per_second", rate_json(machine.device.bytes_per_second)},
+          {"link_bytes_per_second", rate_json(machine.link_bytes_per_second)}};
+}
+
+json degrees_json(omnibal::parallel_degrees const& degrees) {
+  return {{"tensor", degrees.tensor},
+          {"data", degrees.data},
+          {"expert", degrees.expert},
+          {"norms", norm_region_names[static_cast<std::size_t>(degrees.norms)]},
+          {"sharding", sharded_state_names[static_cast<std::size_t>(degrees.sharding)]}};
+}
+
+json plan_json(plan_type const& plan) {
+  std::string text;
+  omnibal::write_plan(plan, std::back_inserter(text));
+  return json::parse(text);
+}
+
+json simulated_json(omnibal::training_estimate const& estimate) {
+  return {{"steps", estimate.steps},
+          {"nanoseconds", estimate.nanoseconds},
+          {"waiting_share", estimate.waiting_share},
+          {"peak_bytes", estimate.peak_bytes}};
+}
+
+/// The samples of the data set that exceed the capacity, and those of groups that fill no step.
+struct left_samples {
+  std::vector<std::uint32_t> oversized;
+  std::vector<std::uint32_t> left_out;
+};
+
+left_samples left_of(planned_scenario const& planned, std::size_t count) {
+  enum class place : std::uint8_t { oversized, left_out, in_a_step };
+  std::vector<place> places(count, place::oversized);
+  for (std::uint32_t const number : planned.samples.numbers) places[number] = place::left_out;
+  auto const& data = planned.plan.balanced_data;
+  for (std::uint32_t const batch : data.schedule.cells().items()) {
+    for (std::uint32_t const index : data.batches[batch].samples) {
+      places[planned.samples.numbers[index]] = place::in_a_step;
+    }
+  }
+  left_samples result;
+  for (std::size_t i = 0; i != count; ++i) {
+    auto const number = static_cast<std::uint32_t>(i);
+    if (places[i] == place::oversized) result.oversized.push_back(number);
+    if (places[i] == place::left_out) result.left_out.push_back(number);
+  }
+  return result;
+}
+
+json batch_json(vlm_samples const& from, vlm_batch const& batch) {
+  json samples = json::array();
+  json lengths = json::array();
+  for (std::uint32_t const index : batch.samples) {
+    samples.push_back(from.numbers[index]);
+    lengths.push_back(from.samples[index].tokens);
+  }
+  return {{"tiles", batch.work.tiles}, {"samples", samples}, {"lengths", lengths}};
+}
+
+/// A line for each step: the micro-batches of its ranks.
+void write_steps(planned_scenario const& planned, std::ostream& out) {
+  auto const& data = planned.plan.balanced_data;
+  for (std::size_t step = 0; step != data.schedule.size(); ++step) {
+    json ranks = json::array();
+    for (std::size_t rank = 0; rank != data.schedule.ranks(); ++rank) {
+      json batches = json::array();
+      for (std::uint32_t const batch : data.schedule(step, rank)) {
+        batches.push_back(batch_json(planned.samples, data.batches[batch]));
+      }
+      ranks.push_back(std::move(batches));
+    }
+    out << json{{"ranks", std::move(ranks)}} << '\n';
   }
 }
 
+json or_null(std::optional<std::int64_t> const& value) { return value ? json(*value) : json(); }
+
+/// Null where nothing was measured.
+json measured_json(layer_profile const& profile) {
+  if (profile.measured().empty()) return {};
+  json layers = json::array();
+  for (std::size_t l = 0; l != profile.measured().size(); ++l) {
+    auto const& one = profile.measured()[l];
+    if (!one) continue;
+    layers.push_back({{"layer", l},
+                      {"forward_nanoseconds", one->forward_nanoseconds},
+                      {"backward_nanoseconds", one->backward_nanoseconds},
+                      {"kept_bytes", or_null(one->kept_bytes)},
+                      {"state_bytes", or_null(one->state_bytes)}});
+  }
+  auto const& documents = profile.batch().documents;
+  return {{"tiles", profile.batch().tiles},
+          {"documents", {documents.count, documents.tokens, documents.squares}},
+          {"layers", std::move(layers)}};
+}
+
+json inputs_json(dataset const& data) {
+  json inputs = json::array();
+  for (source const& one : data.sources) {
+    inputs.push_back({{"name", one.name}, {"records", one.records}});
+  }
+  return inputs;
+}
+
+json head_json(std::string const& name, planned_scenario const& planned, vlm_inputs const& inputs) {
+  auto const& last = planned.plan[omnibal::training_lever::memory];
+  auto const left = left_of(planned, inputs.data.samples.size());
+  auto const& capacity = planned.samples.capacity;
+  return {{"format", vlm_plan_format},
+          {"format_version", 1},
+          {"library_version", library_version()},
+          {"model", model_json(planned.cost.model)},
+          {"measured", measured_json(planned.cost.profile)},
+          {"inputs", inputs_json(inputs.data)},
+          {"seed", inputs.seed},
+          {"capacity", {{"images", capacity[0]}, {"tokens", capacity[1]}}},
+          {"micro_batches", planned.assumed.micro_batches},
+          {"machine", machine_json(planned.machine)},
+          {"degrees", degrees_json(planned.cost.degrees)},
+          {"plan", plan_json(last.plan)},
+          {"simulated", simulated_json(last.estimate)},
+          {"files", {{"recompute", name + ".recompute.csv"}, {"steps", name + ".steps.jsonl"}}},
+          {"oversized", left.oversized},
+          {"left_out", left.left_out}};
+}
+
 }  // namespace
+
+void write_recompute_list(plan_type const& plan, std::span<omnibal::plan_layer<> const> layers,
+                          std::span<std::string_view const> kinds, std::ostream& out) {
+  bool const is_whole = !layers.empty() && plan.choices.size() == layers.size() &&
+                        kinds.size() == layers.size() && !plan.boundaries.empty() &&
+                        plan.boundaries.back() == layers.size();
+  if (!is_whole) {
+    throw std::invalid_argument(
+        "write_recompute_list: " + std::to_string(layers.size()) + " layers, " +
+        std::to_string(kinds.size()) + " kinds, " + std::to_string(plan.choices.size()) +
+        " choices, stages of " +
+        std::to_string(plan.boundaries.empty() ? 0 : plan.boundaries.back()) +
+        " layers: every layer must have one of each");
+  }
+  out << "layer,stage,kind,choice,kept_bytes,saved_bytes,recompute_nanoseconds\n";
+  for (std::uint32_t layer = 0; layer != layers.size(); ++layer) {
+    auto const& choices = layers[layer].choices;
+    auto const& all = choices.front();
+    auto const& chosen = choices.at(plan.choices[layer]);
+    out << layer << ',' << stage_of(plan, layer) << ',' << kinds[layer] << ','
+        << recompute_names.at(plan.choices[layer]) << ',' << chosen.bytes << ','
+        << all.bytes - chosen.bytes << ',' << chosen.time - all.time << '\n';
+  }
+}
 
 megatron_export export_to_megatron(planned_scenario const& planned) {
   auto const& best = last_plan(planned);
@@ -136,28 +295,34 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
                                       " longer; this is " + whose_stages(cut, border)};
 }
 
-void write_plan_files(std::string const& name, planned_scenario const& planned,
-                      megatron_export const& megatron, std::filesystem::path const& directory) {
+void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,
+                      megatron_export const& megatron, vlm_inputs const& inputs,
+                      std::filesystem::path const& directory) {
   auto const& best = last_plan(planned);
-  if (best.status != omnibal::solve_status::solved) return;
+  if (best.status != omnibal::solve_status::solved) {
+    throw std::runtime_error("no plan of " + name + " fits the memory: stage " +
+                             std::to_string(best.stage) + " lacks " +
+                             std::to_string(best.missing_bytes) + " bytes, nothing is written");
+  }
+  auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches,
+                                           planned.machine.device, planned.cost);
   auto const timeline = first_step(planned).timeline;
-  staged_files files;
   auto const path = [&](std::string const& suffix) { return directory / (name + suffix); };
   files.write(path(".trace.json"), [&](std::ostream& out) {
     omnibal::write_trace(timeline, {.process = name}, std::ostreambuf_iterator<char>(out));
   });
   files.write(path(".svg"), [&](std::ostream& out) {
-    write_pipeline_picture(scaled(timeline, 1e-9),
-                           {"InternVL-Chat " + name + ", one step of a rank", "s"}, out);
+    write_pipeline_picture(scaled(timeline, 1e-9), {name + ", one step of a rank", "s"}, out);
   });
-  files.write(path(".recompute.txt"), [&](std::ostream& out) { write_lists(best, out); });
+  files.write(path(".recompute.csv"), [&](std::ostream& out) {
+    write_recompute_list(best, layers, layer_kinds(planned.cost.model), out);
+  });
+  files.write(path(".steps.jsonl"), [&](std::ostream& out) { write_steps(planned, out); });
   if (!megatron.layout.empty()) {
     files.write(path(".megatron.txt"), [&](std::ostream& out) { out << megatron.layout << '\n'; });
   }
-  files.write(path(".plan.json"), [&](std::ostream& out) {
-    omnibal::write_plan(best, std::ostreambuf_iterator<char>(out));
-  });
-  files.commit();
+  files.write(path(".plan.json"),
+              [&](std::ostream& out) { out << head_json(name, planned, inputs).dump(2) << '\n'; });
 }
 
 }  // namespace examples

@@ -3,12 +3,20 @@
 /// \file
 /// The plans of plan_vlm as files, and as a layout for Megatron-LM.
 
+#include "dataset.hpp"
+#include "staged_files.hpp"
 #include "vlm_scenarios.hpp"
 
 #include <omnibal/plan/pipeline_plan.hpp>
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
+#include <ostream>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace examples {
 
@@ -26,9 +34,33 @@ struct megatron_export {
 /// instead, and the remark says what it costs.
 [[nodiscard]] megatron_export export_to_megatron(planned_scenario const& planned);
 
-/// Writes trace, picture, recompute lists, layout and plan of the last lever into a directory, all
-/// of them or none. Errors: `std::runtime_error`.
-void write_plan_files(std::string const& name, planned_scenario const& planned,
-                      megatron_export const& megatron, std::filesystem::path const& directory);
+/// What stands in a plan file as its `format`.
+inline constexpr std::string_view vlm_plan_format = "omnibal pipeline plan";
+
+/// By `omnibal::norm_regions` and `omnibal::sharded_state`.
+inline constexpr std::array<std::string_view, 2> norm_region_names{"replicated", "split"};
+inline constexpr std::array<std::string_view, 4> sharded_state_names{"nothing", "optimizer",
+                                                                     "gradients", "parameters"};
+
+/// A line for each layer: its stage, kind and choice, the bytes of a micro-batch that it keeps and
+/// saves, and the nanoseconds that it takes for that. `layers` are those of `shape_costs`. Errors:
+/// `std::invalid_argument` unless the plan has a choice and a stage for every layer, and there are
+/// layers.
+void write_recompute_list(omnibal::pipeline_plan<std::int64_t> const& plan,
+                          std::span<omnibal::plan_layer<> const> layers,
+                          std::span<std::string_view const> kinds, std::ostream& out);
+
+/// What a model was planned for.
+struct vlm_inputs {
+  dataset const& data;
+  std::uint64_t seed;
+};
+
+/// Writes trace, picture, recompute list, steps, layout and plan of the last lever for a directory,
+/// where they appear when the files are committed; docs/plan_format.md describes them. Errors:
+/// `std::runtime_error`, also where no plan fits the memory.
+void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,
+                      megatron_export const& megatron, vlm_inputs const& inputs,
+                      std::filesystem::path const& directory);
 
 }  // namespace examples

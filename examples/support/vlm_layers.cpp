@@ -22,20 +22,20 @@ constexpr std::string_view kind_of(omnibal::embedding const&) { return "embeddin
 constexpr std::string_view kind_of(omnibal::transformer const&) { return language_kind; }
 constexpr std::string_view kind_of(omnibal::head const&) { return "head"; }
 
-void add_heads(omnibal::vision_transformer& layer, std::int64_t ranks) {
-  std::int64_t const rest = layer.heads % ranks;
-  if (rest == 0) return;
-  if (layer.head_size == 0) layer.head_size = layer.hidden / layer.heads;
-  layer.heads += ranks - rest;
-}
-
 }  // namespace
 
-std::vector<vlm_layer> model_layers(omnibal::vision_language_model model,
-                                    training_setting const& setting) {
-  add_heads(model.vision.layer, setting.degrees.tensor);
-  std::vector<vlm_layer> result;
+std::vector<std::string_view> layer_kinds(model_description const& model) {
+  std::vector<std::string_view> result;
   model.for_each_layer([&](auto const& layer, std::int64_t count) {
+    result.insert(result.end(), static_cast<std::size_t>(count), kind_of(layer));
+  });
+  return result;
+}
+
+std::vector<vlm_layer> model_layers(model_description const& model,
+                                    training_setting const& setting) {
+  std::vector<vlm_layer> result;
+  padded(model, setting.degrees.tensor).for_each_layer([&](auto const& layer, std::int64_t count) {
     omnibal::layer_cost const cost = layer(setting.batch, setting.degrees);
     std::string_view const kind = kind_of(layer);
     bool const is_in_tower = kind == vision_kind || kind == language_kind;

@@ -3,10 +3,12 @@
 /// \file
 /// The layers of a vision-language model as a trainer may keep them for cutting them into stages.
 
+#include "model_file.hpp"
+
 #include <omnibal/cost/accelerator.hpp>
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/models.hpp>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +16,12 @@
 #include <vector>
 
 namespace examples {
+
+/// By `omnibal::recompute_choice`.
+inline constexpr std::array<std::string_view, 3> recompute_names{"none", "selective", "full"};
+
+/// What each layer is, from the first to the last.
+[[nodiscard]] std::vector<std::string_view> layer_kinds(model_description const& model);
 
 /// What a layer takes on one rank for one micro-batch.
 struct vlm_layer {
@@ -40,7 +48,7 @@ struct training_setting {
 
 /// The modelled layers, from the first to the last. Where the tensor-parallel ranks do not divide
 /// the heads of the vision tower, heads are added until they do.
-[[nodiscard]] std::vector<vlm_layer> model_layers(omnibal::vision_language_model model,
+[[nodiscard]] std::vector<vlm_layer> model_layers(model_description const& model,
                                                   training_setting const& setting);
 
 /// `0 patch embedding, 1-45 vision layer, 46 projector`: the runs of equal kinds and their numbers.

@@ -1,36 +1,203 @@
-#include "option_checks.hpp"
 #include "vlm_options.hpp"
 
+#include "machine_options.hpp"
+#include "option_checks.hpp"
+#include "vlm_layers.hpp"
+
+#include <omnibal/cost/layer_cost.hpp>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
 #include <string>
 
 #include <CLI/CLI.hpp>
 
 namespace examples {
 
-std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
-  vlm_options result;
-  std::vector<std::string> inputs;
+namespace {
+
+/// What is typed, before it is checked and becomes `vlm_options`.
+struct vlm_words {
+  std::vector<std::string> models{"6+20B", "6+34B"};
+  machine_words machine{.name = "a100-80gb-products"};
+  rank_words ranks{};
+  std::size_t stages = 4;
+  std::size_t micro_batches = 16;
+  std::size_t batch_samples = 4;
+  std::vector<std::int64_t> capacity;
+  std::optional<std::int64_t> reserve_gigabytes{};
+  std::vector<std::string> recompute{recompute_names.begin(), recompute_names.end()};
+  std::string measured;
+  std::vector<std::int64_t> measured_batch{15, 4, 1024};
   std::string output;
-  CLI::App app("Plans the training of two vision-language models on 64 A100: data, model, memory.",
-               "plan_vlm");
-  app.add_option("files", inputs,
-                 "Length files as pack_dataset reads them; without files a\n"
-                 "synthetic data set is planned for")
-      ->type_name("FILE");
-  app.add_option("--synthetic", result.synthetic_samples, "Samples of the synthetic data set")
+  std::string replayed;
+};
+
+void add_data(CLI::App& app, vlm_words& words, vlm_options& options) {
+  auto* const group = app.add_option_group("Data");
+  add_length_options(*group, options.lengths, image_options::offered);
+  group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
       ->type_name("COUNT")
-      ->check(CLI::Range(std::size_t{4096}, std::size_t{1} << 22))
+      ->check(integer_between<std::size_t>(1024, std::size_t{1} << 22))
       ->capture_default_str();
-  app.add_option("--seed", result.seed, "Seed of everything random")
+  group->add_option("--seed", options.seed, "Seed of everything random")
       ->type_name("NUMBER")
+      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  app.add_option("--output", output, "Write plans, traces and pictures into this directory")
+  group
+      ->add_option("--capacity", words.capacity,
+                   "Image tiles and tokens of a micro-batch; by default chosen for the\n"
+                   "samples of a random one")
+      ->type_name("TILES TOKENS")
+      ->expected(2)
+      ->check(integer_between<std::int64_t>(1, std::int64_t{1} << 40));
+  group
+      ->add_option("--batch", words.batch_samples,
+                   "Samples of a random micro-batch; with --capacity as many as groups have")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1 << 16))
+      ->capture_default_str();
+  group->add_option("--micro-batches", words.micro_batches, "Micro-batches of a rank in a step")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1 << 16))
+      ->capture_default_str();
+}
+
+void add_model(CLI::App& app, vlm_words& words) {
+  auto* const group = app.add_option_group("Model");
+  group
+      ->add_option("--model", words.models,
+                   "Models to plan, one or several: names, files (docs/models.md;\n"
+                   "config.json of public models too), TOWER+LANGUAGE. Names:\n" +
+                       names_of(known_models()))
+      ->type_name("NAME|FILE")
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  group
+      ->add_option("--recompute", words.recompute,
+                   "What layers may do in the last plan: none (keep everything),\n"
+                   "selective, full (keep the input); several with commas")
+      ->type_name("CHOICES")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(
+          CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())))
+      ->default_str("none,selective,full");
+  group
+      ->add_option("--measured", words.measured,
+                   "A CSV file of measured times with the columns layer, forward_ms\n"
+                   "and backward_ms, and perhaps kept_mb and state_mb, of a run\n"
+                   "without recomputation; a layer is a number or a run such as\n"
+                   "1-45. Needs one --model")
+      ->type_name("FILE");
+  group
+      ->add_option("--measured-batch", words.measured_batch,
+                   "The micro-batch that was measured: tiles, documents and the tokens\n"
+                   "of each; default: 15 4 1024")
+      ->type_name("TILES DOCUMENTS TOKENS")
+      ->expected(3)
+      ->check(integer_between<std::int64_t>(0, 1 << 20));
+}
+
+void add_machine(CLI::App& app, vlm_words& words) {
+  auto* const group = app.add_option_group("Machine");
+  add_machine_option(*group, words.machine);
+  add_memory_option(*group, words.machine);
+  group
+      ->add_option("--reserve", words.reserve_gigabytes,
+                   "GB of the memory for other things, instead of the machine's")
+      ->type_name("GB")
+      ->check(integer_between<std::int64_t>(0, 1'000'000));
+  add_teraflops_option(*group, words.machine);
+  add_link_option(*group, words.machine);
+  group->add_option("--stages", words.stages, "Stages of the pipeline")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1 << 10))
+      ->capture_default_str();
+  add_rank_options(*group, words.ranks);
+}
+
+void check_file_name(CLI::App const& app, char const* option) {
+  if (app.count(option) == 0 || !app[option]->as<std::string>().empty()) return;
+  throw std::runtime_error(std::string(option) + " is empty, must be the name of a file");
+}
+
+void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& options) {
+  for (std::string const& name : words.models) {
+    options.models.push_back(chosen_model(name, model_parts::language));
+  }
+  for (char const* const option : {"--measured", "--output", "--replay"}) {
+    check_file_name(app, option);
+  }
+  if (!words.measured.empty() && options.models.size() != 1) {
+    throw std::runtime_error("--measured has the times of one model: say which with --model");
+  }
+  auto machine = chosen_machine(words.machine);
+  if (words.reserve_gigabytes) machine.reserve_bytes = giga * *words.reserve_gigabytes;
+  if (machine.reserve_bytes >= machine.memory_bytes) {
+    throw std::runtime_error("--reserve: " + std::to_string(machine.reserve_bytes) +
+                             " bytes leave nothing of a memory of " +
+                             std::to_string(machine.memory_bytes));
+  }
+  rank_words ranks = words.ranks;
+  fit_ranks(app, machine, static_cast<std::int64_t>(words.stages), ranks);
+  check_ranks(ranks);
+  options.machine_name = machine.name;
+  options.scenario = scenario_on("as assumed", machine);
+  auto& assumed = options.scenario.assumed;
+  assumed.stages = words.stages;
+  assumed.tensor_ranks = ranks.tensor;
+  assumed.data_ranks = static_cast<std::size_t>(ranks.data);
+  assumed.expert_ranks = ranks.expert;
+  assumed.micro_batches = words.micro_batches;
+  assumed.batch_samples = words.batch_samples;
+  assumed.recomputed = {};
+  for (std::string const& name : words.recompute) {
+    auto const found = std::ranges::find(recompute_names, name);
+    assumed.recomputed[static_cast<std::size_t>(found - recompute_names.begin())] = true;
+  }
+  if (!words.capacity.empty()) {
+    options.scenario.capacity = {words.capacity[0], words.capacity[1]};
+  }
+}
+
+}  // namespace
+
+std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
+  vlm_options options;
+  vlm_words typed;
+  CLI::App app(
+      "Plans the training of vision-language and language models and simulates it, lever by\n"
+      "lever: random micro-batches and stages of equal parameters with everything recomputed;\n"
+      "packed micro-batches; exact cuts; cuts and what layers keep together.",
+      "plan_vlm");
+  app.footer(
+      "Exit status: 0 where the tables are complete, also where no plan fits the memory and no\n"
+      "--output was asked for; otherwise 1, and no file was written.");
+  add_data(app, typed, options);
+  add_model(app, typed);
+  add_machine(app, typed);
+  app.add_option("--output", typed.output,
+                 "Write plans, traces and pictures into this directory\n(docs/plan_format.md)")
       ->type_name("DIRECTORY");
-  app.add_flag("--sensitivity", result.wants_sensitivity, "Show what other assumptions would give");
+  app.add_flag("--sensitivity", options.wants_sensitivity,
+               "Show what other assumptions would give");
+  app.add_option("--replay", typed.replayed,
+                 "Only simulate this NAME.plan.json again, with the files beside it;\n"
+                 "fails where other figures come out or a stage exceeds its memory")
+      ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
-  result.inputs.assign(inputs.begin(), inputs.end());
-  result.output = output;
-  return result;
+  check_plan(app, typed, options);
+  options.measured = typed.measured;
+  options.measured_batch = {
+      .tiles = typed.measured_batch[0],
+      .documents = omnibal::equal_sequences(
+          {.count = typed.measured_batch[1], .length = typed.measured_batch[2]})};
+  options.output = typed.output;
+  options.replayed = typed.replayed;
+  return options;
 }
 
 }  // namespace examples

@@ -2,8 +2,12 @@
 
 #include <omnibal/demand.hpp>
 #include <omnibal/pack/best_packing.hpp>
+#include <omnibal/plan/plan_pipeline.hpp>
+#include <omnibal/plan/simulate_training.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <utility>
 
 namespace examples {
@@ -39,20 +43,52 @@ vlm_samples samples_of(dataset const& data, vlm_scenario const& scenario, vlm_as
   return result;
 }
 
-template <class Change>
-vlm_scenario changed(std::string name, Change const& change) {
-  vlm_scenario result{std::move(name)};
-  change(result);
-  return result;
+/// The last lever with the choices that are allowed.
+void limit_choices(planned_scenario& planned) {
+  auto const& allowed = planned.assumed.recomputed;
+  if (std::ranges::all_of(allowed, std::identity{})) return;
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t choice = 0; choice != allowed.size(); ++choice) {
+    if (allowed[choice]) numbers.push_back(choice);
+  }
+  auto const& data = planned.plan.balanced_data;
+  auto layers = omnibal::shape_costs(data.batches, planned.machine.device, planned.cost);
+  for (auto& layer : layers) {
+    std::vector<omnibal::choice<>> choices;
+    for (std::uint32_t const number : numbers) choices.push_back(layer.choices[number]);
+    layer.choices = std::move(choices);
+  }
+  auto& last = planned.plan.levers[static_cast<std::size_t>(omnibal::training_lever::memory)];
+  last = {omnibal::plan_pipeline(layers, planned.machine,
+                                 {.micro_batches = planned.assumed.micro_batches}),
+          {}};
+  for (std::uint32_t& choice : last.plan.choices) choice = numbers[choice];
+  if (last.plan.status != omnibal::solve_status::solved) return;
+  last.estimate = omnibal::simulate_training(last.plan, data, planned.machine, planned.cost);
 }
 
 }  // namespace
 
-std::vector<vlm_scenario> vlm_scenarios() {
+vlm_scenario scenario_on(std::string name, machine_description const& machine) {
+  vlm_scenario result{std::move(name)};
+  result.assumed.peak_flops = static_cast<double>(machine.peak_flops);
+  result.assumed.device = machine.device();
+  result.assumed.memory_bytes = machine.memory_bytes;
+  result.assumed.reserve_bytes = machine.reserve_bytes;
+  result.link_bytes_per_second = machine.link_bytes;
+  return result;
+}
+
+std::vector<vlm_scenario> vlm_scenarios(vlm_scenario const& base) {
   using given = vlm_scenario;
-  std::vector<vlm_scenario> result{{"as assumed"}};
+  std::vector<vlm_scenario> result{base};
   auto const add = [&](std::string name, auto const& change) {
-    result.push_back(changed(std::move(name), change));
+    result.push_back(base);
+    result.back().name = std::move(name);
+    change(result.back());
+  };
+  auto const reach = [](given& s, double share) {
+    s.assumed.device.flops_per_second = std::llround(share * s.assumed.peak_flops);
   };
   add("tiles: at most one", [](given& s) { s.tiles = tile_mix::at_most_one; });
   add("tiles: halved", [](given& s) { s.tiles = tile_mix::halved; });
@@ -63,10 +99,8 @@ std::vector<vlm_scenario> vlm_scenarios() {
   add("capacity: 24 images, 8192 tokens", [](given& s) { s.capacity = {24, 8192}; });
   add("capacity: for 2 samples", [](given& s) { s.assumed.batch_samples = 2; });
   add("capacity: for 3 samples", [](given& s) { s.assumed.batch_samples = 3; });
-  add("MFU: 40 % of the peak",
-      [](given& s) { s.assumed.device.flops_per_second = 124'800'000'000'000; });
-  add("MFU: 60 % of the peak",
-      [](given& s) { s.assumed.device.flops_per_second = 187'200'000'000'000; });
+  add("MFU: 40 % of the peak", [&](given& s) { reach(s, 0.4); });
+  add("MFU: 60 % of the peak", [&](given& s) { reach(s, 0.6); });
   add("MFU: 1.5 TB/s for other work",
       [](given& s) { s.assumed.device.bytes_per_second = 1'500'000'000'000; });
   add("micro-batches: 4", [](given& s) { s.assumed.micro_batches = 4; });
@@ -76,9 +110,10 @@ std::vector<vlm_scenario> vlm_scenarios() {
   add("memory: 96 GB", [](given& s) { s.assumed.memory_bytes = 96'000'000'000; });
   add("links: 25 GB/s between stages", [](given& s) { s.link_bytes_per_second = 25'000'000'000; });
   add("padding: none in random batches", [](given& s) { s.padding = text_padding::none; });
-  add("stages: 8", [](given& s) {
-    s.assumed.stages = 8;
-    s.assumed.data_ranks = 4;
+  std::size_t const stages = 2 * base.assumed.stages;
+  add("stages: " + std::to_string(stages), [&](given& s) {
+    s.assumed.stages = stages;
+    s.assumed.data_ranks = std::max<std::size_t>(s.assumed.data_ranks / 2, 1);
   });
   return result;
 }
@@ -94,12 +129,13 @@ double planned_scenario::gpu_seconds(std::size_t lever) const {
 }
 
 planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
-                               omnibal::vision_language_model const& model, std::uint64_t seed) {
+                               model_description const& model, std::uint64_t seed,
+                               layer_profile profile) {
   planned_scenario result;
   vlm_assumptions& assumed = result.assumed;
   assumed = scenario.assumed;
   result.samples = samples_of(with_tiles(data, scenario.tiles), scenario, assumed, seed);
-  result.cost = {padded(model, assumed.tensor_ranks), assumed.degrees()};
+  result.cost = {padded(model, assumed.tensor_ranks), assumed.degrees(), std::move(profile)};
   result.machine = {.stages = assumed.stages,
                     .memory_bytes = {assumed.memory_bytes},
                     .reserve_bytes = {assumed.reserve_bytes},
@@ -113,6 +149,7 @@ planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario
   };
   result.plan = omnibal::plan_training(result.samples, result.machine, first, balanced, result.cost,
                                        {.micro_batches = assumed.micro_batches});
+  limit_choices(result);
   return result;
 }
 

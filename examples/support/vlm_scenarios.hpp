@@ -4,10 +4,12 @@
 /// What plan_vlm plans for: its assumptions, and others, one changed at a time.
 
 #include "dataset.hpp"
+#include "machine_file.hpp"
+#include "measured_layers.hpp"
+#include "model_file.hpp"
 #include "vlm_assumptions.hpp"
 #include "vlm_training.hpp"
 
-#include <omnibal/cost/models.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
 #include <omnibal/resources.hpp>
@@ -35,8 +37,11 @@ struct vlm_scenario {
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 
-/// The assumptions alone, then each with one of them changed.
-[[nodiscard]] std::vector<vlm_scenario> vlm_scenarios();
+/// The assumptions on a machine.
+[[nodiscard]] vlm_scenario scenario_on(std::string name, machine_description const& machine);
+
+/// The assumptions of `base` alone, then each with one of them changed.
+[[nodiscard]] std::vector<vlm_scenario> vlm_scenarios(vlm_scenario const& base = {"as assumed"});
 
 using vlm_plan = omnibal::training_plan<vlm_batch>;
 
@@ -54,8 +59,10 @@ struct planned_scenario {
   [[nodiscard]] double samples_of_lever(std::size_t lever) const;
 };
 
+/// Plans a model, with layers corrected by what was measured of them. `profile` has the costs of the
+/// model on the ranks and the device of the scenario.
 [[nodiscard]] planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
-                                             omnibal::vision_language_model const& model,
-                                             std::uint64_t seed);
+                                             model_description const& model, std::uint64_t seed,
+                                             layer_profile profile = {});
 
 }  // namespace examples

@@ -38,19 +38,10 @@ omnibal::steps narrowed(omnibal::steps const& wide, std::size_t ranks, std::size
 
 }  // namespace
 
-omnibal::vision_language_model padded(omnibal::vision_language_model model,
-                                      std::int64_t tensor_ranks) {
-  auto& layer = model.vision.layer;
-  std::int64_t const head_size = layer.hidden / layer.heads;
-  std::int64_t const odd = layer.heads % tensor_ranks;
-  if (odd == 0) return model;
-  layer.heads += tensor_ranks - odd;
-  layer.head_size = head_size;
-  return model;
-}
-
 std::vector<omnibal::layer_cost> vlm_cost::operator()(vlm_batch const& batch) const {
-  return omnibal::layer_costs(model, batch.work, degrees);
+  auto result = omnibal::layer_costs(model, batch.work, degrees);
+  profile.correct(batch.work, result);
+  return result;
 }
 
 vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given, std::uint64_t seed) {
@@ -65,9 +56,11 @@ vlm_samples choose_samples(dataset const& data, vlm_assumptions const& given, st
 }
 
 vlm_samples fitting_samples(dataset const& data, omnibal::resources<2> const& capacity) {
-  vlm_samples result{{}, capacity, 0};
-  for (sample const& one : data.samples) {
-    if (images_and_tokens(one).fits(capacity)) result.samples.push_back(one);
+  vlm_samples result{{}, {}, capacity, 0};
+  for (std::size_t i = 0; i != data.samples.size(); ++i) {
+    if (!images_and_tokens(data.samples[i]).fits(capacity)) continue;
+    result.samples.push_back(data.samples[i]);
+    result.numbers.push_back(static_cast<std::uint32_t>(i));
   }
   result.oversized = data.samples.size() - result.samples.size();
   return result;
@@ -87,8 +80,8 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
       sample const& one = given.samples[order[first + i]];
       batch.work.tiles += one.images;
       lengths.push_back(one.tokens);
+      batch.samples.push_back(order[first + i]);
     }
-    batch.samples = assumed.batch_samples;
     if (padding == text_padding::to_longest) {
       std::ranges::fill(lengths, *std::ranges::max_element(lengths));
     }
@@ -111,9 +104,9 @@ vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed
     for (std::uint32_t const index : packed.groups[g]) {
       batch.work.tiles += given.samples[index].images;
       lengths.push_back(given.samples[index].tokens);
+      batch.samples.push_back(index);
     }
     batch.work.documents = omnibal::sequences_of(lengths);
-    batch.samples = lengths.size();
   }
   auto const loads = omnibal::group_loads(packed.groups.view(), given.samples, images_and_tokens);
   auto const wide =
@@ -125,12 +118,12 @@ vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed
 std::size_t samples_of(vlm_data const& data) {
   std::size_t result = 0;
   for (std::uint32_t const batch : data.schedule.cells().items()) {
-    result += data.batches[batch].samples;
+    result += data.batches[batch].samples.size();
   }
   return result;
 }
 
-double flops_of(vlm_data const& data, omnibal::vision_language_model const& model) {
+double flops_of(vlm_data const& data, model_description const& model) {
   double result = 0;
   for (std::uint32_t const batch : data.schedule.cells().items()) {
     for (auto const& layer : omnibal::layer_costs(model, data.batches[batch].work)) {

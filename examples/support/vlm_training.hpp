@@ -5,10 +5,11 @@
 /// they cost.
 
 #include "dataset.hpp"
+#include "measured_layers.hpp"
+#include "model_file.hpp"
 #include "vlm_assumptions.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
-#include <omnibal/cost/models.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/resources.hpp>
 
@@ -18,23 +19,19 @@
 
 namespace examples {
 
-/// A micro-batch: what the model computes, and how many samples it serves.
+/// A micro-batch: what the model computes, and for which of the samples that fit.
 struct vlm_batch {
   omnibal::workload work;
-  std::size_t samples = 0;
+  std::vector<std::uint32_t> samples;
 };
 
 using vlm_data = omnibal::training_data<vlm_batch>;
 
-/// The model with the heads of its vision tower padded so that the tensor-parallel ranks divide
-/// them.
-[[nodiscard]] omnibal::vision_language_model padded(omnibal::vision_language_model model,
-                                                    std::int64_t tensor_ranks);
-
-/// A functor from a micro-batch to the costs of all layers.
+/// A functor from a micro-batch to the costs of all layers, corrected where they were measured.
 struct vlm_cost {
-  omnibal::vision_language_model model;
+  model_description model;
   omnibal::parallel_degrees degrees;
+  layer_profile profile{};
 
   [[nodiscard]] std::vector<omnibal::layer_cost> operator()(vlm_batch const& batch) const;
 };
@@ -42,6 +39,8 @@ struct vlm_cost {
 /// Samples that fit a capacity, and the capacity.
 struct vlm_samples {
   std::vector<sample> samples;
+  /// Of each, its number in the data set.
+  std::vector<std::uint32_t> numbers;
   omnibal::resources<2> capacity;
   std::size_t oversized = 0;
 };
@@ -72,6 +71,6 @@ enum class text_padding {
 [[nodiscard]] std::size_t samples_of(vlm_data const& data);
 
 /// FLOPs of all ranks for all steps, without recomputation.
-[[nodiscard]] double flops_of(vlm_data const& data, omnibal::vision_language_model const& model);
+[[nodiscard]] double flops_of(vlm_data const& data, model_description const& model);
 
 }  // namespace examples

@@ -25,7 +25,7 @@ using namespace examples;
 context_setting setting_of(std::uint32_t ranks, std::uint64_t samples) {
   context_setting setting{.ranks_per_node = 8, .size = {.samples = samples}, .seed = 5};
   setting.step.ranks = ranks;
-  setting.step.cost = context_cost_of(context_models[0], {ranks, 8});
+  setting.step.cost = context_cost_of(known_shape("llama3-8b"), {ranks, 8});
   setting.step.options.capacity = 16'384;
   return setting;
 }

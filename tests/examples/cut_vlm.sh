@@ -3,6 +3,7 @@
 # something is wrong says what, with an exit status that is not zero and no picture.
 #
 # usage: cut_vlm.sh PROGRAM
+docs=$(realpath "$(dirname "$0")/../../docs")
 # shellcheck source=support.sh
 . "$(dirname "$0")/support.sh"
 
@@ -28,6 +29,35 @@ printf 'layer,forward_ms,backward_ms\n0-46,0,0\n' >times.csv
   complain "measured: it fails"
 grep -qE '^7[0-9] 2[0-9] +2 ' output || complain "measured: the cuts are others: $(cat output)"
 
+# A model of one's own and a public configuration, on a machine of one's own.
+echo '{"name": "mine", "vision": {"layers": 6, "hidden": 768, "heads": 12, "mlp": 3072,
+  "image_size": 224}, "language": "config.json"}' >mine.json
+echo '{"hidden_size": 1024, "intermediate_size": 4096, "model_type": "llama", "vocab_size": 32000,
+  "num_attention_heads": 16, "num_hidden_layers": 10, "rms_norm_eps": 1e-6}' >config.json
+echo '{"memory_gb": 16, "peak_teraflops": 125, "ranks": 32}' >machine.json
+"$program" --model mine.json --machine machine.json --stages 4 4 >output 2>message ||
+  complain "own model: it fails"
+grep -q '^mine: layers 0 patch embedding, 1-6 vision layer, 7 projector, 8 embedding, 9-18' output ||
+  complain "own model: other layers"
+"$program" --model mine.json --machine machine.json --stages 4 4 --data 4 >again 2>message
+cmp -s output again || complain "own machine: 32 ranks are not 4 stages, 2 and 4 ranks"
+"$program" --model internvit-6b+config.json --stages 4 4 >output 2>message ||
+  complain "tower and configuration: it fails"
+
+# The files that docs/models.md shows are what it says they are.
+awk '/^```json/ { ++n; next } /^```/ { open = 0 } n != last { last = n; open = 1 }
+  open { print > (n ".json") }' "$docs/models.md"
+"$program" --model ./1.json --machine ./2.json --stages 2 2 >output 2>message ||
+  complain "the files of docs/models.md: it fails"
+grep -q '^mine: layers 0 patch embedding, 1-12 vision layer, 13 projector' output ||
+  complain "the files of docs/models.md: other layers"
+
+# Measured bytes take the place of the modelled ones.
+printf 'layer,forward_ms,backward_ms,kept_mb,state_mb\n0-18,1,2,10,1000\n' >bytes.csv
+"$program" --model mine.json --stages 2 2 --measured bytes.csv >output 2>message ||
+  complain "measured bytes: it fails"
+grep -qE '^10 10 +2 +10.3 GB' output || complain "measured bytes: other stages"
+
 # refuses NAME "PART|PART|..." ARGUMENT... : the program fails, its message has all parts, and no
 # picture is left
 refuses() {
@@ -43,12 +73,29 @@ refuses() {
   done <<<"cut_vlm: error: ${parts:+$'\n'}${parts//|/$'\n'}"
 }
 
-refuses "unknown model" '--model|7B' --model 7B
+refuses "unknown model" '--model: there is no model "7B"; the models are "6+20B"' --model 7B
+refuses "a wrong letter" '--model: there is no model "llama3-9b"; did you mean "llama3-8b"?' \
+  --model llama3-9b
+refuses "a tower alone" '--model|"internvit-6b" is a vision tower alone|internvit-6b+llama3-8b' \
+  --model internvit-6b
+refuses "absent model" '--model: absent.json: cannot open' --model absent.json
+echo '{"hidden_size": 64, "vocab_size": 100,' >cut.json
+refuses "model that is cut off" '--model: cut.json: line 2: is no JSON, or is cut off' --model cut.json
+echo '{"language": {"layers": 2, "hidden": 64, "heads": "four",
+  "vocabulary": 9}}' >wrong.json
+refuses "wrong field" '--model: wrong.json: field "language.heads" is "four", must be an integer' \
+  --model wrong.json
+refuses "unknown machine" '--machine: there is no machine "a100"|"a100-80gb"' --machine a100
+echo '{"memory_gb": 80, "peak_teraflop": 312}' >machine.json
+refuses "wrong machine" 'machine.json: unknown field "peak_teraflop"; did you mean "peak_teraflops"?' \
+  --machine machine.json
 refuses "no stages" '--stages|is 0' --stages 0 4
 refuses "octal stages" '--stages|is 010' --stages 4 010
 refuses "stages the wrong way round" '--stages: 5 is above 4' --stages 5 4
 refuses "more stages than layers" '--stages: is 98|6+20B has 97 layers' --stages 4 98
-refuses "ranks that are not offered" '--tensor|3' --tensor 3
+refuses "ranks that do not divide" 'multiple of tensor, which is 3' --tensor 3
+refuses "experts that do not divide" '--expert: is 3, must divide the data-parallel ranks, 8' \
+  --expert 3
 refuses "no memory" '--memory|is 0' --memory 0
 refuses "no link" '--link|is -1' --link -1
 refuses "memory that is no integer" '--memory|is 80.5' --memory 80.5

@@ -142,7 +142,7 @@ std::int64_t bound_of(std::vector<vlm_layer> const& layers, std::size_t stages) 
 std::string complaint_about(std::string const& text, std::vector<vlm_layer>& layers) {
   temporary_directory const folder;
   try {
-    use_measured_times(folder.write("times.csv", text), layers);
+    use_measured_layers(folder.write("times.csv", text), layers);
   } catch (input_error const& error) {
     std::string const message = error.what();
     return message.substr(message.find("times.csv"));

@@ -22,7 +22,7 @@ cells='BEGIN { FS = "  +" } { sub(/^ +/, ""); sub(/ +$/, "") }'
 cut_vlm() {
   "$program" >output 2>message || complain "it fails"
   awk "$cells"'
-    /^InternVL-Chat/ { sub(/.*InternVL-Chat /, ""); sub(/:.*/, ""); model = $0 ", " }
+    /^6\+[0-9]*B: layers / { sub(/:.*/, ""); model = $0 ", " }
     NF == 8 && $1 ~ /^(4|8|12|13|16)$/ {
       line = "| " ($1 == 4 ? model : "") $1
       for (i = 3; i <= NF; ++i) line = line " | " ($i ~ /^!/ ? substr($i, 3) " !" : $i)

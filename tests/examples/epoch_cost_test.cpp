@@ -77,7 +77,7 @@ TEST_CASE("text is packed by tokens alone") {
 
 TEST_CASE("without a capacity one is chosen for what the samples have") {
   examples::pack_options options;
-  examples::settle(options, examples::modality::images_and_text);
+  examples::settle(options, examples::sample_kind::images_and_text);
   CHECK(options.target_batch == 4.0);
   auto const data = examples::synthetic_lengths(3000, 1);
   auto const choice = examples::choose_capacity(data, options);
@@ -85,7 +85,7 @@ TEST_CASE("without a capacity one is chosen for what the samples have") {
   CHECK(choice.samples_per_group <= 5.0);
 
   examples::pack_options of_text;
-  examples::settle(of_text, examples::modality::text);
+  examples::settle(of_text, examples::sample_kind::text);
   CHECK(of_text.target_batch == 0.0);
   std::vector<std::int64_t> lengths(2000, 1000);
   lengths[7] = 70'000;

@@ -153,7 +153,15 @@ refuses "unknown mix" '--mix|narrow' --mix narrow
 refuses "files and a mix" '--mix' list.json --mix broad
 refuses "files and synthetic" '--synthetic' list.json --synthetic 8
 refuses "unknown option" '--levels' --levels 3
-refuses "steps without steps" '--model|--step-samples' list.json --model moe
+refuses "steps without steps" '--degrees|--step-samples' list.json --degrees 1,2
+refuses "unknown model" '--model|there is no model "llama3-7b"; did you mean "llama3-8b"?' --model llama3-7b
+refuses "a tower" '--model|internvit-6b+llama3-8b' --model internvit-6b
+refuses "unknown machine" '--machine|"a100-80"; did you mean "a100-80gb"?' --machine a100-80
+refuses "too little memory" 'deepseek-v2|does not fit on 8 devices a100-40gb' --ranks 8 \
+  --model deepseek-v2 --machine a100-40gb
+printf 'layer,forward_ms,backward_ms\n0,1,1\n' >other.csv
+refuses "times of no layer that works" 'other.csv|language model, which are 0 to 33' \
+  --measured other.csv
 refuses "a step without steps" '--svg-step|--step-samples' list.json --svg-step step.svg
 refuses "steps and levels" '--svg|is for levels' list.json --step-samples 8
 

@@ -1,4 +1,6 @@
 #include "dataset.hpp"
+#include "model_file.hpp"
+#include "staged_files.hpp"
 #include "synthetic.hpp"
 #include "temporary_directory.hpp"
 #include "vlm_exports.hpp"
@@ -21,9 +23,21 @@ namespace {
 
 using namespace examples;
 
-planned_scenario planned_for(omnibal::vision_language_model const& model,
-                             vlm_scenario const& scenario) {
-  return plan_scenario(synthetic_lengths(2048, 1), scenario, model, 1);
+dataset const& lengths() {
+  static dataset const data = synthetic_lengths(2048, 1);
+  return data;
+}
+
+planned_scenario planned_for(model_description const& model, vlm_scenario const& scenario) {
+  return plan_scenario(lengths(), scenario, model, 1);
+}
+
+/// Writes all files of the model 6+20B or 6+34B.
+void write_files(std::string const& name, planned_scenario const& planned,
+                 std::filesystem::path const& directory) {
+  staged_files files;
+  write_plan_files(files, name, planned, export_to_megatron(planned), {lengths(), 1}, directory);
+  files.commit();
 }
 
 /// The letters of each stage, with `t*7` written out.
@@ -114,8 +128,8 @@ TEST_CASE("the file for Megatron is the line that is printed") {
   temporary_directory const directory;
   auto const planned = planned_for(omnibal::internvl_6_20b, {"as assumed"});
   auto const megatron = export_to_megatron(planned);
-  write_plan_files("model", planned, megatron, directory.path());
-  CHECK(text_of(directory.path() / "model.megatron.txt") == megatron.layout + '\n');
+  write_files("6+20B", planned, directory.path());
+  CHECK(text_of(directory.path() / "6+20B.megatron.txt") == megatron.layout + '\n');
   check_layout(planned, layers_20b);
 }
 
@@ -129,9 +143,9 @@ TEST_CASE(
   auto const megatron = export_to_megatron(planned);
   CHECK(megatron.layout.empty());
   CHECK(contains(megatron.remark, "no plan with a cut there fits the memory"));
-  write_plan_files("model", planned, megatron, directory.path());
-  CHECK(std::filesystem::exists(directory.path() / "model.plan.json"));
-  CHECK(!std::filesystem::exists(directory.path() / "model.megatron.txt"));
+  write_files("6+20B", planned, directory.path());
+  CHECK(std::filesystem::exists(directory.path() / "6+20B.plan.json"));
+  CHECK(!std::filesystem::exists(directory.path() / "6+20B.megatron.txt"));
 }
 
 TEST_CASE("there is no layout for Megatron and no file where no plan fits the memory") {
@@ -142,6 +156,7 @@ TEST_CASE("there is no layout for Megatron and no file where no plan fits the me
   auto const megatron = export_to_megatron(planned);
   CHECK(megatron.layout.empty());
   CHECK(contains(megatron.remark, "no plan fits the memory"));
-  write_plan_files("model", planned, megatron, directory.path());
+  CHECK_THROWS_WITH(write_files("6+34B", planned, directory.path()),
+                    Catch::Contains("no plan of 6+34B fits the memory"));
   CHECK(std::filesystem::is_empty(directory.path()));
 }

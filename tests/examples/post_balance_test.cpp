@@ -99,7 +99,7 @@ TEST_CASE("measures of a batch are those of its samples") {
   CHECK(costs.encoder_time(modality::sound, 2000) > 2 * costs.encoder_time(modality::sound, 1000));
   multimodal_sample const sample{
       0, 100, {{modality::sound, 51}, {modality::image, 3}, {modality::sound, 50}}};
-  CHECK(modality_costs::language_tokens(sample) == 100 + 3 * 256 + 26 + 25);
+  CHECK(costs.language_tokens(sample) == 100 + 3 * 256 + 26 + 25);
   batch_measures batch;
   batch.add_rank({sample, {1, 7, {}}}, costs);
   batch.add_rank({}, costs);

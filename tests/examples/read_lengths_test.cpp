@@ -233,8 +233,9 @@ TEST_CASE("text has tokens alone") {
         texts);
   auto const data = read(directory.write("a.csv", "n\n1341\n77\n0\n"), text);
   CHECK(data.samples == texts);
-  CHECK(data.kind == examples::modality::text);
-  CHECK(read(directory.write("d.json", two_as_json)).kind == examples::modality::images_and_text);
+  CHECK(data.kind == examples::sample_kind::text);
+  CHECK(read(directory.write("d.json", two_as_json)).kind ==
+        examples::sample_kind::images_and_text);
 }
 
 TEST_CASE("columns, tables of other separators and compressed files are read") {

@@ -99,7 +99,7 @@ TEST_CASE("the plans of steps, read back, have all samples and the figures of th
   options.output = directory.path() / "plan";
   context_setting setting{.ranks_per_node = 8, .size = {.samples = 200}, .seed = 1};
   setting.step.ranks = 16;
-  setting.step.cost = context_cost_of(options.model, {16, 8});
+  setting.step.cost = context_cost_of(shape_of(*options.model.language), {16, 8});
   setting.step.options.capacity = options.rank_tokens;
   progress hidden(visibility::hidden);
   auto const comparison = compare_context(data, setting, hidden);

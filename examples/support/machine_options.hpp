@@ -1,0 +1,157 @@
+#pragma once
+
+/// \file
+/// The options of models, machines and ranks that several programs have. For the sources that parse
+/// a command line.
+
+#include "machine_file.hpp"
+#include "model_file.hpp"
+#include "option_checks.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace examples {
+
+inline constexpr std::int64_t giga = 1'000'000'000;
+
+/// A machine as typed: a name or a file, and what is another number than there.
+struct machine_words {
+  std::string name;
+  std::optional<std::int64_t> memory_gigabytes{};
+  std::optional<std::int64_t> teraflops{};
+  std::optional<std::int64_t> link_gigabytes{};
+};
+
+/// The known names, a comma between them.
+template <class Named>
+std::string names_of(std::vector<Named> const& known) {
+  std::string result;
+  std::size_t in_line = 0;
+  for (auto const& one : known) {
+    if (!result.empty()) result += in_line + one.name.size() > 56 ? ",\n" : ", ";
+    if (in_line + one.name.size() > 56) in_line = 0;
+    result += one.name;
+    in_line += one.name.size() + 2;
+  }
+  return result;
+}
+
+/// `what` is what becomes of the model, as in "Model to cut".
+inline CLI::Option* add_model_option(CLI::App& group, std::string& model, std::string const& what) {
+  return group
+      .add_option("--model", model,
+                  what +
+                      ": a name, a file\n"
+                      "(docs/models.md; config.json of public models too), or\n"
+                      "TOWER+LANGUAGE, two of these. Names:\n" +
+                      names_of(known_models()))
+      ->type_name("NAME|FILE")
+      ->capture_default_str();
+}
+
+inline CLI::Option* add_machine_option(CLI::App& group, machine_words& typed) {
+  return group
+      .add_option("--machine", typed.name,
+                  "A name, or a file (docs/models.md). Names:\n" + names_of(known_machines()))
+      ->type_name("NAME|FILE")
+      ->capture_default_str();
+}
+
+inline CLI::Option* add_teraflops_option(CLI::App& group, machine_words& typed) {
+  return group
+      .add_option("--teraflops", typed.teraflops,
+                  "What a device reaches in a second, instead of the machine's")
+      ->type_name("COUNT")
+      ->check(integer_between<std::int64_t>(1, 1'000'000));
+}
+
+inline CLI::Option* add_memory_option(CLI::App& group, machine_words& typed) {
+  return group
+      .add_option("--memory", typed.memory_gigabytes, "Of a device, instead of the machine's")
+      ->type_name("GB")
+      ->check(integer_between<std::int64_t>(1, 1'000'000));
+}
+
+inline CLI::Option* add_link_option(CLI::App& group, machine_words& typed) {
+  return group
+      .add_option("--link", typed.link_gigabytes,
+                  "GB between two stages in a second, instead of the machine's")
+      ->type_name("GB")
+      ->check(integer_between<std::int64_t>(1, 1'000'000));
+}
+
+/// The machine that was typed. Errors: those of `find_machine`, with the name of the option.
+inline machine_description chosen_machine(machine_words const& typed) {
+  machine_description machine;
+  try {
+    machine = find_machine(typed.name);
+  } catch (std::exception const& error) {
+    throw std::runtime_error("--machine: " + std::string(error.what()));
+  }
+  if (typed.memory_gigabytes) machine.memory_bytes = giga * *typed.memory_gigabytes;
+  if (typed.teraflops) machine.flops = 1000 * giga * *typed.teraflops;
+  if (typed.link_gigabytes) machine.link_bytes = giga * *typed.link_gigabytes;
+  return machine;
+}
+
+/// The model that was typed. Errors: those of `find_model`, with the name of the option.
+inline model_description chosen_model(std::string const& typed, model_parts needed) {
+  try {
+    return find_model(typed, needed);
+  } catch (std::exception const& error) {
+    throw std::runtime_error("--model: " + std::string(error.what()));
+  }
+}
+
+/// Ranks that work together, as typed.
+struct rank_words {
+  std::int64_t tensor = 2;
+  std::int64_t data = 8;
+  std::int64_t expert = 1;
+};
+
+inline void add_rank_options(CLI::App& group, rank_words& typed) {
+  group.add_option("--tensor", typed.tensor, "Tensor-parallel ranks of a stage")
+      ->type_name("COUNT")
+      ->check(integer_between<std::int64_t>(1, 1 << 10))
+      ->capture_default_str();
+  group.add_option("--data", typed.data, "Data-parallel ranks, which share out the optimizer")
+      ->type_name("COUNT")
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->capture_default_str();
+  group.add_option("--expert", typed.expert, "Those of them that share out the experts")
+      ->type_name("COUNT")
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->capture_default_str();
+}
+
+/// Errors: `std::runtime_error` where the data-parallel ranks cannot share out experts.
+inline void check_ranks(rank_words const& typed) {
+  if (typed.data % typed.expert == 0) return;
+  throw std::runtime_error("--expert: is " + std::to_string(typed.expert) +
+                           ", must divide the data-parallel ranks, " + std::to_string(typed.data));
+}
+
+/// Without a number typed, as many data-parallel ranks as the machine has for such stages. Errors:
+/// `std::runtime_error` where it has no whole number of them.
+inline void fit_ranks(CLI::App const& app, machine_description const& machine, std::int64_t stages,
+                      rank_words& typed) {
+  if (machine.ranks != 0 && app.count("--data") == 0) {
+    std::int64_t const of_replica = stages * typed.tensor;
+    if (machine.ranks % of_replica != 0) {
+      throw std::runtime_error("--machine: " + machine.name + " has " +
+                               std::to_string(machine.ranks) + " ranks, no multiple of " +
+                               std::to_string(stages) + " stages of " +
+                               std::to_string(typed.tensor) + " ranks");
+    }
+    typed.data = machine.ranks / of_replica;
+  }
+}
+
+}  // namespace examples

@@ -1,0 +1,74 @@
+#pragma once
+
+/// \file
+/// Models by name or from a file: a description of towers and layers, or the public configuration
+/// of a model as it is published. docs/models.md describes both.
+
+#include <omnibal/cost/models.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace examples {
+
+/// A vision tower, and what makes tokens of the language model of its patches.
+struct vision_part {
+  omnibal::vision_model tower;
+  omnibal::projector connector;
+};
+
+/// A model in the order in which a pipeline has its layers. It has at least one of the parts; a
+/// tower by itself has a connector without an output.
+struct model_description {
+  /// For tables and the names of files.
+  std::string name;
+  std::optional<vision_part> vision;
+  std::optional<omnibal::language_model> language;
+
+  model_description() = default;
+  model_description(omnibal::vision_language_model const& model)
+      : vision(vision_part{model.vision, model.connector}), language(model.language) {}
+  model_description(std::string its_name, omnibal::vision_language_model const& model)
+      : model_description(model) {
+    name = std::move(its_name);
+  }
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    if (vision) {
+      vision->tower.for_each_layer(visit);
+      visit(vision->connector, std::int64_t{1});
+    }
+    if (language) language->for_each_layer(visit);
+  }
+};
+
+/// What a program needs of a model; others are refused with what is missing.
+enum class model_parts { vision, language, both };
+
+/// The models that have a name, of any parts.
+[[nodiscard]] std::vector<model_description> const& known_models();
+
+/// A known model by its name; a file; or `TOWER+LANGUAGE`, each a name or a file, which takes the
+/// tower of the first and the language model of the second.
+///
+/// A name is that of a file where it ends with `.json` or has a slash. Errors: `input_error` that
+/// names the file, the field and the value, or the nearest known name.
+[[nodiscard]] model_description find_model(std::string const& given, model_parts needed);
+
+/// The model with the heads of its vision tower padded so that the tensor-parallel ranks divide
+/// them.
+[[nodiscard]] model_description padded(model_description model, std::int64_t tensor_ranks);
+
+/// A model as a file describes it, and back. Errors of `model_of`: `input_error`; `file` is for
+/// them, `field` is where the model stands in it.
+[[nodiscard]] nlohmann::ordered_json model_json(model_description const& model);
+[[nodiscard]] model_description model_of(std::string const& file, std::string const& field,
+                                         nlohmann::json const& value);
+
+}  // namespace examples

@@ -1,0 +1,255 @@
+#include "read_plan.hpp"
+
+#include "csv_records.hpp"
+#include "file_text.hpp"
+#include "input_error.hpp"
+#include "json_fields.hpp"
+#include "model_file.hpp"
+#include "progress.hpp"
+#include "vlm_exports.hpp"
+#include "vlm_layers.hpp"
+
+#include <omnibal/cost/accelerator.hpp>
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
+#include <omnibal/steps.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+namespace examples {
+
+namespace {
+
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
+file_text text_of(std::filesystem::path const& path) {
+  progress hidden(visibility::hidden);
+  return {path, hidden};
+}
+
+/// A rate that is counted; null where what it is for takes no time.
+std::int64_t rate_of(json_fields const& machine, char const* name) {
+  return machine.integer_or(name, largest, 1, largest);
+}
+
+omnibal::pipeline_machine machine_of(json_fields const& given, std::size_t stages) {
+  return {.stages = stages,
+          .memory_bytes = {given.integer("memory_bytes", 1, largest)},
+          .reserve_bytes = {given.integer("reserve_bytes", 0, largest)},
+          .device = {.flops_per_second = given.integer("flops_per_second", 1, largest),
+                     .bytes_per_second = rate_of(given, "bytes_per_second")},
+          .link_bytes_per_second = rate_of(given, "link_bytes_per_second")};
+}
+
+omnibal::parallel_degrees degrees_of(json_fields const& given) {
+  constexpr std::int64_t most = std::int64_t{1} << 20;
+  return {.tensor = given.integer("tensor", 1, most),
+          .data = given.integer("data", 1, most),
+          .expert = given.integer("expert", 1, most),
+          .norms = static_cast<omnibal::norm_regions>(given.choice("norms", norm_region_names)),
+          .sharding =
+              static_cast<omnibal::sharded_state>(given.choice("sharding", sharded_state_names))};
+}
+
+omnibal::pipeline_plan<std::int64_t> plan_of(json_fields const& given) {
+  omnibal::pipeline_plan<std::int64_t> plan;
+  plan.boundaries = given.integers<std::uint32_t>("boundaries");
+  bool const ascends = std::ranges::adjacent_find(plan.boundaries, std::ranges::greater_equal{}) ==
+                       plan.boundaries.end();
+  if (plan.boundaries.size() < 2 || plan.boundaries.front() != 0 || !ascends) {
+    given.refuse("boundaries", "must be at least two integers that ascend from 0");
+  }
+  plan.choices = given.integers<std::uint32_t>("choices", 0, recompute_names.size() - 1);
+  if (plan.choices.size() != plan.boundaries.back()) {
+    fail({given.file()}, "field \"plan.choices\" has " + std::to_string(plan.choices.size()) +
+                             " layers, the boundaries end with " +
+                             std::to_string(plan.boundaries.back()));
+  }
+  auto const& stages = given.at("stages");
+  if (!stages.is_array() || stages.size() + 1 != plan.boundaries.size()) {
+    given.refuse("stages",
+                 "must be a list of " + std::to_string(plan.boundaries.size() - 1) + " stages");
+  }
+  for (auto const& stage : stages) {
+    json_fields const fields(given.file(), "plan.stages", stage);
+    plan.stages.push_back({fields.integer("time", 0, largest), fields.integer("bytes", 0, largest),
+                           fields.integer("in_flight", 0, largest)});
+  }
+  plan.step_time = given.integer("step_time", 0, largest);
+  plan.lower_bound = given.integer("lower_bound", 0, largest);
+  plan.proven = given.flag_or("proven", false);
+  return plan;
+}
+
+omnibal::training_estimate printed_of(json_fields const& given) {
+  return {.steps = static_cast<std::size_t>(given.integer("steps", 1, largest)),
+          .nanoseconds = given.integer("nanoseconds", 0, largest),
+          .waiting_share = given.number("waiting_share", 0, 1),
+          .peak_bytes = given.integers<std::int64_t>("peak_bytes")};
+}
+
+/// The layers that were measured, if any were, and the micro-batch they are of.
+layer_profile profile_of(json_fields const& given, vlm_cost const& cost,
+                         omnibal::accelerator const& device) {
+  if (!given.has("measured")) return {};
+  auto const fields = given.object("measured");
+  auto const documents = fields.integers<std::int64_t>("documents");
+  if (documents.size() != 3) fields.refuse("documents", "must be number, tokens and squares");
+  omnibal::workload const batch{.tiles = fields.integer("tiles", 0, largest),
+                                .documents = {documents[0], documents[1], documents[2]}};
+  auto const modelled = omnibal::layer_costs(cost.model, batch, cost.degrees);
+  measured_layers layers(modelled.size());
+  for (auto const& element : fields.at("layers")) {
+    json_fields const one(given.file(), "measured.layers", element);
+    auto const last = static_cast<std::int64_t>(layers.size()) - 1;
+    auto& layer = layers[static_cast<std::size_t>(one.integer("layer", 0, last))];
+    layer = measured_layer{one.integer("forward_nanoseconds", 0, largest),
+                           one.integer("backward_nanoseconds", 0, largest)};
+    if (one.has("kept_bytes")) layer->kept_bytes = one.integer("kept_bytes", 0, largest);
+    if (one.has("state_bytes")) layer->state_bytes = one.integer("state_bytes", 0, largest);
+  }
+  return {std::move(layers), batch, modelled, device};
+}
+
+/// Reads one micro-batch after the other, and sees that no sample runs twice.
+class batch_reader {
+ public:
+  explicit batch_reader(std::string file) : file_(std::move(file)) {}
+
+  vlm_batch operator()(std::size_t line, nlohmann::json const& value) {
+    json_fields const given(file_ + ": line " + std::to_string(line), "", value);
+    vlm_batch batch;
+    batch.work.tiles = given.integer("tiles", 0, largest);
+    auto const lengths = given.integers<std::int64_t>("lengths");
+    batch.work.documents = omnibal::sequences_of(lengths);
+    batch.samples = given.integers<std::uint32_t>("samples");
+    if (batch.samples.size() != lengths.size()) {
+      fail({given.file()}, "a micro-batch has " + std::to_string(batch.samples.size()) +
+                               " samples and " + std::to_string(lengths.size()) + " lengths");
+    }
+    for (std::uint32_t const sample : batch.samples) {
+      if (sample >= seen_.size()) seen_.resize(sample + std::size_t{1});
+      if (seen_[sample]) fail({given.file()}, "sample " + std::to_string(sample) + " runs twice");
+      seen_[sample] = true;
+    }
+    return batch;
+  }
+
+ private:
+  std::string file_;
+  std::vector<bool> seen_;
+};
+
+vlm_data steps_of(std::filesystem::path const& path, std::size_t ranks) {
+  file_text const text = text_of(path);
+  batch_reader read_batch(text.name());
+  vlm_data data{.batches = {}, .schedule = omnibal::steps(ranks)};
+  std::string_view rest = text.view();
+  for (std::size_t line = 1; !rest.empty(); ++line) {
+    std::size_t const end = std::min(rest.find('\n'), rest.size());
+    position const where{text.name(), 0, line};
+    auto const step = parse_json(to_text(where), rest.substr(0, end));
+    json_fields const given(to_text(where), "", step);
+    auto const& list = given.at("ranks");
+    if (!list.is_array() || list.size() != ranks) {
+      fail(where, "must have a list \"ranks\" of " + std::to_string(ranks) + " ranks");
+    }
+    for (auto const& rank : list) {
+      if (!rank.is_array()) fail(where, "a rank is no list of micro-batches");
+      for (auto const& batch : rank) {
+        data.schedule.push(static_cast<std::uint32_t>(data.batches.size()));
+        data.batches.push_back(read_batch(line, batch));
+      }
+      data.schedule.close();
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (data.batches.empty()) fail({text.name()}, "has no steps");
+  return data;
+}
+
+/// The number that a cell of a recompute list is, which must be `expected`.
+void check_cell(position const& where, std::string_view column, std::string_view text,
+                std::size_t expected) {
+  if (parse_count(where, column, text) == static_cast<std::int64_t>(expected)) return;
+  fail(where, "field \"" + std::string(column) + "\" is \"" + std::string(text) + "\", must be " +
+                  std::to_string(expected));
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> read_recompute_list(std::filesystem::path const& path,
+                                               std::vector<std::uint32_t> const& boundaries) {
+  file_text const text = text_of(path);
+  std::vector<std::uint32_t> choices;
+  std::size_t stage = 0;
+  auto const take = [&](position const& where, std::array<char*, 3> const& values) {
+    if (choices.size() == boundaries.back()) {
+      fail(where, "the plan has " + std::to_string(boundaries.back()) + " layers");
+    }
+    while (choices.size() == boundaries[stage + 1]) ++stage;
+    check_cell(where, "layer", values[0], choices.size());
+    check_cell(where, "stage", values[1], stage);
+    auto const found = std::ranges::find(recompute_names, std::string_view(values[2]));
+    if (found == recompute_names.end()) {
+      fail(where, "field \"choice\" is \"" + std::string(values[2]) +
+                      "\", must be none, selective or full");
+    }
+    choices.push_back(static_cast<std::uint32_t>(found - recompute_names.begin()));
+  };
+  for_each_csv_record(text, take, "layer", "stage", "choice");
+  if (choices.size() != boundaries.back()) {
+    fail({text.name()}, "has " + std::to_string(choices.size()) + " layers of " +
+                            std::to_string(boundaries.back()) +
+                            ": a trainer cannot know what the others keep");
+  }
+  return choices;
+}
+
+exported_plan read_plan(std::filesystem::path const& path) {
+  file_text const text = text_of(path);
+  auto const document = parse_json(text.name(), text.view());
+  json_fields const given(text.name(), "", document);
+  if (given.text("format") != vlm_plan_format) {
+    given.refuse("format", "must be \"" + std::string(vlm_plan_format) + "\"");
+  }
+  static_cast<void>(given.integer("format_version", 1, 1));
+  exported_plan result;
+  auto const degrees = degrees_of(given.object("degrees"));
+  result.cost = {model_of(text.name(), "model", given.at("model")), degrees};
+  result.plan = plan_of(given.object("plan"));
+  std::size_t const stages = result.plan.stages.size();
+  result.machine = machine_of(given.object("machine"), stages);
+  result.cost.profile = profile_of(given, result.cost, result.machine.device);
+  result.printed = printed_of(given.object("simulated"));
+  if (layer_kinds(result.cost.model).size() != result.plan.choices.size()) {
+    fail({text.name()}, "the plan has " + std::to_string(result.plan.choices.size()) +
+                            " layers, the model " +
+                            std::to_string(layer_kinds(result.cost.model).size()));
+  }
+  auto const files = given.object("files");
+  auto const beside = [&](char const* name) { return path.parent_path() / files.text(name); };
+  auto const choices = read_recompute_list(beside("recompute"), result.plan.boundaries);
+  for (std::size_t l = 0; l != choices.size(); ++l) {
+    if (choices[l] == result.plan.choices[l]) continue;
+    fail({beside("recompute").string()}, "layer " + std::to_string(l) + " is " +
+                                             std::string(recompute_names[choices[l]]) + ", in " +
+                                             text.name() + " it is " +
+                                             std::string(recompute_names[result.plan.choices[l]]));
+  }
+  result.data = steps_of(beside("steps"), static_cast<std::size_t>(degrees.data));
+  return result;
+}
+
+omnibal::training_estimate simulate_plan(exported_plan const& given) {
+  return omnibal::simulate_training(given.plan, given.data, given.machine, given.cost);
+}
+
+}  // namespace examples

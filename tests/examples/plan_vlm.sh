@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# plan_vlm writes plans that give the printed figures again, all files or none.
+#
+# usage: plan_vlm.sh PROGRAM
+# shellcheck source=support.sh
+. "$(dirname "$0")/support.sh"
+
+"$program" --synthetic 4096 --output plan >output 2>message || complain "default: it fails"
+grep -q '^Plan: plan$' output || complain "default: the output names no plan"
+for model in 6+20B 6+34B; do
+  for suffix in plan.json recompute.csv steps.jsonl trace.json svg; do
+    [ -s "plan/$model.$suffix" ] || complain "default: no $model.$suffix"
+  done
+  "$program" --replay "plan/$model.plan.json" >replayed 2>message || complain "$model: other figures"
+  # Seconds, waiting and memory of the last row of the table.
+  awk -v model="$model" 'BEGIN { FS = "  +" } $1 == model { on = 1 }
+    on && $1 == "+ memory" { print $2, $4, $9; exit }' output >printed
+  awk 'BEGIN { FS = "  +" } $1 == "simulated again" { print $2, $3, $4 }' replayed >again
+  cmp -s printed again || complain "$model: printed $(cat printed), again $(cat again)"
+done
+
+# A public configuration on devices of 40 GB, with two of three choices.
+echo '{"hidden_size": 2048, "intermediate_size": 8192, "model_type": "llama", "vocab_size": 32000,
+  "num_attention_heads": 16, "num_hidden_layers": 10, "rms_norm_eps": 1e-6}' >small.json
+small=(--synthetic 4096 --model small.json --stages 2 --machine a100-40gb)
+"$program" "${small[@]}" --recompute none,full --memory 7 --output small >output 2>message ||
+  complain "configuration: it fails"
+grep -q '^small  ' output || complain "configuration: no table"
+grep -q ',full,' small/small.recompute.csv || complain "two choices: nothing is remade"
+grep -q ',selective,' small/small.recompute.csv && complain "two choices: there is a third"
+"$program" --replay small/small.plan.json >replayed 2>message || complain "configuration: other figures"
+"$program" "${small[@]}" --capacity 9 4096 --batch 3 --micro-batches 4 --data 4 --tensor 1 >output \
+  2>message || complain "options: it fails"
+grep -q 'under 9 images and 4096 tokens' output || complain "capacity: another one"
+
+# Layers that take twice as long as modelled: all take a multiple, and the plan remembers it.
+printf 'layer,forward_ms,backward_ms,kept_mb\n0-11,20,40,300\n' >times.csv
+"$program" "${small[@]}" --measured times.csv --measured-batch 0 4 1024 --output measured >slow \
+  2>message || complain "measured: it fails"
+"$program" --replay measured/small.plan.json >replayed 2>message || complain "measured: other figures"
+"$program" "${small[@]}" >fast 2>message
+awk 'BEGIN { FS = "  +" } $1 == "+ memory" { print $2 }' fast slow >both
+awk 'NR == 1 { fast = $1 } END { exit !($1 > 2 * fast) }' both || complain "measured: no slower"
+
+# refuses NAME "PART|PART|..." ARGUMENT... : the program fails and its message has all parts
+refuses() {
+  local name=$1 parts=$2 part status
+  shift 2
+  "$program" "$@" >output 2>message
+  status=$?
+  [ "$status" -eq 1 ] || complain "$name: exit status $status"
+  while IFS= read -r part; do
+    grep -qF -- "$part" message || complain "$name: '$part' is not in the message"
+  done <<<"plan_vlm: error: ${parts:+$'\n'}${parts//|/$'\n'}"
+}
+
+echo '{"size": 3}' >broken.json
+echo '{"name": "r", "memory_gb": 80, "peak_teraflops": 312, "ranks": 30}' >r.json
+printf 'layer,forward_ms,backward_ms\n0-62,1,2\n' >bad.csv
+refuses "no plan" 'absent.json' --replay absent.json
+refuses "unknown model" '--model: there is no model "6+30B"; did you mean "6+20B"?' --model 6+30B
+refuses "broken model" '--model: broken.json: is no model' --model broken.json
+refuses "memory" 'no plan of 6+34B fits the memory' --synthetic 4096 --model 6+34B --output none \
+  --machine a100-40gb
+[ ! -e none ] || complain "memory: a plan is left"
+refuses "ranks" '--machine: r has 30 ranks, no multiple of 4 stages of 2 ranks' --machine ./r.json
+refuses "choices" '--recompute|some' --recompute some
+refuses "two measured models" '--measured' --measured times.csv
+refuses "times of other layers" 'bad.csv|"layer" is "0-62"' --model deepseek-v2 --measured bad.csv
+sed -i '/^60,/d' plan/6+20B.recompute.csv
+refuses "a layer less" '6+20B.recompute.csv|"layer" is "61", must be 60' \
+  --replay plan/6+20B.plan.json
+sed -i 's/"nanoseconds": /"nanoseconds": 1/' plan/6+34B.plan.json
+refuses "other figures" '6+34B.plan.json: the simulation gives other figures' \
+  --replay plan/6+34B.plan.json
+
+"$program" --synthetic 4096 --output left >/dev/full 2>message &&
+  complain "full output: exit status 0"
+[ ! -e left ] || complain "full output: a plan is left"
+
+[ "$failures" -eq 0 ] && echo "all right"
+exit "$((failures != 0))"
