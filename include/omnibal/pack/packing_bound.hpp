@@ -11,7 +11,7 @@
 #include <omnibal/pack/packing_bound/conflict_clique.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
 #include <omnibal/pack/packing_bound/pattern_pricing.hpp>
-#include <omnibal/pack/score.hpp>
+#include <omnibal/pack/packing_bound/summed_shares.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -333,23 +333,12 @@ template <class Layout>
   return bound;
 }
 
-/// The bound by dual feasible functions from the sum of the shares of all capacities: what fits
-/// together takes no more of the sum than the capacity does.
+/// The bound by dual feasible functions from the sum of the shares of all capacities.
 template <class Layout>
 [[nodiscard]] std::size_t summed_shares_bound(measured<Layout> const& input) {
-  using amounts_type = typename Layout::amounts_type;
-  share_scale<std::int64_t> scales[amounts_type::size()];
-  for (std::size_t r = 0; r != amounts_type::size(); ++r) {
-    scales[r] = share_scale<std::int64_t>(input.capacity[r]);
-  }
-  auto const sum_of = [&](amounts_type const& amounts) {
-    std::int64_t sum = 0;
-    for (std::size_t r = 0; r != amounts_type::size(); ++r) sum += scales[r](amounts[r]);
-    return sum;
-  };
+  summed_shares<Layout::amounts_type::size()> const sum(input.capacity);
   return dual_feasible_bound(
-      input.size(), [&](std::size_t k) { return sum_of(input.amounts(k)); },
-      sum_of(input.capacity));
+      input.size(), [&](std::size_t k) { return sum(input.amounts(k)); }, sum.whole());
 }
 
 /// The largest of these, of those by dual feasible functions, and of a clique of conflicts.

@@ -7,7 +7,7 @@
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/pack/packing_bound/pattern_master.hpp>
-#include <omnibal/pack/score.hpp>
+#include <omnibal/pack/packing_bound/summed_shares.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -205,10 +205,10 @@ class vector_pricing {
   vector_pricing(measured<Layout> const& input, std::span<demand_type const> demands,
                  std::span<std::uint32_t const> counts)
       : input_(input), demands_(demands.begin(), demands.end()) {
-    capacity_shares<amounts_type::size(), std::int64_t> const share(input.capacity);
-    whole_ = share.sum(input.capacity);
+    summed_shares<amounts_type::size()> const sum(input.capacity);
+    whole_ = sum.whole();
     for (std::size_t i = 0; i != demands.size(); ++i) {
-      sizes_.push_back(share.sum(input.layout.amounts(demands[i])));
+      sizes_.push_back(sum(input.layout.amounts(demands[i])));
       std::uint32_t count = 0;
       auto room = input.layout.empty_room();
       for (; count != counts[i] && count <= most_alone && input.layout.fits(room, demands[i]);
@@ -245,8 +245,8 @@ class vector_pricing {
       if (prices[i] > 0) order_.push_back({static_cast<std::uint32_t>(i), prices[i], sizes_[i]});
     }
     std::sort(order_.begin(), order_.end(), [](item const& left, item const& right) {
-      uint128 const left_value = static_cast<uint128>(left.price) * right.size;
-      uint128 const right_value = static_cast<uint128>(right.price) * left.size;
+      uint128 const left_value = product(left.price, right.size);
+      uint128 const right_value = product(right.price, left.size);
       return left_value > right_value || (left_value == right_value && left.type < right.type);
     });
     best_worth_ = pattern_master::one;
@@ -271,19 +271,22 @@ class vector_pricing {
   struct item {
     std::uint32_t type;
     std::int64_t price;
-    std::uint64_t size;
+    std::int64_t size;
   };
 
+  [[nodiscard]] static constexpr uint128 product(std::int64_t left, std::int64_t right) {
+    return static_cast<uint128>(left) * static_cast<uint128>(right);
+  }
+
   /// Tries all patterns that have what is taken, and of the others those from `next` on.
-  void search(std::size_t next, room_type const& room, std::uint64_t left, std::int64_t worth) {
+  void search(std::size_t next, room_type const& room, std::int64_t left, std::int64_t worth) {
     for (std::size_t i = next; i != order_.size() && steps_ != 0; ++i) {
       --steps_;
       item const& adding = order_[i];
-      auto const missing = static_cast<uint128>(best_worth_ - worth);
-      if (static_cast<uint128>(left) * static_cast<uint128>(adding.price) <=
-          missing * adding.size) {
-        return;
-      }
+      // Shares that are rounded down to nothing say nothing.
+      bool const is_cut = adding.size != 0 &&
+                          product(left, adding.price) <= product(best_worth_ - worth, adding.size);
+      if (is_cut) return;
       room_type after = room;
       std::uint32_t count = 0;
       while (count != alone_[adding.type] && input_.layout.fits(after, demands_[adding.type])) {
@@ -295,7 +298,7 @@ class vector_pricing {
   }
 
   /// Tries all patterns with `count` or fewer samples of an item, but one at least.
-  void take_up_to(std::uint32_t count, std::size_t index, room_type const& room, std::uint64_t left,
+  void take_up_to(std::uint32_t count, std::size_t index, room_type const& room, std::int64_t left,
                   std::int64_t worth) {
     item const& adding = order_[index];
     for (; count != 0; --count) {
@@ -316,10 +319,10 @@ class vector_pricing {
 
   measured<Layout> const& input_;
   std::vector<demand_type> demands_;
-  std::vector<std::uint64_t> sizes_;
+  std::vector<std::int64_t> sizes_;
   std::vector<std::uint32_t> alone_;
   std::vector<std::uint32_t> largest_first_;
-  std::uint64_t whole_ = 0;
+  std::int64_t whole_ = 0;
   std::vector<item> order_;
   pattern taken_;
   pattern best_;
