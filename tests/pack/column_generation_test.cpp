@@ -99,12 +99,13 @@ TEMPLATE_TEST_CASE("vector_pricing finds the pattern that is worth most", "",
   constexpr std::size_t kinds = TestType::value;
   test::random_amounts random(kinds);
   for (int repeat = 0; repeat != 3000; ++repeat) {
-    // As the fields of one word, or as they are.
-    std::int64_t const unit = repeat % 2 == 0 ? 1 : std::int64_t{1} << 55;
+    // As the fields of one word, or as they are; or of a capacity of which they are hardly a share.
+    std::int64_t const unit = repeat % 3 == 0 ? 1 : std::int64_t{1} << 55;
     omnibal::resources<kinds> capacity{};
     for (auto& limit : capacity.amounts) limit = random.between(1, 60) * unit;
     auto const types = test::make_samples<kinds>(5, [&](std::size_t, std::size_t r) {
-      return random.between(r == 0 ? 1 : 0, capacity[r] / unit) * unit;
+      std::int64_t const most = capacity[r] / unit;
+      return random.between(r == 0 ? 1 : 0, most) * (repeat % 3 == 2 ? 1 : unit);
     });
     std::vector<std::uint32_t> counts(types.size());
     for (auto& count : counts) count = static_cast<std::uint32_t>(random.between(1, 5));

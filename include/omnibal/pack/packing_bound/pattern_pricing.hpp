@@ -283,10 +283,7 @@ class vector_pricing {
     for (std::size_t i = next; i != order_.size() && steps_ != 0; ++i) {
       --steps_;
       item const& adding = order_[i];
-      // Shares that are rounded down to nothing say nothing.
-      bool const is_cut = adding.size != 0 &&
-                          product(left, adding.price) <= product(best_worth_ - worth, adding.size);
-      if (is_cut) return;
+      if (product(left, adding.price) <= product(best_worth_ - worth, adding.size)) return;
       room_type after = room;
       std::uint32_t count = 0;
       while (count != alone_[adding.type] && input_.layout.fits(after, demands_[adding.type])) {
