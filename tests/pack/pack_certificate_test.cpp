@@ -87,8 +87,11 @@ std::string packing_fault(engine& random) {
   auto const given = make_instance<R, Weight>(random);
   std::identity const demand;
   std::size_t const fewest = test::fewest_by_index(given.demands, given.capacity);
-  std::size_t const bound = omnibal::packing_bound(given.samples, demand, given.capacity,
-                                                   {.effort = omnibal::effort::thorough});
+  std::size_t const bound =
+      std::max(omnibal::packing_bound(given.samples, demand, given.capacity,
+                                      {.effort = omnibal::effort::thorough}),
+               omnibal::packing_bound(given.samples, demand, given.capacity,
+                                      {.pattern_steps = std::size_t{1} << 16}));
   if (bound > fewest) {
     return "lower_bound is " + std::to_string(bound) + ", there are " + std::to_string(fewest) +
            " groups";

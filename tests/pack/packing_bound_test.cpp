@@ -122,7 +122,8 @@ TEST_CASE("thorough packing_bound sees how many of a value fit") {
   // Above the largest capacity for such functions the bound is as before.
   for (auto& value : thirds) value = value * (std::int64_t{1} << 40) + 1;
   thirds.push_back((std::int64_t{1} << 40) + 3);
-  CHECK(bound(thirds, std::int64_t{1000} << 40, omnibal::effort::thorough) == 14);
+  CHECK(omnibal::packing_bound(thirds, std::identity{}, std::int64_t{1000} << 40,
+                               {.effort = omnibal::effort::thorough, .pattern_steps = 0}) == 14);
   CHECK(bound({}, 1000, omnibal::effort::thorough) == 0);
   CHECK(bound({0, 0}, 1000, omnibal::effort::thorough) == 1);
 }

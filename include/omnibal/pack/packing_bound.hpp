@@ -7,8 +7,11 @@
 #include <omnibal/config.hpp>
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/pack/packing_bound/column_generation.hpp>
 #include <omnibal/pack/packing_bound/conflict_clique.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
+#include <omnibal/pack/packing_bound/pattern_pricing.hpp>
+#include <omnibal/pack/packing_bound/summed_shares.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -20,6 +23,8 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -328,7 +333,15 @@ template <class Layout>
   return bound;
 }
 
-/// The largest of these, of the bounds by dual feasible functions, and of a clique of conflicts.
+/// The bound by dual feasible functions from the sum of the shares of all capacities.
+template <class Layout>
+[[nodiscard]] std::size_t summed_shares_bound(measured<Layout> const& input) {
+  summed_shares<Layout::amounts_type::size()> const sum(input.capacity);
+  return dual_feasible_bound(
+      input.size(), [&](std::size_t k) { return sum(input.amounts(k)); }, sum.whole());
+}
+
+/// The largest of these, of those by dual feasible functions, and of a clique of conflicts.
 template <class Layout>
 [[nodiscard]] std::size_t thorough_bound(measured<Layout> const& input) {
   using amounts_type = typename Layout::amounts_type;
@@ -339,7 +352,31 @@ template <class Layout>
                        dual_feasible_bound(input.size(), input.amounts_of(r), input.capacity[r]));
     }
     if constexpr (amounts_type::size() > 1) {
+      bound = std::max(bound, summed_shares_bound(input));
       bound = std::max(bound, conflict_clique<Layout>(input).size());
+    }
+  }
+  return bound;
+}
+
+/// The larger of `bound` and what column generation finds in so many steps.
+template <class Layout>
+[[nodiscard]] std::size_t generated_bound(measured<Layout> const& input, std::size_t bound,
+                                          std::size_t steps) {
+  using amounts_type = typename Layout::amounts_type;
+  if constexpr (std::integral<typename amounts_type::value_type>) {
+    auto const types = sample_types<Layout>::of(input, most_pattern_types(steps));
+    std::span<std::uint32_t const> const counts = types.counts;
+    if constexpr (amounts_type::size() == 1) {
+      std::vector<std::uint64_t> values;
+      for (auto const& demand : types.demands) {
+        values.push_back(static_cast<std::uint64_t>(input.layout.amount(demand, 0)));
+      }
+      scalar_pricing pricing(values, counts, static_cast<std::uint64_t>(input.capacity[0]));
+      return column_generation(counts, pricing).run(bound, steps);
+    } else {
+      vector_pricing<Layout> pricing(input, types.demands, counts);
+      return column_generation(counts, pricing).run(bound, steps);
     }
   }
   return bound;
@@ -350,8 +387,12 @@ template <class Layout>
 namespace omnibal::inline v0 {
 
 struct packing_bound_options {
-  /// `thorough` also tries dual feasible functions and, of several resources, cliques of conflicts.
+  /// `thorough` also tries dual feasible functions, column generation and, of several resources,
+  /// cliques of conflicts.
   omnibal::effort effort = omnibal::effort::normal;
+  /// The most steps of column generation, of 3 to 15 nanoseconds: 2^24 where the effort is
+  /// `thorough`, else none. A number that is set takes precedence.
+  std::optional<std::size_t> pattern_steps = {};
 };
 
 struct packing_bound_fn {
@@ -372,15 +413,24 @@ struct packing_bound_fn {
   ///   for each resource and a radix sort. Where no three of 340 fit 1000, each counts as a half.
   ///   Sources: Fekete, Schepers, 2001; Carlier, Clautiaux, Moukrim, 2007; Vanderbeck, 2000;
   ///   Burdett, Johnson, 1977.
+  ///   With several resources also of the sum of the shares that samples take of all capacities.
   /// - With `effort::thorough` and several resources samples of which no two fit together in all of
   ///   them, found greedily among the 768 with the largest shares, in a millisecond and a sort.
+  /// - With `effort::thorough` prices as above of all amounts together, for any capacities, from a
+  ///   linear program over patterns by column generation: the bound of Gilmore and Gomory, which is
+  ///   the optimum or one less in nearly all cases of one resource. Only where first-fit decreasing
+  ///   needs more groups than the other bounds, and for 406 different samples at most, or the cube
+  ///   root of `4 * pattern_steps`, up to 4096. It ends where the steps do, with the best bound so far: a tenth
+  ///   of a second, a quarter of ten resources. Integers, so that rounding cannot make it too
+  ///   large. Sources: Gilmore, Gomory, 1961; Farley, 1990; Nemhauser, Ullmann, 1969.
   ///
   /// Integers are at most 2^63 - 1 each; their sums may exceed that.
   ///
   /// For floating-point amounts it is the volume, less an allowance for rounding, and the number of
   /// samples above half of the capacity. Complexity: linear where a capacity is below the number of
   /// samples, else that of a radix sort; times R^2. Memory: 8 to 8R + 8 bytes per sample for the
-  /// demands and at most 16 bytes more; thorough up to 64 bytes for each different amount.
+  /// demands and at most 16 bytes more; thorough up to 64 bytes for each different amount, and
+  /// column generation up to 4 bytes for each step that it takes.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity that is not
   /// positive and for a demand that is negative or not finite, `std::length_error` above 2^32 - 1
   /// samples.
@@ -391,7 +441,11 @@ struct packing_bound_fn {
                                        packing_bound_options const& options = {}) const {
     bool const is_thorough = options.effort == effort::thorough;
     return detail::with_measured("packing_bound", samples, demand, capacity, [&](auto&& input) {
-      return is_thorough ? detail::thorough_bound(input) : detail::measured_bound(input);
+      std::size_t const bound =
+          is_thorough ? detail::thorough_bound(input) : detail::measured_bound(input);
+      std::size_t const steps =
+          options.pattern_steps.value_or(is_thorough ? detail::most_pattern_steps : 0);
+      return steps == 0 ? bound : detail::generated_bound(input, bound, steps);
     });
   }
 };

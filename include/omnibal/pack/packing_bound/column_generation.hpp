@@ -1,0 +1,149 @@
+#pragma once
+
+/// \file
+/// The bound on the number of groups from patterns, by column generation.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/pack/packing_bound/pattern_master.hpp>
+#include <omnibal/pack/packing_bound/pattern_pricing.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The steps of a thorough bound: mostly below a tenth of a second.
+inline constexpr std::size_t most_pattern_steps = std::size_t{1} << 24;
+
+/// The steps of a change of the basis.
+[[nodiscard]] constexpr std::size_t steps_of_change(std::size_t types) { return types * types / 4; }
+
+/// The most types for which a linear program may end in so many steps: few end with fewer changes
+/// of the basis than they have types.
+[[nodiscard]] constexpr std::size_t most_pattern_types(std::size_t steps) {
+  constexpr std::size_t most = 4096;
+  std::size_t types = 1;
+  while (types != most && steps_of_change(types + 1) * (types + 1) <= steps) ++types;
+  return types;
+}
+
+/// The different demands of samples but that for nothing, and how often each occurs.
+template <class Layout>
+struct sample_types {
+  using demand_type = typename Layout::demand_type;
+
+  std::vector<demand_type> demands;
+  std::vector<std::uint32_t> counts;
+
+  /// None where there are more than `most`.
+  [[nodiscard]] static sample_types of(measured<Layout> const& input, std::size_t most) {
+    std::vector<std::pair<demand_type, std::uint32_t>> found;
+    auto const precedes = [](auto const& entry, demand_type const& demand) {
+      if constexpr (std::integral<demand_type>) {
+        return entry.first < demand;
+      } else {
+        return std::ranges::lexicographical_compare(entry.first.amounts, demand.amounts);
+      }
+    };
+    demand_type const nothing = input.layout.encode({});
+    for (demand_type const& demand : input.demands) {
+      if (demand == nothing) continue;
+      auto const at = std::lower_bound(found.begin(), found.end(), demand, precedes);
+      if (at != found.end() && at->first == demand) {
+        ++at->second;
+        continue;
+      }
+      if (found.size() == most) return {};
+      found.insert(at, {demand, 1});
+    }
+    sample_types result;
+    for (auto const& [demand, count] : found) {
+      result.demands.push_back(demand);
+      result.counts.push_back(count);
+    }
+    return result;
+  }
+};
+
+/// A lower bound on the number of groups by column generation: patterns are added to a linear
+/// program for as long as one is worth more than a group at its prices. In each step the prices,
+/// divided by what the best of all patterns is worth, are a bound (Farley, "A note on bounding a
+/// class of linear programming problems, including cutting stock problems", 1990), in integers, so
+/// that it holds for any prices.
+template <class Pricing>
+class column_generation {
+ public:
+  /// `counts[i]` samples are of type i. `pricing` must outlive this object.
+  column_generation(std::span<std::uint32_t const> counts, Pricing& pricing)
+      : counts_(counts), pricing_(pricing) {}
+
+  /// The larger of `bound` and what is found in so many steps.
+  [[nodiscard]] std::size_t run(std::size_t bound, std::size_t steps) {
+    std::span<std::uint32_t const> const alone = pricing_.alone();
+    std::size_t const change = steps_of_change(counts_.size());
+    if (counts_.empty()) return bound;
+    if (*std::max_element(alone.begin(), alone.end()) > most_alone) return bound;
+    std::vector<pattern> const packing = greedy_packing();
+    if (groups_ <= bound) return bound;
+    pattern_master master(counts_, alone);
+    for (pattern const& next : packing) {
+      if (master.worth(next) <= tolerated) continue;
+      if (steps < change) return bound;
+      steps -= change;
+      master.enter(next);
+    }
+    while (steps > change) {
+      steps -= change;
+      std::span<std::int64_t const> const prices = master.prices();
+      // The value of the linear program, which falls from step to step, but for rounding.
+      if (!is_above(bound, prices, pattern_master::one) || !pricing_.run(prices, steps)) break;
+      while (is_above(bound, prices, pricing_.best_worth())) ++bound;
+      if (groups_ <= bound || pricing_.best_worth() <= tolerated) break;
+      if (!master.enter(pricing_.best())) break;
+    }
+    return bound;
+  }
+
+ private:
+  /// What a pattern must be worth to be looked at.
+  static constexpr std::int64_t tolerated = pattern_master::one + (pattern_master::one >> 24);
+
+  /// True where all samples are worth more than `bound` groups, each of which is worth `worth`.
+  [[nodiscard]] bool is_above(std::size_t bound, std::span<std::int64_t const> prices,
+                              std::int64_t worth) const {
+    uint128 sum = 0;
+    for (std::size_t i = 0; i != counts_.size(); ++i) {
+      if (prices[i] > 0) sum += static_cast<uint128>(prices[i]) * counts_[i];
+    }
+    return sum > static_cast<uint128>(worth) * bound;
+  }
+
+  /// The patterns of first-fit decreasing, each once, and the number of its groups.
+  [[nodiscard]] std::vector<pattern> greedy_packing() {
+    std::vector<pattern> result;
+    std::vector<std::uint32_t> left(counts_.begin(), counts_.end());
+    for (;;) {
+      pattern next = pricing_.greedy(left);
+      if (next.empty()) return result;
+      std::uint32_t times = left[next.front().type] / next.front().count;
+      for (pattern_entry const entry : next) {
+        times = std::min(times, left[entry.type] / entry.count);
+      }
+      for (pattern_entry const entry : next) left[entry.type] -= times * entry.count;
+      groups_ += times;
+      result.push_back(std::move(next));
+    }
+  }
+
+  std::span<std::uint32_t const> counts_;
+  Pricing& pricing_;
+  std::size_t groups_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail

@@ -1,0 +1,246 @@
+#pragma once
+
+/// \file
+/// The linear program over patterns, the ways to fill a group.
+
+#include <omnibal/config.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// How often a group has samples of one type.
+struct pattern_entry {
+  std::uint32_t type;
+  std::uint32_t count;
+};
+
+/// What a group holds, each type once.
+using pattern = std::vector<pattern_entry>;
+
+/// The restricted master problem: known patterns, as fractions of groups, hold all samples in the
+/// fewest groups. A revised simplex method, whose dual solution are prices of the types. Source:
+/// Gilmore, Gomory, "A linear programming approach to the cutting-stock problem", 1961.
+///
+/// The inverse of the basis is made of `float`. A product of two of these, or of one and an integer
+/// below 2^29, is exact in `double`, so that results are the same where a compiler fuses it with a
+/// sum. Prices are integers, whose residuals are exact, so that iterative refinement makes them
+/// precise where the inverse is not.
+///
+/// Each type has a few more samples than given, by a share that differs from type to type: without
+/// that many patterns fill no group, and the method changes them without end.
+class pattern_master {
+ public:
+  /// The price of a whole group.
+  static constexpr std::int64_t one = std::int64_t{1} << 30;
+
+  /// `counts[i]` samples are of type i, of which `alone[i]` fill a group; all are positive.
+  pattern_master(std::span<std::uint32_t const> counts, std::span<std::uint32_t const> alone)
+      : types_(counts.size()) {
+    std::size_t const types = size();
+    inverse_.assign(types * types, 0.0F);
+    for (std::size_t i = 0; i != types; ++i) {
+      inverse_[i * types + i] = 1.0F / static_cast<float>(alone[i]);
+      basis_.push_back({{static_cast<std::uint32_t>(i), alone[i]}});
+      needed_.push_back(perturbed(counts[i], i));
+      groups_.push_back(needed_[i] / static_cast<float>(alone[i]));
+    }
+    prices_.resize(types);
+    column_.resize(types);
+    corrections_.resize(types);
+    correct_prices();
+  }
+
+  [[nodiscard]] std::size_t size() const { return types_; }
+
+  /// Of which no pattern of the basis is worth more than `one`, but for rounding; some may be below
+  /// zero.
+  [[nodiscard]] std::span<std::int64_t const> prices() const { return prices_; }
+
+  /// What a pattern is worth.
+  [[nodiscard]] std::int64_t worth(pattern const& of) const {
+    std::int64_t sum = 0;
+    for (pattern_entry const entry : of) sum += prices_[entry.type] * entry.count;
+    return sum;
+  }
+
+  /// Takes a pattern into the basis in place of another; false where none may leave.
+  bool enter(pattern const& entering) {
+    multiply(entering);
+    std::size_t const leaving = leaving_row();
+    if (leaving == size()) return false;
+    replace(leaving);
+    basis_[leaving] = entering;
+    correct_prices();
+    if (++changes_ % changes_between_inversions == 0) invert();
+    return true;
+  }
+
+ private:
+  [[nodiscard]] static float perturbed(std::uint32_t count, std::size_t type) {
+    // The high bits of multiples of an odd number of 32 bits are spread evenly.
+    std::uint32_t const spread = static_cast<std::uint32_t>(type) * 0x9e3779b9U >> 22;
+    constexpr float largest_share = 1.0F / 8192;
+    float const share = static_cast<float>(spread) * (largest_share / 1024);
+    return static_cast<float>(count) * (1.0F + share);
+  }
+
+  /// The row whose groups reach zero first as those of the column grow; the lowest of equal ones.
+  [[nodiscard]] std::size_t leaving_row() const {
+    std::size_t best = size();
+    float best_ratio = 0.0F;
+    for (std::size_t row = 0; row != size(); ++row) {
+      if (column_[row] < least_pivot) continue;
+      float const ratio = std::max(groups_[row], 0.0F) / column_[row];
+      bool const is_better = best == size() || ratio < best_ratio ||
+                             (ratio == best_ratio && column_[row] > column_[best]);
+      if (!is_better) continue;
+      best = row;
+      best_ratio = ratio;
+    }
+    return best;
+  }
+
+  /// Sets the column to the pattern times the inverse.
+  void multiply(pattern const& of) {
+    std::size_t const types = size();
+    for (std::size_t row = 0; row != types; ++row) {
+      double sum = 0.0;
+      float const* const line = inverse_.data() + row * types;
+      for (pattern_entry const entry : of) {
+        sum += static_cast<double>(line[entry.type]) * static_cast<double>(entry.count);
+      }
+      column_[row] = static_cast<float>(sum);
+    }
+  }
+
+  /// Pivots on a row of the column.
+  void replace(std::size_t leaving) {
+    std::size_t const types = size();
+    float* const pivot = inverse_.data() + leaving * types;
+    float const divisor = column_[leaving];
+    for (std::size_t i = 0; i != types; ++i) pivot[i] /= divisor;
+    groups_[leaving] = std::max(groups_[leaving], 0.0F) / divisor;
+    for (std::size_t row = 0; row != types; ++row) {
+      float const factor = column_[row];
+      if (row == leaving || factor == 0.0F) continue;
+      float* const line = inverse_.data() + row * types;
+      for (std::size_t i = 0; i != types; ++i) {
+        line[i] = static_cast<float>(static_cast<double>(line[i]) -
+                                     static_cast<double>(factor) * static_cast<double>(pivot[i]));
+      }
+      groups_[row] =
+          static_cast<float>(static_cast<double>(groups_[row]) -
+                             static_cast<double>(factor) * static_cast<double>(groups_[leaving]));
+    }
+  }
+
+  /// The price as an integer of at most eight groups either way, also where it is not a number.
+  [[nodiscard]] static std::int64_t limited(double price) {
+    constexpr std::int64_t most = 8 * one;
+    if (!(price > static_cast<double>(-most))) return -most;
+    return price < static_cast<double>(most) ? static_cast<std::int64_t>(price) : most;
+  }
+
+  /// Iterative refinement: prices for which the patterns of the basis are worth `one`.
+  void correct_prices() {
+    constexpr std::int64_t tolerated = one >> 24;
+    constexpr std::int64_t most = (std::int64_t{1} << 29) - 1;
+    std::size_t const types = size();
+    for (int round = 0; round != 4; ++round) {
+      std::fill(corrections_.begin(), corrections_.end(), 0.0);
+      bool is_exact = true;
+      for (std::size_t row = 0; row != types; ++row) {
+        std::int64_t const residual = std::clamp(one - worth(basis_[row]), -most, most);
+        if (residual <= tolerated && residual >= -tolerated) continue;
+        is_exact = false;
+        float const* const line = inverse_.data() + row * types;
+        auto const factor = static_cast<double>(residual);
+        for (std::size_t i = 0; i != types; ++i) {
+          corrections_[i] += factor * static_cast<double>(line[i]);
+        }
+      }
+      if (is_exact) return;
+      for (std::size_t i = 0; i != types; ++i) {
+        prices_[i] = limited(static_cast<double>(prices_[i]) + corrections_[i]);
+      }
+    }
+  }
+
+  /// Makes the inverse anew, by taking the patterns of the basis one after the other into one of
+  /// which each holds a single sample.
+  void invert() {
+    std::size_t const types = size();
+    std::vector<pattern> patterns;
+    patterns.swap(basis_);
+    basis_.clear();
+    std::fill(inverse_.begin(), inverse_.end(), 0.0F);
+    for (std::size_t i = 0; i != types; ++i) {
+      inverse_[i * types + i] = 1.0F;
+      basis_.push_back({{static_cast<std::uint32_t>(i), 1}});
+    }
+    std::vector<char> is_taken(types, 0);
+    for (pattern& next : patterns) {
+      multiply(next);
+      std::size_t best = types;
+      for (std::size_t row = 0; row != types; ++row) {
+        if (is_taken[row] != 0) continue;
+        if (best == types || std::abs(column_[row]) > std::abs(column_[best])) best = row;
+      }
+      if (std::abs(column_[best]) < least_pivot) continue;
+      replace(best);
+      is_taken[best] = 1;
+      basis_[best] = std::move(next);
+    }
+    std::fill(groups_.begin(), groups_.end(), 0.0F);
+    correct_groups();
+    correct_groups();
+    correct_prices();
+  }
+
+  /// The same of the groups: they hold all samples.
+  void correct_groups() {
+    std::size_t const types = size();
+    std::fill(corrections_.begin(), corrections_.end(), 0.0);
+    for (std::size_t row = 0; row != types; ++row) {
+      for (pattern_entry const entry : basis_[row]) {
+        corrections_[entry.type] +=
+            static_cast<double>(groups_[row]) * static_cast<double>(entry.count);
+      }
+    }
+    for (std::size_t i = 0; i != types; ++i) {
+      column_[i] = static_cast<float>(static_cast<double>(needed_[i]) - corrections_[i]);
+    }
+    for (std::size_t row = 0; row != types; ++row) {
+      double sum = groups_[row];
+      float const* const line = inverse_.data() + row * types;
+      for (std::size_t i = 0; i != types; ++i) {
+        sum += static_cast<double>(line[i]) * static_cast<double>(column_[i]);
+      }
+      groups_[row] = static_cast<float>(sum);
+    }
+  }
+
+  std::size_t types_;
+  /// The samples of each type.
+  std::vector<float> needed_;
+  std::vector<pattern> basis_;
+  /// Row by row; a row for each pattern of the basis, a column for each type.
+  std::vector<float> inverse_;
+  /// The groups that are filled by each pattern of the basis.
+  std::vector<float> groups_;
+  std::vector<std::int64_t> prices_;
+  std::vector<float> column_;
+  std::vector<double> corrections_;
+  std::size_t changes_ = 0;
+  static constexpr std::size_t changes_between_inversions = 128;
+  static constexpr float least_pivot = 1e-3F;
+};
+
+}  // namespace omnibal::inline v0::detail

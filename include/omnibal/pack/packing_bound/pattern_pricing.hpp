@@ -1,0 +1,330 @@
+#pragma once
+
+/// \file
+/// The most valuable pattern for given prices.
+
+#include <omnibal/config.hpp>
+#include <omnibal/detail/measure.hpp>
+#include <omnibal/detail/radix_sort.hpp>
+#include <omnibal/pack/packing_bound/pattern_master.hpp>
+#include <omnibal/pack/packing_bound/summed_shares.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// Where more samples of a type fit into a group, patterns are not looked at: what one is worth
+/// would not fit an integer.
+inline constexpr std::uint32_t most_alone = 1U << 16;
+
+/// The best pattern for given prices, of one kind of demand: a bounded knapsack.
+///
+/// Dynamic programming over lists of states of which no larger one is worth less (Nemhauser,
+/// Ullmann, "Discrete dynamic programming and capital allocation", 1969); states that cannot become
+/// better than the best known pattern, with the most efficient types that are left cut to fit, are
+/// dropped.
+class scalar_pricing {
+ public:
+  /// Positive values up to the capacity, which is below 2^32, and how often each occurs.
+  scalar_pricing(std::span<std::uint64_t const> values, std::span<std::uint32_t const> counts,
+                 std::uint64_t capacity)
+      : values_(values.begin(), values.end()), capacity_(capacity) {
+    for (std::size_t i = 0; i != values.size(); ++i) {
+      alone_.push_back(
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(counts[i], capacity / values[i])));
+    }
+  }
+
+  [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
+
+  /// A group of what is left, the largest samples first.
+  [[nodiscard]] pattern greedy(std::span<std::uint32_t const> left) const {
+    pattern result;
+    std::uint64_t room = capacity_;
+    for (std::size_t i = values_.size(); i-- != 0;) {
+      auto const count = std::min<std::uint64_t>(left[i], room / values_[i]);
+      if (count == 0) continue;
+      result.push_back({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(count)});
+      room -= count * values_[i];
+    }
+    return result;
+  }
+
+  /// Looks for the pattern that is worth most, if that is above `pattern_master::one`. Takes work
+  /// from `steps`; false where these do not suffice.
+  bool run(std::span<std::int64_t const> prices, std::size_t& steps) {
+    make_items(prices);
+    best_worth_ = pattern_master::one;
+    best_state_ = none;
+    history_.clear();
+    states_.assign(1, {0, 0, none});
+    for (std::size_t i = 0; i != items_.size(); ++i) {
+      std::size_t const work = 2 * states_.size() + 4;
+      if (work > steps) return false;
+      steps -= work;
+      add(i);
+    }
+    return true;
+  }
+
+  /// What the best pattern is worth; `pattern_master::one` where none is worth more.
+  [[nodiscard]] std::int64_t best_worth() const { return best_worth_; }
+
+  /// The best pattern; empty where none is worth more than `pattern_master::one`.
+  [[nodiscard]] pattern best() const {
+    pattern result;
+    for (std::uint32_t at = best_state_; at != none; at = history_[at].parent) {
+      item const& of = items_[history_[at].item];
+      auto const is_same = [&](pattern_entry entry) { return entry.type == of.type; };
+      auto const found = std::find_if(result.begin(), result.end(), is_same);
+      if (found == result.end()) {
+        result.push_back({of.type, of.count});
+      } else {
+        found->count += of.count;
+      }
+    }
+    return result;
+  }
+
+ private:
+  static constexpr std::uint32_t none = 0xffffffffU;
+
+  /// Several samples of a type, which are taken together or not.
+  struct item {
+    std::uint32_t type;
+    std::uint32_t count;
+    std::uint64_t size;
+    std::int64_t worth;
+  };
+  struct state {
+    std::uint64_t size;
+    std::int64_t worth;
+    std::uint32_t last;
+  };
+  struct choice {
+    std::uint32_t parent;
+    std::uint32_t item;
+  };
+
+  /// Items of 1, 2, 4 ... samples of each type, the most efficient ones first.
+  void make_items(std::span<std::int64_t const> prices) {
+    items_.clear();
+    for (std::size_t i = 0; i != prices.size(); ++i) {
+      if (prices[i] <= 0) continue;
+      std::uint32_t left = alone_[i];
+      for (std::uint32_t count = 1; left != 0; count *= 2) {
+        count = std::min(count, left);
+        left -= count;
+        items_.push_back({static_cast<std::uint32_t>(i), count, values_[i] * count,
+                          prices[i] * static_cast<std::int64_t>(count)});
+      }
+    }
+    std::sort(items_.begin(), items_.end(), [](item const& left, item const& right) {
+      uint128 const left_value = static_cast<uint128>(left.worth) * right.size;
+      uint128 const right_value = static_cast<uint128>(right.worth) * left.size;
+      if (left_value != right_value) return left_value > right_value;
+      return std::pair(left.type, left.count) < std::pair(right.type, right.count);
+    });
+  }
+
+  /// False where a state cannot become better than the best with items from `next` on.
+  [[nodiscard]] bool is_promising(state const& of, std::size_t next) const {
+    if (next == items_.size()) return false;
+    auto const missing = static_cast<uint128>(best_worth_ - of.worth);
+    auto const room = static_cast<uint128>(capacity_ - of.size);
+    return room * static_cast<uint128>(items_[next].worth) > missing * items_[next].size;
+  }
+
+  /// Merges the states with those that have the item as well.
+  void add(std::size_t index) {
+    item const& adding = items_[index];
+    merged_.clear();
+    std::int64_t most = -1;
+    auto const keep = [&](state const& of) {
+      if (of.worth <= most) return false;
+      most = of.worth;
+      return true;
+    };
+    std::size_t with = 0;
+    std::size_t without = 0;
+    auto const take_with = [&] {
+      state next = states_[with++];
+      next.size += adding.size;
+      next.worth += adding.worth;
+      if (!keep(next)) return;
+      bool const is_best = next.worth > best_worth_;
+      if (is_best) best_worth_ = next.worth;
+      if (!is_best && !is_promising(next, index + 1)) return;
+      history_.push_back({next.last, static_cast<std::uint32_t>(index)});
+      next.last = static_cast<std::uint32_t>(history_.size() - 1);
+      if (is_best) best_state_ = next.last;
+      merged_.push_back(next);
+    };
+    for (; with != states_.size() && states_[with].size + adding.size <= capacity_;) {
+      if (without != states_.size() && states_[without].size <= states_[with].size + adding.size) {
+        state const& same = states_[without++];
+        if (keep(same) && is_promising(same, index + 1)) merged_.push_back(same);
+      } else {
+        take_with();
+      }
+    }
+    for (; without != states_.size(); ++without) {
+      state const& same = states_[without];
+      if (keep(same) && is_promising(same, index + 1)) merged_.push_back(same);
+    }
+    states_.swap(merged_);
+  }
+
+  std::vector<std::uint64_t> values_;
+  std::vector<std::uint32_t> alone_;
+  std::uint64_t capacity_;
+  std::vector<item> items_;
+  std::vector<state> states_;
+  std::vector<state> merged_;
+  std::vector<choice> history_;
+  std::int64_t best_worth_ = 0;
+  std::uint32_t best_state_ = none;
+};
+
+/// The best pattern for given prices, of several kinds of demand: a knapsack with several
+/// capacities, by depth-first branch and bound. The bound is that of the sum of the shares of all
+/// capacities, of which the most efficient types that are left are cut to fit.
+template <class Layout>
+class vector_pricing {
+ public:
+  using demand_type = typename Layout::demand_type;
+
+  /// Different demands, and how often each occurs. `input` must outlive this object.
+  vector_pricing(measured<Layout> const& input, std::span<demand_type const> demands,
+                 std::span<std::uint32_t const> counts)
+      : input_(input), demands_(demands.begin(), demands.end()) {
+    summed_shares<amounts_type::size()> const sum(input.capacity);
+    whole_ = sum.whole();
+    for (std::size_t i = 0; i != demands.size(); ++i) {
+      sizes_.push_back(sum(input.layout.amounts(demands[i])));
+      std::uint32_t count = 0;
+      auto room = input.layout.empty_room();
+      for (; count != counts[i] && count <= most_alone && input.layout.fits(room, demands[i]);
+           ++count) {
+        input.layout.take(room, demands[i]);
+      }
+      alone_.push_back(count);
+    }
+    largest_first_ =
+        order_descending(sizes_.size(), [&](std::size_t type) { return sizes_[type]; });
+  }
+
+  [[nodiscard]] std::span<std::uint32_t const> alone() const { return alone_; }
+
+  /// A group of what is left, the largest samples first.
+  [[nodiscard]] pattern greedy(std::span<std::uint32_t const> left) const {
+    pattern result;
+    auto room = input_.layout.empty_room();
+    for (std::uint32_t const i : largest_first_) {
+      std::uint32_t count = 0;
+      for (; count != left[i] && input_.layout.fits(room, demands_[i]); ++count) {
+        input_.layout.take(room, demands_[i]);
+      }
+      if (count != 0) result.push_back({i, count});
+    }
+    return result;
+  }
+
+  /// Looks for the pattern that is worth most, if that is above `pattern_master::one`. Takes work
+  /// from `steps`; false where these do not suffice.
+  bool run(std::span<std::int64_t const> prices, std::size_t& steps) {
+    order_.clear();
+    for (std::size_t i = 0; i != prices.size(); ++i) {
+      if (prices[i] > 0) order_.push_back({static_cast<std::uint32_t>(i), prices[i], sizes_[i]});
+    }
+    std::sort(order_.begin(), order_.end(), [](item const& left, item const& right) {
+      uint128 const left_value = product(left.price, right.size);
+      uint128 const right_value = product(right.price, left.size);
+      return left_value > right_value || (left_value == right_value && left.type < right.type);
+    });
+    best_worth_ = pattern_master::one;
+    best_.clear();
+    taken_.clear();
+    steps_ = steps;
+    search(0, input_.layout.empty_room(), whole_, 0);
+    steps = steps_;
+    return steps != 0;
+  }
+
+  /// What the best pattern is worth; `pattern_master::one` where none is worth more.
+  [[nodiscard]] std::int64_t best_worth() const { return best_worth_; }
+
+  /// The best pattern; empty where none is worth more than `pattern_master::one`.
+  [[nodiscard]] pattern best() const { return best_; }
+
+ private:
+  using amounts_type = typename Layout::amounts_type;
+  using room_type = typename Layout::room_type;
+
+  struct item {
+    std::uint32_t type;
+    std::int64_t price;
+    std::int64_t size;
+  };
+
+  [[nodiscard]] static constexpr uint128 product(std::int64_t left, std::int64_t right) {
+    return static_cast<uint128>(left) * static_cast<uint128>(right);
+  }
+
+  /// Tries all patterns that have what is taken, and of the others those from `next` on.
+  void search(std::size_t next, room_type const& room, std::int64_t left, std::int64_t worth) {
+    for (std::size_t i = next; i != order_.size() && steps_ != 0; ++i) {
+      --steps_;
+      item const& adding = order_[i];
+      if (product(left, adding.price) <= product(best_worth_ - worth, adding.size)) return;
+      room_type after = room;
+      std::uint32_t count = 0;
+      while (count != alone_[adding.type] && input_.layout.fits(after, demands_[adding.type])) {
+        input_.layout.take(after, demands_[adding.type]);
+        ++count;
+      }
+      take_up_to(count, i, room, left, worth);
+    }
+  }
+
+  /// Tries all patterns with `count` or fewer samples of an item, but one at least.
+  void take_up_to(std::uint32_t count, std::size_t index, room_type const& room, std::int64_t left,
+                  std::int64_t worth) {
+    item const& adding = order_[index];
+    for (; count != 0; --count) {
+      room_type after = room;
+      for (std::uint32_t k = 0; k != count; ++k) {
+        input_.layout.take(after, demands_[adding.type]);
+      }
+      std::int64_t const more = worth + adding.price * static_cast<std::int64_t>(count);
+      taken_.push_back({adding.type, count});
+      if (more > best_worth_) {
+        best_worth_ = more;
+        best_ = taken_;
+      }
+      search(index + 1, after, left - count * adding.size, more);
+      taken_.pop_back();
+    }
+  }
+
+  measured<Layout> const& input_;
+  std::vector<demand_type> demands_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<std::uint32_t> alone_;
+  std::vector<std::uint32_t> largest_first_;
+  std::int64_t whole_ = 0;
+  std::vector<item> order_;
+  pattern taken_;
+  pattern best_;
+  std::int64_t best_worth_ = 0;
+  std::size_t steps_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
