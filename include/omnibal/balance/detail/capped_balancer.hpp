@@ -368,7 +368,7 @@ template <class Options>
 [[nodiscard]] capped_effort effort_of(Options const& options, capped_effort const (&levels)[3]) {
   capped_effort const& level = levels[static_cast<std::size_t>(options.effort)];
   return {options.exchanges.value_or(level.exchanges),
-          level.splits,
+          options.splits.value_or(level.splits),
           options.passes.value_or(level.passes),
           options.passes ? 0 : level.samples_in_passes,
           options.nodes.value_or(level.nodes),
