@@ -16,6 +16,8 @@
 /// bounds are three: at normal effort, at thorough effort without column generation, and with it. A
 /// contradiction is printed as well, and the program then ends with 1.
 
+#include "instance_files.hpp"
+
 #include <omnibal/pack/best_packing.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/packing_bound.hpp>
@@ -25,31 +27,28 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <map>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace {
 
+using bench::instance_files;
+using bench::known;
+using bench::next_number;
+using bench::processor_seconds;
+using bench::read_optima;
 namespace fs = std::filesystem;
 
 struct instance {
   std::vector<std::int64_t> capacity;
   /// The demands of all items, one after the other.
   std::vector<std::int64_t> demands;
-};
-
-/// What is known of an instance; -1: nothing.
-struct known {
-  std::int64_t optimum = -1;
-  std::int64_t best = -1;
 };
 
 /// The bounds that are compared, each at least as large as the one before.
@@ -66,12 +65,6 @@ struct outcome {
   std::size_t bound[bound_count] = {};
   double bound_seconds[bound_count] = {};
 };
-
-std::int64_t next_number(std::ifstream& file, fs::path const& path) {
-  std::int64_t number = 0;
-  if (file >> number) return number;
-  throw std::runtime_error(path.string() + " ends early, or has a word that is no number");
-}
 
 instance read_instance(fs::path const& path) {
   std::ifstream file(path);
@@ -90,36 +83,6 @@ instance read_instance(fs::path const& path) {
     }
   }
   return result;
-}
-
-std::map<std::string, known> read_optima(fs::path const& path) {
-  std::map<std::string, known> result;
-  std::ifstream file(path);
-  std::string line;
-  std::vector<std::string> columns;
-  while (std::getline(file, line)) {
-    std::istringstream fields(line);
-    std::vector<std::string> row;
-    for (std::string field; std::getline(fields, field, '\t');) row.push_back(field);
-    if (columns.empty()) {
-      columns = row;
-      continue;
-    }
-    std::string name;
-    known of;
-    for (std::size_t i = 0; i != std::min(row.size(), columns.size()); ++i) {
-      if (columns[i] == "file") name = row[i];
-      if (row[i].empty()) continue;
-      if (columns[i] == "optimum") of.optimum = std::stoll(row[i]);
-      if (columns[i] == "best") of.best = std::stoll(row[i]);
-    }
-    result[name] = of;
-  }
-  return result;
-}
-
-double processor_seconds() {
-  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
 template <std::size_t R>
@@ -230,14 +193,7 @@ void print(std::map<std::string, totals> const& sets) {
 }
 
 int run(fs::path const& folder, double seconds) {
-  std::vector<fs::path> files;
-  for (auto const& entry : fs::recursive_directory_iterator(folder)) {
-    auto const extension = entry.path().extension();
-    if (entry.is_regular_file() && extension != ".tsv" && extension != ".md") {
-      files.push_back(entry.path());
-    }
-  }
-  std::sort(files.begin(), files.end());
+  auto const files = instance_files(folder);
   auto const optima = read_optima(folder / "optima.tsv");
   std::map<std::string, totals> sets;
   bool is_consistent = true;

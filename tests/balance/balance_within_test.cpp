@@ -269,9 +269,12 @@ TEST_CASE("more effort of balance_within gives no worse parts, and numbers besid
     CHECK((normal.status != solve_status::solved || thorough.largest_load <= normal.largest_load));
     CHECK((fast.status != solve_status::solved || normal.status == solve_status::solved));
     CHECK((normal.status != solve_status::solved || thorough.status == solve_status::solved));
-    auto const numbers = call<1>(
-        samples, 6, capacity,
-        {.effort = omnibal::effort::thorough, .exchanges = 10'000, .passes = 8, .nodes = 20'000});
+    auto const numbers = call<1>(samples, 6, capacity,
+                                 {.effort = omnibal::effort::thorough,
+                                  .exchanges = 10'000,
+                                  .splits = 64,
+                                  .passes = (1 << 17) / (64 + 24),
+                                  .nodes = 20'000});
     CHECK(numbers == fast);
   }
 }

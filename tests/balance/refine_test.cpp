@@ -4,7 +4,7 @@
 #include "to_vector.hpp"
 
 #include <omnibal/balance/balance_exactly.hpp>
-#include <omnibal/balance/deal.hpp>
+#include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
 
 #include <concepts>
@@ -104,6 +104,47 @@ TEST_CASE("refine is never worse, and nearly as good as the best") {
     }
   }
   CHECK(sum / count < 1.03);
+}
+
+TEST_CASE("refine fills parts exactly where no exchange helps") {
+  // Cut out of parts of 10,000 each, so that the least largest load is known.
+  constexpr std::int64_t full = 10'000;
+  test::random_amounts random(25);
+  int exchanges_alone = 0;
+  for (int set = 0; set != 20; ++set) {
+    std::size_t const parts = 8 + static_cast<std::size_t>(set);
+    test::cost_vectors<1> costs;
+    for (std::size_t p = 0; p != parts; ++p) {
+      std::int64_t left = full;
+      for (int k = 0; k != 11; ++k) {
+        std::int64_t const cut = random.between(0, left / 4);
+        costs.push_back({cut});
+        left -= cut;
+      }
+      costs.push_back({left});
+    }
+    auto const start = omnibal::lpt(costs, parts);
+    INFO(parts << " parts");
+    CHECK(test::largest_loads(refine(costs, start), costs)[0] == full);
+    auto const exchanged = refine(costs, start, std::identity{}, {.splits = 0});
+    if (test::largest_loads(exchanged, costs)[0] == full) ++exchanges_alone;
+    // With other samples, and as many as before.
+    auto const kept =
+        refine(costs, start, std::identity{}, {.counts = part_counts::kept, .seed = 1});
+    CHECK(test::to_vector(kept.offsets()) == test::to_vector(start.offsets()));
+    CHECK(test::largest_loads(kept, costs)[0] <= full + full / 1000);
+  }
+  CHECK(exchanges_alone <= 5);
+}
+
+TEST_CASE("refine takes loads up to the largest integer") {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  test::cost_vectors<1> const costs{{most / 4},  {most / 4}, {most / 8}, {most / 8}, {most / 16},
+                                    {most / 16}, {7},        {5},        {3}};
+  auto const result = refine(costs, consecutive(costs.size(), 3));
+  CHECK(test::parts_fault(result, costs.size(), 3) == "");
+  CHECK(test::largest_loads(result, costs)[0] ==
+        test::largest_loads(omnibal::balance_exactly(costs, 3).parts, costs)[0]);
 }
 
 TEST_CASE("refine evens several kinds of cost") {

@@ -54,9 +54,13 @@ struct balance_within_options {
   /// What the search may take; a number below that is set takes precedence. `fast` and `thorough`
   /// differ from `normal` only where samples hardly fit or their costs are hard to even.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most moves and swaps: 10,000, 1,000,000 or 10,000,000.
+  /// The most moves, swaps and splits: 10,000, 1,000,000 or 10,000,000.
   std::optional<std::size_t> exchanges = {};
-  /// The most passes that seek fewer groups, where the samples do not fit at once: 8, 64 or 512.
+  /// How many splits may be in vain, as in `refine`: 64, 2048 or 16,384.
+  std::optional<std::size_t> splits = {};
+  /// The most passes that seek fewer groups, where the samples do not fit at once: 8, 64 or 512,
+  /// and more for few samples, as many as together look at 2^17, 2^22 or 2^26. Of one resource a
+  /// second of `thorough` fills nearly all parts that can be filled exactly.
   std::optional<std::size_t> passes = {};
   /// How many times one of at most 64 samples may be placed in the search that then tries all ways:
   /// 20,000, 200,000 or 10,000,000.
@@ -73,7 +77,8 @@ struct balance_within_fn {
   /// Takes the samples from the largest cost to the smallest, as `lpt` does, into parts with room;
   /// then by shares of the cost and of the capacity; where neither finds room for all, packs them
   /// by `best_packing` and `improve` into as many groups at most; at last tries all ways to
-  /// place up to 64 samples. Then samples move or are swapped under the capacity, as in `refine`.
+  /// place up to 64 samples. Then samples move or are swapped and parts split again under the
+  /// capacity, as in `refine`.
   ///
   /// The status is `infeasible` only where that is proven, by a sample that exceeds the capacity,
   /// by `packing_bound` or by a search of all ways; a search that fails is `not_found`. The parts
@@ -133,8 +138,11 @@ struct balance_within_fn {
 
  private:
   static constexpr std::string_view name = "balance_within";
+  static constexpr std::size_t million = std::size_t{1} << 20;
   static constexpr detail::capped_effort levels[] = {
-      {10'000, 8, 20'000}, {1'000'000, 64, 200'000}, {10'000'000, 512, 10'000'000}};
+      {10'000, 64, 8, million / 8, 20'000},
+      {1'000'000, 2048, 64, 4 * million, 200'000},
+      {10'000'000, 16'384, 512, 64 * million, 10'000'000}};
 };
 
 /// Even costs under a capacity; see `balance_within_fn`.

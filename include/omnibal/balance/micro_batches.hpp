@@ -79,7 +79,10 @@ class micro_batch_cells {
       std::int64_t sum = 0;
       for (std::uint32_t const sample : order) sum += costs_[sample][0];
       auto const count = static_cast<std::int64_t>(ranks_);
-      balancer_.even(order, rank_of, ranks_, sum / count + (sum % count != 0 ? 1 : 0));
+      std::int64_t const mean = sum / count + (sum % count != 0 ? 1 : 0);
+      std::int64_t const largest = order.empty() ? 0 : costs_[order.front()][0];
+      // Batches with neighbouring costs are even but for what exchanges mend.
+      balancer_.even(order, rank_of, ranks_, std::max(mean, largest), 0);
     }
     for (std::size_t i = 0; i != batch_of.size(); ++i) {
       batch_of[i] += rank_of[i] - batch_of[i] % ranks;
@@ -129,10 +132,13 @@ struct micro_batches_options {
   /// What the search may take; a number below that is set takes precedence. `fast` and `thorough`
   /// differ from `normal` only where there may be fewer micro-batches or costs are hard to even.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most moves and swaps, for all micro-batches and then for those of each step: 10,000,
-  /// 1,000,000 or 10,000,000.
+  /// The most moves, swaps and splits, for all micro-batches and then for those of each step:
+  /// 10,000, 100,000 or 10,000,000.
   std::optional<std::size_t> exchanges = {};
-  /// The most passes that seek fewer micro-batches, where there may be fewer: 2, 16 or 128.
+  /// How many splits may be in vain, as in `refine`: 64, 2048 or 16,384.
+  std::optional<std::size_t> splits = {};
+  /// The most passes that seek fewer micro-batches, where there may be fewer: 2, 4 or 64, and more
+  /// for few samples, as many as together look at 2^14, 2^18 or 2^24.
   std::optional<std::size_t> passes = {};
   /// How many times one of at most 64 samples may be placed in a search for fewer micro-batches:
   /// 10,000, 100,000 or 10,000,000.
@@ -195,8 +201,11 @@ struct micro_batches_fn {
 
  private:
   static constexpr std::string_view name = "micro_batches";
+  static constexpr std::size_t million = std::size_t{1} << 20;
   static constexpr detail::capped_effort levels[] = {
-      {10'000, 2, 10'000}, {1'000'000, 16, 100'000}, {10'000'000, 128, 10'000'000}};
+      {10'000, 64, 2, million / 64, 10'000},
+      {100'000, 2048, 4, million / 4, 100'000},
+      {10'000'000, 16'384, 64, 16 * million, 10'000'000}};
 
   /// The number of micro-batches that come and go together.
   [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {

@@ -1,11 +1,12 @@
 #pragma once
 
 /// \file
-/// Moves and swaps that even parts.
+/// Moves, swaps and splits that even parts.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/balance/detail/split_walk.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/parts_of_samples.hpp>
@@ -48,16 +49,26 @@ struct refine_options {
   double max_overload = 0.0;
   /// With `kept` samples are only swapped, else moved too.
   part_counts counts = part_counts::free;
-  /// The most moves and swaps.
+  /// The most moves, swaps and splits.
   std::size_t exchanges = 1'000'000;
+  /// With costs of one kind: the search ends where this many splits, and four for each part, have
+  /// not halved what the largest load has above the limit. None without any.
+  std::size_t splits = 2048;
+  /// Other seeds split other samples.
+  std::uint64_t seed = 0;
 };
 
 struct refine_fn {
-  /// Evens the loads of given parts: samples move or are swapped between the part with the largest
-  /// load and another one, the least loaded that helps, each time those after which the larger load
-  /// of the two is least. The largest load never rises. The search ends within
+  /// Evens the loads of given parts; the largest load never rises. The search ends within
   /// `options.max_overload` of a lower bound (the mean load, the largest cost, two of the `parts +
-  /// 1` largest), after `options.exchanges`, or where no exchange with any part lowers the largest
+  /// 1` largest), after `options.exchanges`, or where it gains no more.
+  ///
+  /// Samples move or are swapped between the part with the largest load and that with the least,
+  /// each time those after which the larger load of the two is least. Where that ends above the
+  /// bound, two parts at a time, often the one with the largest load, are split again: up to 16 of
+  /// their samples, drawn at random, are divided in the best of all ways. So parts come to the
+  /// bound that no exchange of two samples can lower. With several kinds of cost there are no
+  /// splits; exchanges there go on with the next lightest part, to where none lowers the largest
   /// load.
   ///
   /// The parts keep their order and have their samples by ascending index. Costs may be resources
@@ -65,33 +76,39 @@ struct refine_fn {
   /// evenly spaced, are looked at. Floating-point costs and shares are compared as whole numbers of
   /// 2^-62 and 2^-52 of their sum. `cost` is called once for each sample, in order.
   ///
-  /// Complexity: linear for the sort; then, for each part that is tried, the samples of two parts,
-  /// or 64^2 pairs for several resources. Memory: 40 + 16R bytes per sample and 160 + 8R per part
-  /// at most, result included. Determinism: portable for integers. Errors: `std::invalid_argument`
-  /// for a cost that is negative, not finite or above 2^63 - 1, a `max_overload` that is negative
-  /// or not finite, and parts that name an index twice, not at all or above the samples;
-  /// `std::overflow_error` where the sum of all costs leaves its type; `std::length_error` above
-  /// 2^32 - 1 samples.
+  /// Complexity: linear for the sort; then the samples of two parts for each exchange, some 1000
+  /// comparisons for each split, and for several resources 64^2 pairs for each part that is tried.
+  /// Memory: 40 + 16R bytes per sample and 200 + 8R per part at most, result included. Determinism:
+  /// portable for integers. Errors: `std::invalid_argument` for a cost that is negative, not finite
+  /// or above 2^63 - 1, a `max_overload` that is negative or not finite, and parts that name an
+  /// index twice, not at all or above the samples; `std::overflow_error` where the sum of all costs
+  /// leaves its type; `std::length_error` above 2^32 - 1 samples.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, groups_argument parts,
                                     Cost const& cost = {},
                                     refine_options const& options = {}) const {
-    return detail::refine_parts(name, samples, parts, cost, options.max_overload,
-                                [&](auto const& costs, auto const& order, auto const& part_of,
-                                    std::int64_t limit, auto const& put) {
-                                  detail::part_refiner refiner(costs, order, part_of, parts.size());
-                                  refiner.run(limit, options.exchanges,
-                                              options.counts == part_counts::free);
-                                  refiner.for_each_sample(put);
-                                });
+    bool const may_move = options.counts == part_counts::free;
+    auto const search = [&](auto const& costs, auto const& order, auto& part_of, std::int64_t limit,
+                            auto const& put) {
+      if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
+        detail::even_parts(costs, order, part_of, parts.size(), limit,
+                           {options.exchanges, options.splits, options.seed}, may_move,
+                           detail::free_exchanges{});
+      } else {
+        detail::part_refiner refiner(costs, order, part_of, parts.size());
+        refiner.run(limit, options.exchanges, may_move);
+        refiner.for_each_sample(put);
+      }
+    };
+    return detail::refine_parts(name, samples, parts, cost, options.max_overload, search);
   }
 
  private:
   static constexpr std::string_view name = "refine";
 };
 
-/// Moves and swaps that even parts; see `refine_fn`.
+/// Moves, swaps and splits that even parts; see `refine_fn`.
 inline constexpr refine_fn refine{};
 
 }  // namespace omnibal::inline v0

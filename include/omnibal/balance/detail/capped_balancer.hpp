@@ -6,6 +6,7 @@
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/balance/detail/part_search.hpp>
+#include <omnibal/balance/detail/split_walk.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/detail/measure.hpp>
@@ -20,6 +21,7 @@
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -253,8 +255,65 @@ class capped_exchanges {
     return holds(best, heavy, light) ? best : part_exchange{.largest = heavy.load[0]};
   }
 
+  /// Which of the subsets of candidates two parts, which have the others of these samples, may
+  /// exchange under the capacity, but for rounding.
+  template <class Samples, class Candidates>
+  [[nodiscard]] auto filter(Samples const& one, Samples const& other,
+                            Candidates const& candidates) const {
+    exchanged_amounts made{input_->capacity, demand_of(one), demand_of(other), {}, {}};
+    for (std::size_t k = 0; k != candidates.size(); ++k) {
+      auto const [leaves, comes] = candidates[k];
+      if (leaves != split_candidate::none) made.leaves[k] = input_->amounts(leaves);
+      if (comes != split_candidate::none) made.comes[k] = input_->amounts(comes);
+      made.one += made.leaves[k];
+      made.other += made.comes[k];
+    }
+    return made;
+  }
+
+  /// False where rounding makes a part exceed the capacity.
+  template <class Samples>
+  [[nodiscard]] bool holds(Samples const& one, Samples const& other) const {
+    if constexpr (std::integral<typename amounts_type::value_type>) {
+      return true;
+    } else {
+      return fits_by_index(one) && fits_by_index(other);
+    }
+  }
+
  private:
   using amounts_type = typename Layout::amounts_type;
+
+  /// Two parts and what candidates take; true for a subset that leaves both within the capacity.
+  struct exchanged_amounts {
+    amounts_type capacity;
+    amounts_type one;
+    amounts_type other;
+    std::array<amounts_type, even_subset::most_changes> leaves;
+    std::array<amounts_type, even_subset::most_changes> comes;
+
+    [[nodiscard]] bool operator()(std::uint32_t subset) const {
+      amounts_type left{};
+      amounts_type come{};
+      for (std::uint32_t rest = subset; rest != 0; rest &= rest - 1) {
+        auto const k = static_cast<std::size_t>(std::countr_zero(rest));
+        left += leaves[k];
+        come += comes[k];
+      }
+      // Compared without a sum, which may exceed the largest integer.
+      return come.fits(capacity - (one - left)) && left.fits(capacity - (other - come));
+    }
+  };
+
+  [[nodiscard]] amounts_type demand_of(std::vector<std::uint32_t> const& samples) const {
+    amounts_type sum{};
+    for (std::uint32_t const sample : samples) sum += input_->amounts(sample);
+    return sum;
+  }
+  [[nodiscard]] bool fits_by_index(std::vector<std::uint32_t> samples) const {
+    std::sort(samples.begin(), samples.end());
+    return input_->load(samples).fits(input_->capacity);
+  }
 
   [[nodiscard]] amounts_type demand_at(std::uint32_t place) const {
     return input_->amounts(order_[place]);
@@ -285,8 +344,7 @@ class capped_exchanges {
       if (i != goes) samples.push_back(order_[part.places[i]]);
     }
     if (comes != part_exchange::nothing) samples.push_back(order_[other.places[comes]]);
-    std::sort(samples.begin(), samples.end());
-    return input_->load(samples).fits(input_->capacity);
+    return fits_by_index(std::move(samples));
   }
 
   measured<Layout> const* input_;
@@ -296,7 +354,10 @@ class capped_exchanges {
 /// How much is tried.
 struct capped_effort {
   std::size_t exchanges;
+  std::size_t splits;
   std::size_t passes;
+  /// More passes where these times the samples, and 64, are below this.
+  std::size_t samples_in_passes;
   std::uint64_t nodes;
   double max_overload = 0;
   std::uint64_t seed = 0;
@@ -306,8 +367,13 @@ struct capped_effort {
 template <class Options>
 [[nodiscard]] capped_effort effort_of(Options const& options, capped_effort const (&levels)[3]) {
   capped_effort const& level = levels[static_cast<std::size_t>(options.effort)];
-  return {options.exchanges.value_or(level.exchanges), options.passes.value_or(level.passes),
-          options.nodes.value_or(level.nodes), options.max_overload, options.seed};
+  return {options.exchanges.value_or(level.exchanges),
+          options.splits.value_or(level.splits),
+          options.passes.value_or(level.passes),
+          options.passes ? 0 : level.samples_in_passes,
+          options.nodes.value_or(level.nodes),
+          options.max_overload,
+          options.seed};
 }
 
 /// Samples that all fit an empty part, and their costs.
@@ -346,8 +412,10 @@ class capped_balancer {
     };
     packing packed = best_packing(input_.demands, demand, input_.capacity);
     if (packed.groups.size() > wanted) {
+      std::size_t const passes =
+          std::max(effort_.passes, effort_.samples_in_passes / (64 + input_.size()));
       packed = improve(input_.demands, demand, input_.capacity, packed,
-                       {.passes = effort_.passes, .even_passes = 0, .seed = effort_.seed},
+                       {.passes = passes, .even_passes = 0, .seed = effort_.seed},
                        [wanted](improve_progress const& so_far) { return so_far.groups > wanted; });
     }
     return groups_.emplace(std::move(packed.groups));
@@ -379,16 +447,13 @@ class capped_balancer {
     return status;
   }
 
-  /// Exchanges between parts until the largest cost is within `max_overload` of `bound`. `order`
-  /// has the samples of these parts, or all, in the order of `largest_first`.
+  /// Exchanges between parts until the largest cost is within `max_overload` of a lower bound.
+  /// `order` has the samples of these parts, or all, in the order of `largest_first`.
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
-            std::size_t parts, std::int64_t bound) const {
-    using exchanges_type = capped_exchanges<Layout>;
-    part_refiner<1, exchanges_type> refiner(costs_, order, part_of, parts,
-                                            exchanges_type(input_, order));
-    refiner.run(with_overload(bound, effort_.max_overload), effort_.exchanges, true);
-    refiner.for_each_sample(
-        [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
+            std::size_t parts, std::int64_t bound, std::size_t splits) const {
+    even_parts(costs_, order, part_of, parts, with_overload(bound, effort_.max_overload),
+               {effort_.exchanges, splits, effort_.seed}, true,
+               capped_exchanges<Layout>(input_, order));
   }
 
   /// The samples from the largest to the smallest cost.
@@ -402,14 +467,20 @@ class capped_balancer {
   using weight_type = typename amounts_type::value_type;
 
   /// By shares of the least cost, or of as much more as it takes for all to find room: the less the
-  /// cost counts the more the capacity does.
+  /// cost counts the more the capacity does. Where it hardly counts and there is no room, no other
+  /// share is tried.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(
       std::size_t parts, std::int64_t bound) const {
-    for (double const more : {0.0, 0.1, 0.25, 0.5, 1.0, 3.0}) {
-      auto part_of = place_by_shares(input_, costs_, with_overload(bound, more), parts);
-      if (part_of) return part_of;
+    auto const placed = [&](double more) {
+      return place_by_shares(input_, costs_, with_overload(bound, more), parts);
+    };
+    if (auto part_of = placed(0)) return part_of;
+    auto last = placed(3);
+    if (!last) return std::nullopt;
+    for (double const more : {0.1, 0.25, 0.5, 1.0}) {
+      if (auto part_of = placed(more)) return part_of;
     }
-    return std::nullopt;
+    return last;
   }
 
   /// False where rounding makes a part exceed the capacity when it is summed by index.
@@ -426,7 +497,7 @@ class capped_balancer {
       std::optional<std::vector<std::uint32_t>> part_of, std::size_t parts,
       std::int64_t bound) const {
     if (!part_of || !holds(collect_parts(*part_of, parts))) return std::nullopt;
-    even(order_, *part_of, parts, bound);
+    even(order_, *part_of, parts, bound, effort_.splits);
     return part_of;
   }
 

@@ -223,12 +223,44 @@ class costed_parts {
   std::vector<resources<R>> loads_;
 };
 
+/// Ends a search that gets no nearer to its target: one in which a number of steps has not halved
+/// what the largest load has above it.
+class halving_limit {
+ public:
+  halving_limit(std::int64_t target, std::size_t steps) : target_(target), steps_(steps) {}
+
+  /// True where the search is to end before this step; `load` is the largest now, above the target.
+  [[nodiscard]] bool ends(std::int64_t load, std::size_t step) {
+    if (load <= goal_) {
+      goal_ = target_ + (load - target_) / 2;
+      last_ = step + std::min(steps_, std::numeric_limits<std::size_t>::max() - step);
+    }
+    return step >= last_;
+  }
+
+ private:
+  std::int64_t target_;
+  std::size_t steps_;
+  std::int64_t goal_ = std::numeric_limits<std::int64_t>::max();
+  std::size_t last_ = 0;
+};
+
 /// Any exchange of samples is legal.
 struct free_exchanges {
   template <std::size_t R>
   [[nodiscard]] part_exchange operator()(open_part<R> const& heavy, open_part<R> const& light,
                                          integer_costs<R> const& costs, bool may_move) const {
     return best_exchange(heavy, light, costs, may_move);
+  }
+
+  /// Which of the subsets of candidates two parts may exchange: any.
+  template <class Samples, class Candidates>
+  [[nodiscard]] auto filter(Samples const&, Samples const&, Candidates const&) const {
+    return [](std::uint32_t) { return true; };
+  }
+  template <class Samples>
+  [[nodiscard]] bool holds(Samples const&, Samples const&) const {
+    return true;
   }
 };
 
@@ -259,6 +291,24 @@ class part_refiner {
     }
   }
 
+  /// The same with the lightest part alone, and only as long as that brings the largest load much
+  /// nearer to the target. Returns how many exchanges are left.
+  std::size_t run_with_lightest(std::int64_t target, std::size_t exchanges, bool may_move) {
+    left_ = exchanges;
+    may_move_ = may_move;
+    // Each part that is above the target takes an exchange at least.
+    halving_limit limit(target, 64 + 4 * parts_.size());
+    while (left_ != 0) {
+      std::uint32_t const heavy = rank_.part(heaviest().least());
+      std::int64_t const load = parts_.load(heavy);
+      if (load <= target || limit.ends(load, exchanges - left_)) break;
+      std::uint32_t const light = rank_.part(lightest().least());
+      if (light == heavy || !even(heavy, light)) break;
+    }
+    return left_;
+  }
+
+  [[nodiscard]] std::int64_t largest_load() { return parts_.load(rank_.part(heaviest().least())); }
   /// Calls `body(place, part)` for each sample.
   template <class Body>
   void for_each_sample(Body const& body) const {

@@ -1,0 +1,317 @@
+#pragma once
+
+/// \file
+/// Evener parts by a walk that splits two of them at a time again.
+
+#include <omnibal/balance/detail/part_loads.hpp>
+#include <omnibal/balance/detail/part_refiner.hpp>
+#include <omnibal/config.hpp>
+#include <omnibal/detail/integer_costs.hpp>
+#include <omnibal/rng/engine.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// The best subset of up to 16 changes, by meeting in the middle: its sum is one of a sorted list
+/// and one of another, each of 2^8 subset sums. Numbers of any size take the same time. Source:
+/// Horowitz, Sahni, "Computing partitions with applications to the knapsack problem", 1974.
+class even_subset {
+ public:
+  static constexpr std::size_t most_changes = 16;
+
+  /// Takes the changes of `load`, each of which another load makes up for, after which the larger
+  /// of the two is least, and never more than now: of subsets, as bits of a word, that `may_be`. Of
+  /// several one that depends on the order of the changes.
+  template <class MayBe>
+  void choose(std::span<std::int64_t const> changes, std::int64_t load, std::int64_t other,
+              MayBe const& may_be) {
+    std::size_t const half = changes.size() / 2;
+    std::span<sum const> const low = sums(changes.first(half), low_);
+    std::span<sum const> const high = sums(changes.subspan(half), high_);
+    std::int64_t const both = load + other;
+    std::int64_t const least = both - both / 2;
+    std::int64_t best = std::max(load, other);
+    bool is_least = false;
+    chosen_ = 0;
+    std::size_t i = 0;
+    std::size_t j = high.size();
+    while (i != low.size() && j != 0 && !is_least) {
+      std::int64_t const after = load + low[i].value + high[j - 1].value;
+      std::int64_t const largest = std::max(after, both - after);
+      std::uint32_t const subset = low[i].subset | high[j - 1].subset << half;
+      if (largest <= best && may_be(subset)) {
+        best = largest;
+        chosen_ = subset;
+        is_least = best == least;
+      }
+      if (after < least) {
+        ++i;
+      } else {
+        --j;
+      }
+    }
+  }
+
+  /// True where the last subset has that change.
+  [[nodiscard]] bool has(std::size_t change) const { return (chosen_ >> change & 1) != 0; }
+  /// Takes no change instead.
+  void clear() { chosen_ = 0; }
+
+ private:
+  struct sum {
+    std::int64_t value;
+    std::uint32_t subset;
+  };
+  using sums_type = std::array<sum, std::size_t{1} << most_changes / 2>;
+
+  /// The sums of all subsets, ascending.
+  std::span<sum const> sums(std::span<std::int64_t const> changes, sums_type& result) {
+    result[0] = {};
+    std::size_t count = 1;
+    for (std::size_t k = 0; k != changes.size(); ++k) {
+      std::copy_n(result.begin(), count, without_.begin());
+      std::int64_t const change = changes[k];
+      std::size_t i = 0;
+      std::size_t j = 0;
+      for (std::size_t to = 0; to != 2 * count; ++to) {
+        bool const is_changed =
+            i == count || (j != count && without_[j].value + change < without_[i].value);
+        if (is_changed) {
+          result[to] = {without_[j].value + change, without_[j].subset | 1u << k};
+          ++j;
+        } else {
+          result[to] = without_[i++];
+        }
+      }
+      count *= 2;
+    }
+    return std::span(result).first(count);
+  }
+
+  sums_type low_;
+  sums_type high_;
+  sums_type without_;
+  std::uint32_t chosen_ = 0;
+};
+
+/// Samples that may leave one part for another and come from there, one of them or both.
+struct split_candidate {
+  static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+  std::uint32_t leaves = none;
+  std::uint32_t comes = none;
+};
+
+/// A walk over parts of samples with costs of one kind, none worse than the one before. A step
+/// splits two parts again, by exchanging some of their samples so that the larger of their loads is
+/// least; where it stays as it was they have other samples, which the next step can use. Every
+/// other step takes the part with the largest load, a quarter of them that with the smallest.
+///
+/// Source: the neighbourhood is that of Haouari, Jemmali, "Tight bounds for the identical parallel
+/// machine-scheduling problem: Part II", 2008, who solve each pair by dynamic programming.
+class split_walk {
+ public:
+  /// `order` has the samples, `part_of` the part of each. The costs must outlive this object.
+  split_walk(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
+             std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed)
+      : costs_(costs),
+        samples_(parts),
+        loads_(parts, 0),
+        rank_(parts),
+        heaviest_nodes_(winner_tree<uint128>::nodes_for(parts)),
+        lightest_nodes_(heaviest_nodes_.size()),
+        words_(seed) {
+    for (std::uint32_t const sample : order) {
+      samples_[part_of[sample]].push_back(sample);
+      loads_[part_of[sample]] += cost(sample);
+    }
+    heaviest().fill(parts, [this](std::size_t part) { return inverse_word(part); });
+    lightest().fill(parts, [this](std::size_t part) { return word(part); });
+  }
+
+  /// Steps until no load is above `target`, there were `most`, or `in_vain` of them have not halved
+  /// what is above it. With `may_move` samples move, else they are only swapped.
+  template <class Exchanges>
+  void run(std::int64_t target, std::size_t most, std::size_t in_vain, bool may_move,
+           Exchanges const& exchanges) {
+    halving_limit limit(target, in_vain);
+    for (std::size_t step = 0; step != most; ++step) {
+      std::uint32_t const heavy = rank_.part(heaviest().least());
+      if (loads_[heavy] <= target || limit.ends(loads_[heavy], step)) return;
+      auto const [one, other] = choose_pair(heavy);
+      if (one != other) split(one, other, may_move, exchanges);
+    }
+  }
+
+  /// Calls `body(sample, part)` for each sample.
+  template <class Body>
+  void for_each_sample(Body const& body) const {
+    for (std::uint32_t part = 0; part != samples_.size(); ++part) {
+      for (std::uint32_t const sample : samples_[part]) body(sample, part);
+    }
+  }
+
+ private:
+  using samples_type = std::vector<std::uint32_t>;
+  static constexpr std::uint32_t none = split_candidate::none;
+
+  [[nodiscard]] winner_tree<uint128> heaviest() { return winner_tree<uint128>(heaviest_nodes_); }
+  [[nodiscard]] winner_tree<uint128> lightest() { return winner_tree<uint128>(lightest_nodes_); }
+  [[nodiscard]] uint128 word(std::size_t part) const { return rank_(loads_[part], part); }
+  [[nodiscard]] uint128 inverse_word(std::size_t part) const {
+    return rank_(std::numeric_limits<std::int64_t>::max() - loads_[part], part);
+  }
+  [[nodiscard]] std::int64_t cost(std::uint32_t sample) const {
+    return sample == none ? 0 : costs_[sample][0];
+  }
+
+  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> choose_pair(std::uint32_t heavy) {
+    auto const any = [this] {
+      return static_cast<std::uint32_t>(rng::below(words_, loads_.size()));
+    };
+    std::uint64_t const kind = words_() >> 62;
+    if (kind == 0) return {heavy, rank_.part(lightest().least())};
+    if (kind == 1) return {heavy, any()};
+    if (kind == 2) return {rank_.part(lightest().least()), any()};
+    std::uint32_t const one = any();
+    return {one, any()};
+  }
+
+  /// Takes a sample out of a part: any, the costlier of any two, of four, of 8, of 16, in turn, as
+  /// the samples that matter most may be rare.
+  [[nodiscard]] std::uint32_t draw(samples_type& from) {
+    constexpr std::size_t turns = 5;
+    std::size_t chosen = rng::below(words_, from.size());
+    for (std::size_t k = (std::size_t{1} << candidates_.size() % turns) - 1; k != 0; --k) {
+      std::size_t const other = rng::below(words_, from.size());
+      if (cost(from[other]) > cost(from[chosen])) chosen = other;
+    }
+    std::swap(from[chosen], from.back());
+    std::uint32_t const sample = from.back();
+    from.pop_back();
+    return sample;
+  }
+
+  /// As many of both, or more of one where the other has few; in random order.
+  void draw_moves(samples_type& one, samples_type& other) {
+    constexpr std::size_t half = even_subset::most_changes / 2;
+    std::size_t const few = std::min({half, one.size(), other.size()});
+    std::size_t of_one = std::min(one.size(), even_subset::most_changes - few);
+    std::size_t of_other = std::min(other.size(), even_subset::most_changes - of_one);
+    while (of_one + of_other != 0) {
+      if (rng::below(words_, of_one + of_other) < of_one) {
+        candidates_.push_back({draw(one), none});
+        --of_one;
+      } else {
+        candidates_.push_back({none, draw(other)});
+        --of_other;
+      }
+    }
+  }
+  void draw_swaps(samples_type& one, samples_type& other) {
+    std::size_t const count = std::min({one.size(), other.size(), even_subset::most_changes});
+    for (std::size_t k = 0; k != count; ++k) candidates_.push_back({draw(one), draw(other)});
+  }
+
+  template <class Exchanges>
+  void split(std::uint32_t one, std::uint32_t other, bool may_move, Exchanges const& exchanges) {
+    candidates_.clear();
+    if (may_move) {
+      draw_moves(samples_[one], samples_[other]);
+    } else {
+      draw_swaps(samples_[one], samples_[other]);
+    }
+    changes_.clear();
+    for (auto const [leaves, comes] : candidates_) changes_.push_back(cost(comes) - cost(leaves));
+    subset_.choose(changes_, loads_[one], loads_[other],
+                   exchanges.filter(samples_[one], samples_[other], candidates_));
+    put_back(one, other);
+    if (!exchanges.holds(samples_[one], samples_[other])) {
+      take_out(one, other);
+      subset_.clear();
+      put_back(one, other);
+    }
+    for (std::size_t k = 0; k != changes_.size(); ++k) {
+      if (!subset_.has(k)) continue;
+      loads_[one] += changes_[k];
+      loads_[other] -= changes_[k];
+    }
+    for (std::uint32_t const part : {one, other}) {
+      heaviest().set(part, inverse_word(part));
+      lightest().set(part, word(part));
+    }
+  }
+
+  /// Gives the candidates to the two parts, those of the subset to the other one.
+  void put_back(std::uint32_t one, std::uint32_t other) {
+    for_each_candidate(one, other, [](std::uint32_t sample, samples_type& part) {
+      if (sample != none) part.push_back(sample);
+    });
+  }
+  /// Takes back what `put_back` gave last.
+  void take_out(std::uint32_t one, std::uint32_t other) {
+    for_each_candidate(one, other, [](std::uint32_t sample, samples_type& part) {
+      if (sample != none) part.pop_back();
+    });
+  }
+  template <class Body>
+  void for_each_candidate(std::uint32_t one, std::uint32_t other, Body const& body) {
+    for (std::size_t k = 0; k != candidates_.size(); ++k) {
+      bool const is_exchanged = subset_.has(k);
+      body(candidates_[k].leaves, samples_[is_exchanged ? other : one]);
+      body(candidates_[k].comes, samples_[is_exchanged ? one : other]);
+    }
+  }
+
+  integer_costs<1> const& costs_;
+  std::vector<samples_type> samples_;
+  std::vector<std::int64_t> loads_;
+  load_key<uint128> rank_;
+  std::vector<uint128> heaviest_nodes_;
+  std::vector<uint128> lightest_nodes_;
+  rng::engine words_;
+  std::vector<split_candidate> candidates_;
+  std::vector<std::int64_t> changes_;
+  even_subset subset_;
+};
+
+/// How much may be tried to even parts.
+struct evening_effort {
+  std::size_t exchanges;
+  /// Splits that may be in vain, beside some for each part.
+  std::size_t splits;
+  std::uint64_t seed = 0;
+};
+
+/// Lowers the largest load to `target`, or towards it: by exchanges with the lightest part, then by
+/// splitting two parts again. `part_of` has the part of each sample of `order`, which is that of
+/// `largest_first`. Memory: 24 bytes per sample and 180 per part.
+template <class Exchanges>
+void even_parts(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
+                std::vector<std::uint32_t>& part_of, std::size_t parts, std::int64_t target,
+                evening_effort const& effort, bool may_move, Exchanges const& exchanges) {
+  std::size_t left = effort.exchanges;
+  {
+    part_refiner<1, Exchanges> refiner(costs, order, part_of, parts, exchanges);
+    left = refiner.run_with_lightest(target, left, may_move);
+    refiner.for_each_sample(
+        [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
+    if (left == 0 || effort.splits == 0 || refiner.largest_load() <= target) return;
+  }
+  // With costs of which many subsets have the same sum two or three splits for each part are enough
+  // to bring all of them to the mean; few samples have few splits.
+  std::size_t const in_vain = std::min(effort.splits, 32 * order.size()) + 4 * parts;
+  split_walk walk(costs, order, part_of, parts, effort.seed);
+  walk.run(target, left, in_vain, may_move, exchanges);
+  walk.for_each_sample([&](std::uint32_t sample, std::uint32_t part) { part_of[sample] = part; });
+}
+
+}  // namespace omnibal::inline v0::detail
