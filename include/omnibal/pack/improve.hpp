@@ -136,8 +136,7 @@ class group_search {
 
  private:
   using amounts_type = typename Layout::amounts_type;
-  static constexpr bool can_walk =
-      amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>;
+  static constexpr bool can_walk = std::integral<typename amounts_type::value_type>;
 
   measured<Layout> const& input_;
   std::uint64_t seed_;
