@@ -286,8 +286,8 @@ class partial_packing {
         above_half[r] += amount(k) > capacity_[r] - amount(k) ? 1u : 0u;
       }
     }
-    lifted_kind_ = static_cast<std::size_t>(
-        std::max_element(above_half.begin(), above_half.end()) - above_half.begin());
+    lifted_kind_ = static_cast<std::size_t>(std::max_element(above_half.begin(), above_half.end()) -
+                                            above_half.begin());
   }
 
   [[nodiscard]] bool fits(total_type const& load, std::size_t groups) const {
@@ -433,7 +433,8 @@ class partial_packing {
 /// pool is packed afresh; where that saves nothing, half as many groups shall be saved and the next
 /// descent takes twice as long.
 ///
-/// Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a weight
+/// Memory: 16 bytes per sample and 8 + 16R per group; a step allocates nothing but where the pool
+/// grows. Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a weight
 /// annealing heuristic", 2008; Buljubasic, Vasquez, "Consistent neighborhood search for
 /// one-dimensional bin packing and two-dimensional vector packing", 2016.
 template <class Layout>
@@ -441,10 +442,7 @@ class exact_fill_walk {
  public:
   /// `input` must outlive this object.
   exact_fill_walk(measured<Layout> const& input, std::uint64_t seed)
-      : input_(input),
-        words_(seed, stream),
-        state_(input),
-        temperature_(mean_value()) {}
+      : input_(input), words_(seed, stream), state_(input), temperature_(mean_value()) {}
 
   /// One pass over `groups`, after which they are fewer or as many. No packing has fewer than
   /// `bound`. Precondition: they are more than that.
