@@ -74,7 +74,148 @@ group_counts counts_of(sizes const& samples, std::int64_t capacity, std::size_t 
   return {start.groups.size(), result.groups.size()};
 }
 
+template <std::size_t R>
+using vectors = std::vector<omnibal::resources<R>>;
+
+/// Groups of three that are exactly full in all kinds, of demands between `least` and `most`.
+template <std::size_t R>
+vectors<R> exact_triplets(std::size_t count, std::int64_t least, std::int64_t most,
+                          std::int64_t capacity, std::uint64_t seed) {
+  vectors<R> result(3 * count);
+  for (std::size_t r = 0; r != R; ++r) {
+    auto const amounts = exact_groups(count, 3, least, most, capacity, seed + r);
+    for (std::size_t i = 0; i != result.size(); ++i) result[i][r] = amounts[i];
+  }
+  return result;
+}
+
+template <std::size_t R>
+omnibal::resources<R> same_capacity(std::int64_t amount) {
+  omnibal::resources<R> result{};
+  for (std::size_t r = 0; r != R; ++r) result[r] = amount;
+  return result;
+}
+
+/// As `counts_of` above.
+template <std::size_t R>
+group_counts counts_of(vectors<R> const& samples, omnibal::resources<R> const& capacity,
+                       std::size_t passes) {
+  auto const start = omnibal::best_fit_decreasing(samples, std::identity{}, capacity);
+  auto const result =
+      omnibal::improve(samples, std::identity{}, capacity, start, {.passes = passes});
+  CHECK(test::fault(result, samples, capacity) == "");
+  return {start.groups.size(), result.groups.size()};
+}
+
+/// The largest value of the samples of a subset that fits, of all subsets.
+template <std::size_t R>
+std::int64_t best_of_all_subsets(vectors<R> const& demands, sizes const& values,
+                                 omnibal::resources<R> const& room) {
+  std::int64_t best = 0;
+  for (std::uint32_t mask = 0; mask != 1u << values.size(); ++mask) {
+    omnibal::resources<R> load{};
+    std::int64_t value = 0;
+    for (std::size_t i = 0; i != values.size(); ++i) {
+      if ((mask >> i & 1) == 0) continue;
+      load += demands[i];
+      value += values[i];
+    }
+    if (load.fits(room)) best = std::max(best, value);
+  }
+  return best;
+}
+
+/// `bounded_knapsack` against all subsets.
+template <std::size_t R>
+void check_knapsacks(std::uint64_t seed) {
+  test::random_amounts random(seed);
+  omnibal::detail::bounded_knapsack<R> knapsack;
+  for (int repeat = 0; repeat != 2000; ++repeat) {
+    vectors<R> demands(static_cast<std::size_t>(random.between(0, 7)));
+    sizes values(demands.size());
+    omnibal::resources<R> room{};
+    for (std::size_t r = 0; r != R; ++r) {
+      room[r] = random.between(0, 100);
+      for (auto& demand : demands) demand[r] = random.between(0, 60);
+    }
+    for (auto& value : values) value = random.between(0, 1000);
+    std::int64_t const found = knapsack.fill(demands, values, room);
+    omnibal::resources<R> load{};
+    std::int64_t value = 0;
+    for (std::size_t i = 0; i != values.size(); ++i) {
+      if (!knapsack.has(i)) continue;
+      load += demands[i];
+      value += values[i];
+    }
+    CHECK(load.fits(room));
+    CHECK(value == found);
+    CHECK(found == best_of_all_subsets(demands, values, room));
+  }
+}
+
 }  // namespace
+
+TEST_CASE("bounded_knapsack is the best of all subsets of a few samples") {
+  check_knapsacks<1>(1);
+  check_knapsacks<2>(2);
+  check_knapsacks<3>(3);
+  check_knapsacks<10>(4);
+}
+
+TEST_CASE("improve finds triplets that fill their groups in several kinds") {
+  for (std::uint64_t seed = 0; seed != 3; ++seed) {
+    auto const pairs = exact_triplets<2>(17, 25, 49, 100, 10 * seed);
+    auto const of_pairs = counts_of(pairs, same_capacity<2>(100), 4000);
+    CHECK(of_pairs.best_fit > 17);
+    CHECK(of_pairs.improved == 17);
+    auto const three = exact_triplets<3>(17, 25, 49, 100, 10 * seed + 5);
+    auto const of_three = counts_of(three, same_capacity<3>(100), 4000);
+    CHECK(of_three.best_fit > 17);
+    CHECK(of_three.improved == 17);
+    auto const ten = exact_triplets<10>(17, 25, 49, 100, 100 + 20 * seed);
+    auto const of_ten = counts_of(ten, same_capacity<10>(100), 4000);
+    CHECK(of_ten.best_fit > 17);
+    CHECK(of_ten.improved == 17);
+  }
+}
+
+TEST_CASE("improve finds groups that cannot be full, with samples above half in one kind") {
+  test::random_amounts random(5);
+  constexpr std::size_t groups = 16;
+  for (std::uint64_t seed = 0; seed != 3; ++seed) {
+    auto samples = exact_triplets<3>(groups, 15, 65, 100, 1000 + 10 * seed);
+    for (auto& sample : samples) {
+      for (std::size_t r = 0; r != 3; ++r) sample[r] -= random.between(0, 6);
+    }
+    auto const [best_fit, improved] = counts_of(samples, same_capacity<3>(100), 4000);
+    CHECK(best_fit > groups);
+    CHECK(improved <= groups);
+  }
+}
+
+TEST_CASE("exact_fill_walk of several kinds keeps each sample and the number of groups") {
+  auto samples = exact_triplets<3>(40, 25, 49, 100, 77);
+  samples.insert(samples.begin() + 60, 20, {});
+  // Long groups of samples that take almost nothing, and leave room, so that values rise.
+  samples.insert(samples.end(), 200, {1, 0, 1});
+  auto const capacity = same_capacity<3>(100);
+  omnibal::detail::with_measured("test", samples, std::identity{}, capacity, [&](auto&& input) {
+    auto const start = omnibal::best_fit_decreasing(samples, std::identity{}, capacity);
+    omnibal::grouping groups = start.groups;
+    // A bound that nothing reaches, so that the walk never ends.
+    omnibal::detail::exact_fill_walk<decltype(input.layout)> walk(input, 0);
+    for (int pass = 0; pass != 200; ++pass) {
+      std::size_t const before = groups.size();
+      walk.run(groups, 30);
+      REQUIRE(groups.size() <= before);
+      omnibal::packing const packed{
+          groups, {}, {.lower_bound = 40, .rounds = 1, .item_rounds = samples.size()}};
+      REQUIRE(test::fault(packed, samples, capacity) == "");
+    }
+    CHECK(groups.size() >= 42);
+    CHECK(groups.size() < start.groups.size());
+  });
+}
 
 TEST_CASE("subset_sum is the best of all subsets") {
   test::random_amounts random(1);

@@ -94,7 +94,7 @@ template <class Layout>
 }
 
 /// Makes packings with fewer groups, pass by pass: by exchanges with a pool until a pass gains
-/// little, then, where it can, by an `exact_fill_walk`.
+/// little, then, of integers, by an `exact_fill_walk`.
 template <class Layout>
 class group_search {
  public:
@@ -136,8 +136,7 @@ class group_search {
 
  private:
   using amounts_type = typename Layout::amounts_type;
-  static constexpr bool can_walk =
-      amounts_type::size() == 1 && std::integral<typename amounts_type::value_type>;
+  static constexpr bool can_walk = std::integral<typename amounts_type::value_type>;
 
   measured<Layout> const& input_;
   std::uint64_t seed_;
@@ -334,13 +333,14 @@ struct improve_fn {
   ///
   /// Each pass dissolves some of the groups into a pool, exchanges up to two samples of every other
   /// group against one or two of the pool that fill it better, and packs what is left in the pool
-  /// afresh. A pass that makes more groups is undone. For one integer resource, passes of all sizes
-  /// are followed by simulated annealing: with a few groups in the pool, a sample of it is forced
-  /// into a group and the rest of that group filled by subset sums, at a temperature that falls
-  /// over one pass, then two, four and so on, until the pool takes fewer groups.
+  /// afresh. A pass that makes more groups is undone. For integers, passes of all sizes are followed
+  /// by simulated annealing: with a few groups in the pool, a sample of it is forced into a group
+  /// and the rest of that group filled as well as can be, of one resource by subset sums, of several
+  /// by a depth-first search, at a temperature that falls over one pass, then two, four and so on,
+  /// until the pool takes fewer groups.
   ///
-  /// The passes end at the lower bound or at `options.passes`, and with several resources or
-  /// floating-point numbers when passes of all sizes have gained nothing; `go_on` may end them
+  /// The passes end at the lower bound or at `options.passes`, and with floating-point numbers when
+  /// passes of all sizes have gained nothing; `go_on` may end them
   /// earlier, for instance at a time limit. More passes go on where fewer ended. The bound is that
   /// of `packing_bound`, at thorough effort once the annealing has taken as long as that takes.
   ///

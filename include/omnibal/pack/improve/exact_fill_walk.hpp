@@ -5,15 +5,20 @@
 
 #include <omnibal/detail/measure.hpp>
 #include <omnibal/grouping.hpp>
+#include <omnibal/pack/improve/bin_elimination.hpp>
+#include <omnibal/pack/improve/bounded_knapsack.hpp>
 #include <omnibal/pack/improve/pack_afresh.hpp>
 #include <omnibal/pack/improve/subset_sum.hpp>
+#include <omnibal/resources.hpp>
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -55,40 +60,127 @@ class cooling {
   uint128 temperature_ = 0;
 };
 
+/// What samples are worth in a packing: of one kind of demand what they take; of several the sum of
+/// what they take as shares of the capacity, weighted by how scarce each kind is.
+///
+/// Where groups cannot be full, some samples are harder to place than their size tells, as the
+/// prices of a linear program would: such a sample gains value whenever it comes in at no gain.
+/// Source of that: Nagata, Braysy, "A powerful route minimization heuristic for the vehicle routing
+/// problem with time windows", 2009.
+template <class Layout>
+class sample_values {
+ public:
+  using amounts_type = typename Layout::amounts_type;
+  static constexpr std::size_t kinds = amounts_type::size();
+
+  /// `input` must outlive this object.
+  explicit sample_values(measured<Layout> const& input) : input_(input), size_(input) {
+    values_.resize(input.size());
+    for (std::uint32_t k = 0; k != values_.size(); ++k) {
+      values_[k] = size(input.amounts(k));
+      sum_ += static_cast<uint128>(values_[k]);
+    }
+  }
+
+  [[nodiscard]] std::int64_t operator[](std::uint32_t sample) const { return values_[sample]; }
+
+  [[nodiscard]] amounts_type demand(std::uint32_t sample) const {
+    if constexpr (kinds == 1) {
+      return {values_[sample]};
+    } else {
+      return input_.amounts(sample);
+    }
+  }
+
+  /// Values may rise from now on where all samples leave a 64th or more of so many groups empty:
+  /// in fuller ones what counts is what they take.
+  void begin(std::size_t groups) {
+    if constexpr (kinds != 1) {
+      auto const room = static_cast<uint128>(size(input_.capacity)) * groups;
+      bool const was_rising = is_rising_;
+      is_rising_ = sum_ < room - room / 64;
+      if (!was_rising || is_rising_) return;
+      for (std::uint32_t k = 0; k != values_.size(); ++k) values_[k] = size(input_.amounts(k));
+    }
+  }
+
+  /// The sample came into a group that is worth no more with it.
+  void raise(std::uint32_t sample) {
+    // With 50 some samples outweigh others before those have found a place.
+    constexpr std::int64_t rises_to_double = 400;
+    constexpr std::int64_t most = std::int64_t{1} << 48;
+    if (!is_rising_ || values_[sample] > most) return;
+    values_[sample] += size(input_.amounts(sample)) / rises_to_double;
+  }
+
+ private:
+  /// Of several kinds up to 2^31, and never nothing.
+  [[nodiscard]] std::int64_t size(amounts_type const& amounts) const {
+    if constexpr (kinds == 1) {
+      return amounts[0];
+    } else {
+      return static_cast<std::int64_t>(size_(amounts) >> 31) + 1;
+    }
+  }
+
+  measured<Layout> const& input_;
+  scarcity_weighted_size<kinds, std::int64_t> size_;
+  std::vector<std::int64_t> values_;
+  /// Of all values at the beginning.
+  uint128 sum_ = 0;
+  bool is_rising_ = false;
+};
+
 /// Samples that lie in groups or, loose, in a pool, and the steps between such packings.
 ///
 /// A step forces a sample of the pool into a group and fills what that leaves of it with the best
 /// subset of the samples that the group had and of some of the pool. The pool then has what the
-/// others do not hold. Samples above half of the capacity are lifted: as no two of them share a
-/// group they stay where they are, and groups differ in what they leave.
+/// others do not hold. Samples above half of the capacity are lifted, of several kinds those of the
+/// one with most such samples: as no two of them share a group they stay where they are, and groups
+/// differ in what they leave.
+template <class Layout>
 class partial_packing {
  public:
-  /// The sizes must outlive this object, and are at most the capacity.
-  partial_packing(std::span<std::int64_t const> sizes, std::int64_t capacity)
-      : sizes_(sizes), capacity_(capacity), next_(sizes.size()), subset_(capacity) {}
+  using amounts_type = typename Layout::amounts_type;
+  static constexpr std::size_t kinds = amounts_type::size();
 
-  /// Takes over `groups` but those that `is_dissolved`, whose samples come into the pool.
+  /// `input` must outlive this object.
+  explicit partial_packing(measured<Layout> const& input)
+      : values_(input),
+        capacity_(input.capacity),
+        next_(input.size()),
+        filling_(filling_for(input.capacity)) {
+    candidates_.reserve(most_candidates);
+    demands_.reserve(most_candidates);
+    worths_.reserve(most_candidates);
+    choose_lifted_kind(input);
+  }
+
+  /// Takes over `groups` but those that `is_dissolved`, whose samples come into the pool. There
+  /// shall be `target` groups in the end.
   template <class Dissolved>
-  void assign(grouping const& groups, Dissolved const& is_dissolved) {
+  void assign(grouping const& groups, Dissolved const& is_dissolved, std::size_t target) {
     groups_.clear();
     pool_.clear();
     lifted_.clear();
     weightless_.clear();
-    pool_size_ = 0;
+    for (uint128& load : pool_load_) load = 0;
+    values_.begin(target);
     has_changed_ = true;
     for (std::size_t g = 0; g != groups.size(); ++g) {
       bool const is_loose = is_dissolved(g);
-      if (!is_loose) groups_.push_back({capacity_, 0, none});
+      if (!is_loose) groups_.push_back({capacity_, {}, none});
       for (std::uint32_t const sample : groups[g]) {
-        if (sizes_[sample] == 0) {
+        amounts_type const demand = values_.demand(sample);
+        if (demand == amounts_type{}) {
           weightless_.push_back(sample);
         } else if (is_lifted(sample)) {
-          groups_.back().room -= sizes_[sample];
+          groups_.back().room -= demand;
           lifted_.push_back({sample, static_cast<std::uint32_t>(groups_.size() - 1)});
         } else if (is_loose) {
           loosen(sample);
         } else {
-          groups_.back().load += sizes_[sample];
+          groups_.back().load += demand;
           put(groups_.back(), sample);
         }
       }
@@ -96,14 +188,16 @@ class partial_packing {
   }
 
   [[nodiscard]] bool is_lifted(std::uint32_t sample) const {
-    return sizes_[sample] > capacity_ - sizes_[sample];
+    std::int64_t const amount = values_.demand(sample)[lifted_kind_];
+    return amount > capacity_[lifted_kind_] - amount;
   }
   [[nodiscard]] std::size_t size() const { return groups_.size(); }
   [[nodiscard]] std::span<std::uint32_t const> pool() const { return pool_; }
+  [[nodiscard]] std::int64_t value(std::uint32_t sample) const { return values_[sample]; }
 
   /// True where the pool is no larger than so many groups, and has not been packed as it is.
   [[nodiscard]] bool may_fit(std::size_t most) const {
-    return has_changed_ && pool_size_ <= static_cast<uint128>(capacity_) * most;
+    return has_changed_ && fits(pool_load_, most);
   }
 
   /// One step; the work that it took. Precondition: groups and pool are not empty.
@@ -115,28 +209,31 @@ class partial_packing {
     cursor_ += 0x9e3779b97f4a7c15u;
     group& into =
         groups_[static_cast<std::size_t>(static_cast<uint128>(cursor_) * groups_.size() >> 64)];
-    if (sizes_[forced] > into.room) return other_work / 4;
+    amounts_type const demand = values_.demand(forced);
+    if (!demand.fits(into.room)) return other_work / 4;
     std::size_t const loose = choose_candidates(into, words);
-    std::int64_t const room = into.room - kept_size_ - sizes_[forced];
-    if (room < 0) return other_work;
-    std::int64_t const load = into.room - room + subset_.fill(values(), room);
-    if (into.load - load <= temperature.largest_loss(words)) carry_out(into, load, loose);
-    return other_work + subset_.work();
+    amounts_type const rest = into.room - demand;
+    if (!kept_load_.fits(rest)) return other_work;
+    std::int64_t const gain = values_[forced] + fill(rest - kept_load_) - replaced_value_;
+    if (gain <= 0) values_.raise(forced);
+    if (-gain <= temperature.largest_loss(words)) carry_out(into, loose);
+    return other_work + filling_.work();
   }
 
-  /// Packs the pool into `most` groups where it can, the largest sample first and the best subset
-  /// of the others beside it; false where a sample is left.
+  /// Packs the pool into `most` groups where it can, the most valuable sample first and the best
+  /// subset of the others beside it; false where a sample is left.
   bool pack_pool(std::size_t most, grouping& packed) {
     has_changed_ = false;
     packed.clear();
     left_.assign(pool_.begin(), pool_.end());
     std::sort(left_.begin(), left_.end(), [this](std::uint32_t one, std::uint32_t other) {
-      return sizes_[one] != sizes_[other] ? sizes_[one] > sizes_[other] : one < other;
+      return values_[one] != values_[other] ? values_[one] > values_[other] : one < other;
     });
-    uint128 size = pool_size_;
+    auto load = pool_load_;
     for (; most != 0 && !left_.empty(); --most) {
-      if (size > static_cast<uint128>(capacity_) * most) return false;
-      size -= static_cast<uint128>(fill_from_left(packed));
+      if (!fits(load, most)) return false;
+      amounts_type const filled = fill_from_left(packed);
+      for (std::size_t r = 0; r != kinds; ++r) load[r] -= static_cast<uint128>(filled[r]);
       packed.close();
     }
     return left_.empty();
@@ -154,14 +251,18 @@ class partial_packing {
   }
 
  private:
+  using filling_type = std::conditional_t<kinds == 1, subset_sum, bounded_knapsack<kinds>>;
+  using total_type = std::array<uint128, kinds>;
+
   static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-  static constexpr std::size_t most_of_pool = subset_sum::most_values / 2;
-  static constexpr std::size_t most_of_group = subset_sum::most_values / 2;
+  static constexpr std::size_t most_candidates = filling_type::most_values;
+  static constexpr std::size_t most_of_pool = most_candidates / 2;
+  static constexpr std::size_t most_of_group = most_candidates / 2;
 
   /// What it has for samples that are not lifted, their load, and the first of their list.
   struct group {
-    std::int64_t room;
-    std::int64_t load;
+    amounts_type room;
+    amounts_type load;
     std::uint32_t first;
   };
   struct lifted_sample {
@@ -169,13 +270,41 @@ class partial_packing {
     std::uint32_t group;
   };
 
+  [[nodiscard]] static filling_type filling_for(amounts_type const& capacity) {
+    if constexpr (kinds == 1) {
+      return subset_sum(capacity[0]);
+    } else {
+      return {};
+    }
+  }
+
+  void choose_lifted_kind(measured<Layout> const& input) {
+    std::array<std::size_t, kinds> above_half = {};
+    for (std::size_t r = 0; r != kinds; ++r) {
+      auto const amount = input.amounts_of(r);
+      for (std::size_t k = 0; k != input.size(); ++k) {
+        above_half[r] += amount(k) > capacity_[r] - amount(k) ? 1u : 0u;
+      }
+    }
+    lifted_kind_ = static_cast<std::size_t>(std::max_element(above_half.begin(), above_half.end()) -
+                                            above_half.begin());
+  }
+
+  [[nodiscard]] bool fits(total_type const& load, std::size_t groups) const {
+    for (std::size_t r = 0; r != kinds; ++r) {
+      if (load[r] > static_cast<uint128>(capacity_[r]) * groups) return false;
+    }
+    return true;
+  }
+
   void put(group& into, std::uint32_t sample) {
     next_[sample] = into.first;
     into.first = sample;
   }
   void loosen(std::uint32_t sample) {
     pool_.push_back(sample);
-    pool_size_ += static_cast<uint128>(sizes_[sample]);
+    amounts_type const demand = values_.demand(sample);
+    for (std::size_t r = 0; r != kinds; ++r) pool_load_[r] += static_cast<uint128>(demand[r]);
   }
 
   /// Brings samples of the pool but the last, and of `from`, into random order. Those of the pool
@@ -190,10 +319,12 @@ class partial_packing {
       candidates_.push_back(pool_[last]);
     }
     std::uint32_t k = from.first;
-    kept_size_ = from.load;
+    kept_load_ = from.load;
+    replaced_value_ = 0;
     for (; k != none && candidates_.size() != loose + most_of_group; k = next_[k]) {
       candidates_.push_back(k);
-      kept_size_ -= sizes_[k];
+      kept_load_ -= values_.demand(k);
+      replaced_value_ += values_[k];
     }
     first_kept_ = k;
     for (std::size_t n = candidates_.size(); n > 1; --n) {
@@ -202,52 +333,62 @@ class partial_packing {
     return loose;
   }
 
-  [[nodiscard]] std::span<std::int64_t const> values() {
-    values_.clear();
-    for (std::uint32_t const sample : candidates_) values_.push_back(sizes_[sample]);
-    return values_;
+  /// The value of the best candidates that fit.
+  std::int64_t fill(amounts_type const& room) {
+    worths_.clear();
+    for (std::uint32_t const sample : candidates_) worths_.push_back(values_[sample]);
+    if constexpr (kinds == 1) {
+      return filling_.fill(worths_, room[0]);
+    } else {
+      demands_.clear();
+      for (std::uint32_t const sample : candidates_) demands_.push_back(values_.demand(sample));
+      return filling_.fill(demands_, worths_, room);
+    }
   }
 
   /// Gives `into` the forced sample, those of the subset, and those that are kept.
-  void carry_out(group& into, std::int64_t load, std::size_t loose) {
-    pool_size_ += static_cast<uint128>(into.load);
-    pool_size_ -= static_cast<uint128>(load);
+  void carry_out(group& into, std::size_t loose) {
     has_changed_ = true;
     std::uint32_t const forced = pool_.back();
     pool_.resize(pool_.size() - 1 - loose);
-    into.load = load;
+    for (std::size_t r = 0; r != kinds; ++r) pool_load_[r] += static_cast<uint128>(into.load[r]);
+    into.load = kept_load_ + values_.demand(forced);
     into.first = first_kept_;
     put(into, forced);
     for (std::size_t i = 0; i != candidates_.size(); ++i) {
-      if (subset_.has(i)) {
+      if (filling_.has(i)) {
         put(into, candidates_[i]);
+        into.load += values_.demand(candidates_[i]);
       } else {
         pool_.push_back(candidates_[i]);
       }
     }
+    for (std::size_t r = 0; r != kinds; ++r) pool_load_[r] -= static_cast<uint128>(into.load[r]);
   }
 
-  /// Takes a group out of `left_`, whose sizes descend; its load.
-  std::int64_t fill_from_left(grouping& packed) {
-    std::int64_t room = capacity_;
+  /// Takes a group out of `left_`, whose values descend; its load.
+  amounts_type fill_from_left(grouping& packed) {
+    amounts_type room = capacity_;
     std::size_t rest = 0;
-    // Of many samples the larger ones go in one after the other.
-    std::size_t const by_subset = std::min(left_.size() - 1, subset_sum::most_values);
-    std::size_t const in_turn = left_.size() - by_subset;
+    // Of many samples the more valuable ones go in one after the other.
+    std::size_t const by_filling = std::min(left_.size() - 1, most_candidates);
+    std::size_t const in_turn = left_.size() - by_filling;
     for (std::size_t i = 0; i != in_turn; ++i) {
       std::uint32_t const sample = left_[i];
-      if (sizes_[sample] <= room) {
-        room -= sizes_[sample];
+      amounts_type const demand = values_.demand(sample);
+      if (demand.fits(room)) {
+        room -= demand;
         packed.push(sample);
       } else {
         left_[rest++] = sample;
       }
     }
-    candidates_.assign(left_.end() - static_cast<std::ptrdiff_t>(by_subset), left_.end());
-    room -= subset_.fill(values(), room);
-    for (std::size_t i = 0; i != by_subset; ++i) {
-      if (subset_.has(i)) {
+    candidates_.assign(left_.end() - static_cast<std::ptrdiff_t>(by_filling), left_.end());
+    fill(room);
+    for (std::size_t i = 0; i != by_filling; ++i) {
+      if (filling_.has(i)) {
         packed.push(candidates_[i]);
+        room -= values_.demand(candidates_[i]);
       } else {
         left_[rest++] = candidates_[i];
       }
@@ -256,25 +397,30 @@ class partial_packing {
     return capacity_ - room;
   }
 
-  std::span<std::int64_t const> sizes_;
-  std::int64_t capacity_;
+  sample_values<Layout> values_;
+  amounts_type capacity_;
   std::vector<group> groups_;
   /// The next sample of the same group.
   std::vector<std::uint32_t> next_;
+  std::size_t lifted_kind_ = 0;
   std::vector<lifted_sample> lifted_;
   /// They fit any group, and fill none.
   std::vector<std::uint32_t> weightless_;
   std::vector<std::uint32_t> pool_;
-  /// The sum of the sizes in the pool.
-  uint128 pool_size_ = 0;
+  /// The sum of the demands in the pool.
+  total_type pool_load_ = {};
   bool has_changed_ = false;
 
-  subset_sum subset_;
+  filling_type filling_;
   std::vector<std::uint32_t> candidates_;
-  std::vector<std::int64_t> values_;
+  /// Of the candidates.
+  std::vector<amounts_type> demands_;
+  std::vector<std::int64_t> worths_;
   std::uint32_t first_kept_ = none;
   std::uint64_t cursor_ = 0;
-  std::int64_t kept_size_ = 0;
+  amounts_type kept_load_ = {};
+  /// Of the candidates that the group had.
+  std::int64_t replaced_value_ = 0;
   std::vector<std::uint32_t> left_;
 };
 
@@ -287,7 +433,8 @@ class partial_packing {
 /// pool is packed afresh; where that saves nothing, half as many groups shall be saved and the next
 /// descent takes twice as long.
 ///
-/// Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a weight
+/// Memory: 16 bytes per sample and 8 + 16R per group; a step allocates nothing but where the pool
+/// grows. Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a weight
 /// annealing heuristic", 2008; Buljubasic, Vasquez, "Consistent neighborhood search for
 /// one-dimensional bin packing and two-dimensional vector packing", 2016.
 template <class Layout>
@@ -295,11 +442,7 @@ class exact_fill_walk {
  public:
   /// `input` must outlive this object.
   exact_fill_walk(measured<Layout> const& input, std::uint64_t seed)
-      : input_(input),
-        words_(seed, stream),
-        sizes_(sizes_of(input)),
-        state_(sizes_, input.capacity[0]),
-        temperature_(mean_size()) {}
+      : input_(input), words_(seed, stream), state_(input), temperature_(mean_value()) {}
 
   /// One pass over `groups`, after which they are fewer or as many. No packing has fewer than
   /// `bound`. Precondition: they are more than that.
@@ -339,24 +482,24 @@ class exact_fill_walk {
   /// For each sample of the pool, as much work as so many operations on words.
   static constexpr std::size_t sort_work = 16;
 
-  [[nodiscard]] static std::vector<std::int64_t> sizes_of(measured<Layout> const& input) {
-    std::vector<std::int64_t> sizes(input.size());
-    for (std::size_t k = 0; k != sizes.size(); ++k) sizes[k] = input.amounts(k)[0];
-    return sizes;
-  }
-  [[nodiscard]] std::int64_t mean_size() const {
+  [[nodiscard]] std::int64_t mean_value() const {
     uint128 sum = 0;
     std::size_t count = 0;
-    for (std::uint32_t k = 0; k != sizes_.size(); ++k) {
+    for (std::uint32_t k = 0; k != input_.size(); ++k) {
       if (state_.is_lifted(k)) continue;
-      sum += static_cast<uint128>(sizes_[k]);
+      sum += static_cast<uint128>(state_.value(k));
       ++count;
     }
     return count == 0 ? 0 : static_cast<std::int64_t>(sum / count);
   }
 
-  /// About 14 ns for each sample, as long as a pass by exchanges takes when most groups are full.
-  [[nodiscard]] std::size_t work_of_pass() const { return 14 * (64 + sizes_.size()); }
+  /// Of one kind about 14 ns for each sample, as long as a pass by exchanges takes when most groups
+  /// are full; of several about 20 ns for each of its demands, less than such a pass.
+  [[nodiscard]] std::size_t work_of_pass() const {
+    constexpr std::size_t kinds = Layout::amounts_type::size();
+    constexpr std::size_t of_sample = kinds == 1 ? 14 : 32 * kinds;
+    return of_sample * (64 + input_.size());
+  }
 
   /// Dissolves the groups with the smallest loads, of those without a lifted sample.
   void open(grouping const& groups, std::size_t above_bound) {
@@ -375,9 +518,10 @@ class exact_fill_walk {
     auto ties =
         dissolved - static_cast<std::size_t>(std::count_if(
                         loads.begin(), loads.end(), [&](auto load) { return load < *last; }));
-    state_.assign(groups, [&](std::size_t g) {
+    auto const is_dissolved = [&](std::size_t g) {
       return loads[g] < *last || (loads[g] == *last && ties != 0 && ties-- != 0);
-    });
+    };
+    state_.assign(groups, is_dissolved, groups.size() - save_);
     most_packed_ = dissolved - save_;
     is_open_ = true;
     done_ = 0;
@@ -388,7 +532,7 @@ class exact_fill_walk {
     std::vector<std::uint64_t> loads(groups.size());
     for (std::size_t g = 0; g != groups.size(); ++g) {
       for (std::uint32_t const sample : groups[g]) {
-        loads[g] += static_cast<std::uint64_t>(sizes_[sample]);
+        loads[g] += static_cast<std::uint64_t>(state_.value(sample));
         if (state_.is_lifted(sample)) loads[g] |= lifted;
       }
     }
@@ -398,7 +542,7 @@ class exact_fill_walk {
   /// The groups of the state and those of its pool.
   void adopt(grouping& groups, grouping const& of_pool) {
     grouping after;
-    after.reserve(state_.size() + of_pool.size(), sizes_.size());
+    after.reserve(state_.size() + of_pool.size(), input_.size());
     state_.append_to(after);
     for (auto const group : of_pool) {
       for (std::uint32_t const sample : group) after.push(sample);
@@ -422,8 +566,7 @@ class exact_fill_walk {
 
   measured<Layout> const& input_;
   rng::engine words_;
-  std::vector<std::int64_t> sizes_;
-  partial_packing state_;
+  partial_packing<Layout> state_;
   cooling temperature_;
   grouping packed_;
   std::size_t most_saved_ = static_cast<std::size_t>(-1);

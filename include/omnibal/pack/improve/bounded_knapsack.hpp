@@ -1,0 +1,91 @@
+#pragma once
+
+/// \file
+/// Knapsacks of several kinds of demand: which of a few samples are worth most in a room.
+
+#include <omnibal/resources.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace omnibal::inline v0::detail {
+
+/// Solves the multidimensional knapsack problem for up to 64 samples by a depth-first search of a
+/// bounded number of nodes, which may miss the best.
+///
+/// Of several best subsets the first in the order of the samples is taken. Allocates nothing.
+/// Source: Kellerer, Pferschy, Pisinger, Knapsack Problems, 2004, chapter 9.
+template <std::size_t R>
+class bounded_knapsack {
+ public:
+  using amounts_type = resources<R, std::int64_t>;
+  static constexpr std::size_t most_values = 64;
+
+  /// Fills `room` with samples that have these demands and values, at most `most_values`: the
+  /// largest sum of values that is found. Precondition: no value is negative, and their sum fits
+  /// 63 bits.
+  std::int64_t fill(std::span<amounts_type const> demands, std::span<std::int64_t const> values,
+                    amounts_type const& room) {
+    candidates_ = 0;
+    for (std::size_t i = 0; i != demands.size(); ++i) {
+      if (demands[i].fits(room)) position_[candidates_++] = i;
+    }
+    demands_ = demands;
+    values_ = values;
+    sum_from_[candidates_] = 0;
+    for (std::size_t k = candidates_; k-- != 0;) {
+      sum_from_[k] = sum_from_[k + 1] + values[position_[k]];
+    }
+    best_ = 0;
+    chosen_ = 0;
+    nodes_ = most_nodes;
+    search(0, room, 0, 0);
+    work_ = (most_nodes - nodes_ + demands.size()) * words_of_node;
+    return best_;
+  }
+
+  /// True where the last subset has the sample at `position`.
+  [[nodiscard]] bool has(std::size_t position) const { return (chosen_ >> position & 1) != 0; }
+
+  /// The work of the last call, in operations on a word.
+  [[nodiscard]] std::size_t work() const { return work_; }
+
+ private:
+  /// As in `subset_sum`. Of generated triplets a quarter finds less, and four times as many gain
+  /// nothing.
+  static constexpr std::size_t most_nodes = 256;
+  static constexpr std::size_t words_of_node = 4 + R;
+
+  /// Adds candidates from `first` on to those of `mask`, which have the value `sum` and leave
+  /// `room`.
+  void search(std::size_t first, amounts_type const& room, std::int64_t sum, std::uint64_t mask) {
+    if (sum > best_) {
+      best_ = sum;
+      chosen_ = mask;
+    }
+    for (std::size_t k = first; k != candidates_ && nodes_ != 0; ++k) {
+      if (sum_from_[k] <= best_ - sum) return;
+      --nodes_;
+      std::size_t const i = position_[k];
+      if (!demands_[i].fits(room)) continue;
+      search(k + 1, room - demands_[i], sum + values_[i], mask | std::uint64_t{1} << i);
+    }
+  }
+
+  std::span<amounts_type const> demands_;
+  std::span<std::int64_t const> values_;
+  /// Of the samples that fit the room.
+  std::array<std::size_t, most_values> position_ = {};
+  std::size_t candidates_ = 0;
+  /// The values of the candidates from the k-th on.
+  std::array<std::int64_t, most_values + 1> sum_from_ = {};
+  std::int64_t best_ = 0;
+  std::uint64_t chosen_ = 0;
+  std::size_t nodes_ = 0;
+  std::size_t work_ = 0;
+};
+
+}  // namespace omnibal::inline v0::detail
