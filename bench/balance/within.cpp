@@ -258,6 +258,42 @@ void micro_batches(benchmark::State& state) {
   state.counters["time_over_bound"] = waiting;
 }
 
+/// Micro-batches of a whole data set on 8 ranks, without the samples that exceed the capacity.
+template <class Demand, class Capacity>
+void micro_batches_of_all(benchmark::State& state, bench::workload const& work,
+                          Demand const& demand, Capacity const& capacity, double most_seconds) {
+  constexpr std::size_t ranks = 8;
+  auto samples = work.make(bench::size_of(state));
+  std::erase_if(samples, [&](bench::sample const& one) { return !demand(one).fits(capacity); });
+  auto const cost = [](bench::sample const& one) { return one.tokens * one.tokens; };
+  std::size_t const fewest = omnibal::packing_bound(samples, demand, capacity);
+  std::vector<double> seconds;
+  std::size_t steps = 0;
+  for (auto _ : state) {
+    double const begin = bench::processor_seconds();
+    steps = omnibal::micro_batches(samples, ranks, cost, demand, capacity).size();
+    seconds.push_back(bench::processor_seconds() - begin);
+    state.SetIterationTime(seconds.back());
+  }
+  state.counters["seconds"] = bench::median(std::move(seconds));
+  state.counters["steps"] = static_cast<double>(steps);
+  state.counters["steps_above_bound"] = static_cast<double>(steps - (fewest + ranks - 1) / ranks);
+  if (bench::size_of(state) < 300'000) return;
+  std::string const kinds = capacity.size() == 1 ? " of one resource, " : " of two resources, ";
+  bench::make_promises(state, {{"micro_batches: seconds, " + std::to_string(bench::size_of(state)) +
+                                    kinds + std::string(work.name),
+                                "seconds", most_seconds}});
+}
+
+void micro_batches_of_pairs(benchmark::State& state, bench::workload const& work) {
+  micro_batches_of_all(state, work, bench::images_and_tokens, work.capacity(), 2);
+}
+
+void micro_batches_of_tokens(benchmark::State& state, bench::workload const& work) {
+  micro_batches_of_all(state, work, omnibal::demand_of(&bench::sample::tokens),
+                       omnibal::resources{work.tokens}, 1);
+}
+
 void balance_set(benchmark::State& state) {
   bench::compare_with_sort(state, [](costs_type const& costs, std::size_t parts) {
     return omnibal::balance_set(costs, parts, omnibal::padded_batch{length_of});
@@ -276,5 +312,22 @@ BENCHMARK(keep_home)->Apply(home_sizes);
 BENCHMARK(balance_within)->Apply(bench::balance_sizes);
 BENCHMARK(micro_batches)->Apply(bench::balance_sizes);
 BENCHMARK(balance_set)->Apply(bench::balance_sizes);
+
+void sizes_of_pairs(benchmark::internal::Benchmark* made) {
+  made->ArgName("n")->Arg(10'000)->Arg(100'000)->Arg(300'000)->UseManualTime();
+}
+void sizes_of_tokens(benchmark::internal::Benchmark* made) {
+  made->ArgName("n")->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->UseManualTime();
+}
+
+BENCHMARK_CAPTURE(micro_batches_of_pairs, mix_9_4096, bench::mix_9_4096)->Apply(sizes_of_pairs);
+BENCHMARK_CAPTURE(micro_batches_of_pairs, real_18_6016, bench::real_18_6016)->Apply(sizes_of_pairs);
+BENCHMARK_CAPTURE(micro_batches_of_pairs, independent_9_4096, bench::independent_9_4096)
+    ->Apply(sizes_of_pairs);
+BENCHMARK_CAPTURE(micro_batches_of_pairs, independent_30_8192, bench::independent_30_8192)
+    ->Apply(sizes_of_pairs);
+BENCHMARK_CAPTURE(micro_batches_of_tokens, mix_4096, bench::mix_9_4096)->Apply(sizes_of_tokens);
+BENCHMARK_CAPTURE(micro_batches_of_tokens, real_6016, bench::real_18_6016)->Apply(sizes_of_tokens);
+BENCHMARK_CAPTURE(micro_batches_of_tokens, long_131072, bench::long_131072)->Apply(sizes_of_tokens);
 
 }  // namespace

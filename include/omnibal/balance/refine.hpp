@@ -12,6 +12,7 @@
 #include <omnibal/detail/parts_of_samples.hpp>
 #include <omnibal/grouping.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -67,9 +68,9 @@ struct refine_fn {
   /// each time those after which the larger load of the two is least. Where that ends above the
   /// bound, two parts at a time, often the one with the largest load, are split again: up to 16 of
   /// their samples, drawn at random, are divided in the best of all ways. So parts come to the
-  /// bound that no exchange of two samples can lower. With several kinds of cost there are no
-  /// splits; exchanges there go on with the next lightest part, to where none lowers the largest
-  /// load.
+  /// bound that no exchange of two samples can lower. Last come up to 64 exchanges of the part with
+  /// the largest load with any other. With several kinds of cost there are these alone, to where
+  /// none lowers the largest load.
   ///
   /// The parts keep their order and have their samples by ascending index. Costs may be resources
   /// as in `lpt`; the largest share of a part is its load then, and at most 64 samples of a part,
@@ -91,21 +92,25 @@ struct refine_fn {
     bool const may_move = options.counts == part_counts::free;
     auto const search = [&](auto const& costs, auto const& order, auto& part_of, std::int64_t limit,
                             auto const& put) {
+      std::size_t exchanges = options.exchanges;
       if constexpr (detail::cost_kinds<Samples, Cost> == 1) {
-        detail::even_parts(costs, order, part_of, parts.size(), limit,
-                           {options.exchanges, options.splits, options.seed}, may_move,
-                           detail::free_exchanges{});
-      } else {
-        detail::part_refiner refiner(costs, order, part_of, parts.size());
-        refiner.run(limit, options.exchanges, may_move);
-        refiner.for_each_sample(put);
+        auto const largest = detail::even_parts(costs, order, part_of, parts.size(), limit,
+                                                {options.exchanges, options.splits, options.seed},
+                                                may_move, detail::free_exchanges{});
+        if (largest <= limit) return;
+        exchanges = std::min(exchanges, most_last_exchanges);
       }
+      detail::part_refiner refiner(costs, order, part_of, parts.size());
+      refiner.run(limit, exchanges, may_move);
+      refiner.for_each_sample(put);
     };
     return detail::refine_parts(name, samples, parts, cost, options.max_overload, search);
   }
 
  private:
   static constexpr std::string_view name = "refine";
+  /// After splits few exchanges are left that lower the largest load.
+  static constexpr std::size_t most_last_exchanges = 64;
 };
 
 /// Moves, swaps and splits that even parts; see `refine_fn`.

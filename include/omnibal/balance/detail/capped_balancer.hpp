@@ -260,13 +260,13 @@ class capped_exchanges {
   template <class Samples, class Candidates>
   [[nodiscard]] auto filter(Samples const& one, Samples const& other,
                             Candidates const& candidates) const {
-    exchanged_amounts made{input_->capacity, demand_of(one), demand_of(other), {}, {}};
+    exchanged_amounts made{input_->capacity - demand_of(one), input_->capacity - demand_of(other)};
     for (std::size_t k = 0; k != candidates.size(); ++k) {
       auto const [leaves, comes] = candidates[k];
       if (leaves != split_candidate::none) made.leaves[k] = input_->amounts(leaves);
       if (comes != split_candidate::none) made.comes[k] = input_->amounts(comes);
-      made.one += made.leaves[k];
-      made.other += made.comes[k];
+      made.room_of_one -= made.leaves[k];
+      made.room_of_other -= made.comes[k];
     }
     return made;
   }
@@ -286,11 +286,10 @@ class capped_exchanges {
 
   /// Two parts and what candidates take; true for a subset that leaves both within the capacity.
   struct exchanged_amounts {
-    amounts_type capacity;
-    amounts_type one;
-    amounts_type other;
-    std::array<amounts_type, even_subset::most_changes> leaves;
-    std::array<amounts_type, even_subset::most_changes> comes;
+    amounts_type room_of_one;
+    amounts_type room_of_other;
+    std::array<amounts_type, even_subset::most_changes> leaves{};
+    std::array<amounts_type, even_subset::most_changes> comes{};
 
     [[nodiscard]] bool operator()(std::uint32_t subset) const {
       amounts_type left{};
@@ -300,8 +299,12 @@ class capped_exchanges {
         left += leaves[k];
         come += comes[k];
       }
-      // Compared without a sum, which may exceed the largest integer.
-      return come.fits(capacity - (one - left)) && left.fits(capacity - (other - come));
+      // What leaves makes room, up to the capacity.
+      left += room_of_one;
+      if (!come.fits(left)) return false;
+      left -= room_of_one;
+      come += room_of_other;
+      return left.fits(come);
     }
   };
 
@@ -471,6 +474,7 @@ class capped_balancer {
   /// share is tried.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(
       std::size_t parts, std::int64_t bound) const {
+    if (is_nearly_full(parts)) return std::nullopt;
     auto const placed = [&](double more) {
       return place_by_shares(input_, costs_, with_overload(bound, more), parts);
     };
@@ -481,6 +485,24 @@ class capped_balancer {
       if (auto part_of = placed(more)) return part_of;
     }
     return last;
+  }
+
+  /// True where parts have less room left in the mean than half of what every sample takes: those
+  /// that are filled evenly then have no room for the last samples.
+  [[nodiscard]] bool is_nearly_full(std::size_t parts) const {
+    if (input_.size() == 0) return false;
+    for (std::size_t r = 0; r != amounts_type::size(); ++r) {
+      auto const limit = static_cast<double>(input_.capacity[r]);
+      double least = limit;
+      double room = limit * static_cast<double>(parts);
+      for (std::uint32_t k = 0; k != input_.size(); ++k) {
+        auto const amount = static_cast<double>(input_.amounts(k)[r]);
+        least = std::min(least, amount);
+        room -= amount;
+      }
+      if (room < least / 2 * static_cast<double>(parts)) return true;
+    }
+    return false;
   }
 
   /// False where rounding makes a part exceed the capacity when it is summed by index.

@@ -309,6 +309,7 @@ class part_refiner {
   }
 
   [[nodiscard]] std::int64_t largest_load() { return parts_.load(rank_.part(heaviest().least())); }
+
   /// Calls `body(place, part)` for each sample.
   template <class Body>
   void for_each_sample(Body const& body) const {

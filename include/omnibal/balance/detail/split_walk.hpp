@@ -151,6 +151,8 @@ class split_walk {
     }
   }
 
+  [[nodiscard]] std::int64_t largest_load() { return loads_[rank_.part(heaviest().least())]; }
+
   /// Calls `body(sample, part)` for each sample.
   template <class Body>
   void for_each_sample(Body const& body) const {
@@ -293,18 +295,19 @@ struct evening_effort {
 
 /// Lowers the largest load to `target`, or towards it: by exchanges with the lightest part, then by
 /// splitting two parts again. `part_of` has the part of each sample of `order`, which is that of
-/// `largest_first`. Memory: 24 bytes per sample and 180 per part.
+/// `largest_first`. Returns the largest load. Memory: 24 bytes per sample and 180 per part.
 template <class Exchanges>
-void even_parts(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
-                std::vector<std::uint32_t>& part_of, std::size_t parts, std::int64_t target,
-                evening_effort const& effort, bool may_move, Exchanges const& exchanges) {
+std::int64_t even_parts(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
+                        std::vector<std::uint32_t>& part_of, std::size_t parts, std::int64_t target,
+                        evening_effort const& effort, bool may_move, Exchanges const& exchanges) {
   std::size_t left = effort.exchanges;
   {
     part_refiner<1, Exchanges> refiner(costs, order, part_of, parts, exchanges);
     left = refiner.run_with_lightest(target, left, may_move);
     refiner.for_each_sample(
         [&](std::uint32_t place, std::uint32_t part) { part_of[order[place]] = part; });
-    if (left == 0 || effort.splits == 0 || refiner.largest_load() <= target) return;
+    std::int64_t const largest = refiner.largest_load();
+    if (left == 0 || effort.splits == 0 || largest <= target) return largest;
   }
   // With costs of which many subsets have the same sum two or three splits for each part are enough
   // to bring all of them to the mean; few samples have few splits.
@@ -312,6 +315,7 @@ void even_parts(integer_costs<1> const& costs, std::span<std::uint32_t const> or
   split_walk walk(costs, order, part_of, parts, effort.seed);
   walk.run(target, left, in_vain, may_move, exchanges);
   walk.for_each_sample([&](std::uint32_t sample, std::uint32_t part) { part_of[sample] = part; });
+  return walk.largest_load();
 }
 
 }  // namespace omnibal::inline v0::detail
