@@ -1,8 +1,8 @@
 # Doxygen's input filter: awk -f doxygen.awk FILE. The files of the project are written for readers of
 # the files; this makes of them what Doxygen 1.9.4 and later show well.
 #
-# Markdown: every heading gets the anchor that GitHub gives it, links between pages become references, and
-# the lists of index.md and cookbook.md become the tree of pages.
+# Markdown: every heading gets the anchor that GitHub gives it, links between pages become references, the
+# lists of index.md and other contents become the tree of pages, and names in api.md lead to the reference.
 #
 # Headers: an algorithm is a function object `isf` of a type `isf_fn`. It is shown as a function of its
 # name, in the group of its folder.
@@ -48,6 +48,7 @@ function markdown(line,  slug, title) {
   if (line ~ /^#+ /) {
     if (line ~ /^# / && !has_title) {
       has_title = 1
+      if (page_name == "README") line = "# What it is and what it gains"
       return line " {#page_" page_name "}"
     }
     title = line
@@ -60,6 +61,11 @@ function markdown(line,  slug, title) {
     slug = substr(line, index(line, "](") + 2, RLENGTH - index(line, "](") - 2)
     gsub(/`/, "", title)
     return "- \\subpage page_" base_of(slug) " \"" title "\"" with_links(substr(line, RLENGTH + 1))
+  }
+  if (match(line, /^<!-- group [a-z]+ -->$/)) return "Reference: \\ref " substr(line, 12, RLENGTH - 15)
+  if (page_name == "api" && match(line, /^\| `[a-z0-9_:]+` /)) {
+    title = substr(line, 4, RLENGTH - 5)
+    return "| [" title "](@ref omnibal::" title ") " substr(line, RLENGTH + 1)
   }
   return with_links(line)
 }
@@ -130,7 +136,7 @@ function header(line) {
 FNR == 1 {
   is_page = FILENAME ~ /\.md$/
   page_name = base_of(FILENAME)
-  is_contents = page_name == "index" || page_name == "cookbook"
+  is_contents = page_name ~ /^(index|cookbook|guides|developing)$/
   group = FILENAME
   sub(/^(.*\/)?include\/omnibal\//, "", group)
   if (!sub(/\/[^\/]*$/, "", group)) group = "vocabulary"

@@ -23,7 +23,7 @@ TEXT
   while read -r group; do
     title=$(group_title "$group")
     [[ -n $title ]] || { printf 'docs/groups.dox has no group %s\n' "$group" >&2; exit 1; }
-    printf '\n## %s\n\n| name | what it is | header |\n|---|---|---|\n' "$title"
+    printf '\n## %s\n\n<!-- group %s -->\n\n| name | what it is | header |\n|---|---|---|\n' "$title" "$group"
     awk -F '\t' -v group="$group" \
       '$1 == group { printf "| `%s` | %s | `%s` |\n", $2, $5 == "" ? $3 : $5, $4 }' "$page.names"
   done < <(sed -n 's/^.*defgroup \([a-z]*\) .*$/\1/p' docs/groups.dox)

@@ -20,7 +20,9 @@ awk '
     while (count >= first && lines[count] == "") --count
     if (first <= count || begun) {
       print "```cpp"
-      for (k = first; k <= count; ++k) print lines[k]
+      for (k = first; k <= count; ++k) {
+        if (lines[k] != "" || lines[k - 1] != "") print lines[k]
+      }
       print "```"
     }
     count = 0
