@@ -79,10 +79,19 @@ function header(line) {
   # What Doxygen 1.9.4 cannot parse: a specialisation outside of the namespace std, which is then
   # excluded by its name.
   sub(/^struct std::/, "struct std_", line)
+  # Doxygen 1.9.8 loses what follows a namespace that it excludes.
+  if (line ~ /^namespace .*detail \{$/) {
+    flush_comment()
+    in_detail = 1
+  }
+  if (in_detail) {
+    if (line ~ /^}  \/\/ namespace .*detail$/) in_detail = 0
+    return
+  }
   if (line ~ /^namespace omnibal::inline v[0-9]+/) {
     sub(/::inline v[0-9]+/, "", line)
     print line
-    if (group != "" && line !~ /detail/) {
+    if (group != "") {
       print "/** \\addtogroup " group
       print " *  @{ */"
       in_group = 1

@@ -1,5 +1,6 @@
 #include "recipes.hpp"
 
+#include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
 #include <omnibal/context/context_cost.hpp>
@@ -71,6 +72,17 @@ void packs_of_two_lengths() {
   auto const figures = omnibal::level_metrics(packed, steps, lengths);
   std::cout << "ranks wait " << figures.attention_balance << " of the attention, "
             << figures.communication_ratio << " of the tokens are shared by ranks\n";
+}
+
+void what_long_packs_cost() {
+  auto const packed = omnibal::pack_levels(lengths, std::identity{}, std::vector{131'072});
+  auto const attention = [](std::int64_t length) { return length * length; };
+  auto const loads = omnibal::group_loads(packed.groups, lengths, attention);
+  auto const steps = omnibal::schedule_steps(loads, 4);
+  std::cout << "one level: ranks wait " << omnibal::attention_balance(steps, packed.groups, lengths)
+            << " of the attention, "
+            << omnibal::communication_ratio(packed.groups, lengths, [](std::uint32_t) { return 8; })
+            << " of the tokens are shared by ranks\n";
 }
 
 void train_on_levels_and_stop() {
@@ -166,6 +178,7 @@ int main() {
   using namespace cookbook;
   run({{"which_levels", which_levels},
        {"packs_of_two_lengths", packs_of_two_lengths},
+       {"what_long_packs_cost", what_long_packs_cost},
        {"train_on_levels_and_stop", train_on_levels_and_stop},
        {"groups_of_ranks_in_a_step", groups_of_ranks_in_a_step},
        {"tokens_of_each_rank", tokens_of_each_rank},

@@ -150,6 +150,9 @@ void cuts_and_recomputation_together() {
   omnibal::write_megatron_layout(plan.boundaries, omnibal::language_model_letters{82},
                                  std::back_inserter(layout));
   std::cout << '\n' << layout << '\n';
+  std::string json;
+  omnibal::write_plan(plan, std::back_inserter(json));
+  std::cout << json.substr(0, json.find("\"choices")) << "...\n";
   auto const again = omnibal::recompute_lists(plan, 1);  // 1: selective, 2: full
   std::cout << again[0].size() << " layers of stage 0 recompute selectively\n";
 }
@@ -180,6 +183,9 @@ void data_model_and_memory() {
     std::cout << lever.estimate.nanoseconds / 1'000'000 << " ms, waiting "
               << lever.estimate.waiting_share << '\n';
   }
+  auto const other = omnibal::simulate_training(plan.levers[3].plan, plan.balanced_data, machine,
+                                                cost, omnibal::zb_h1{});
+  std::cout << "the last with ZB-H1: " << other.nanoseconds / 1'000'000 << " ms\n";
 }
 
 }  // namespace cookbook
