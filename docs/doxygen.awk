@@ -75,33 +75,50 @@ function flush_comment() {
   comment = ""
 }
 
+function close_namespace() {
+  flush_comment()
+  if (open_namespace == "") return
+  if (group != "") print "/** @} */"
+  print "}"
+  open_namespace = ""
+}
+
 function header(line) {
   # What Doxygen 1.9.4 cannot parse: a specialisation outside of the namespace std, which is then
   # excluded by its name.
   sub(/^struct std::/, "struct std_", line)
-  # Doxygen 1.9.8 loses what follows a namespace that it excludes.
+  # Doxygen 1.9.8 loses what follows a namespace that it excludes or that is opened again, so private
+  # namespaces are left out here, and public ones end once.
   if (line ~ /^namespace .*detail \{$/) {
     flush_comment()
     in_detail = 1
+    has_bodies = 0
+    return
   }
   if (in_detail) {
-    if (line ~ /^}  \/\/ namespace .*detail$/) in_detail = 0
+    if (line ~ /\{/) has_bodies = 1
+    if (line ~ /^}  \/\/ namespace .*detail$/ || (line == "}" && !has_bodies)) in_detail = 0
     return
   }
   if (line ~ /^namespace omnibal::inline v[0-9]+/) {
     sub(/::inline v[0-9]+/, "", line)
+    is_closed = 0
+    if (open_namespace == line) return
+    close_namespace()
     print line
-    if (group != "") {
-      print "/** \\addtogroup " group
-      print " *  @{ */"
-      in_group = 1
-    }
+    open_namespace = line
+    if (group == "") return
+    print "/** \\addtogroup " group
+    print " *  @{ */"
     return
   }
-  if (line ~ /^}  \/\/ namespace / && in_group) {
-    in_group = 0
-    flush_comment()
-    print "/** @} */"
+  if (line ~ /^}  \/\/ namespace /) {
+    is_closed = 1
+    return
+  }
+  if (is_closed && line !~ /^(#.*|\/\/.*)?$/) {
+    close_namespace()
+    is_closed = 0
   }
   if (line ~ /^struct [a-z0-9_]+_fn;$/) return
   if (line ~ /^struct [a-z0-9_]+_fn( :.*)? \{$/) {
@@ -154,4 +171,4 @@ FNR == 1 {
 }
 is_page { print markdown($0); next }
 { header($0) }
-END { printf "%s", comment }
+END { if (!is_page) close_namespace() }
