@@ -3,6 +3,7 @@
 #include "balanced_rows.hpp"
 #include "balanced_stages.hpp"
 #include "infini_train/include/dataloader.h"
+#include "infini_train/include/nn/parallel/global.h"
 
 #include <omnibal/metrics.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -13,8 +14,41 @@
 #include <cstdlib>
 #include <numeric>
 
+// The model of example/llama3, whose MLPs are this wide.
+constexpr std::int64_t ffn_hidden = 8192;
+constexpr infini_train::nn::TransformerConfig llama3{
+    .block_size = 8192,
+    .vocab_size = 128256,
+    .n_layer = 16,
+    .n_head = 32,
+    .n_kv_head = 8,
+    .n_embd = 2048,
+    .activation_type = infini_train::nn::MLPType::kSwiGLU};
+
+namespace infini_train::nn {
+
+/// What the trainer's class of this name knows of its stage.
+class TransformerModel {
+ public:
+  explicit TransformerModel(TransformerConfig const& config)
+      : config_(config),
+        stage_info_(balanced_stage_info(layer_flops(config_, ffn_hidden, config_.block_size),
+                                        nn::parallel::global::GetPipelineParallelSize(),
+                                        nn::parallel::pp_rank,
+                                        nn::parallel::global::GetVirtualPipelineParallelSize())) {}
+
+  parallel::StageInfo const& stage_info() const { return stage_info_; }
+
+ private:
+  TransformerConfig config_;
+  parallel::StageInfo stage_info_;
+};
+
+}  // namespace infini_train::nn
+
 namespace {
 
+using infini_train::DistributedDataLoader;
 using infini_train::nn::parallel::PipelineParallel;
 using infini_train::nn::parallel::StageInfo;
 
@@ -53,21 +87,15 @@ std::int64_t print_stages(char const* name, std::vector<std::int64_t> const& tim
 }
 
 void cut_stages() {
-  // The model of example/llama3.
-  infini_train::nn::TransformerConfig const config{
-      .vocab_size = 128256,
-      .n_layer = 16,
-      .n_head = 32,
-      .n_kv_head = 8,
-      .n_embd = 2048,
-      .activation_type = infini_train::nn::MLPType::kSwiGLU};
-  auto const flops = layer_flops(config, 8192, 2048);
-  auto const layers = static_cast<int>(config.n_layer);
+  auto const flops = layer_flops(llama3, ffn_hidden, llama3.block_size);
+  auto const layers = static_cast<int>(llama3.n_layer);
   auto const by_count = print_stages("GetStageInfo", flops, 4, [&](int rank) {
     return PipelineParallel::GetStageInfo(layers, 4, rank);
   });
-  auto const balanced = print_stages("balanced", flops, 4,
-                                     [&](int rank) { return balanced_stage_info(flops, 4, rank); });
+  auto const balanced = print_stages("balanced", flops, 4, [](int rank) {
+    infini_train::nn::parallel::pp_rank = rank;
+    return infini_train::nn::TransformerModel(llama3).stage_info();
+  });
   check(balanced <= by_count, "balanced stages are not slower");
 
   // Several chunks of each stage: all layers once.
@@ -98,6 +126,17 @@ std::vector<row_demand> make_samples(std::size_t count) {
   return samples;
 }
 
+/// How the trainer loads.
+void load_as_trainer(std::vector<row_demand> const& samples, balanced_rows::row_maker make_row) {
+  std::size_t const ddp_rank = 3;
+  std::size_t const ddp_world_size = 8;
+  auto const rows = std::make_shared<balanced_rows>(
+      samples, balanced_rows::loading{.capacity = {10, 4096}, .batch_size = 2, .ranks = 8},
+      make_row);
+  DistributedDataLoader loader(rows, 2, ddp_rank, ddp_world_size);
+  check(loader.begin() != loader.end(), "a loader has batches");
+}
+
 void load_rows() {
   constexpr std::size_t ranks = 8;
   constexpr std::size_t batch_size = 2;
@@ -113,6 +152,8 @@ void load_rows() {
       balanced_rows::loading{.capacity = {10, 4096}, .batch_size = batch_size, .ranks = ranks},
       make_row);
 
+  load_as_trainer(samples, make_row);
+
   // All ranks load an epoch: every sample comes, and what each rank does in a step.
   for (std::uint64_t epoch = 0; epoch != 2; ++epoch) {
     rows->set_epoch(epoch);
@@ -120,10 +161,10 @@ void load_rows() {
     std::vector<omnibal::resources<2>> loads;
     omnibal::steps steps(ranks);
     std::size_t const batches =
-        infini_train::DistributedDataLoader(rows, batch_size, 0, ranks).NumGlobalBatches();
+        DistributedDataLoader(rows, batch_size, 0, ranks).NumGlobalBatches();
     for (std::size_t batch = 0; batch != batches; ++batch) {
       for (std::size_t rank = 0; rank != ranks; ++rank) {
-        infini_train::DistributedDataLoader const loader(rows, batch_size, rank, ranks);
+        DistributedDataLoader const loader(rows, batch_size, rank, ranks);
         auto const [input, target] = *loader.begin().SeekGlobalBatch(batch);
         omnibal::resources<2> load{};
         for (std::int64_t const sample : input->values()) {

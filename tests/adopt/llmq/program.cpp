@@ -4,9 +4,11 @@
 
 #include <omnibal/cost/transformer.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <stdexcept>
 #include <string>
 
 namespace {
@@ -57,6 +59,16 @@ double try_all(LLamaOptions const& options, TransformerConfig const& config,
   return best;
 }
 
+/// What train.cpp does with its options.
+void choose(LLamaOptions& Options, TransformerConfig const& config, std::int64_t B, std::int64_t T,
+            device_rates const& rates, std::int64_t budget) {
+  auto const chosen = choose_recompute(Options, config, {.B = B, .T = T}, rates, budget);
+  if (chosen.status == omnibal::solve_status::infeasible) {
+    throw std::runtime_error("activations need " + std::to_string(chosen.missing_bytes) +
+                             " bytes more");
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -88,12 +100,17 @@ int main() {
               chosen.time >= best * (1 - 1e-12),
           "the best flags");
 
+    LLamaOptions again;
+    choose(again, config, B, batch.T, rates, budget);
+    check(flags_of(again) == flags_of(options), "the same flags");
+
     // What flags of its own for each layer would give.
     std::vector<omnibal::choice<double>> choices;
     for (LLamaOptions const& setting : recompute_settings({})) {
       choices.push_back(layer_choice(config, setting, batch, rates));
     }
-    std::vector const layers(static_cast<std::size_t>(config.NumLayers), choices);
+    auto const count = static_cast<std::size_t>(config.NumLayers);
+    std::vector const layers(count, choices);
     auto const by_layer = omnibal::select_recompute(layers, budget);
     check(by_layer.time <= chosen.time * (1 + 1e-12), "flags by layer are not worse");
 

@@ -7,6 +7,7 @@ namespace infini_train::nn {
 enum class MLPType { kGELU, kSwiGLU };
 
 struct TransformerConfig {
+  std::int64_t block_size = 1024;
   std::int64_t vocab_size = 50304;
   std::int64_t n_layer = 12;
   std::int64_t n_head = 12;
