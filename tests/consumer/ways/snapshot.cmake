@@ -5,14 +5,13 @@ set(snapshot_ignored "^(snapshot_|__|_|ARG[CVN0-9]|CMAKE_CURRENT_(LIST|FUNCTION)
 
 # snapshot(name): properties and variables of the project, its folder and its cache.
 macro(snapshot name)
-  foreach(snapshot_list VARIABLES CACHE_VARIABLES)
+  foreach(snapshot_list VARIABLES CACHE_VARIABLES PACKAGES_FOUND PACKAGES_NOT_FOUND)
     get_cmake_property(snapshot_${name}_${snapshot_list} ${snapshot_list})
   endforeach()
   foreach(snapshot_list IMPORTED_TARGETS BUILDSYSTEM_TARGETS TESTS COMPILE_OPTIONS
                         COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_OPTIONS LINK_DIRECTORIES)
     get_directory_property(snapshot_${name}_${snapshot_list} ${snapshot_list})
   endforeach()
-  get_cmake_property(snapshot_${name}_FEATURES PACKAGES_FOUND)
   foreach(snapshot_variable IN LISTS snapshot_${name}_VARIABLES)
     if(NOT snapshot_variable MATCHES "${snapshot_ignored}")
       set(snapshot_${name}_is_${snapshot_variable} "${${snapshot_variable}}")
@@ -23,8 +22,9 @@ endmacro()
 # snapshot_compare(before after allowed): an error for every difference, but for names that match.
 function(snapshot_compare before after allowed)
   set(faults "")
-  foreach(list VARIABLES CACHE_VARIABLES IMPORTED_TARGETS BUILDSYSTEM_TARGETS TESTS COMPILE_OPTIONS
-               COMPILE_DEFINITIONS INCLUDE_DIRECTORIES LINK_OPTIONS LINK_DIRECTORIES)
+  foreach(list VARIABLES CACHE_VARIABLES PACKAGES_FOUND PACKAGES_NOT_FOUND IMPORTED_TARGETS
+               BUILDSYSTEM_TARGETS TESTS COMPILE_OPTIONS COMPILE_DEFINITIONS INCLUDE_DIRECTORIES
+               LINK_OPTIONS LINK_DIRECTORIES)
     set(new ${snapshot_${after}_${list}})
     list(REMOVE_ITEM new ${snapshot_${before}_${list}})
     list(FILTER new EXCLUDE REGEX "${snapshot_ignored}")

@@ -98,7 +98,7 @@ set(taken_in "omnibal")
 if(WAY STREQUAL fetch)
   lines_with(lines FetchContent)
   # That of CMake's own module.
-  string(APPEND allowed "|^(FETCHCONTENT_|FetchContent|GIT_EXECUTABLE$|GIT_FOUND$|GIT_VERSION_STRING$|Git_|Git::)"
+  string(APPEND allowed "|^(FETCHCONTENT_|FetchContent|GIT_EXECUTABLE$|GIT_FOUND$|GIT_VERSION_STRING$|Git_|Git::|Git$)"
          "|^FIND_PACKAGE_MESSAGE_DETAILS_Git$")
   set(taken_in "\${omnibal_SOURCE_DIR}")
   set(standard 23)
