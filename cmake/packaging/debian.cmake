@@ -3,17 +3,14 @@
 
 set(debian_dir "${PROJECT_SOURCE_DIR}/cmake/packaging/debian")
 
-# The changelogs, compressed as the policy of Debian wants them.
+# The changelogs, compressed as the policy of Debian wants them: without a time, so that a package is the
+# same whenever it is made.
+find_program(OMNIBAL_GZIP gzip)
+mark_as_advanced(OMNIBAL_GZIP)
 function(omnibal_compress source output)
-  if(EXISTS "${source}")
-    file(
-      ARCHIVE_CREATE
-      OUTPUT "${output}"
-      PATHS "${source}"
-      FORMAT raw
-      COMPRESSION GZip
-      COMPRESSION_LEVEL 9
-      MTIME "1970-01-01 00:00:00 UTC")
+  if(OMNIBAL_GZIP AND EXISTS "${source}")
+    execute_process(COMMAND "${OMNIBAL_GZIP}" -9nc "${source}" OUTPUT_FILE "${output}"
+                            COMMAND_ERROR_IS_FATAL ANY)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
   endif()
 endfunction()
