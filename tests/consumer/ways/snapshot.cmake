@@ -1,7 +1,7 @@
 # What a project can see of itself, to compare before and after it takes omnibal in.
 
 # Settings that CMake changes by itself, and the trace of the lines in between.
-set(snapshot_ignored "^(snapshot_|__|_|ARG[CVN0-9]|CMAKE_CURRENT_(LIST|FUNCTION)_|CMAKE_PARENT_LIST_FILE)")
+set(snapshot_ignored "^(snapshot_|__|_|ARG[CVN0-9]|CMAKE_CURRENT_(LIST|FUNCTION)_|CMAKE_MATCH_|CMAKE_PARENT_LIST_FILE)")
 
 # snapshot(name): properties and variables of the project, its folder and its cache.
 macro(snapshot name)

@@ -164,6 +164,13 @@ if(NOT code EQUAL 0)
   message(FATAL_ERROR "${said}")
 endif()
 
+# Nothing to build but the trainer and its own targets.
+execute_process(COMMAND "${CMAKE_COMMAND}" --build "${build}" --target help OUTPUT_VARIABLE said
+                        COMMAND_ERROR_IS_FATAL ANY)
+if(said MATCHES "omnibal_[a-z_]*|[a-z_]*verify_interface[a-z_]*")
+  message(FATAL_ERROR "the trainer can build ${CMAKE_MATCH_0}\n${said}")
+endif()
+
 # The trainer's test is the only one, and runs.
 execute_process(COMMAND "${CMAKE_CTEST_COMMAND}" --test-dir "${build}" OUTPUT_VARIABLE said
                 ERROR_VARIABLE said RESULT_VARIABLE code)
