@@ -1,7 +1,8 @@
 # A trainer built in one of the ways of README.md, by the very lines that it shows, with all warnings as
-# errors; and its project is as it was before these lines.
+# errors; and its project is as it was before these lines. With the way `component` it is the component mpi
+# in a folder, by the lines of docs/install.md.
 #
-# cmake -DWAY=fetch|folder|submodule|package|include|pkg_config -DREADME=... -DREPOSITORY=... -DPROGRAM=...
+# cmake -DWAY=fetch|folder|submodule|package|include|pkg_config|component -DREADME=... -DREPOSITORY=... -DPROGRAM=...
 #       -DWORK=... -DGENERATOR=... -DCOMPILER=... -P way.cmake
 cmake_minimum_required(VERSION 3.25)
 
@@ -10,8 +11,12 @@ set(warnings -Wall -Wextra -Wpedantic -Wconversion -Werror)
 # Blocks of the section, in order. A semicolon would end an element of a list.
 file(READ "${README}" readme)
 string(REPLACE ";" "<semicolon>" readme "${readme}")
-if(NOT readme MATCHES "\n## Use it\n(.*)")
-  message(FATAL_ERROR "${README} has no section 'Use it'")
+set(heading "Use it")
+if(WAY STREQUAL component)
+  set(heading Components)
+endif()
+if(NOT readme MATCHES "\n## ${heading}\n(.*)")
+  message(FATAL_ERROR "${README} has no section '${heading}'")
 endif()
 set(section "${CMAKE_MATCH_1}")
 string(FIND "${section}" "\n## " end)
@@ -34,7 +39,7 @@ function(lines_with variable word)
   endwhile()
   list(LENGTH found count)
   if(NOT count EQUAL 1)
-    message(FATAL_ERROR "${count} blocks of README.md, section 'Use it', have '${word}'")
+    message(FATAL_ERROR "${count} blocks of ${README}, section '${heading}', have '${word}'")
   endif()
   string(REPLACE "https://example.org/omnibal.git" "${REPOSITORY}" found "${found}")
   string(REPLACE "<semicolon>" ";" found "${found}")
@@ -110,7 +115,11 @@ elseif(WAY STREQUAL package)
 else()
   lines_with(lines add_subdirectory)
 endif()
-if(WAY STREQUAL folder)
+if(WAY STREQUAL component)
+  # The lines themselves find MPI.
+  set(allowed "")
+endif()
+if(WAY MATCHES "^(folder|component)$")
   file(COPY "${REPOSITORY}/" DESTINATION "${project}/omnibal" PATTERN .git EXCLUDE)
 elseif(WAY STREQUAL submodule)
   shell("git init --quiet 2>&1\n" "${project}")
@@ -184,6 +193,10 @@ execute_process(COMMAND "${CMAKE_COMMAND}" --install "${build}" OUTPUT_QUIET COM
 file(GLOB_RECURSE files RELATIVE "${WORK}/of_trainer" "${WORK}/of_trainer/*")
 if(NOT files STREQUAL "bin/trainer")
   message(FATAL_ERROR "the trainer installs: ${files}")
+endif()
+
+if(WAY STREQUAL component)
+  return()
 endif()
 
 # One folder of headers, whose warnings are not the trainer's, and no flag beside its own.
