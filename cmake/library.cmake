@@ -1,10 +1,13 @@
-# The header-only library: the target, its installation and its package.
+# The header-only library: its target and those of its components.
 
-include(CMakePackageConfigHelpers)
-include(GNUInstallDirs)
-
-file(GLOB_RECURSE omnibal_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/omnibal/*.hpp")
-file(GLOB_RECURSE omnibal_cuda_headers CONFIGURE_DEPENDS
+# The headers of another project's subdirectory do not change while that project is built.
+set(omnibal_glob_options)
+if(PROJECT_IS_TOP_LEVEL)
+  set(omnibal_glob_options CONFIGURE_DEPENDS)
+endif()
+file(GLOB_RECURSE omnibal_headers ${omnibal_glob_options}
+     "${PROJECT_SOURCE_DIR}/include/omnibal/*.hpp")
+file(GLOB_RECURSE omnibal_cuda_headers ${omnibal_glob_options}
      "${PROJECT_SOURCE_DIR}/include/omnibal/*.cuh")
 
 add_library(omnibal INTERFACE)
@@ -20,31 +23,26 @@ target_sources(
             ${omnibal_headers}
             ${omnibal_cuda_headers})
 
-# omnibal::mpi, where MPI is installed. A consumer of the package asks for the component `mpi`.
-option(OMNIBAL_WITH_MPI "Offer omnibal::mpi where MPI is installed" ON)
-if(OMNIBAL_WITH_MPI)
-  find_package(MPI QUIET COMPONENTS CXX)
-endif()
-if(MPI_CXX_FOUND)
-  include("${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake")
+# Another project sees no warnings of the headers, nor checks them with its own.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  set_target_properties(omnibal PROPERTIES SYSTEM ON VERIFY_INTERFACE_HEADER_SETS OFF)
 endif()
 
-# omnibal::torch, where libtorch is installed. A consumer of the package asks for the component `torch`.
-option(OMNIBAL_WITH_TORCH "Offer omnibal::torch where libtorch is installed" ON)
-if(OMNIBAL_WITH_TORCH)
-  find_package(Torch QUIET)
-endif()
-if(TORCH_FOUND)
-  include("${PROJECT_SOURCE_DIR}/cmake/omnibal-torch.cmake")
-endif()
-
-# omnibal_switch(name needed): OMNIBAL_WITH_<NAME> of the component, which needs what is named.
+# omnibal_switch(name needed): OMNIBAL_WITH_<NAME> of the component, which needs what is named. Sets
+# omnibal_seek_<name> where that is to be looked for: not in a subdirectory of another project, unless
+# the switch is ON, as looking leaves variables and targets behind. There the component is offered
+# where the project itself has found what it needs.
 function(omnibal_switch name needed)
   string(TOUPPER "OMNIBAL_WITH_${name}" switch)
   set(${switch}
       AUTO
-      CACHE STRING "Offer omnibal::${name}: AUTO (where ${needed} is installed), ON or OFF")
+      CACHE STRING "Offer omnibal::${name}: AUTO (where ${needed} is found), ON or OFF")
   set_property(CACHE ${switch} PROPERTY STRINGS AUTO ON OFF)
+  set(seek OFF)
+  if(${switch} AND (PROJECT_IS_TOP_LEVEL OR NOT "${${switch}}" STREQUAL "AUTO"))
+    set(seek ON)
+  endif()
+  set(omnibal_seek_${name} ${seek} PARENT_SCOPE)
 endfunction()
 
 # omnibal_offer(name hint): the target omnibal::<name>, unless omnibal_<name>_missing says why there
@@ -52,23 +50,54 @@ endfunction()
 function(omnibal_offer name hint)
   string(TOUPPER "OMNIBAL_WITH_${name}" switch)
   set(missing "${omnibal_${name}_missing}")
+  set(message STATUS)
+  if(NOT PROJECT_IS_TOP_LEVEL)
+    set(message VERBOSE)
+  endif()
   if(NOT missing)
     include("${PROJECT_SOURCE_DIR}/cmake/omnibal-${name}.cmake")
   elseif("${${switch}}" STREQUAL "AUTO")
-    message(STATUS "omnibal::${name} is off: ${missing}")
+    message(${message} "omnibal::${name} is off: ${missing}")
   else()
     message(FATAL_ERROR "${switch} is ${${switch}}, but ${missing}. ${hint}")
   endif()
 endfunction()
 
-# omnibal::cuda, where the CUDA toolkit is installed. A consumer of the package asks for the component
-# `cuda`.
+# omnibal::mpi, where there is MPI. A consumer of the package asks for the component `mpi`.
+omnibal_switch(mpi MPI)
+if(OMNIBAL_WITH_MPI)
+  set(omnibal_mpi_missing "")
+  if(omnibal_seek_mpi)
+    find_package(MPI QUIET COMPONENTS CXX)
+  endif()
+  if(NOT TARGET MPI::MPI_CXX)
+    set(omnibal_mpi_missing "MPI was not found")
+  endif()
+  omnibal_offer(mpi "MPI_HOME names the folder of an installation.")
+endif()
+
+# omnibal::torch, where there is libtorch. A consumer of the package asks for the component `torch`.
+omnibal_switch(torch libtorch)
+if(OMNIBAL_WITH_TORCH)
+  set(omnibal_torch_missing "")
+  if(omnibal_seek_torch)
+    find_package(Torch QUIET)
+  endif()
+  if(NOT TORCH_FOUND)
+    set(omnibal_torch_missing "libtorch was not found")
+  endif()
+  omnibal_offer(torch "Torch_DIR names the folder of its TorchConfig.cmake.")
+endif()
+
+# omnibal::cuda, where there is a CUDA toolkit. A consumer of the package asks for the component `cuda`.
 omnibal_switch(cuda "a CUDA toolkit")
 set(omnibal_cuda_missing "OMNIBAL_WITH_CUDA is OFF")
 if(OMNIBAL_WITH_CUDA)
   set(omnibal_cuda_oldest 12.8)
   set(omnibal_cuda_missing "")
-  find_package(CUDAToolkit QUIET)
+  if(omnibal_seek_cuda)
+    find_package(CUDAToolkit QUIET)
+  endif()
   if(NOT CUDAToolkit_FOUND)
     set(omnibal_cuda_missing "no CUDA toolkit was found")
   elseif(CUDAToolkit_VERSION VERSION_LESS omnibal_cuda_oldest)
@@ -78,8 +107,7 @@ if(OMNIBAL_WITH_CUDA)
   omnibal_offer(cuda "CUDAToolkit_ROOT names the folder of a toolkit.")
 endif()
 
-# omnibal::nccl, where NCCL is installed beside it. A consumer of the package asks for the component
-# `nccl`.
+# omnibal::nccl, where there is NCCL beside it. A consumer of the package asks for the component `nccl`.
 omnibal_switch(nccl NCCL)
 set(omnibal_nccl_missing "OMNIBAL_WITH_NCCL is OFF")
 if(OMNIBAL_WITH_NCCL)
@@ -87,39 +115,16 @@ if(OMNIBAL_WITH_NCCL)
   set(omnibal_nccl_oldest 2.18)
   set(omnibal_nccl_missing "${omnibal_cuda_missing}")
   if(NOT omnibal_nccl_missing)
-    list(PREPEND CMAKE_MODULE_PATH "${PROJECT_SOURCE_DIR}/cmake")
-    find_package(NCCL QUIET)
-    list(POP_FRONT CMAKE_MODULE_PATH)
-    if(NOT NCCL_FOUND)
+    if(omnibal_seek_nccl)
+      list(PREPEND CMAKE_MODULE_PATH "${PROJECT_SOURCE_DIR}/cmake")
+      find_package(NCCL QUIET)
+      list(POP_FRONT CMAKE_MODULE_PATH)
+    endif()
+    if(NOT TARGET NCCL::nccl)
       set(omnibal_nccl_missing "NCCL was not found")
-    elseif(NCCL_VERSION VERSION_LESS omnibal_nccl_oldest)
+    elseif(NCCL_VERSION AND NCCL_VERSION VERSION_LESS omnibal_nccl_oldest)
       set(omnibal_nccl_missing "NCCL ${NCCL_VERSION} is older than ${omnibal_nccl_oldest}")
     endif()
   endif()
   omnibal_offer(nccl "NCCL_ROOT names the folder of an installation.")
 endif()
-
-set(omnibal_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/omnibal")
-install(
-  TARGETS omnibal
-  EXPORT omnibal-targets
-  FILE_SET HEADERS)
-install(
-  EXPORT omnibal-targets
-  NAMESPACE omnibal::
-  DESTINATION "${omnibal_package_dir}")
-
-configure_package_config_file(
-  "${PROJECT_SOURCE_DIR}/cmake/omnibal-config.cmake.in" "${PROJECT_BINARY_DIR}/omnibal-config.cmake"
-  INSTALL_DESTINATION "${omnibal_package_dir}")
-write_basic_package_version_file(
-  "${PROJECT_BINARY_DIR}/omnibal-config-version.cmake"
-  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES "${PROJECT_BINARY_DIR}/omnibal-config.cmake"
-              "${PROJECT_BINARY_DIR}/omnibal-config-version.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/omnibal-torch.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/omnibal-cuda.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/omnibal-nccl.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindNCCL.cmake"
-        DESTINATION "${omnibal_package_dir}")

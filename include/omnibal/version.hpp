@@ -5,5 +5,5 @@
 /// so that two versions can be linked into one program.
 
 #define OMNIBAL_VERSION_MAJOR 0
-#define OMNIBAL_VERSION_MINOR 1
+#define OMNIBAL_VERSION_MINOR 9
 #define OMNIBAL_VERSION_PATCH 0

@@ -1,5 +1,5 @@
-# What a project is told at configure where the CUDA toolkit is too old, where there is none, and where
-# OMNIBAL_WITH_CUDA switches the component off. The old toolkit is a folder with an nvcc that only says
+# What a project is told at configure where the CUDA toolkit is too old, where there is none, where it has
+# not looked for one, and where OMNIBAL_WITH_CUDA switches the component off. The old toolkit is a folder with an nvcc that only says
 # its version.
 # usage: cmake -DSOURCE=... -DPREFIX=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P toolkit.cmake
 
@@ -10,7 +10,8 @@ file(CHMOD "${old}/bin/nvcc" PERMISSIONS OWNER_READ OWNER_EXECUTE)
 file(WRITE "${old}/include/cuda_runtime.h" "")
 file(WRITE "${old}/lib64/libcudart.so" "")
 
-set(subdirectory "-DOMNIBAL_DIR=${SOURCE}" -DOMNIBAL_WITH_MPI=OFF)
+set(subdirectory "-DOMNIBAL_DIR=${SOURCE}" --log-level=VERBOSE)
+set(looks -DLOOKS_FOR_CUDA=ON)
 set(package "-DCMAKE_PREFIX_PATH=${PREFIX}")
 set(with_old "-DCUDAToolkit_ROOT=${old}")
 set(with_none -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
@@ -38,10 +39,12 @@ function(expect outcome text)
 endfunction()
 
 set(is_old "the CUDA toolkit 12.4.99 is older than 12.8")
-expect(succeeds "omnibal::cuda is off: ${is_old}" ${subdirectory} ${with_old})
+expect(succeeds "omnibal::cuda is off: ${is_old}" ${subdirectory} ${looks} ${with_old})
 expect(fails "OMNIBAL_WITH_CUDA is ON, but ${is_old}. CUDAToolkit_ROOT names" ${subdirectory}
        ${with_old} -DOMNIBAL_WITH_CUDA=ON)
-expect(succeeds "omnibal::cuda is off: no CUDA toolkit was found" ${subdirectory} ${with_none})
+expect(succeeds "omnibal::cuda is off: no CUDA toolkit was found" ${subdirectory} ${looks}
+       ${with_none})
+expect(succeeds "omnibal::cuda is off: no CUDA toolkit was found" ${subdirectory} ${with_old})
 expect(fails "OMNIBAL_WITH_CUDA is ON, but no CUDA toolkit was found." ${subdirectory}
        ${with_none} -DOMNIBAL_WITH_CUDA=ON)
 expect(succeeds "There is no omnibal::cuda" ${subdirectory} -DOMNIBAL_WITH_CUDA=OFF)

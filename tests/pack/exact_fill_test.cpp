@@ -281,6 +281,18 @@ TEST_CASE("improve finds groups of three under a capacity too large for bits") {
   CHECK(improved <= 68);
 }
 
+TEST_CASE("improve finds groups of three that cannot all be full") {
+  constexpr std::size_t groups = 167;
+  for (std::uint64_t seed = 0; seed != 6; ++seed) {
+    test::random_amounts random(seed);
+    sizes samples(3 * groups - 1);
+    for (std::int64_t& size : samples) size = random.between(266, 396);
+    auto const [best_fit, improved] = counts_of(samples, 1000, 16000);
+    CHECK(best_fit > groups);
+    CHECK(improved == groups);
+  }
+}
+
 TEST_CASE("improve finds groups of six alike") {
   for (std::uint64_t seed = 0; seed != 8; ++seed) {
     auto const samples = exact_groups(17, 6, 150, 200, 1000, seed);

@@ -60,8 +60,9 @@ class cooling {
   uint128 temperature_ = 0;
 };
 
-/// What samples are worth in a packing: of one kind of demand what they take; of several the sum of
-/// what they take as shares of the capacity, weighted by how scarce each kind is.
+/// What samples are worth in a packing: of one kind of demand what they take; of several, and of one
+/// where values rise, the sum of what they take as shares of the capacity, weighted by how scarce
+/// each kind is.
 ///
 /// Where groups cannot be full, some samples are harder to place than their size tells, as the
 /// prices of a linear program would: such a sample gains value whenever it comes in at no gain.
@@ -76,32 +77,29 @@ class sample_values {
   /// `input` must outlive this object.
   explicit sample_values(measured<Layout> const& input) : input_(input), size_(input) {
     values_.resize(input.size());
-    for (std::uint32_t k = 0; k != values_.size(); ++k) {
-      values_[k] = size(input.amounts(k));
-      sum_ += static_cast<uint128>(values_[k]);
-    }
+    reset();
+    for (std::int64_t const value : values_) sum_ += static_cast<uint128>(value);
   }
 
   [[nodiscard]] std::int64_t operator[](std::uint32_t sample) const { return values_[sample]; }
+  [[nodiscard]] amounts_type demand(std::uint32_t sample) const { return input_.amounts(sample); }
+  /// True where values are demands.
+  [[nodiscard]] bool are_sizes() const { return kinds == 1 && !are_rising_; }
 
-  [[nodiscard]] amounts_type demand(std::uint32_t sample) const {
-    if constexpr (kinds == 1) {
-      return {values_[sample]};
-    } else {
-      return input_.amounts(sample);
-    }
-  }
-
-  /// Values may rise from now on where all samples leave a 64th or more of so many groups empty:
-  /// in fuller ones what counts is what they take.
+  /// Of several kinds values may rise from now on where all samples leave a 64th or more of so many
+  /// groups empty: in fuller ones what counts is what they take.
   void begin(std::size_t groups) {
     if constexpr (kinds != 1) {
       auto const room = static_cast<uint128>(size(input_.capacity)) * groups;
-      bool const was_rising = is_rising_;
-      is_rising_ = sum_ < room - room / 64;
-      if (!was_rising || is_rising_) return;
-      for (std::uint32_t k = 0; k != values_.size(); ++k) values_[k] = size(input_.amounts(k));
+      set_rising(sum_ < room - room / 64);
     }
+  }
+
+  /// Of one kind values rise in every other search.
+  /// False of several kinds, where nothing changes.
+  bool alternate() {
+    if constexpr (kinds == 1) set_rising(!are_rising_);
+    return kinds == 1;
   }
 
   /// The sample came into a group that is worth no more with it.
@@ -109,18 +107,25 @@ class sample_values {
     // With 50 some samples outweigh others before those have found a place.
     constexpr std::int64_t rises_to_double = 400;
     constexpr std::int64_t most = std::int64_t{1} << 48;
-    if (!is_rising_ || values_[sample] > most) return;
+    if (!are_rising_ || values_[sample] > most) return;
     values_[sample] += size(input_.amounts(sample)) / rises_to_double;
   }
 
  private:
-  /// Of several kinds up to 2^31, and never nothing.
+  /// Values that have risen fall back where they no longer rise.
+  void set_rising(bool are_rising) {
+    bool const has_changed = are_rising != are_rising_;
+    are_rising_ = are_rising;
+    if (has_changed && (kinds == 1 || !are_rising)) reset();
+  }
+  void reset() {
+    for (std::uint32_t k = 0; k != values_.size(); ++k) values_[k] = size(input_.amounts(k));
+  }
+
+  /// Shares are up to 2^31, and never nothing.
   [[nodiscard]] std::int64_t size(amounts_type const& amounts) const {
-    if constexpr (kinds == 1) {
-      return amounts[0];
-    } else {
-      return static_cast<std::int64_t>(size_(amounts) >> 31) + 1;
-    }
+    if (are_sizes()) return amounts[0];
+    return static_cast<std::int64_t>(size_(amounts) >> 31) + 1;
   }
 
   measured<Layout> const& input_;
@@ -128,7 +133,61 @@ class sample_values {
   std::vector<std::int64_t> values_;
   /// Of all values at the beginning.
   uint128 sum_ = 0;
-  bool is_rising_ = false;
+  bool are_rising_ = false;
+};
+
+/// The best samples for what a group has left: of one kind of demand by subset sums where values are
+/// what samples take, else by a search.
+template <std::size_t R>
+class group_filling {
+ public:
+  using amounts_type = resources<R, std::int64_t>;
+  static constexpr std::size_t most_values = bounded_knapsack<R>::most_values;
+
+  explicit group_filling(amounts_type const& capacity) : sums_(sums_for(capacity)) {}
+
+  /// Fills `room` with samples that have these demands and values: the largest sum of values that
+  /// is found. `are_sizes` says whether values are demands.
+  std::int64_t fill(std::span<amounts_type const> demands, std::span<std::int64_t const> values,
+                    bool are_sizes, amounts_type const& room) {
+    if constexpr (R == 1) {
+      by_sums_ = are_sizes;
+      if (by_sums_) return sums_.fill(values, room[0]);
+    }
+    return search_.fill(demands, values, room);
+  }
+
+  /// True where the last filling has the sample at `position`.
+  [[nodiscard]] bool has(std::size_t position) const {
+    if constexpr (R == 1) {
+      if (by_sums_) return sums_.has(position);
+    }
+    return search_.has(position);
+  }
+
+  /// The work of the last call, in operations on a word.
+  [[nodiscard]] std::size_t work() const {
+    if constexpr (R == 1) {
+      if (by_sums_) return sums_.work();
+    }
+    return search_.work();
+  }
+
+ private:
+  struct no_sums {};
+  using sums_type = std::conditional_t<R == 1, subset_sum, no_sums>;
+
+  [[nodiscard]] static sums_type sums_for(amounts_type const& capacity) {
+    if constexpr (R == 1) {
+      return subset_sum(capacity[0]);
+    } else {
+      return {};
+    }
+  }
+
+  sums_type sums_;
+  bounded_knapsack<R> search_;
+  bool by_sums_ = false;
 };
 
 /// Samples that lie in groups or, loose, in a pool, and the steps between such packings.
@@ -146,10 +205,7 @@ class partial_packing {
 
   /// `input` must outlive this object.
   explicit partial_packing(measured<Layout> const& input)
-      : values_(input),
-        capacity_(input.capacity),
-        next_(input.size()),
-        filling_(filling_for(input.capacity)) {
+      : values_(input), capacity_(input.capacity), next_(input.size()), filling_(input.capacity) {
     candidates_.reserve(most_candidates);
     demands_.reserve(most_candidates);
     worths_.reserve(most_candidates);
@@ -194,6 +250,10 @@ class partial_packing {
   [[nodiscard]] std::size_t size() const { return groups_.size(); }
   [[nodiscard]] std::span<std::uint32_t const> pool() const { return pool_; }
   [[nodiscard]] std::int64_t value(std::uint32_t sample) const { return values_[sample]; }
+
+  /// Of one kind of demand: values rise from now on, or no longer. False of several.
+  bool alternate_values() { return values_.alternate(); }
+  [[nodiscard]] bool are_sizes() const { return values_.are_sizes(); }
 
   /// True where the pool is no larger than so many groups, and has not been packed as it is.
   [[nodiscard]] bool may_fit(std::size_t most) const {
@@ -251,11 +311,10 @@ class partial_packing {
   }
 
  private:
-  using filling_type = std::conditional_t<kinds == 1, subset_sum, bounded_knapsack<kinds>>;
   using total_type = std::array<uint128, kinds>;
 
   static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
-  static constexpr std::size_t most_candidates = filling_type::most_values;
+  static constexpr std::size_t most_candidates = group_filling<kinds>::most_values;
   static constexpr std::size_t most_of_pool = most_candidates / 2;
   static constexpr std::size_t most_of_group = most_candidates / 2;
 
@@ -269,14 +328,6 @@ class partial_packing {
     std::uint32_t sample;
     std::uint32_t group;
   };
-
-  [[nodiscard]] static filling_type filling_for(amounts_type const& capacity) {
-    if constexpr (kinds == 1) {
-      return subset_sum(capacity[0]);
-    } else {
-      return {};
-    }
-  }
 
   void choose_lifted_kind(measured<Layout> const& input) {
     std::array<std::size_t, kinds> above_half = {};
@@ -336,14 +387,12 @@ class partial_packing {
   /// The value of the best candidates that fit.
   std::int64_t fill(amounts_type const& room) {
     worths_.clear();
-    for (std::uint32_t const sample : candidates_) worths_.push_back(values_[sample]);
-    if constexpr (kinds == 1) {
-      return filling_.fill(worths_, room[0]);
-    } else {
-      demands_.clear();
-      for (std::uint32_t const sample : candidates_) demands_.push_back(values_.demand(sample));
-      return filling_.fill(demands_, worths_, room);
+    demands_.clear();
+    for (std::uint32_t const sample : candidates_) {
+      worths_.push_back(values_[sample]);
+      demands_.push_back(values_.demand(sample));
     }
+    return filling_.fill(demands_, worths_, values_.are_sizes(), room);
   }
 
   /// Gives `into` the forced sample, those of the subset, and those that are kept.
@@ -411,7 +460,7 @@ class partial_packing {
   total_type pool_load_ = {};
   bool has_changed_ = false;
 
-  filling_type filling_;
+  group_filling<kinds> filling_;
   std::vector<std::uint32_t> candidates_;
   /// Of the candidates.
   std::vector<amounts_type> demands_;
@@ -431,7 +480,9 @@ class partial_packing {
 /// pool may take in the end, where it holds enough for the others to fill exactly. When the pool
 /// fits these two, so many groups are saved. Temperature falls over some passes, after which the
 /// pool is packed afresh; where that saves nothing, half as many groups shall be saved and the next
-/// descent takes twice as long.
+/// descent takes twice as long. Of one kind of demand two descents save a single group, before that
+/// time doubles: one by sizes alone, which fills groups exactly, and one by values that rise, since
+/// groups that hold as many samples as can be may not be full.
 ///
 /// Memory: 16 bytes per sample and 8 + 16R per group; a step allocates nothing but where the pool
 /// grows. Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a weight
@@ -559,7 +610,12 @@ class exact_fill_walk {
     if (state_.size() + packed.size() <= count) adopt(groups, packed);
     done_ = 0;
     if (groups.size() < count) return;
-    if (save_ > 1) is_open_ = false;
+    if (save_ > 1) {
+      is_open_ = false;
+    } else if (state_.alternate_values()) {
+      temperature_ = cooling(mean_value());
+      if (!state_.are_sizes()) return;
+    }
     most_saved_ = std::max<std::size_t>(1, save_ / 2);
     passes_ = std::min(2 * passes_, std::size_t{1} << 20);
   }
