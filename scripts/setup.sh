@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the project needs and this machine lacks: Debian 12 and 13, Ubuntu 24.04 or later.
-# usage: setup.sh main_job | test | ci | nightly
+# usage: setup.sh main_job | docs | test | ci | nightly
 # Without root and sudo it names the missing packages instead. It does nothing where nothing is missing.
 set -euo pipefail
 
@@ -42,6 +42,10 @@ wants() { "${@:2}" || optional+=("$1"); }
 look() {
   required=()
   optional=()
+  if [[ $purpose == docs ]]; then
+    needs doxygen has_version doxygen 1.9.4
+    return 0
+  fi
   needs g++ has_version g++ 12
   needs cmake has_version cmake 3.25
   needs ninja-build has_tool ninja
