@@ -54,7 +54,7 @@ docs=$(dirname "$page")
 # run WORD... : what a program of the examples prints.
 run() {
   [[ -x $programs/$1 ]] || fail "there is no program $programs/$1"
-  "$programs/$1" "${@:2}" >"$work/output" || fail "$* fails"
+  "$programs/$1" "${@:2}" </dev/null >"$work/output" || fail "$* fails"
   [[ -s $work/output ]] || fail "$* prints nothing"
 }
 
