@@ -184,7 +184,28 @@ void print_two_sources(std::ostream& out) {
   print_ablation(out, length_mix::two_sources, 1'000'000);
 }
 void print_broad(std::ostream& out) { print_ablation(out, length_mix::broad, 1'000'000); }
-void print_small(std::ostream& out) { print_ablation(out, length_mix::two_sources, 30'000); }
+
+/// ABR within each level, with steps dealt at random.
+void print_levels(std::ostream& out) {
+  table rows({"ABR, steps dealt at random", "ISF, 128K: packs of a step", "ABR", "16K: packs of a step",
+              "ABR", "128K: packs of a step", "ABR", "all steps of the hierarchy"});
+  for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
+    dataset const data = long_context_mix(mix, 1'000'000, seed);
+    study const of({}, data);
+    std::vector<std::string> cells{mix == length_mix::broad ? "broad" : "two sources"};
+    auto const isf = plan_of(of, ways[isf_row]);
+    auto const hierarchy = plan_of(of, ways[isf_row + 1]);
+    for (long_context_plan const* const plan : {&isf, &hierarchy}) {
+      for (std::size_t level = 0; level != plan->schedules.size(); ++level) {
+        cells.push_back(counted(plan->schedules[level].ranks()));
+        cells.push_back(fixed(plan->level_attention_balance[level], 3));
+      }
+    }
+    cells.push_back(fixed(hierarchy.figures.attention_balance, 3));
+    rows.add(cells);
+  }
+  rows.print_markdown(out);
+}
 
 /// A model of the paper, and how many times faster the paper trains it than by plain packing.
 struct studied_model {
@@ -328,8 +349,8 @@ void draw_ablation(std::ostream& out) {
 }
 
 constexpr study_section sections[]{
-    {"small", print_small},       {"two-sources", print_two_sources}, {"broad", print_broad},
-    {"models", print_models},     {"overhead", print_overhead},       {"ranks", print_ranks},
+    {"models", print_models}, {"two-sources", print_two_sources}, {"broad", print_broad},
+    {"levels", print_levels}, {"overhead", print_overhead},       {"ranks", print_ranks},
     {"ablation", draw_ablation}};
 
 }  // namespace
