@@ -37,6 +37,8 @@ struct setting {
   std::int64_t ranks = 32;
   std::int64_t longest = 131'072;
   std::int64_t pack_milliseconds = 300;
+  /// GB between the ranks that share a pack, per second.
+  std::int64_t link = 100;
 };
 
 /// Levels by the published rule, and by the least time of an epoch.
@@ -53,6 +55,7 @@ class study {
     auto const model = find_model(of.model, model_parts::language);
     profile_ = sharded_profile(*model.language, machine_, of.ranks);
     profile_.pack_overhead_nanoseconds = 1'000'000 * of.pack_milliseconds;
+    profile_.link_bytes_per_second = 1'000'000'000 * of.link;
     search_ = level_search_of(profile_, machine_);
     std::erase_if(search_.lengths, [&](std::int64_t length) { return length > of.longest; });
     levels_ = {omnibal::select_levels(profile_, search_),
@@ -109,6 +112,8 @@ constexpr std::array ways{
     way{"random: samples as they come", pack_kind::as_drawn, step_order::random,
         way::of_levels::one},
     way{"sorted by length", pack_kind::by_length, step_order::by_attention, way::of_levels::one},
+    way{"ISF, steps sorted by attention", pack_kind::random_groups, step_order::by_attention,
+        way::of_levels::one},
     way{"ISF: plain packing", pack_kind::random_groups, step_order::random, way::of_levels::one},
     way{"+ hierarchy", pack_kind::random_groups, step_order::random, way::of_levels::published},
     way{"+ balance: HBP as published", pack_kind::random_groups, step_order::by_attention,
@@ -116,8 +121,9 @@ constexpr std::array ways{
     way{"+ best fit", pack_kind::best_fit, step_order::by_attention, way::of_levels::published},
     way{"+ levels of least time", pack_kind::best_fit, step_order::by_attention,
         way::of_levels::least}};
-constexpr std::size_t isf_row = 2;
-constexpr std::size_t balance_row = 4;
+constexpr std::size_t sorted_isf_row = 2;
+constexpr std::size_t isf_row = 3;
+constexpr std::size_t balance_row = 5;
 constexpr std::size_t last_row = ways.size() - 1;
 
 std::vector<omnibal::packing_level> levels_of(study const& of, way const& one) {
@@ -143,11 +149,25 @@ struct published_row {
 constexpr std::array<published_row, 3> published_8b{
     {{5.22, 0.506, 1}, {4.51, 0.173, 0.173}, {3.73, 0.002, 0.173}}};
 
-void print_ablation(std::ostream& out, length_mix mix, std::size_t samples) {
-  dataset const data = long_context_mix(mix, samples, seed);
+void print_ablation(std::ostream& out, length_mix mix) {
+  dataset const data = long_context_mix(mix, 1'000'000, seed);
   study const of({}, data);
-  table rows({"Llama 3 8B, 32 ranks", "packs", "steps", "DBR", "ABR", "weighed", "CR", "PR",
-              "GPU days", "of ISF", "paper: GPU days", "paper: of ISF", "paper: ABR, CR"});
+  // Its lengths are nearer to those of two sources.
+  bool const has_paper = mix == length_mix::two_sources;
+  std::vector<std::string> header{"Llama 3 8B, 32 ranks",
+                                  "packs",
+                                  "steps",
+                                  "DBR",
+                                  "ABR",
+                                  "weighed",
+                                  "CR",
+                                  "PR",
+                                  "GPU days",
+                                  "of ISF"};
+  if (has_paper) {
+    header.insert(header.end(), {"paper: GPU days", "paper: of ISF", "paper: ABR, CR"});
+  }
+  table rows(header);
   double isf_days = 0;
   std::vector<std::pair<way, long_context_plan>> plans;
   for (way const& one : ways) {
@@ -167,12 +187,11 @@ void print_ablation(std::ostream& out, length_mix mix, std::size_t samples) {
                                    fixed(of.days(plan), 2),
                                    fixed(of.days(plan) / isf_days, 3)};
     bool const is_told = row >= isf_row && row < isf_row + published_8b.size();
-    if (is_told) {
+    if (has_paper && is_told) {
       published_row const& paper = published_8b[row - isf_row];
-      cells.insert(cells.end(),
-                   {fixed(paper.days, 2), fixed(paper.days / published_8b[0].days, 3),
-                    fixed(paper.balance, 3) + ", " + fixed(paper.communication, 3)});
-    } else {
+      cells.insert(cells.end(), {fixed(paper.days, 2), fixed(paper.days / published_8b[0].days, 3),
+                                 fixed(paper.balance, 3) + ", " + fixed(paper.communication, 3)});
+    } else if (has_paper) {
       cells.insert(cells.end(), {"-", "-", "-"});
     }
     rows.add(cells);
@@ -180,15 +199,14 @@ void print_ablation(std::ostream& out, length_mix mix, std::size_t samples) {
   rows.print_markdown(out);
 }
 
-void print_two_sources(std::ostream& out) {
-  print_ablation(out, length_mix::two_sources, 1'000'000);
-}
-void print_broad(std::ostream& out) { print_ablation(out, length_mix::broad, 1'000'000); }
+void print_two_sources(std::ostream& out) { print_ablation(out, length_mix::two_sources); }
+void print_broad(std::ostream& out) { print_ablation(out, length_mix::broad); }
 
 /// ABR within each level, with steps dealt at random.
 void print_levels(std::ostream& out) {
-  table rows({"ABR, steps dealt at random", "ISF, 128K: packs of a step", "ABR", "16K: packs of a step",
-              "ABR", "128K: packs of a step", "ABR", "all steps of the hierarchy"});
+  table rows({"ABR, steps dealt at random", "ISF, 128K: packs of a step", "ABR",
+              "16K: packs of a step", "ABR", "128K: packs of a step", "ABR",
+              "all steps of the hierarchy"});
   for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
     dataset const data = long_context_mix(mix, 1'000'000, seed);
     study const of({}, data);
@@ -234,8 +252,8 @@ std::string gain_of(double from, double to) { return fixed(from / to, 2) + "x"; 
 
 void print_models(std::ostream& out) {
   table rows({"", "fixed time of a pack", "levels by the published rule", "GPU days: ISF",
-              "hierarchy", "HBP", "best fit, levels of least time", "ABR: ISF, HBP", "CR: HBP",
-              "HBP", "ours", "paper"});
+              "ISF, sorted", "hierarchy", "HBP", "ours", "ABR: ISF, HBP", "CR: HBP",
+              "gain: ISF, sorted", "gain: HBP", "gain: ours", "gain: paper"});
   dataset const data = long_context_mix(length_mix::two_sources, 300'000, seed);
   for (studied_model const& model : studied_models) {
     std::vector<std::int64_t> times{0, 300};
@@ -246,7 +264,7 @@ void print_models(std::ostream& out) {
                                 " ranks, " + in_thousands(model.longest);
       std::string const time = fixed(1e-3 * static_cast<double>(milliseconds), 1) + " s";
       if (!of.fits()) {
-        rows.add({title, time, "does not fit", "-", "-", "-", "-", "-", "-", "-", "-",
+        rows.add({title, time, "does not fit", "-", "-", "-", "-", "-", "-", "-", "-", "-", "-",
                   std::string(model.paper)});
         continue;
       }
@@ -254,13 +272,15 @@ void print_models(std::ostream& out) {
       for (std::size_t row = isf_row; row != ways.size(); ++row) {
         plans.push_back(plan_of(of, ways[row]));
       }
+      auto const sorted = plan_of(of, ways[sorted_isf_row]);
       auto const& hbp = plans[balance_row - isf_row];
       rows.add({title, time, text_of(of.levels().published.levels), fixed(of.days(plans[0]), 2),
-                fixed(of.days(plans[1]), 2), fixed(of.days(hbp), 2),
+                fixed(of.days(sorted), 2), fixed(of.days(plans[1]), 2), fixed(of.days(hbp), 2),
                 fixed(of.days(plans.back()), 2),
                 fixed(plans[0].figures.attention_balance, 3) + ", " +
                     fixed(hbp.figures.attention_balance, 3),
                 fixed(hbp.figures.communication_ratio, 3),
+                gain_of(of.days(plans[0]), of.days(sorted)),
                 gain_of(of.days(plans[0]), of.days(hbp)),
                 gain_of(of.days(plans[0]), of.days(plans.back())), std::string(model.paper)});
     }
@@ -278,18 +298,35 @@ void print_overhead(std::ostream& out) {
     auto const hbp = plan_of(of, ways[balance_row]);
     auto const least = plan_of(of, ways[last_row]);
     rows.add({fixed(1e-3 * static_cast<double>(milliseconds), 2) + " s",
-              text_of(of.levels().published.levels), fixed(of.days(isf), 3),
-              fixed(of.days(hbp), 3), fixed(of.days(hbp) / of.days(isf), 3),
-              text_of(of.levels().least.levels), fixed(of.days(least), 3),
-              fixed(of.days(least) / of.days(isf), 3)});
+              text_of(of.levels().published.levels), fixed(of.days(isf), 3), fixed(of.days(hbp), 3),
+              fixed(of.days(hbp) / of.days(isf), 3), text_of(of.levels().least.levels),
+              fixed(of.days(least), 3), fixed(of.days(least) / of.days(isf), 3)});
+  }
+  rows.print_markdown(out);
+}
+
+void print_links(std::ostream& out) {
+  table rows({"between ranks that share a pack", "levels by the published rule", "GPU days: ISF",
+              "ISF, sorted", "HBP", "HBP, of ISF", "HBP, of ISF sorted"});
+  dataset const data = long_context_mix(length_mix::two_sources, 100'000, seed);
+  for (std::int64_t const link : {10, 25, 50, 100, 200, 400}) {
+    study const of({.link = link}, data);
+    auto const isf = plan_of(of, ways[isf_row]);
+    auto const sorted = plan_of(of, ways[sorted_isf_row]);
+    auto const hbp = plan_of(of, ways[balance_row]);
+    rows.add({std::to_string(link) + " GB/s", text_of(of.levels().published.levels),
+              fixed(of.days(isf), 3), fixed(of.days(sorted), 3), fixed(of.days(hbp), 3),
+              fixed(of.days(hbp) / of.days(isf), 3), fixed(of.days(hbp) / of.days(sorted), 3)});
   }
   rows.print_markdown(out);
 }
 
 void print_ranks(std::ostream& out) {
+  constexpr std::array<std::size_t, 3> sample_counts{10'000, 100'000, 1'000'000};
   table rows({"samples, mix", "ranks", "steps: ISF, HBP", "ABR: ISF", "hierarchy", "HBP",
-              "GPU days: ISF", "of ISF: hierarchy", "HBP", "best fit", "levels of least time"});
-  for (std::size_t const samples : {10'000, 100'000, 1'000'000}) {
+              "GPU days: ISF", "of ISF: sorted", "hierarchy", "HBP", "best fit",
+              "levels of least time"});
+  for (std::size_t const samples : sample_counts) {
     for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
       dataset const data = long_context_mix(mix, samples, seed);
       std::string const title =
@@ -303,12 +340,14 @@ void print_ranks(std::ostream& out) {
         auto const share = [&](std::size_t row) {
           return fixed(of.days(plans[row]) / of.days(plans[0]), 3);
         };
+        auto const sorted = plan_of(of, ways[sorted_isf_row]);
         rows.add({title, counted(static_cast<std::uint64_t>(ranks)),
                   counted(plans[0].step_count) + ", " + counted(plans[2].step_count),
                   fixed(plans[0].figures.attention_balance, 3),
                   fixed(plans[1].figures.attention_balance, 3),
                   fixed(plans[2].figures.attention_balance, 3), fixed(of.days(plans[0]), 3),
-                  share(1), share(2), share(3), share(4)});
+                  fixed(of.days(sorted) / of.days(plans[0]), 3), share(1), share(2), share(3),
+                  share(4)});
       }
     }
   }
@@ -324,7 +363,7 @@ void draw_ablation(std::ostream& out) {
                          {"broad", "#009E73"}},
                .groups = {},
                .digits = 2,
-               .gap = "not told"};
+               .gap = "-"};
   std::vector<std::vector<double>> shares;
   for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
     dataset const data = long_context_mix(mix, 100'000, seed);
@@ -333,7 +372,8 @@ void draw_ablation(std::ostream& out) {
     double const isf = of.days(plan_of(of, ways[isf_row]));
     for (way const& one : ways) of_mix.push_back(of.days(plan_of(of, one)) / isf);
   }
-  constexpr std::array labels{"random", "sorted", "ISF", "+ hierarchy", "+ balance", "+ best fit"};
+  constexpr std::array labels{"random",      "by length", "ISF, sorted", "ISF",
+                              "+ hierarchy", "+ balance", "+ best fit"};
   for (std::size_t row = 0; row != labels.size(); ++row) {
     bool const is_told = row >= isf_row && row < isf_row + published_8b.size();
     double const paper = is_told ? published_8b[row - isf_row].days / published_8b[0].days : NAN;
@@ -348,10 +388,10 @@ void draw_ablation(std::ostream& out) {
                 "of two mixtures of lengths.");
 }
 
-constexpr study_section sections[]{
-    {"models", print_models}, {"two-sources", print_two_sources}, {"broad", print_broad},
-    {"levels", print_levels}, {"overhead", print_overhead},       {"ranks", print_ranks},
-    {"ablation", draw_ablation}};
+constexpr study_section sections[]{{"models", print_models},     {"two-sources", print_two_sources},
+                                   {"broad", print_broad},       {"levels", print_levels},
+                                   {"overhead", print_overhead}, {"links", print_links},
+                                   {"ranks", print_ranks},       {"ablation", draw_ablation}};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "support/chart.hpp"
 #include "support/machine_file.hpp"
 #include "support/modality_mix.hpp"
+#include "support/model_file.hpp"
 #include "support/orchestrated_step.hpp"
 #include "support/study_sections.hpp"
 #include "support/svg.hpp"
@@ -43,14 +44,15 @@ machine_description const& machine() {
   return found;
 }
 
-/// So many samples on each of so many ranks.
+/// So many samples on each of so many ranks, and the model that trains on them.
 struct step_size {
   std::size_t ranks = 2560;
   std::size_t samples = 8;
+  std::string model = "internvit-6b+llama3-70b";
 };
 
 void add_step(batch_measures& batch, step_size const& size, std::size_t step) {
-  static modality_costs const costs;
+  modality_costs const costs(find_model(size.model, model_parts::both));
   for (std::size_t rank = 0; rank != size.ranks; ++rank) {
     batch.add_rank(draw_samples({seed, step, rank, size.samples}), costs);
   }
@@ -145,8 +147,7 @@ step_arrangement sorted_in_turn(batch_measures const& batch) {
   std::size_t const ranks = batch.offsets.size() - 1;
   std::vector<std::uint32_t> order(batch.times.size());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
-  std::ranges::stable_sort(order, std::greater{},
-                           [&](std::uint32_t i) { return batch.times[i]; });
+  std::ranges::stable_sort(order, std::greater{}, [&](std::uint32_t i) { return batch.times[i]; });
   omnibal::grouping samples;
   for (std::size_t rank = 0; rank != ranks; ++rank) {
     for (std::size_t turn = 0; turn * ranks < order.size(); ++turn) {
@@ -222,11 +223,10 @@ step_means packed_before(step_size const& size) {
 
 std::string times_text(double gain) { return fixed(gain, 2) + "x"; }
 
-void print_baselines(std::ostream& out) {
-  step_size const size;
+void print_baselines(std::ostream& out, step_size const& size, std::string const& title) {
   auto const batches = draw_steps(size);
-  table rows({"2,560 ranks, 8 samples each", "vision waits", "audio waits", "language waits",
-              "step, s", "MFU", "throughput"});
+  table rows(
+      {title, "vision waits", "audio waits", "language waits", "step, s", "MFU", "throughput"});
   step_means const drawn = as_drawn(batches, unpadded);
   auto const add = [&](std::string const& name, step_means const& one) {
     rows.add({name, percent(one.waiting[1], 1), percent(one.waiting[2], 1),
@@ -244,8 +244,17 @@ void print_baselines(std::ostream& out) {
         return even_by(batch, whole_times(batch));
       }));
   add("each phase by itself: as published", each_phase(batches, unpadded, orchestration_rule::lpt));
-  add("the same, samples kept at home", each_phase(batches, unpadded, orchestration_rule::keep_home));
+  add("the same, samples kept at home",
+      each_phase(batches, unpadded, orchestration_rule::keep_home));
   rows.print_markdown(out);
+}
+
+void print_baselines_70b(std::ostream& out) {
+  print_baselines(out, {}, "Llama 3 70B, 2,560 ranks, 8 samples each");
+}
+void print_baselines_8b(std::ostream& out) {
+  print_baselines(out, {.model = "internvit-6b+llama3-8b"},
+                  "Llama 3 8B, 2,560 ranks, 8 samples each");
 }
 
 /// Random and even steps of these sizes.
@@ -265,18 +274,26 @@ void print_sizes(std::ostream& out, std::vector<step_size> const& sizes) {
 }
 
 void print_ranks(std::ostream& out) {
-  print_sizes(out, {{8, 8},   {64, 8},   {256, 8},  {1024, 8},  {2560, 8},
-                    {8, 32},  {64, 32},  {256, 32}, {1024, 32}, {2560, 32}});
+  constexpr std::array<std::size_t, 5> rank_counts{8, 64, 256, 1024, 2560};
+  std::vector<step_size> sizes;
+  for (std::size_t const samples : {std::size_t{8}, std::size_t{32}}) {
+    for (std::size_t const ranks : rank_counts) {
+      sizes.push_back({.ranks = ranks, .samples = samples});
+    }
+  }
+  print_sizes(out, sizes);
 }
 
 void print_samples(std::ostream& out) {
-  print_sizes(out, {{2560, 1}, {2560, 2}, {2560, 4}, {2560, 8}, {2560, 16}, {2560, 32}, {2560, 64}});
+  std::vector<step_size> sizes;
+  for (std::size_t samples = 1; samples <= 64; samples *= 2) sizes.push_back({.samples = samples});
+  print_sizes(out, sizes);
 }
 
 void print_padding(std::ostream& out) {
-  table rows({"256 ranks, 16 samples each", "random: step, s", "MFU", "as published: step, s", "MFU",
-              "throughput", "over random with padding"});
-  auto const batches = draw_steps({256, 16});
+  table rows({"256 ranks, 16 samples each", "random: step, s", "MFU", "as published: step, s",
+              "MFU", "throughput", "over random with padding"});
+  auto const batches = draw_steps({.ranks = 256, .samples = 16});
   double const worst = as_drawn(batches, padded).seconds;
   auto const add = [&](std::string const& name, step_batching const& how) {
     step_means const drawn = as_drawn(batches, how);
@@ -304,8 +321,8 @@ constexpr std::array placed_rules{
 void print_exchange(std::ostream& out) {
   table rows({"2,560 ranks", "samples of a rank", "inputs, GB", "outputs and gradients, GB",
               "across nodes, GB", "on the wire, ms", "of the step", "of its forward pass"});
-  for (std::size_t const samples : {8, 32}) {
-    auto const batches = draw_steps({2560, samples});
+  for (std::size_t const samples : {std::size_t{8}, std::size_t{32}}) {
+    auto const batches = draw_steps({.samples = samples});
     for (placed_rule const& placed : placed_rules) {
       wire_time sums;
       double step = 0;
@@ -341,12 +358,14 @@ double planning_seconds(batch_measures const& batch, orchestration_rule rule) {
 }
 
 void print_planning(std::ostream& out) {
+  constexpr std::array<std::size_t, 3> rank_counts{64, 512, 2560};
+  constexpr std::array<std::size_t, 3> sample_counts{1, 8, 32};
   table rows({"samples kept at home", "samples of a rank", "plans, ms", "on the wire, ms",
               "forward pass, s", "both, of the forward pass"});
-  for (std::size_t const ranks : {64, 512, 2560}) {
-    for (std::size_t const samples : {1, 8, 32}) {
+  for (std::size_t const ranks : rank_counts) {
+    for (std::size_t const samples : sample_counts) {
       batch_measures batch;
-      add_step(batch, {ranks, samples}, 0);
+      add_step(batch, {.ranks = ranks, .samples = samples}, 0);
       constexpr auto rule = orchestration_rule::keep_home;
       auto const plans = orchestrate_step(batch, unpadded, rule, node);
       double const wire = wire_time_of(batch, plans, machine()).seconds;
@@ -377,7 +396,7 @@ void draw_ranks(std::ostream& out) {
   constexpr double height = 400;
   constexpr double margin = 24;
   constexpr double third = (width - 2 * margin) / phase_count;
-  step_size const size{64, 8};
+  step_size const size{.ranks = 64};
   batch_measures batch;
   add_step(batch, size, 0);
   step_arrangement const before = at_home(batch);
@@ -392,13 +411,15 @@ void draw_ranks(std::ostream& out) {
                {.size = 20, .weight = boldness::bold});
   double left = margin;
   for (std::size_t const phase : {std::size_t{1}, std::size_t{2}, std::size_t{0}}) {
-    chart content{.title = std::string(phase_names[phase]),
-                  .x = {.title = "rank", .most = static_cast<double>(size.ranks),
-                        .kind = number_kind::whole},
-                  .y = {.title = "forward and backward", .unit = " s"},
-                  .curves = {{.label = "as drawn", .colour = colours::orange,
-                              .style = curve_style::area, .curve = ranks},
-                             {.label = "balanced", .colour = colours::blue, .curve = ranks}}};
+    chart content{
+        .title = std::string(phase_names[phase]),
+        .x = {.title = "rank", .most = static_cast<double>(size.ranks), .kind = number_kind::whole},
+        .y = {.title = "forward and backward", .unit = " s"},
+        .curves = {{.label = "as drawn",
+                    .colour = colours::orange,
+                    .style = curve_style::area,
+                    .curve = ranks},
+                   {.label = "balanced", .colour = colours::blue, .curve = ranks}}};
     content.curves[0].curve.heights = loads_of(batch, before, phase);
     content.curves[1].curve.heights = loads_of(batch, after, phase);
     content.y.most = 1.05 * std::ranges::max(content.curves[0].curve.heights);
@@ -410,10 +431,14 @@ void draw_ranks(std::ostream& out) {
                 "language model, as drawn and balanced.");
 }
 
-constexpr study_section sections[]{
-    {"baselines", print_baselines}, {"ranks", print_ranks},       {"samples", print_samples},
-    {"padding", print_padding},     {"exchange", print_exchange}, {"planning", print_planning},
-    {"before-and-after", draw_ranks}};
+constexpr study_section sections[]{{"llama3-70b", print_baselines_70b},
+                                   {"llama3-8b", print_baselines_8b},
+                                   {"ranks", print_ranks},
+                                   {"samples", print_samples},
+                                   {"padding", print_padding},
+                                   {"exchange", print_exchange},
+                                   {"planning", print_planning},
+                                   {"before-and-after", draw_ranks}};
 
 }  // namespace
 

@@ -31,8 +31,8 @@ auto in_order_of_length(Packer const& packer) {
     std::vector<std::uint32_t> order(samples.size());
     std::iota(order.begin(), order.end(), std::uint32_t{0});
     std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return demand(samples[i]); });
-    auto const packed =
-        packer(order, [&](std::uint32_t i) { return demand(samples[i]); }, length);
+    auto const packed = packer(
+        order, [&](std::uint32_t i) { return demand(samples[i]); }, length);
     omnibal::packing result{{}, {}, packed.report};
     for (std::size_t g = 0; g != packed.groups.size(); ++g) {
       for (std::uint32_t const place : packed.groups[g]) result.groups.push(order[place]);

@@ -21,9 +21,9 @@
 
 namespace examples {
 
-/// A language model, sharded over all devices. Documents are as long as a token of the mixtures sees
-/// in the mean, logits are computed in parts, and a pack waits for the parameters for three tenths
-/// of a second.
+/// A language model, sharded over all devices. Documents are as long as a token of the mixtures
+/// sees in the mean, logits are computed in parts, and a pack waits for the parameters for three
+/// tenths of a second.
 [[nodiscard]] omnibal::language_profile sharded_profile(omnibal::language_model const& model,
                                                         machine_description const& machine,
                                                         std::int64_t ranks);
@@ -34,10 +34,10 @@ namespace examples {
 
 /// How the samples of a level become packs.
 enum class pack_kind {
-  as_drawn,        ///< in the order of the data, the next pack where one is full
-  by_length,       ///< the same in the order of the lengths
-  random_groups,   ///< iterative sampling and filtering
-  best_fit         ///< best-fit decreasing
+  as_drawn,       ///< in the order of the data, the next pack where one is full
+  by_length,      ///< the same in the order of the lengths
+  random_groups,  ///< iterative sampling and filtering
+  best_fit        ///< best-fit decreasing
 };
 
 /// Which packs of a level meet in a step.

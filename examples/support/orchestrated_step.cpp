@@ -193,10 +193,9 @@ omnibal::orchestration orchestrate_step(batch_measures const& batch, step_batchi
   };
   return with_balancers(
       how, rule, [&](auto const& language, auto const& vision, auto const& audio) {
-        return omnibal::make_orchestration(
-            batch.offsets, batch.language(language),
-            std::tuple(phase_of(0, vision), phase_of(1, audio)),
-            {.ranks_per_node = ranks_per_node});
+        return omnibal::make_orchestration(batch.offsets, batch.language(language),
+                                           std::tuple(phase_of(0, vision), phase_of(1, audio)),
+                                           {.ranks_per_node = ranks_per_node});
       });
 }
 
