@@ -356,7 +356,7 @@ void print_ranks(std::ostream& out) {
 
 /// Time of an epoch over that of plain packing, the paper's beside ours.
 void draw_ablation(std::ostream& out) {
-  bars content{.title = "GPU days, in parts of those of plain packing",
+  bars content{.title = "Llama 3 8B on 32 ranks: GPU days, in parts of those of plain packing",
                .y_title = "of ISF",
                .kinds = {{"paper, 8B", colours::orange},
                          {"two sources", colours::blue},
@@ -366,7 +366,7 @@ void draw_ablation(std::ostream& out) {
                .gap = "-"};
   std::vector<std::vector<double>> shares;
   for (length_mix const mix : {length_mix::two_sources, length_mix::broad}) {
-    dataset const data = long_context_mix(mix, 100'000, seed);
+    dataset const data = long_context_mix(mix, 1'000'000, seed);
     study const of({}, data);
     auto& of_mix = shares.emplace_back();
     double const isf = of.days(plan_of(of, ways[isf_row]));
@@ -379,7 +379,7 @@ void draw_ablation(std::ostream& out) {
     double const paper = is_told ? published_8b[row - isf_row].days / published_8b[0].days : NAN;
     content.groups.push_back({labels[row], {paper, shares[0][row], shares[1][row]}});
   }
-  constexpr double width = 760;
+  constexpr double width = 960;
   constexpr double height = 400;
   svg_drawing drawing;
   draw(drawing, {20, 12, width - 40, height - 20}, bar_chart(content));
