@@ -42,16 +42,15 @@ omnibal::grouping copy_of(omnibal::grouping_view parts) {
 
 /// Calls `go_on(language, vision, audio)` with the balancers.
 template <class GoOn>
-omnibal::orchestration with_balancers(step_batching const& how, orchestration_rule rule,
-                                      GoOn const& go_on) {
+void with_balancers(step_batching const& how, orchestration_rule rule, GoOn const& go_on) {
   auto const with_one = [rule](batching of, auto const& next) {
     if (of == batching::padded) return next(omnibal::padded_batch{});
     if (rule == orchestration_rule::lpt) return next(omnibal::lpt);
     return next(omnibal::keep_home);
   };
-  return with_one(how[0], [&](auto const& language) {
-    return with_one(how[1], [&](auto const& vision) {
-      return with_one(how[2], [&](auto const& audio) { return go_on(language, vision, audio); });
+  with_one(how[0], [&](auto const& language) {
+    with_one(how[1], [&](auto const& vision) {
+      with_one(how[2], [&](auto const& audio) { go_on(language, vision, audio); });
     });
   });
 }
@@ -184,19 +183,27 @@ double work_seconds(batch_measures const& batch) {
   return 1e-9 * nanoseconds;
 }
 
-omnibal::orchestration orchestrate_step(batch_measures const& batch, step_batching const& how,
-                                        orchestration_rule rule, std::size_t ranks_per_node) {
+omnibal::orchestration const& orchestrate_step(batch_measures const& batch,
+                                               step_batching const& how, orchestration_rule rule,
+                                               std::size_t ranks_per_node,
+                                               omnibal::make_orchestration_workspace& workspace) {
   auto const phase_of = [&](std::size_t m, auto const& balance) {
     batch_measures::encoder const& one = batch.encoders[m];
     return omnibal::encoder_phase{std::span(one.piece_counts), std::span(one.times),
                                   std::span(one.bytes), std::span(one.output_bytes), balance};
   };
-  return with_balancers(
-      how, rule, [&](auto const& language, auto const& vision, auto const& audio) {
-        return omnibal::make_orchestration(batch.offsets, batch.language(language),
-                                           std::tuple(phase_of(0, vision), phase_of(1, audio)),
-                                           {.ranks_per_node = ranks_per_node});
-      });
+  with_balancers(how, rule, [&](auto const& language, auto const& vision, auto const& audio) {
+    omnibal::make_orchestration(batch.offsets, batch.language(language),
+                                std::tuple(phase_of(0, vision), phase_of(1, audio)),
+                                {.ranks_per_node = ranks_per_node}, workspace);
+  });
+  return workspace.result();
+}
+
+omnibal::orchestration orchestrate_step(batch_measures const& batch, step_batching const& how,
+                                        orchestration_rule rule, std::size_t ranks_per_node) {
+  omnibal::make_orchestration_workspace workspace;
+  return orchestrate_step(batch, how, rule, ranks_per_node, workspace);
 }
 
 wire_time wire_time_of(batch_measures const& batch, omnibal::orchestration const& plans,

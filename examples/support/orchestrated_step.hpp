@@ -61,6 +61,12 @@ enum class orchestration_rule { lpt, keep_home };
                                                       orchestration_rule rule,
                                                       std::size_t ranks_per_node);
 
+/// The same in memory that is kept, as in a training loop.
+omnibal::orchestration const& orchestrate_step(batch_measures const& batch,
+                                               step_batching const& how, orchestration_rule rule,
+                                               std::size_t ranks_per_node,
+                                               omnibal::make_orchestration_workspace& workspace);
+
 /// What moves: the inputs of all phases, and the outputs of the encoders with their gradients.
 struct wire_time {
   double input_bytes = 0;
