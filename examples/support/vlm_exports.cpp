@@ -6,7 +6,6 @@
 #include "vlm_layers.hpp"
 
 #include <omnibal/pipeline/one_f_one_b.hpp>
-#include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/pipeline/write_trace.hpp>
 #include <omnibal/plan/plan_pipeline.hpp>
 #include <omnibal/plan/write_plan.hpp>
@@ -85,29 +84,6 @@ std::string whose_stages(plan_type const& plan, std::uint32_t border) {
   std::size_t const count = stage_of(plan, border);
   return "the language model, on the stages from " + std::to_string(count) +
          " on; the vision tower is on those before";
-}
-
-/// The first step of the first rank, as it runs under the plan.
-omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned) {
-  auto const& best = last_plan(planned);
-  auto const& data = planned.plan.balanced_data;
-  auto const& device = planned.machine.device;
-  auto const batches = data.schedule(0, 0);
-  std::vector<std::vector<omnibal::stage_time<>>> times(planned.machine.stages);
-  for (std::uint32_t const batch : batches) {
-    auto const layers = planned.cost(data.batches[batch]);
-    for (std::size_t s = 0; s != times.size(); ++s) {
-      auto& time = times[s].emplace_back();
-      for (std::size_t l = best.boundaries[s]; l != best.boundaries[s + 1]; ++l) {
-        auto const& extra = layers[l].choices[best.choices[l]].extra;
-        time.forward += device(layers[l].forward);
-        time.backward += device(layers[l].backward) + device(extra);
-      }
-    }
-  }
-  omnibal::one_f_one_b const schedule{.stages = times.size(), .micro_batches = batches.size()};
-  return omnibal::simulate(schedule, times, std::int64_t{0}, std::int64_t{0},
-                           {.timeline = omnibal::timeline_policy::recorded});
 }
 
 /// A rate in the machine, null where what it is for takes no time.
@@ -295,6 +271,30 @@ megatron_export export_to_megatron(planned_scenario const& planned) {
                                       " longer; this is " + whose_stages(cut, border)};
 }
 
+omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
+                                             omnibal::training_lever lever) {
+  auto const& best = planned.plan[lever].plan;
+  auto const& data = lever == omnibal::training_lever::baseline ? planned.plan.first_data
+                                                                : planned.plan.balanced_data;
+  auto const& device = planned.machine.device;
+  auto const batches = data.schedule(0, 0);
+  std::vector<std::vector<omnibal::stage_time<>>> times(planned.machine.stages);
+  for (std::uint32_t const batch : batches) {
+    auto const layers = planned.cost(data.batches[batch]);
+    for (std::size_t s = 0; s != times.size(); ++s) {
+      auto& time = times[s].emplace_back();
+      for (std::size_t l = best.boundaries[s]; l != best.boundaries[s + 1]; ++l) {
+        auto const& extra = layers[l].choices[best.choices[l]].extra;
+        time.forward += device(layers[l].forward);
+        time.backward += device(layers[l].backward) + device(extra);
+      }
+    }
+  }
+  omnibal::one_f_one_b const schedule{.stages = times.size(), .micro_batches = batches.size()};
+  return omnibal::simulate(schedule, times, std::int64_t{0}, std::int64_t{0},
+                           {.timeline = omnibal::timeline_policy::recorded});
+}
+
 void write_plan_files(staged_files& files, std::string const& name, planned_scenario const& planned,
                       megatron_export const& megatron, vlm_inputs const& inputs,
                       std::filesystem::path const& directory) {
@@ -306,7 +306,7 @@ void write_plan_files(staged_files& files, std::string const& name, planned_scen
   }
   auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches,
                                            planned.machine.device, planned.cost);
-  auto const timeline = first_step(planned).timeline;
+  auto const timeline = first_step(planned, omnibal::training_lever::memory).timeline;
   auto const path = [&](std::string const& suffix) { return directory / (name + suffix); };
   files.write(path(".trace.json"), [&](std::ostream& out) {
     omnibal::write_trace(timeline, {.process = name}, std::ostreambuf_iterator<char>(out));

@@ -7,7 +7,9 @@
 #include "staged_files.hpp"
 #include "vlm_scenarios.hpp"
 
+#include <omnibal/pipeline/simulate.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/plan_training.hpp>
 
 #include <array>
 #include <cstdint>
@@ -49,6 +51,10 @@ inline constexpr std::array<std::string_view, 4> sharded_state_names{"nothing", 
 void write_recompute_list(omnibal::pipeline_plan<std::int64_t> const& plan,
                           std::span<omnibal::plan_layer<> const> layers,
                           std::span<std::string_view const> kinds, std::ostream& out);
+
+/// The first step of the first rank, as it runs under the plan of a lever.
+[[nodiscard]] omnibal::simulation<std::int64_t> first_step(planned_scenario const& planned,
+                                                           omnibal::training_lever lever);
 
 /// What a model was planned for.
 struct vlm_inputs {

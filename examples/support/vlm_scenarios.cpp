@@ -128,6 +128,10 @@ double planned_scenario::gpu_seconds(std::size_t lever) const {
   return nanoseconds * 1e-9 * assumed.gpus() / samples_of_lever(lever);
 }
 
+double planned_scenario::gpu_days(std::size_t lever) const {
+  return gpu_seconds(lever) * assumed.training_samples / 86400;
+}
+
 planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
                                model_description const& model, std::uint64_t seed,
                                layer_profile profile) {

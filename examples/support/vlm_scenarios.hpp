@@ -55,6 +55,8 @@ struct planned_scenario {
 
   /// GPU seconds for a sample, or zero where no plan fits the memory.
   [[nodiscard]] double gpu_seconds(std::size_t lever) const;
+  /// For the samples of the assumptions.
+  [[nodiscard]] double gpu_days(std::size_t lever) const;
   /// The samples of all steps that the estimate of a lever is for.
   [[nodiscard]] double samples_of_lever(std::size_t lever) const;
 };

@@ -29,6 +29,15 @@ cut_vlm() {
       print line " |"
     }' output >rows
   expects cutting.md 10 <rows
+  awk "$cells"'
+    /^6\+[0-9]*B: layers / { sub(/:.*/, ""); model = $0 ", " }
+    NF == 7 && $1 ~ /^(4|8|16) stages$/ {
+      sub(/ stages/, "", $1)
+      printf "| %s", ($1 == 4 ? model : "") $1
+      for (i = 2; i <= NF; ++i) printf " | %s", $i
+      print " |"
+    }' output >rows
+  expects cutting.md 6 <rows
 }
 
 pack_long_context() {
