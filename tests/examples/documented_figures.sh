@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tables and pictures in docs/ have the figures that the programs print.
 #
-# usage: documented_figures.sh PROGRAM DOCS [sensitivity]    (the last for the longer table of plan_vlm)
+# usage: documented_figures.sh PROGRAM DOCS
 # shellcheck source=support.sh
 . "$(dirname "$0")/support.sh"
 docs=$2
@@ -90,23 +90,6 @@ post_balance() {
   expects post_balancing.md 10 <rows
 }
 
-plan_vlm() {
-  "$program" >output 2>message || complain "it fails"
-  awk "$cells"'
-    BEGIN {
-      days["6+20B"] = "61.8 51.9 29.0 21.3"
-      days["6+34B"] = "75.4 - - 30.5"
-    }
-    /^6\+/ { split(days[$1], paper, " "); row = 0 }
-    NF == 9 && /^(random, by parameters|\+ (data|model|memory)) / {
-      ++row
-      published = $8 == "-" ? "" : paper[row] ", " substr($8, 1, length($8) - 1) " "
-      printf "| %s | %s | %s | %s | %s| %s | %s |\n", $1 (row == 1 ? ", all recomputed" : ""), $5,
-        $6, substr($7, 1, length($7) - 1), published, $3, $4
-    }' output >rows
-  expects planning.md 8 <rows
-}
-
 sensitivity() {
   "$program" --sensitivity >output 2>message || complain "it fails"
   awk "$cells"'
@@ -135,7 +118,7 @@ case $(basename "$program") in
   pack_long_context) pack_long_context ;;
   post_balance) post_balance ;;
   step_gradients) step_gradients ;;
-  plan_vlm) if [ "${3:-}" = sensitivity ]; then sensitivity; else plan_vlm; fi ;;
+  plan_vlm) sensitivity ;;
   *) complain "no tables of this program" ;;
 esac
 
