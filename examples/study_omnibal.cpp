@@ -19,7 +19,20 @@
 #include "support/vlm_scenarios.hpp"
 #include "support/vlm_training.hpp"
 
-#include <omnibal/omnibal.hpp>
+#include <omnibal/cost/layered_model.hpp>
+#include <omnibal/demand.hpp>
+#include <omnibal/group_loads.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/metrics.hpp>
+#include <omnibal/partition/minimax.hpp>
+#include <omnibal/partition/neighbours.hpp>
+#include <omnibal/partition/search_cuts.hpp>
+#include <omnibal/plan/pipeline_plan.hpp>
+#include <omnibal/plan/plan_training.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
+#include <omnibal/solve_status.hpp>
+#include <omnibal/steps.hpp>
 
 #include <algorithm>
 #include <array>
@@ -184,7 +197,7 @@ void print_after_picture(std::ostream& out) {
 /// From the published method to this library, one change after the other.
 void print_levers(std::ostream& out) {
   dataset const data = synthetic_lengths(sample_count, usual_seed);
-  table rows({"all levers", "6+20B: GPU s/sample", "speed-up", "6+34B: GPU s/sample", "speed-up"});
+  table rows({"all levers", "6+20B: GPU days", "speed-up", "6+34B: GPU days", "speed-up"});
   std::array<std::vector<std::string>, 5> cells{
       {{"as published"},
        {"the best cuts and choices together, full or none"},
@@ -195,35 +208,23 @@ void print_levers(std::ostream& out) {
     auto const plans = plan_both(data, model, usual_scenario());
     planned_scenario const& ours = plans.ours;
     auto const& scenario = plans.published.scenario;
-    auto const add = [&](std::size_t row, double seconds) {
-      cells[row].push_back(fixed(seconds, 2));
-      cells[row].push_back(times_or_dash(ours.gpu_seconds(0), seconds));
+    auto const add = [&](std::size_t row, double days) {
+      cells[row].push_back(fixed(days, 1));
+      cells[row].push_back(times_or_dash(ours.gpu_days(0), days));
     };
-    auto const planned_for = [&](vlm_data const& batches, bool has_selective) {
-      auto layers = omnibal::shape_costs(batches.batches, ours.machine.device, ours.cost);
-      for (auto& layer : layers) {
-        if (!has_selective) layer.choices = {layer.choices[0], layer.choices[2]};
-      }
-      auto plan = omnibal::plan_pipeline(layers, ours.machine,
-                                         {.micro_batches = ours.assumed.micro_batches});
-      for (auto& choice : plan.choices) choice = has_selective ? choice : 2 * choice;
-      auto const estimate = omnibal::simulate_training(plan, batches, ours.machine, ours.cost);
-      return static_cast<double>(estimate.nanoseconds) * 1e-9 * ours.assumed.gpus() /
-             static_cast<double>(samples_of(batches));
+    auto const& filtered = scenario.plan.balanced_data;
+    auto const groups = best_groups(ours.samples);
+    std::size_t const step = ours.assumed.data_ranks * ours.assumed.micro_batches;
+    auto const dealt = grouped_batches(
+        ours.samples, groups, dealt_at_random(groups.size(), step, usual_seed), ours.assumed);
+    auto const with = [&](vlm_data const& batches, std::array<bool, 3> const& allowed) {
+      return ours.gpu_days(ours.best_plan(batches, allowed), batches);
     };
-    auto const& assumed = ours.assumed;
-    auto const packed =
-        omnibal::best_packing(ours.samples.samples, images_and_tokens, ours.samples.capacity);
-    auto const dealt =
-        grouped_batches(ours.samples, packed.groups,
-                        dealt_at_random(packed.groups.size(),
-                                        assumed.data_ranks * assumed.micro_batches, usual_seed),
-                        assumed);
-    add(0, scenario.gpu_seconds(3));
-    add(1, planned_for(scenario.plan.balanced_data, false));
-    add(2, planned_for(scenario.plan.balanced_data, true));
-    add(3, planned_for(dealt, true));
-    add(4, ours.gpu_seconds(3));
+    add(0, scenario.gpu_days(3));
+    add(1, with(filtered, {true, false, true}));
+    add(2, with(filtered, {true, true, true}));
+    add(3, with(dealt, {true, true, true}));
+    add(4, ours.gpu_days(3));
   }
   for (auto& row : cells) rows.add(std::move(row));
   rows.print_markdown(out);
@@ -365,12 +366,10 @@ void print_data(std::ostream& out) {
   add_shares(rows, "sampling and filtering (ISF)",
              packed_shares(filtered, dealt_at_random(filtered.size(), ranks, usual_seed), samples),
              {"0", ".02", ".14"});
-  auto const packed = omnibal::best_packing(samples, images_and_tokens, chosen.capacity).groups;
-  auto const loads = omnibal::group_loads(packed.view(), samples, images_and_tokens);
-  add_shares(
-      rows, "this library",
-      packed_shares(packed, omnibal::schedule_steps(loads, ranks, {.seed = usual_seed}), samples),
-      {"-", "-", "-"});
+  auto const packed = best_groups(chosen);
+  add_shares(rows, "this library",
+             packed_shares(packed, even_steps(chosen, packed, ranks, usual_seed), samples),
+             {"-", "-", "-"});
   rows.print_markdown(out);
 }
 
@@ -408,20 +407,13 @@ void print_capacity(std::ostream& out) {
                                                chosen,
                                                {18, 6016},
                                                {24, 8192}}) {
-    vlm_scenario scenario = usual_scenario();
-    auto const samples = fitting_samples(data, capacity);
+    auto const training = unplanned(fitting_samples(data, capacity), usual_scenario(), model);
+    vlm_samples const& samples = training.samples;
+    vlm_assumptions const& assumed = training.assumed;
     auto const found = filter(samples, {});
-    auto const& assumed = scenario.assumed;
-    vlm_cost const cost{padded(model, assumed.tensor_ranks), assumed.degrees()};
-    omnibal::pipeline_machine const machine{.stages = assumed.stages,
-                                            .memory_bytes = {assumed.memory_bytes},
-                                            .reserve_bytes = {assumed.reserve_bytes},
-                                            .device = assumed.device};
     auto const days = [&](vlm_data const& batches) {
-      auto const plan = omnibal::plan_by_parameters(cost(batches.batches[0]), assumed.stages);
-      auto const estimate = omnibal::simulate_training(plan, batches, machine, cost);
-      return fixed(static_cast<double>(estimate.nanoseconds) * 1e-9 * assumed.gpus() /
-                       static_cast<double>(samples_of(batches)) * assumed.training_samples / 86400,
+      auto const costs = training.cost(batches.batches[0]);
+      return fixed(training.gpu_days(omnibal::plan_by_parameters(costs, assumed.stages), batches),
                    1);
     };
     auto const& groups = found.packed.groups;
@@ -518,10 +510,9 @@ void print_sets(std::ostream& out) {
     auto const filtered = published_groups(samples, capacity, {}, usual_seed).groups;
     auto const published =
         packed_shares(filtered, dealt_at_random(filtered.size(), ranks, usual_seed), samples);
-    auto const packed = omnibal::best_packing(samples, images_and_tokens, capacity).groups;
-    auto const loads = omnibal::group_loads(packed.view(), samples, images_and_tokens);
+    auto const packed = best_groups(plans.ours.samples);
     auto const ours =
-        packed_shares(packed, omnibal::schedule_steps(loads, ranks, {.seed = usual_seed}), samples);
+        packed_shares(packed, even_steps(plans.ours.samples, packed, ranks, usual_seed), samples);
     rows.add({name, share(before.padding), share(before.waiting[0]), share(before.waiting[1]),
               share(published.waiting[0]), share(published.waiting[1]), share(ours.waiting[0]),
               share(ours.waiting[1]), gain_of(plans.published.scenario, 3),
@@ -556,10 +547,7 @@ void print_cuts(std::ostream& out) {
     auto const& times = published.means.forward_nanoseconds;
     std::size_t const stages = scenario.assumed.stages;
     auto const by_parameters = plans.ours.plan.levers[0].plan.boundaries;
-    auto layers = omnibal::shape_costs(batches.batches, plans.ours.machine.device, plans.ours.cost);
-    for (auto& layer : layers) layer.choices = {layer.choices[2]};
-    auto const ours = omnibal::plan_pipeline(layers, plans.ours.machine,
-                                             {.micro_batches = scenario.assumed.micro_batches});
+    auto const ours = plans.ours.best_plan(batches, {false, false, true});
     auto const by_variance = plan_as_published(plans.ours, {.weights = {.traffic = 0}}, usual_seed);
 
     table rows({model + ", cuts", "variation of forward times", "MB each way", "against parameters",
@@ -568,10 +556,7 @@ void print_cuts(std::ostream& out) {
       plan_type plan;
       plan.boundaries.assign(boundaries.begin(), boundaries.end());
       plan.choices.assign(times.size(), 2);
-      auto const estimate =
-          omnibal::simulate_training(plan, batches, plans.ours.machine, plans.ours.cost);
-      return static_cast<double>(estimate.nanoseconds) * 1e-9 * plans.ours.assumed.gpus() /
-             static_cast<double>(samples_of(batches)) * plans.ours.assumed.training_samples / 86400;
+      return plans.ours.gpu_days(plan, batches);
     };
     omnibal::cut_score const score(times, published.means.sent_bytes, stages);
     auto const near = omnibal::neighbours(ours.boundaries, 1);

@@ -11,7 +11,6 @@
 #include <omnibal/pipeline/estimate_makespan.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
-#include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/solve_status.hpp>
 
@@ -81,15 +80,14 @@ lever_result lacking(std::vector<std::int64_t> const& free) {
   return result;
 }
 
-/// A method on the data that it has grouped.
+/// A scenario with the data that the method has grouped.
 struct grouped_training {
-  vlm_data const& data;
-  omnibal::pipeline_machine const& machine;
-  vlm_cost const& cost;
+  planned_scenario const& scenario;
   vlm_assumptions const& assumed;
+  omnibal::pipeline_machine const& machine;
 
   [[nodiscard]] omnibal::training_estimate simulate(plan_type const& plan) const {
-    return omnibal::simulate_training(plan, data, machine, cost);
+    return scenario.simulate(plan, scenario.plan.balanced_data);
   }
   /// How many micro-batches keep their activations on a stage at once.
   [[nodiscard]] std::int64_t in_flight(std::size_t stage) const {
@@ -100,7 +98,7 @@ struct grouped_training {
   [[nodiscard]] lever_result complete(plan_type plan) const {
     lever_result result{std::move(plan), {}};
     result.estimate = simulate(result.plan);
-    auto const layers = omnibal::shape_costs(data.batches, machine.device, cost);
+    auto const layers = scenario.layers_for(scenario.plan.balanced_data);
     for (std::size_t s = 0; s != assumed.stages; ++s) {
       omnibal::planned_stage<std::int64_t> stage{.bytes = result.estimate.peak_bytes[s],
                                                  .in_flight = in_flight(s)};
@@ -120,7 +118,7 @@ class adaptive_recompute {
  public:
   adaptive_recompute(grouped_training const& training, plan_type cuts, layer_means const& means)
       : training_(training), means_(means), plan_(std::move(cuts)) {
-    auto const kinds = layer_kinds(training.cost.model);
+    auto const kinds = layer_kinds(training.scenario.cost.model);
     stages_.resize(training.assumed.stages);
     for (std::size_t s = 0; s != stages_.size(); ++s) {
       for (std::uint32_t l = plan_.boundaries[s]; l != plan_.boundaries[s + 1]; ++l) {
@@ -327,7 +325,7 @@ published_plan plan_as_published(planned_scenario const& library, published_meth
       scenario.samples, packed.groups,
       dealt_at_random(packed.groups.size(), assumed.data_ranks * assumed.micro_batches, seed),
       assumed);
-  grouped_training const training{data, scenario.machine, scenario.cost, assumed};
+  grouped_training const training{scenario, assumed, scenario.machine};
   levers[1].plan = levers[0].plan;
   levers[1].estimate = training.simulate(levers[1].plan);
 
@@ -335,8 +333,7 @@ published_plan plan_as_published(planned_scenario const& library, published_meth
   result.anchor = greedy_cuts(result.means.forward_nanoseconds, assumed.stages);
   vlm_data const some = first_steps(data, method.steps);
   auto const simulated = [&](std::span<std::uint32_t const> boundaries) {
-    auto const estimate =
-        omnibal::simulate_training(cut_at(boundaries), some, scenario.machine, scenario.cost);
+    auto const estimate = scenario.simulate(cut_at(boundaries), some);
     if (!fits(free_bytes(estimate, scenario.machine))) {
       return std::numeric_limits<double>::infinity();
     }

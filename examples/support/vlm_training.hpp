@@ -65,6 +65,11 @@ enum class text_padding {
 [[nodiscard]] vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed,
                                       text_padding padding, std::uint64_t seed);
 
+/// The groups of best fit, and even steps of groups with so many cells each.
+[[nodiscard]] omnibal::grouping best_groups(vlm_samples const& given);
+[[nodiscard]] omnibal::steps even_steps(vlm_samples const& given, omnibal::grouping const& groups,
+                                        std::size_t cells, std::uint64_t seed);
+
 /// Groups of samples as micro-batches without padding. `wide` has a cell for each micro-batch of a
 /// step, of which a rank takes neighbouring ones; the last step is left out unless it is complete.
 [[nodiscard]] vlm_data grouped_batches(vlm_samples const& given, omnibal::grouping const& groups,
