@@ -74,13 +74,14 @@ copy_section() {
 
 # The page on the standard input, with new sections, on the standard output.
 renew() {
+  local -r call='([A-Za-z0-9_.,+ -]+)'
   local line speed kind name words
   local -a command
   while IFS= read -r line; do
     printf '%s\n' "$line"
-    if [[ $line =~ ^'<!-- '((slow|measured)' ')?table': '([A-Za-z0-9_.,+\ -]+)' -->'$ ]]; then
+    if [[ $line =~ ^'<!-- '((slow|measured)' ')?table': '$call' -->'$ ]]; then
       kind=table speed=${BASH_REMATCH[2]} words=${BASH_REMATCH[3]}
-    elif [[ $line =~ ^'<!-- '(slow' ')?picture' '([a-z0-9_]+\.svg)': '([A-Za-z0-9_.,+\ -]+)' -->'$ ]]; then
+    elif [[ $line =~ ^'<!-- '(slow' ')?picture' '([a-z0-9_]+\.svg)': '$call' -->'$ ]]; then
       kind=picture speed=${BASH_REMATCH[1]% } name=${BASH_REMATCH[2]} words=${BASH_REMATCH[3]}
     elif [[ $line =~ ^'<!-- rows of '([a-z_]+\.md)': '(.+)' -->'$ ]]; then
       kind=rows speed='' name=${BASH_REMATCH[1]} words=${BASH_REMATCH[2]}
