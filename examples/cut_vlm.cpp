@@ -55,6 +55,23 @@ void print_rules(model_cuts const& model, std::int64_t memory_bytes) {
   if (lacks) std::cout << "needs: no cuts fit devices with less\n";
 }
 
+/// What a micro-batch sends through the cuts of each rule.
+void print_traffic(model_cuts const& model) {
+  std::vector<std::string> header{"MB a micro-batch sends, each way"};
+  for (named_rule const& one : cut_rules) header.emplace_back(one.name);
+  table shown(header);
+  for (stage_comparison const& one : model.by_stages) {
+    std::vector<std::string> row{std::to_string(one.stages) + " stages"};
+    for (stage_plan const& plan : one.plans) {
+      row.push_back(plan.is_feasible() ? fixed(static_cast<double>(plan.sent_bytes) / 1e6, 1)
+                                       : "-");
+    }
+    shown.add(std::move(row));
+  }
+  std::cout << '\n';
+  shown.print(std::cout);
+}
+
 /// The stages by the last rule, for the numbers of stages that fit.
 void print_cuts(model_cuts const& model) {
   auto const fits = [](stage_comparison const& one) { return one[cut_rule::memory].is_feasible(); };
@@ -124,6 +141,7 @@ void run(cut_options const& options) {
   for (std::size_t m = 0; m != models.size(); ++m) {
     std::cout << '\n' << models[m].name << ": layers " << kinds[m] << "\n\n";
     print_rules(models[m], options.machine.memory_bytes);
+    print_traffic(models[m]);
     print_cuts(models[m]);
   }
   if (!options.svg.empty()) std::cout << "\nPicture: " << options.svg.string() << '\n';

@@ -17,8 +17,6 @@
 #include "support/table.hpp"
 
 #include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/models.hpp>
-#include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
 #include <omnibal/hierarchy/select_levels.hpp>
 
@@ -37,24 +35,6 @@
 namespace {
 
 using namespace examples;
-
-/// The model, sharded over all devices. Documents are as long as a token of the mixture sees in the
-/// mean, logits are computed in parts, and a pack waits for the parameters for three tenths of a
-/// second.
-omnibal::language_profile profile_of(long_context_options const& options) {
-  return {.model = *options.model.language,
-          .device = options.machine.device(),
-          .memory_bytes = options.machine.memory_bytes,
-          .ranks = options.ranks,
-          .document = 4096,
-          .logit_tokens = 4096,
-          .link_bytes_per_second = options.machine.node_link_bytes,
-          .pack_overhead_nanoseconds = 300'000'000};
-}
-
-std::int64_t layers_of(omnibal::language_model const& model) {
-  return model.first_layers + model.layers;
-}
 
 dataset load(long_context_options const& options) {
   if (options.lengths.files.empty()) {
@@ -133,10 +113,8 @@ void print_files(long_context_options const& options, std::filesystem::path cons
 }
 
 void compare_levels(long_context_options const& options, dataset const& data) {
-  auto const profile = profile_of(options);
-  omnibal::level_search const search{.layers = layers_of(profile.model),
-                                     .reserve_bytes = options.machine.reserve_bytes,
-                                     .ranks = options.ranks};
+  auto const profile = sharded_profile(*options.model.language, options.machine, options.ranks);
+  auto const search = level_search_of(profile, options.machine);
   auto const published = omnibal::select_levels(profile, search);
   auto const least = omnibal::select_levels(profile, search, data.samples, &sample::tokens);
   if (published.status != omnibal::solve_status::solved) {

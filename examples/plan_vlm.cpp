@@ -3,19 +3,13 @@
 /// assumptions are in support/vlm_assumptions.hpp.
 
 #include "support/dataset.hpp"
-#include "support/measured_layers.hpp"
 #include "support/model_file.hpp"
-#include "support/progress.hpp"
 #include "support/read_plan.hpp"
 #include "support/staged_files.hpp"
-#include "support/synthetic.hpp"
 #include "support/table.hpp"
 #include "support/vlm_exports.hpp"
 #include "support/vlm_options.hpp"
 #include "support/vlm_scenarios.hpp"
-
-#include <omnibal/cost/accelerator.hpp>
-#include <omnibal/cost/layered_model.hpp>
 
 #include <algorithm>
 #include <array>
@@ -32,33 +26,6 @@ namespace {
 
 using namespace examples;
 
-/// The GPU days by lever of Yao et al., "OmniBal", ICML 2025, table of the ablation; zero where not
-/// told.
-std::array<double, 4> published_days(std::string const& model) {
-  if (model == "6+20B") return {61.8, 51.9, 29.0, 21.3};
-  if (model == "6+34B") return {75.4, 0, 0, 30.5};
-  return {};
-}
-
-dataset load(vlm_options const& given) {
-  if (given.lengths.files.empty()) return synthetic_lengths(given.synthetic_samples, given.seed);
-  progress hidden(visibility::hidden);
-  return read_lengths(given.lengths, hidden);
-}
-
-std::string times_or_dash(double first, double value) {
-  return first > 0 && value > 0 ? fixed(first / value, 2) + "x" : "-";
-}
-
-std::string gigabytes(std::vector<std::int64_t> const& bytes) {
-  std::string result;
-  for (std::int64_t const value : bytes) {
-    if (!result.empty()) result += ' ';
-    result += fixed(static_cast<double>(value) * 1e-9, 0);
-  }
-  return result;
-}
-
 /// Tokens of the language model per sample, padding included.
 double tokens_per_sample(vlm_data const& data) {
   double tokens = 0;
@@ -69,34 +36,13 @@ double tokens_per_sample(vlm_data const& data) {
 }
 
 void print_table(model_description const& model, planned_scenario const& planned) {
-  auto const& assumed = planned.assumed;
-  double const flops_per_sample =
-      flops_of(planned.plan.balanced_data, model) / planned.samples_of_lever(1);
   constexpr std::array names{"random, by parameters", "+ data", "+ model", "+ memory"};
-  auto const days = published_days(model.name);
-  table rows({model.name, "s/step", "MFU", "waiting", "GPU s/sample", "GPU days", "speed-up",
-              "paper", "GB per stage"});
-  double const first = planned.gpu_seconds(0);
+  std::vector<std::string> header{model.name};
+  header.insert(header.end(), lever_columns.begin(), lever_columns.end());
+  table rows(header);
+  auto const reference = reference_of(planned, model);
   for (std::size_t lever = 0; lever != names.size(); ++lever) {
-    auto const& result = planned.plan.levers[lever];
-    if (result.plan.status != omnibal::solve_status::solved) {
-      rows.add({names[lever], "stage " + std::to_string(result.plan.stage) + " lacks " +
-                                  gigabytes({result.plan.missing_bytes}) + " GB"});
-      continue;
-    }
-    double const seconds = static_cast<double>(result.estimate.nanoseconds) * 1e-9;
-    double const per_sample = planned.gpu_seconds(lever);
-    rows.add({names[lever], fixed(seconds / static_cast<double>(result.estimate.steps), 2),
-              percent(omnibal::flops_utilisation(
-                          {.flops = flops_per_sample * planned.samples_of_lever(lever),
-                           .seconds = seconds,
-                           .gpus = assumed.gpus(),
-                           .peak_flops_per_gpu_second = assumed.peak_flops}),
-                      1),
-              percent(result.estimate.waiting_share, 1), fixed(per_sample, 2),
-              fixed(per_sample * assumed.training_samples / 86400, 1),
-              fixed(first / per_sample, 2) + "x", times_or_dash(days[0], days[lever]),
-              gigabytes(result.estimate.peak_bytes)});
+    rows.add(lever_cells(names[lever], planned, lever, reference));
   }
   rows.print(std::cout);
 }
@@ -128,17 +74,6 @@ void print_layout(megatron_export const& megatron) {
   std::cout << '\n';
 }
 
-/// A plan with the layers that were measured, if any were.
-planned_scenario plan_one(dataset const& data, vlm_scenario const& scenario,
-                          model_description const& model, vlm_options const& given) {
-  if (given.measured.empty()) return plan_scenario(data, scenario, model, given.seed);
-  auto const modelled = omnibal::layer_costs(padded(model, scenario.assumed.tensor_ranks),
-                                             given.measured_batch, scenario.assumed.degrees());
-  return plan_scenario(data, scenario, model, given.seed,
-                       {read_measured_layers(given.measured, modelled.size()), given.measured_batch,
-                        modelled, scenario.assumed.device});
-}
-
 std::string seconds_or_dash(double seconds) { return seconds > 0 ? fixed(seconds, 2) : "-"; }
 
 /// What the levers give one by one and together where one assumption is another.
@@ -147,7 +82,8 @@ void print_sensitivity(dataset const& data, vlm_options const& given) {
     table rows(
         {model.name, "random, GPU s/sample", "all levers", "data", "model", "memory", "all"});
     for (vlm_scenario const& scenario : vlm_scenarios(given.scenario)) {
-      auto const planned = plan_one(data, scenario, model, given);
+      auto const planned =
+          plan_scenario(data, scenario, model, given.seed, profile_of(given, model, scenario));
       auto const gain = [&](std::size_t from, std::size_t to) {
         return times_or_dash(planned.gpu_seconds(from), planned.gpu_seconds(to));
       };
@@ -188,20 +124,13 @@ void replay(std::filesystem::path const& path) {
 
 void run(vlm_options const& given) {
   if (!given.replayed.empty()) return replay(given.replayed);
-  dataset const data = load(given);
+  dataset const data = lengths_of(given);
   staged_files files;
   bool is_first = true;
   for (model_description const& model : given.models) {
-    auto const planned = plan_one(data, given.scenario, model, given);
-    if (is_first) {
-      std::cout << counted(planned.samples.samples.size()) << " samples under "
-                << planned.samples.capacity[0] << " images and " << planned.samples.capacity[1]
-                << " tokens, " << counted(planned.samples.oversized) << " larger ones left out\n"
-                << fixed(planned.assumed.gpus(), 0) << " devices " << given.machine_name << ": "
-                << planned.assumed.stages << " stages of " << planned.assumed.tensor_ranks
-                << " tensor-parallel ranks, " << planned.assumed.data_ranks
-                << " data-parallel ranks\n\n";
-    }
+    auto const planned = plan_scenario(data, given.scenario, model, given.seed,
+                                       profile_of(given, model, given.scenario));
+    if (is_first) std::cout << heading_of(planned, given.machine_name) << '\n';
     is_first = false;
     print_table(model, planned);
     print_stages(planned.plan);

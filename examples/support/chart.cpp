@@ -1,6 +1,7 @@
 #include "chart.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 namespace examples {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr double title_size = 15;
 constexpr double text_size = 13;
+constexpr double small_size = 11;
 constexpr double line_height = 19;
 constexpr double curve_width = 1.6;
 /// Between the title of the vertical axis and the axis.
@@ -37,11 +39,29 @@ class frame {
   axis const& y_;
 };
 
-std::vector<point> corners(frame const& inside, std::vector<double> const& edges,
-                           std::vector<double> const& heights) {
-  std::vector<point> result;
-  result.reserve(2 * heights.size() + 2);
+/// Heights without a gap between them, [first, last).
+struct height_run {
+  std::size_t first;
+  std::size_t last;
+};
+
+std::vector<height_run> runs_of(std::vector<double> const& heights) {
+  std::vector<height_run> result;
+  bool goes_on = false;
   for (std::size_t i = 0; i != heights.size(); ++i) {
+    bool const is_there = std::isfinite(heights[i]);
+    if (is_there && goes_on) ++result.back().last;
+    if (is_there && !goes_on) result.push_back({i, i + 1});
+    goes_on = is_there;
+  }
+  return result;
+}
+
+std::vector<point> corners(frame const& inside, std::vector<double> const& edges,
+                           std::vector<double> const& heights, height_run const& run) {
+  std::vector<point> result;
+  result.reserve(2 * (run.last - run.first) + 2);
+  for (std::size_t i = run.first; i != run.last; ++i) {
     double const y = inside.at_y(heights[i]);
     result.push_back({inside.at_x(edges[i]), y});
     result.push_back({inside.at_x(edges[i + 1]), y});
@@ -70,11 +90,17 @@ void draw_grid(svg_drawing& drawing, frame const& inside, axis const& x, axis co
     drawing.text({area.left - 8, at + 4}, tick_text(value, y_step) + y.unit,
                  {.size = text_size, .colour = colours::grey, .at = anchor::end});
   }
-  double const x_step = nice_step(x.most - x.least, most_parts, x.kind);
-  for (double const value : multiples(x.least, x.most, x_step)) {
-    double const at = inside.at_x(value);
+  std::vector<mark> names = x.names;
+  if (names.empty()) {
+    double const x_step = nice_step(x.most - x.least, most_parts, x.kind);
+    for (double const value : multiples(x.least, x.most, x_step)) {
+      names.push_back({value, tick_text(value, x_step) + x.unit});
+    }
+  }
+  for (mark const& one : names) {
+    double const at = inside.at_x(one.value);
     drawing.line({at, area.bottom()}, {at, area.bottom() + 5}, {.colour = colours::grey});
-    drawing.text({at, area.bottom() + 19}, tick_text(value, x_step) + x.unit,
+    drawing.text({at, area.bottom() + 19}, one.label,
                  {.size = text_size, .colour = colours::grey, .at = anchor::middle});
   }
   drawing.text({area.left + area.width / 2, area.bottom() + 39}, x.title,
@@ -83,9 +109,9 @@ void draw_grid(svg_drawing& drawing, frame const& inside, axis const& x, axis co
                {.size = text_size, .at = anchor::middle, .runs = direction::upwards});
 }
 
-/// The line of a series: for an area it begins and ends on the ground.
-std::vector<point> outline(frame const& inside, series const& one) {
-  auto line = corners(inside, one.curve.edges, one.curve.heights);
+/// The line of a run of a series: but for a line it begins and ends on the ground.
+std::vector<point> outline(frame const& inside, series const& one, height_run const& run) {
+  auto line = corners(inside, one.curve.edges, one.curve.heights, run);
   if (one.style == curve_style::line) return line;
   double const ground = inside.area().bottom();
   line.insert(line.begin(), {line.front().x, ground});
@@ -93,24 +119,35 @@ std::vector<point> outline(frame const& inside, series const& one) {
   return line;
 }
 
-void draw_inside(svg_drawing& drawing, frame const& inside, series const& one) {
-  if (one.style == curve_style::area) {
-    drawing.polygon(outline(inside, one), {.colour = one.colour, .opacity = 0.3});
+void draw_inside(svg_drawing& drawing, frame const& inside, series const& one,
+                 height_run const& run) {
+  if (one.style != curve_style::line) {
+    double const opacity = one.style == curve_style::bars ? 0.85 : 0.3;
+    drawing.polygon(outline(inside, one, run), {.colour = one.colour, .opacity = opacity});
   }
   if (one.lows.empty()) return;
-  auto band = corners(inside, one.curve.edges, one.lows);
-  auto const upper = corners(inside, one.curve.edges, one.highs);
+  auto band = corners(inside, one.curve.edges, one.lows, run);
+  auto const upper = corners(inside, one.curve.edges, one.highs, run);
   band.insert(band.end(), upper.rbegin(), upper.rend());
   drawing.polygon(band, {.colour = one.colour, .opacity = 0.2});
 }
 
 void draw_curves(svg_drawing& drawing, frame const& inside, std::vector<series> const& curves) {
   for (series const& one : curves) {
-    if (!one.curve.heights.empty()) draw_inside(drawing, inside, one);
+    for (height_run const& run : runs_of(one.curve.heights)) draw_inside(drawing, inside, one, run);
   }
   for (series const& one : curves) {
-    if (one.curve.heights.empty()) continue;
-    drawing.polyline(outline(inside, one), {.colour = one.colour, .width = curve_width});
+    if (one.style == curve_style::bars) continue;
+    for (height_run const& run : runs_of(one.curve.heights)) {
+      drawing.polyline(outline(inside, one, run), {.colour = one.colour, .width = curve_width});
+    }
+  }
+}
+
+void draw_notes(svg_drawing& drawing, frame const& inside, std::vector<note> const& notes) {
+  for (note const& one : notes) {
+    drawing.text({inside.at_x(one.x), inside.at_y(one.y) - 4}, one.text,
+                 {.size = small_size, .colour = colours::grey, .at = anchor::middle});
   }
 }
 
@@ -149,6 +186,7 @@ void draw(svg_drawing& drawing, box const& area, chart const& content) {
   draw_grid(drawing, inside, content.x, content.y);
   draw_curves(drawing, inside, content.curves);
   draw_marks(drawing, inside, content);
+  draw_notes(drawing, inside, content.notes);
   drawing.line({plot.left, plot.bottom()}, {plot.right(), plot.bottom()},
                {.colour = colours::grey, .width = 2});
 }

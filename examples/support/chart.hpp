@@ -13,7 +13,8 @@
 
 namespace examples {
 
-/// A curve that is constant between edges: `heights[i]` from `edges[i]` to `edges[i + 1]`.
+/// A curve that is constant between edges: `heights[i]` from `edges[i]` to `edges[i + 1]`. Where a
+/// height is not finite there is a gap.
 struct step_curve {
   std::vector<double> edges;
   std::vector<double> heights;
@@ -21,7 +22,7 @@ struct step_curve {
   [[nodiscard]] friend bool operator==(step_curve const&, step_curve const&) = default;
 };
 
-enum class curve_style { line, area };
+enum class curve_style { line, area, bars };
 
 struct series {
   /// What stands beside its colour above the diagram.
@@ -34,6 +35,12 @@ struct series {
   std::vector<double> highs{};
 };
 
+/// A value of an axis and what it is called.
+struct mark {
+  double value;
+  std::string label;
+};
+
 struct axis {
   std::string title;
   double least = 0;
@@ -41,12 +48,15 @@ struct axis {
   number_kind kind = number_kind::any;
   /// Stands behind each number.
   std::string unit{};
+  /// What stands at values of the axis instead of numbers, where there is any.
+  std::vector<mark> names{};
 };
 
-/// A dashed line at a value of an axis.
-struct mark {
-  double value;
-  std::string label;
+/// Words above a point.
+struct note {
+  double x;
+  double y;
+  std::string text;
 };
 
 struct chart {
@@ -55,8 +65,10 @@ struct chart {
   axis y;
   /// Painted in this order.
   std::vector<series> curves;
+  /// Dashed lines.
   std::optional<mark> at_x{};
   std::optional<mark> at_y{};
+  std::vector<note> notes{};
 };
 
 /// Draws the chart into an area, its title and labels included. What exceeds the axes is cut off.

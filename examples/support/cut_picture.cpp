@@ -38,7 +38,7 @@ series curve_of(model_cuts const& model, drawn_rule const& drawn) {
     is_feasible = is_feasible && plan.is_feasible();
   }
   result.curve.edges.push_back(result.curve.edges.back() + 1);
-  if (!is_feasible) result.label += "; no cuts fit where the line is at the top";
+  if (!is_feasible) result.label += "; no cuts fit in the gaps";
   return result;
 }
 

@@ -5,8 +5,10 @@
 #include <omnibal/hierarchy/level_steps.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/metrics.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/keep.hpp>
+#include <omnibal/pack/next_fit.hpp>
 #include <omnibal/resources.hpp>
 #include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/sample/level_sampler.hpp>
@@ -14,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <numeric>
 
 namespace examples {
 
@@ -21,16 +24,39 @@ namespace {
 
 std::int64_t squared_tokens(sample const& one) { return one.tokens * one.tokens; }
 
+/// The samples by rising length, as `packer` has packed them.
+template <class Packer>
+auto in_order_of_length(Packer const& packer) {
+  return [packer](auto const& samples, auto const& demand, std::int64_t length) {
+    std::vector<std::uint32_t> order(samples.size());
+    std::iota(order.begin(), order.end(), std::uint32_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::uint32_t i) { return demand(samples[i]); });
+    auto const packed = packer(
+        order, [&](std::uint32_t i) { return demand(samples[i]); }, length);
+    omnibal::packing result{{}, {}, packed.report};
+    for (std::size_t g = 0; g != packed.groups.size(); ++g) {
+      for (std::uint32_t const place : packed.groups[g]) result.groups.push(order[place]);
+      result.groups.close();
+    }
+    return result;
+  };
+}
+
 omnibal::level_packing pack(level_rule const& rule, dataset const& data, std::uint64_t seed) {
-  if (rule.packs == pack_kind::best_fit) {
-    return omnibal::pack_levels(data.samples, &sample::tokens, rule.levels);
+  auto const pack_with = [&](auto const& packer) {
+    return omnibal::pack_levels(data.samples, &sample::tokens, rule.levels, packer);
+  };
+  switch (rule.packs) {
+    case pack_kind::as_drawn: return pack_with(omnibal::next_fit);
+    case pack_kind::by_length: return pack_with(in_order_of_length(omnibal::next_fit));
+    case pack_kind::best_fit: return pack_with(omnibal::best_fit_decreasing);
+    case pack_kind::random_groups: break;
   }
-  auto const random_groups = [seed](auto const& samples, auto const& demand, std::int64_t length) {
+  return pack_with([seed](auto const& samples, auto const& demand, std::int64_t length) {
     omnibal::resources const capacity{length};
     return omnibal::isf(samples, demand, capacity, {}, omnibal::reaches_most(capacity),
                         omnibal::rng::fisher_yates{seed});
-  };
-  return omnibal::pack_levels(data.samples, &sample::tokens, rule.levels, random_groups);
+  });
 }
 
 /// Packs dealt at random, or so that ranks wait for about two thousandths of a step.
@@ -93,6 +119,25 @@ class level_clock {
 };
 
 }  // namespace
+
+omnibal::language_profile sharded_profile(omnibal::language_model const& model,
+                                          machine_description const& machine, std::int64_t ranks) {
+  return {.model = model,
+          .device = machine.device(),
+          .memory_bytes = machine.memory_bytes,
+          .ranks = ranks,
+          .document = 4096,
+          .logit_tokens = 4096,
+          .link_bytes_per_second = machine.node_link_bytes,
+          .pack_overhead_nanoseconds = 300'000'000};
+}
+
+omnibal::level_search level_search_of(omnibal::language_profile const& profile,
+                                      machine_description const& machine) {
+  return {.layers = profile.model.first_layers + profile.model.layers,
+          .reserve_bytes = machine.reserve_bytes,
+          .ranks = profile.ranks};
+}
 
 long_context_plan make_plan(level_rule const& rule, dataset const& data,
                             omnibal::language_profile const& profile, std::uint64_t seed) {

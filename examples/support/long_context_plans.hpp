@@ -4,12 +4,14 @@
 /// Ways of packing and scheduling long and short samples, and what they cost.
 
 #include "dataset.hpp"
+#include "machine_file.hpp"
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/hierarchy/language_profile.hpp>
 #include <omnibal/hierarchy/level_metrics.hpp>
 #include <omnibal/hierarchy/level_packing.hpp>
+#include <omnibal/hierarchy/select_levels.hpp>
 #include <omnibal/steps.hpp>
 
 #include <cstddef>
@@ -19,8 +21,21 @@
 
 namespace examples {
 
+/// A language model, sharded over all devices. Documents are as long as a token of the mixtures
+/// sees in the mean, logits are computed in parts, and a pack waits for the parameters for three
+/// tenths of a second.
+[[nodiscard]] omnibal::language_profile sharded_profile(omnibal::language_model const& model,
+                                                        machine_description const& machine,
+                                                        std::int64_t ranks);
+
+/// What is tried for such a profile: lengths up to 128K, any number of checkpointed layers.
+[[nodiscard]] omnibal::level_search level_search_of(omnibal::language_profile const& profile,
+                                                    machine_description const& machine);
+
 /// How the samples of a level become packs.
 enum class pack_kind {
+  as_drawn,       ///< in the order of the data, the next pack where one is full
+  by_length,      ///< the same in the order of the lengths
   random_groups,  ///< iterative sampling and filtering
   best_fit        ///< best-fit decreasing
 };

@@ -39,6 +39,19 @@ void table::print(std::ostream& out) const {
   }
 }
 
+void table::print_markdown(std::ostream& out) const {
+  for (std::size_t r = 0; r != rows_.size(); ++r) {
+    if (rows_[r].empty()) continue;
+    out << '|';
+    for (std::string const& cell : rows_[r]) out << ' ' << cell << (cell.empty() ? "|" : " |");
+    out << '\n';
+    if (r != 0) continue;
+    out << "|---|";
+    for (std::size_t c = 1; c < rows_[0].size(); ++c) out << "--:|";
+    out << '\n';
+  }
+}
+
 std::string counted(std::uint64_t value) {
   std::string digits = std::to_string(value);
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');

@@ -23,6 +23,9 @@ class table {
 
   void print(std::ostream& out) const;
 
+  /// As a table of Markdown, without the lines between rows. Precondition: no cell has a `|`.
+  void print_markdown(std::ostream& out) const;
+
  private:
   std::vector<std::vector<std::string>> rows_;
 };

@@ -22,29 +22,12 @@ std::vector<std::uint32_t> even_counts(std::size_t layers, std::size_t stages) {
   return result;
 }
 
-/// OmniBal's anchor: a walk along the layers that ends each stage where its cost is nearest to the
-/// mean, the earlier of two such places. Every stage has a layer.
 std::vector<std::uint32_t> greedy_cuts(std::span<vlm_layer const> layers, std::size_t stages,
                                        std::int64_t vlm_layer::*cost) {
-  if (stages == 0 || stages > layers.size()) {
-    throw std::invalid_argument(std::to_string(layers.size()) + " layers do not give " +
-                                std::to_string(stages) + " stages a layer each");
-  }
-  auto const cost_of = omnibal::stage_sum(layers, cost);
-  auto const count = static_cast<std::int64_t>(stages);
-  std::vector<std::uint32_t> result{0};
-  for (std::size_t s = 0; s != stages; ++s) {
-    std::size_t const first = result.back();
-    std::size_t const most = layers.size() - (stages - 1 - s);
-    auto const is_nearer = [&](std::size_t last) {
-      std::int64_t const both = cost_of(s, first, last) + cost_of(s, first, last + 1);
-      return both * count < 2 * cost_of(s, 0, layers.size());
-    };
-    std::size_t last = s + 1 == stages ? most : first + 1;
-    while (last < most && is_nearer(last)) ++last;
-    result.push_back(static_cast<std::uint32_t>(last));
-  }
-  return result;
+  std::vector<std::int64_t> costs;
+  costs.reserve(layers.size());
+  for (vlm_layer const& layer : layers) costs.push_back(layer.*cost);
+  return examples::greedy_cuts(costs, stages);
 }
 
 /// The stages of a rule.
@@ -76,6 +59,28 @@ omnibal::partition_result<std::int64_t> cut(std::span<vlm_layer const> layers, s
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> greedy_cuts(std::span<std::int64_t const> costs, std::size_t stages) {
+  if (stages == 0 || stages > costs.size()) {
+    throw std::invalid_argument(std::to_string(costs.size()) + " layers do not give " +
+                                std::to_string(stages) + " stages a layer each");
+  }
+  auto const cost_of = omnibal::stage_sum(costs);
+  auto const count = static_cast<std::int64_t>(stages);
+  std::vector<std::uint32_t> result{0};
+  for (std::size_t s = 0; s != stages; ++s) {
+    std::size_t const first = result.back();
+    std::size_t const most = costs.size() - (stages - 1 - s);
+    auto const is_nearer = [&](std::size_t last) {
+      std::int64_t const both = cost_of(s, first, last) + cost_of(s, first, last + 1);
+      return both * count < 2 * cost_of(s, 0, costs.size());
+    };
+    std::size_t last = s + 1 == stages ? most : first + 1;
+    while (last < most && is_nearer(last)) ++last;
+    result.push_back(static_cast<std::uint32_t>(last));
+  }
+  return result;
+}
 
 stage_figures::stage_figures(std::span<vlm_layer const> layers, std::size_t stages,
                              pipeline_machine const& machine)
@@ -136,6 +141,7 @@ stage_comparison compare_cuts(std::span<vlm_layer const> layers, std::size_t sta
       std::size_t const last = plan.boundaries[s + 1];
       slowest = std::max(slowest, figures.nanoseconds(s, first, last));
       plan.largest_bytes = std::max(plan.largest_bytes, figures.bytes(s, first, last));
+      if (last != layers.size()) plan.sent_bytes += layers[last - 1].cut_bytes;
     }
     plan.over_bound = static_cast<double>(slowest) / static_cast<double>(result.lower_bound);
   }

@@ -16,6 +16,12 @@
 
 namespace examples {
 
+/// OmniBal's anchor: a walk along layers with these costs that ends each stage where its cost is
+/// nearest to the mean, the earlier of two such places. Every stage has a layer. Errors:
+/// `std::invalid_argument` for no stages or more than layers.
+[[nodiscard]] std::vector<std::uint32_t> greedy_cuts(std::span<std::int64_t const> costs,
+                                                     std::size_t stages);
+
 /// What the stages of a pipeline run on.
 struct pipeline_machine {
   /// Of a device.
@@ -81,6 +87,8 @@ struct stage_plan {
   double over_bound = 0;
   /// Of the stage that takes most; where none fit, the least that would do on every device.
   std::int64_t largest_bytes = 0;
+  /// What a micro-batch sends through all cuts, in one direction.
+  std::int64_t sent_bytes = 0;
 
   [[nodiscard]] bool is_feasible() const { return !boundaries.empty(); }
 };

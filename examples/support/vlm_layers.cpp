@@ -12,14 +12,11 @@ namespace examples {
 
 namespace {
 
-constexpr std::string_view vision_kind = "vision layer";
-constexpr std::string_view language_kind = "language layer";
-
 constexpr std::string_view kind_of(omnibal::patch_embedding const&) { return "patch embedding"; }
-constexpr std::string_view kind_of(omnibal::vision_transformer const&) { return vision_kind; }
+constexpr std::string_view kind_of(omnibal::vision_transformer const&) { return tower_kinds[0]; }
 constexpr std::string_view kind_of(omnibal::projector const&) { return "projector"; }
 constexpr std::string_view kind_of(omnibal::embedding const&) { return "embedding"; }
-constexpr std::string_view kind_of(omnibal::transformer const&) { return language_kind; }
+constexpr std::string_view kind_of(omnibal::transformer const&) { return tower_kinds[1]; }
 constexpr std::string_view kind_of(omnibal::head const&) { return "head"; }
 
 }  // namespace
@@ -38,7 +35,7 @@ std::vector<vlm_layer> model_layers(model_description const& model,
   padded(model, setting.degrees.tensor).for_each_layer([&](auto const& layer, std::int64_t count) {
     omnibal::layer_cost const cost = layer(setting.batch, setting.degrees);
     std::string_view const kind = kind_of(layer);
-    bool const is_in_tower = kind == vision_kind || kind == language_kind;
+    bool const is_in_tower = kind == tower_kinds[0] || kind == tower_kinds[1];
     auto const choice = is_in_tower ? setting.recomputed : omnibal::recompute_choice::none;
     vlm_layer const made{.kind = kind,
                          .parameters = cost.parameters,

@@ -20,6 +20,9 @@ namespace examples {
 /// By `omnibal::recompute_choice`.
 inline constexpr std::array<std::string_view, 3> recompute_names{"none", "selective", "full"};
 
+/// The kinds of layers of which a model has many, those of the tower and of the language model.
+inline constexpr std::array<std::string_view, 2> tower_kinds{"vision layer", "language layer"};
+
 /// What each layer is, from the first to the last.
 [[nodiscard]] std::vector<std::string_view> layer_kinds(model_description const& model);
 

@@ -2,9 +2,12 @@
 
 #include "machine_options.hpp"
 #include "option_checks.hpp"
+#include "progress.hpp"
+#include "synthetic.hpp"
 #include "vlm_layers.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/layered_model.hpp>
 
 #include <algorithm>
 #include <array>
@@ -119,17 +122,66 @@ void add_machine(CLI::App& app, vlm_words& words) {
   add_rank_options(*group, words.ranks);
 }
 
-void check_file_name(CLI::App const& app, char const* option) {
+/// Refuses an option that was typed with nothing behind it.
+void check_not_empty(CLI::App const& app, char const* option, std::string const& rule) {
   if (app.count(option) == 0 || !app[option]->as<std::string>().empty()) return;
-  throw std::runtime_error(std::string(option) + " is empty, must be the name of a file");
+  throw std::runtime_error(std::string(option) + " is empty, must be " + rule);
+}
+
+void add_output(CLI::App& app, vlm_words& words) {
+  app.add_option("--output", words.output,
+                 "Write plans, traces and pictures into this directory\n(docs/plan_format.md)")
+      ->type_name("DIRECTORY");
+}
+
+/// What OmniBal leaves to choose.
+void add_published(CLI::App& app, published_options& options) {
+  auto* const group = app.add_option_group("Published method");
+  published_method& method = options.method;
+  group->add_option("--rounds", method.rounds, "Rounds of sampling and filtering")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1 << 20))
+      ->capture_default_str();
+  group
+      ->add_option("--keep-below", method.token_slack,
+                   "A group is kept that has all tiles of the capacity, or all tokens but\n"
+                   "for so many")
+      ->type_name("TOKENS")
+      ->check(integer_between<std::int64_t>(0, std::int64_t{1} << 40))
+      ->capture_default_str();
+  group->add_option("--radius", method.radius, "By how many layers the cuts of the anchor may move")
+      ->type_name("LAYERS")
+      ->check(integer_between<std::size_t>(0, 1 << 10))
+      ->capture_default_str();
+  group->add_option("--top", method.candidates, "Cuts with the best scores that are measured")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1 << 16))
+      ->capture_default_str();
+  group
+      ->add_option("--traffic", method.weights.traffic,
+                   "Weight of the mean traffic in the score, beside the variance over the\n"
+                   "square of the mean time of a stage")
+      ->type_name("WEIGHT")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  group->add_option("--measured-steps", method.steps, "Steps for which cuts are simulated")
+      ->type_name("COUNT")
+      ->check(integer_between<std::size_t>(1, 1 << 20))
+      ->capture_default_str();
+  group
+      ->add_option("--measure", options.command,
+                   "A command of the shell that measures cuts instead: it gets the first\n"
+                   "layer of each stage but the first as arguments and prints seconds,\n"
+                   "or inf where the cuts cannot run")
+      ->type_name("COMMAND");
 }
 
 void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& options) {
   for (std::string const& name : words.models) {
     options.models.push_back(chosen_model(name, model_parts::language));
   }
-  for (char const* const option : {"--measured", "--output", "--replay"}) {
-    check_file_name(app, option);
+  for (char const* const option : {"--measured", "--output"}) {
+    check_not_empty(app, option, "the name of a file");
   }
   if (!words.measured.empty() && options.models.size() != 1) {
     throw std::runtime_error("--measured has the times of one model: say which with --model");
@@ -161,9 +213,31 @@ void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& option
   if (!words.capacity.empty()) {
     options.scenario.capacity = {words.capacity[0], words.capacity[1]};
   }
+  options.measured = words.measured;
+  options.measured_batch = {
+      .tiles = words.measured_batch[0],
+      .documents = omnibal::equal_sequences(
+          {.count = words.measured_batch[1], .length = words.measured_batch[2]})};
+  options.output = words.output;
+  options.replayed = words.replayed;
 }
 
 }  // namespace
+
+dataset lengths_of(vlm_options const& given) {
+  if (given.lengths.files.empty()) return synthetic_lengths(given.synthetic_samples, given.seed);
+  progress hidden(visibility::hidden);
+  return read_lengths(given.lengths, hidden);
+}
+
+layer_profile profile_of(vlm_options const& given, model_description const& model,
+                         vlm_scenario const& scenario) {
+  if (given.measured.empty()) return {};
+  auto const modelled = omnibal::layer_costs(padded(model, scenario.assumed.tensor_ranks),
+                                             given.measured_batch, scenario.assumed.degrees());
+  return {read_measured_layers(given.measured, modelled.size()), given.measured_batch, modelled,
+          scenario.assumed.device};
+}
 
 std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   vlm_options options;
@@ -179,9 +253,7 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   add_data(app, typed, options);
   add_model(app, typed);
   add_machine(app, typed);
-  app.add_option("--output", typed.output,
-                 "Write plans, traces and pictures into this directory\n(docs/plan_format.md)")
-      ->type_name("DIRECTORY");
+  add_output(app, typed);
   app.add_flag("--sensitivity", options.wants_sensitivity,
                "Show what other assumptions would give");
   app.add_option("--replay", typed.replayed,
@@ -189,14 +261,34 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
                  "fails where other figures come out or a stage exceeds its memory")
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
+  check_not_empty(app, "--replay", "the name of a file");
   check_plan(app, typed, options);
-  options.measured = typed.measured;
-  options.measured_batch = {
-      .tiles = typed.measured_batch[0],
-      .documents = omnibal::equal_sequences(
-          {.count = typed.measured_batch[1], .length = typed.measured_batch[2]})};
-  options.output = typed.output;
-  options.replayed = typed.replayed;
+  return options;
+}
+
+std::optional<published_options> parse_published(int count, char const* const* words) {
+  published_options options;
+  vlm_words typed;
+  CLI::App app(
+      "Plans the training of vision-language and language models as OmniBal was published:\n"
+      "groups by sampling and filtering, dealt at random; cuts near those of a greedy walk,\n"
+      "ranked by variance and traffic, the best of them measured; layers that no longer\n"
+      "recompute, from two readings of the memory. Shows it beside this library's plan.",
+      "plan_as_published");
+  app.footer(
+      "Exit status: 0 where the tables are complete, also where no plan fits the memory and no\n"
+      "--output was asked for; otherwise 1, and no file was written.");
+  add_data(app, typed, options.common);
+  add_model(app, typed);
+  add_machine(app, typed);
+  add_published(app, options);
+  add_output(app, typed);
+  if (!parse_words(app, count, words)) return std::nullopt;
+  check_not_empty(app, "--measure", "a command");
+  check_plan(app, typed, options.common);
+  if (!options.command.empty() && options.common.models.size() != 1) {
+    throw std::runtime_error("--measure measures one model: say which with --model");
+  }
   return options;
 }
 

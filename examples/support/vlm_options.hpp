@@ -1,10 +1,13 @@
 #pragma once
 
 /// \file
-/// The command line of plan_vlm.
+/// The command lines of plan_vlm and plan_as_published.
 
+#include "dataset.hpp"
 #include "length_options.hpp"
+#include "measured_layers.hpp"
 #include "model_file.hpp"
+#include "published_plan.hpp"
 #include "vlm_scenarios.hpp"
 
 #include <cstddef>
@@ -34,8 +37,25 @@ struct vlm_options {
   std::filesystem::path replayed;
 };
 
+/// The samples of the files, or synthetic ones.
+[[nodiscard]] dataset lengths_of(vlm_options const& given);
+
+/// What the measured layers correct of a model; nothing where none were measured.
+[[nodiscard]] layer_profile profile_of(vlm_options const& given, model_description const& model,
+                                       vlm_scenario const& scenario);
+
 /// The options of a command line, or nothing where it asked for help, which has been printed then.
 /// Errors: `std::runtime_error`.
 [[nodiscard]] std::optional<vlm_options> parse_vlm(int count, char const* const* words);
+
+struct published_options {
+  vlm_options common;
+  published_method method;
+  /// A command of the shell that measures cuts; empty: they are simulated.
+  std::string command;
+};
+
+/// The same for plan_as_published.
+[[nodiscard]] std::optional<published_options> parse_published(int count, char const* const* words);
 
 }  // namespace examples

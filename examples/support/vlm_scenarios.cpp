@@ -47,24 +47,11 @@ vlm_samples samples_of(dataset const& data, vlm_scenario const& scenario, vlm_as
 void limit_choices(planned_scenario& planned) {
   auto const& allowed = planned.assumed.recomputed;
   if (std::ranges::all_of(allowed, std::identity{})) return;
-  std::vector<std::uint32_t> numbers;
-  for (std::uint32_t choice = 0; choice != allowed.size(); ++choice) {
-    if (allowed[choice]) numbers.push_back(choice);
-  }
   auto const& data = planned.plan.balanced_data;
-  auto layers = omnibal::shape_costs(data.batches, planned.machine.device, planned.cost);
-  for (auto& layer : layers) {
-    std::vector<omnibal::choice<>> choices;
-    for (std::uint32_t const number : numbers) choices.push_back(layer.choices[number]);
-    layer.choices = std::move(choices);
-  }
   auto& last = planned.plan.levers[static_cast<std::size_t>(omnibal::training_lever::memory)];
-  last = {omnibal::plan_pipeline(layers, planned.machine,
-                                 {.micro_batches = planned.assumed.micro_batches}),
-          {}};
-  for (std::uint32_t& choice : last.plan.choices) choice = numbers[choice];
+  last = {planned.best_plan(data, allowed), {}};
   if (last.plan.status != omnibal::solve_status::solved) return;
-  last.estimate = omnibal::simulate_training(last.plan, data, planned.machine, planned.cost);
+  last.estimate = planned.simulate(last.plan, data);
 }
 
 }  // namespace
@@ -128,19 +115,65 @@ double planned_scenario::gpu_seconds(std::size_t lever) const {
   return nanoseconds * 1e-9 * assumed.gpus() / samples_of_lever(lever);
 }
 
-planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
-                               model_description const& model, std::uint64_t seed,
-                               layer_profile profile) {
+omnibal::training_estimate planned_scenario::simulate(
+    omnibal::pipeline_plan<std::int64_t> const& plan_to_run, vlm_data const& data) const {
+  return omnibal::simulate_training(plan_to_run, data, machine, cost);
+}
+
+double planned_scenario::gpu_days(omnibal::pipeline_plan<std::int64_t> const& plan_to_run,
+                                  vlm_data const& data) const {
+  double const seconds = static_cast<double>(simulate(plan_to_run, data).nanoseconds) * 1e-9;
+  return seconds * assumed.gpus() / static_cast<double>(examples::samples_of(data)) *
+         assumed.training_samples / 86400;
+}
+
+std::vector<omnibal::plan_layer<>> planned_scenario::layers_for(vlm_data const& data) const {
+  return omnibal::shape_costs(data.batches, machine.device, cost);
+}
+
+omnibal::pipeline_plan<std::int64_t> planned_scenario::best_plan(
+    vlm_data const& data, std::array<bool, 3> const& allowed) const {
+  std::vector<std::uint32_t> numbers;
+  for (std::uint32_t choice = 0; choice != allowed.size(); ++choice) {
+    if (allowed[choice]) numbers.push_back(choice);
+  }
+  auto layers = layers_for(data);
+  for (auto& layer : layers) {
+    std::vector<omnibal::choice<>> choices;
+    for (std::uint32_t const number : numbers) choices.push_back(layer.choices[number]);
+    layer.choices = std::move(choices);
+  }
+  auto result = omnibal::plan_pipeline(layers, machine, {.micro_batches = assumed.micro_batches});
+  for (std::uint32_t& choice : result.choices) choice = numbers[choice];
+  return result;
+}
+
+double planned_scenario::gpu_days(std::size_t lever) const {
+  return gpu_seconds(lever) * assumed.training_samples / 86400;
+}
+
+planned_scenario unplanned(vlm_samples samples, vlm_scenario const& scenario,
+                           model_description const& model, layer_profile profile) {
   planned_scenario result;
-  vlm_assumptions& assumed = result.assumed;
-  assumed = scenario.assumed;
-  result.samples = samples_of(with_tiles(data, scenario.tiles), scenario, assumed, seed);
+  vlm_assumptions const& assumed = scenario.assumed;
+  result.assumed = assumed;
+  result.samples = std::move(samples);
   result.cost = {padded(model, assumed.tensor_ranks), assumed.degrees(), std::move(profile)};
   result.machine = {.stages = assumed.stages,
                     .memory_bytes = {assumed.memory_bytes},
                     .reserve_bytes = {assumed.reserve_bytes},
                     .device = assumed.device,
                     .link_bytes_per_second = scenario.link_bytes_per_second};
+  return result;
+}
+
+planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
+                               model_description const& model, std::uint64_t seed,
+                               layer_profile profile) {
+  vlm_assumptions assumed = scenario.assumed;
+  vlm_samples samples = samples_of(with_tiles(data, scenario.tiles), scenario, assumed, seed);
+  planned_scenario result = unplanned(std::move(samples), scenario, model, std::move(profile));
+  result.assumed = assumed;
   auto const first = [&](vlm_samples const& from) {
     return random_batches(from, assumed, scenario.padding, seed);
   };

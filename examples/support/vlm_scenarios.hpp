@@ -12,8 +12,10 @@
 
 #include <omnibal/plan/pipeline_plan.hpp>
 #include <omnibal/plan/plan_training.hpp>
+#include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/resources.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -55,9 +57,28 @@ struct planned_scenario {
 
   /// GPU seconds for a sample, or zero where no plan fits the memory.
   [[nodiscard]] double gpu_seconds(std::size_t lever) const;
+  /// For the samples of the assumptions.
+  [[nodiscard]] double gpu_days(std::size_t lever) const;
   /// The samples of all steps that the estimate of a lever is for.
   [[nodiscard]] double samples_of_lever(std::size_t lever) const;
+
+  /// What the steps of some data take with a plan.
+  [[nodiscard]] omnibal::training_estimate simulate(
+      omnibal::pipeline_plan<std::int64_t> const& plan, vlm_data const& data) const;
+  /// The GPU days of that.
+  [[nodiscard]] double gpu_days(omnibal::pipeline_plan<std::int64_t> const& plan,
+                                vlm_data const& data) const;
+  /// The layers for a plan of some data.
+  [[nodiscard]] std::vector<omnibal::plan_layer<>> layers_for(vlm_data const& data) const;
+  /// The best cuts and choices for some data among those allowed, by `recompute_choice`.
+  [[nodiscard]] omnibal::pipeline_plan<std::int64_t> best_plan(
+      vlm_data const& data, std::array<bool, 3> const& allowed) const;
 };
+
+/// The samples, the model and the machine of a scenario without a plan.
+[[nodiscard]] planned_scenario unplanned(vlm_samples samples, vlm_scenario const& scenario,
+                                         model_description const& model,
+                                         layer_profile profile = {});
 
 /// Plans a model, with layers corrected by what was measured of them. `profile` has the costs of the
 /// model on the ranks and the device of the scenario.

@@ -94,25 +94,38 @@ vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed
   return data;
 }
 
-vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,
-                        std::uint64_t seed) {
-  auto const packed = omnibal::best_packing(given.samples, images_and_tokens, given.capacity);
+omnibal::grouping best_groups(vlm_samples const& given) {
+  return omnibal::best_packing(given.samples, images_and_tokens, given.capacity).groups;
+}
+
+omnibal::steps even_steps(vlm_samples const& given, omnibal::grouping const& groups,
+                          std::size_t cells, std::uint64_t seed) {
+  auto const loads = omnibal::group_loads(groups.view(), given.samples, images_and_tokens);
+  return omnibal::schedule_steps(loads, cells, {.seed = seed});
+}
+
+vlm_data grouped_batches(vlm_samples const& given, omnibal::grouping const& groups,
+                         omnibal::steps const& wide, vlm_assumptions const& assumed) {
   vlm_data data;
-  for (std::size_t g = 0; g != packed.groups.size(); ++g) {
+  for (std::size_t g = 0; g != groups.size(); ++g) {
     auto& batch = data.batches.emplace_back();
     std::vector<std::int64_t> lengths;
-    for (std::uint32_t const index : packed.groups[g]) {
+    for (std::uint32_t const index : groups[g]) {
       batch.work.tiles += given.samples[index].images;
       lengths.push_back(given.samples[index].tokens);
       batch.samples.push_back(index);
     }
     batch.work.documents = omnibal::sequences_of(lengths);
   }
-  auto const loads = omnibal::group_loads(packed.groups.view(), given.samples, images_and_tokens);
-  auto const wide =
-      omnibal::schedule_steps(loads, assumed.data_ranks * assumed.micro_batches, {.seed = seed});
   data.schedule = narrowed(wide, assumed.data_ranks, assumed.micro_batches);
   return data;
+}
+
+vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,
+                        std::uint64_t seed) {
+  auto const groups = best_groups(given);
+  auto const wide = even_steps(given, groups, assumed.data_ranks * assumed.micro_batches, seed);
+  return grouped_batches(given, groups, wide, assumed);
 }
 
 std::size_t samples_of(vlm_data const& data) {

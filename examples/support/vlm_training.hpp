@@ -10,8 +10,10 @@
 #include "vlm_assumptions.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/plan/simulate_training.hpp>
 #include <omnibal/resources.hpp>
+#include <omnibal/steps.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +64,16 @@ enum class text_padding {
 /// Samples in random order.
 [[nodiscard]] vlm_data random_batches(vlm_samples const& given, vlm_assumptions const& assumed,
                                       text_padding padding, std::uint64_t seed);
+
+/// The groups of best fit, and even steps of groups with so many cells each.
+[[nodiscard]] omnibal::grouping best_groups(vlm_samples const& given);
+[[nodiscard]] omnibal::steps even_steps(vlm_samples const& given, omnibal::grouping const& groups,
+                                        std::size_t cells, std::uint64_t seed);
+
+/// Groups of samples as micro-batches without padding. `wide` has a cell for each micro-batch of a
+/// step, of which a rank takes neighbouring ones; the last step is left out unless it is complete.
+[[nodiscard]] vlm_data grouped_batches(vlm_samples const& given, omnibal::grouping const& groups,
+                                       omnibal::steps const& wide, vlm_assumptions const& assumed);
 
 /// Samples packed under the capacity, without padding, groups with similar loads in a step.
 [[nodiscard]] vlm_data packed_batches(vlm_samples const& given, vlm_assumptions const& assumed,

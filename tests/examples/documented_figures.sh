@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tables and pictures in docs/ have the figures that the programs print.
 #
-# usage: documented_figures.sh PROGRAM DOCS [sensitivity]    (the last for the longer table of plan_vlm)
+# usage: documented_figures.sh PROGRAM DOCS
 # shellcheck source=support.sh
 . "$(dirname "$0")/support.sh"
 docs=$2
@@ -29,26 +29,18 @@ cut_vlm() {
       print line " |"
     }' output >rows
   expects cutting.md 10 <rows
+  awk "$cells"'
+    /^6\+[0-9]*B: layers / { sub(/:.*/, ""); model = $0 ", " }
+    NF == 7 && $1 ~ /^(4|8|16) stages$/ {
+      sub(/ stages/, "", $1)
+      printf "| %s", ($1 == 4 ? model : "") $1
+      for (i = 2; i <= NF; ++i) printf " | %s", $i
+      print " |"
+    }' output >rows
+  expects cutting.md 6 <rows
 }
 
 pack_long_context() {
-  local ranks mix
-  for ranks in 8 32 256; do
-    for mix in two-sources broad; do
-      "$program" --ranks "$ranks" --mix "$mix" >output 2>message || complain "it fails"
-      awk -v of="$ranks ranks, \`$mix\`" "$cells"'
-        function share(text) { return text == "1.000" ? 1 : substr(text, index(text, ".")) }
-        NF == 11 && /^(plain packing|\+ (hierarchy|balance|best fit)) / {
-          first = /^plain/
-          if (first) plain = $10
-          printf "| %s | %s | %s | %s | %s | %s | %s | %s |", first ? of : "", $1, $2, $3,
-            substr($5, 2), substr($6, 2), share($7), substr($8, 2)
-          printf " %s | %s |\n", $10 < 1 ? substr($10, 2) : $10,
-            first ? 1 : substr(sprintf("%.3f", $10 / plain), 2)
-        }' output >rows
-      expects long_context.md 4 <rows
-    done
-  done
   step_columns 7 "8 64 256 1024"
   step_columns 5 "64 256" --degrees 1,2,4,8
   draws levels.svg --svg
@@ -92,40 +84,10 @@ step_columns() {
 }
 
 post_balance() {
-  local samples
-  for samples in 1 2 4 8 32; do
-    "$program" --simulate 2560 --steps 2 --samples "$samples" >output 2>message ||
-      complain "it fails"
-    awk -v samples="$samples" '
-      /^vision encoder/ { vision = $5 }
-      /^audio encoder/ { audio = $5 }
-      /^language model/ { before = $3; after = $5 }
-      /^forward pass/ {
-        printf "| %s | %s %% | %s %% | %s %% | %s %% | %s s | %s s | %.2fx |\n", samples, before,
-          after, audio, vision, $7, $10, $7 / $10
-      }' output >rows
-    expects post_balancing.md 1 <rows
-  done
-  # That of 32 samples, word for word but for the time that planning takes.
+  "$program" --simulate 2560 --steps 2 >output 2>message || complain "it fails"
+  # Word for word but for the time that planning takes.
   sed -n '/^phase/,/^forward pass/p' output >rows
   expects post_balancing.md 10 <rows
-}
-
-plan_vlm() {
-  "$program" >output 2>message || complain "it fails"
-  awk "$cells"'
-    BEGIN {
-      days["6+20B"] = "61.8 51.9 29.0 21.3"
-      days["6+34B"] = "75.4 - - 30.5"
-    }
-    /^6\+/ { split(days[$1], paper, " "); row = 0 }
-    NF == 9 && /^(random, by parameters|\+ (data|model|memory)) / {
-      ++row
-      published = $8 == "-" ? "" : paper[row] ", " substr($8, 1, length($8) - 1) " "
-      printf "| %s | %s | %s | %s | %s| %s | %s |\n", $1 (row == 1 ? ", all recomputed" : ""), $5,
-        $6, substr($7, 1, length($7) - 1), published, $3, $4
-    }' output >rows
-  expects planning.md 8 <rows
 }
 
 sensitivity() {
@@ -156,7 +118,7 @@ case $(basename "$program") in
   pack_long_context) pack_long_context ;;
   post_balance) post_balance ;;
   step_gradients) step_gradients ;;
-  plan_vlm) if [ "${3:-}" = sensitivity ]; then sensitivity; else plan_vlm; fi ;;
+  plan_vlm) sensitivity ;;
   *) complain "no tables of this program" ;;
 esac
 

@@ -97,6 +97,12 @@ std::vector<chain_function<double>> floating_functions() {
                       static_cast<void>(omnibal::cut_score(all, traffic, stages));
                     },
                     true});
+  result.push_back({"cut_score", "traffic", "the sum of the traffic",
+                    [](std::vector<double> const& all, std::size_t stages) {
+                      std::vector<double> const seconds(all.size(), 1.0);
+                      static_cast<void>(omnibal::cut_score(seconds, all, stages));
+                    },
+                    true});
   return result;
 }
 

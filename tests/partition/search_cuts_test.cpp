@@ -172,13 +172,67 @@ TEST_CASE("the best of 10^30 neighbours are found at once") {
                      [](auto const& left, auto const& right) { return left.score < right.score; }));
 }
 
-TEST_CASE("the score is the variance of the stages and the traffic at the cuts") {
+namespace {
+
+double score_of(omnibal::cut_score const& score, cuts const& at) {
+  double sum = 0;
+  for (std::size_t s = 0; s + 1 != at.size(); ++s) sum += score(s, at[s], at[s + 1]);
+  return sum;
+}
+
+std::vector<double> times(double factor, std::vector<double> values) {
+  for (double& value : values) value *= factor;
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("the score is the variance of the stages and the traffic at the cuts, without units") {
   std::vector<double> const seconds{3, 1, 2, 6, 1, 5};
   std::vector<double> const traffic{10, 20, 30, 40, 50, 60};
-  omnibal::cut_score const score(seconds, traffic, 3, {.variance = 2.0, .traffic = 0.5});
   cuts const at{0, 2, 4, 6};
-  double sum = 0;
-  for (std::size_t s = 0; s != 3; ++s) sum += score(s, at[s], at[s + 1]);
-  // The stages take 4, 8 and 6, and 20 and 40 are sent.
-  CHECK(sum == Approx(2.0 * (4.0 + 4.0 + 0.0) / 3 + 0.5 * 60));
+  omnibal::cut_score const score(seconds, traffic, 3, {.variance = 2.0, .traffic = 0.5});
+  // The stages take 4, 8 and 6; 20 and 40 are sent, what layers send in the mean, 30, at each cut.
+  CHECK(score_of(score, at) == Approx(2.0 * (4.0 + 4.0 + 0.0) / 3 / 36 + 0.5));
+  CHECK(score_of(score, {0, 1, 5, 6}) == Approx(2.0 * (9.0 + 16.0 + 1.0) / 3 / 36 + 0.5));
+  CHECK(score_of(score, {0, 4, 5, 6}) ==
+        Approx(2.0 * (36.0 + 25.0 + 1.0) / 3 / 36 + 0.5 * 90.0 / 60));
+  // By default the traffic counts as much as times that vary by a hundredth.
+  omnibal::cut_score const usual(seconds, traffic, 3);
+  CHECK(score_of(usual, at) == Approx(8.0 / 3 / 36 + 0.01 * 0.01));
+}
+
+TEST_CASE("a score means the same in all units and for a model of twice as many equal layers") {
+  for (std::uint64_t seed = 0; seed != 100; ++seed) {
+    test::random_amounts random(seed);
+    cuts const anchor = random_anchor(random);
+    std::size_t const stages = anchor.size() - 1;
+    std::vector<double> seconds;
+    std::vector<double> traffic;
+    for (std::uint32_t l = 0; l != anchor.back(); ++l) {
+      seconds.push_back(static_cast<double>(random.between(1, 100)));
+      traffic.push_back(static_cast<double>(random.between(1, 100)));
+    }
+    omnibal::cut_weights const weights{.variance = 1.0, .traffic = 0.1};
+    double const score = score_of({seconds, traffic, stages, weights}, anchor);
+    CHECK(score_of({times(1e-9, seconds), times(1e6, traffic), stages, weights}, anchor) ==
+          Approx(score).epsilon(1e-12));
+    // Even stages and the same traffic everywhere: nothing but the weight of the traffic.
+    std::vector<double> const ones(2 * stages, 7.0);
+    cuts pairs;
+    for (std::size_t s = 0; s <= stages; ++s) pairs.push_back(static_cast<std::uint32_t>(2 * s));
+    CHECK(score_of({ones, ones, stages, weights}, pairs) == Approx(stages == 1 ? 0.0 : 0.1));
+  }
+}
+
+TEST_CASE("layers that take or send nothing do not count") {
+  std::vector<double> const some{1, 2, 3};
+  std::vector<double> const none{0, 0, 0};
+  std::vector<double> const only_the_last{0, 0, 5};
+  cuts const at{0, 1, 3};
+  CHECK(score_of({none, some, 2}, at) == Approx(0.0001 * 1.0 / 1.5));
+  CHECK(score_of({some, none, 2}, at) == Approx(4.0 / 9));
+  CHECK(score_of({some, only_the_last, 2}, at) == Approx(4.0 / 9));
+  CHECK(score_of({none, none, 2}, at) == 0.0);
+  CHECK(score_of({{4}, {9}, 1}, {0, 1}) == 0.0);
 }

@@ -29,50 +29,65 @@
 
 namespace omnibal::inline v0 {
 
-/// What a unit of variance, and a unit of traffic, is worth.
+/// What is worth how much: stages whose times vary by their mean, and cuts that send as much as
+/// layers send in the mean.
 struct cut_weights {
   double variance = 1.0;
-  double traffic = 1.0;
+  /// By default as much as stages whose times vary by a hundredth of their mean.
+  double traffic = 0.0001;
 };
 
-/// OmniBal's score of cuts: the variance of the stages' times and the traffic at the cuts, with the
-/// user's weights; the less the better. Called with a stage it gives its part of the score, so that
-/// the best of very many cuts can be found without trying all.
+/// OmniBal's score of cuts: the variance of the stages' times over the square of their mean, and
+/// the mean traffic of the cuts over that of all places where layers can be cut, with the user's
+/// weights; the less the better. Neither has a unit, so weights mean the same for every model and
+/// machine. Called with a stage it gives its part of the score, so that the best of very many cuts
+/// can be found without trying all.
 ///
 /// Determinism: run-to-run. Source: Yao et al., OmniBal, ICML 2025.
 class cut_score {
  public:
   /// `seconds` has the forward time of each layer, `traffic` what each layer sends to the next; the
-  /// last layer sends nothing, whatever the list says.
+  /// last layer sends nothing, whatever the list says. Both are in any units. Where all layers take
+  /// or send nothing, that part of the score is zero.
   ///
   /// Errors: `std::invalid_argument` for no stages, lists of different lengths, a value that is
-  /// negative or not finite; `std::overflow_error` where the sum of the times leaves its type.
+  /// negative or not finite; `std::overflow_error` where the sum of the times or of the traffic
+  /// leaves its type.
   cut_score(weight_list<double> const& seconds, weight_list<double> const& traffic,
             std::size_t stages, cut_weights const& weights = {})
       : traffic_(traffic.values().begin(), traffic.values().end()) {
     detail::check_weight(name, "weights.variance", weights.variance);
     detail::check_weight(name, "weights.traffic", weights.traffic);
-    detail::check_stages(name, seconds.values().size(), stages, empty_stages::allowed);
-    detail::check_size(name, "traffic", traffic_.size(), seconds.values().size(), "layers");
+    std::size_t const layers = seconds.values().size();
+    detail::check_stages(name, layers, stages, empty_stages::allowed);
+    detail::check_size(name, "traffic", traffic_.size(), layers, "layers");
+    detail::sum_costs(name, traffic_, std::identity{}, sums_,
+                      {"traffic", "the sum of the traffic"});
+    scale_traffic(weights.traffic, stages);
     detail::sum_costs(name, seconds.values(), std::identity{}, sums_,
                       {"seconds", "the sum of the seconds"});
-    for (std::size_t l = 0; l != traffic_.size(); ++l) {
-      detail::check_weight(name, "traffic", l, traffic_[l]);
-      traffic_[l] *= weights.traffic;
-    }
     mean_ = sums_.back() / static_cast<double>(stages);
-    variance_weight_ = weights.variance / static_cast<double>(stages);
+    variance_weight_ = mean_ > 0.0 ? weights.variance / static_cast<double>(stages) : 0.0;
   }
 
   /// The part of a stage: its square distance from the mean, and what it sends.
   [[nodiscard]] double operator()(std::size_t, std::size_t first, std::size_t last) const {
-    double const distance = sums_[last] - sums_[first] - mean_;
     double const sent = last == traffic_.size() || last == first ? 0.0 : traffic_[last - 1];
+    if (variance_weight_ == 0.0) return sent;
+    double const distance = (sums_[last] - sums_[first]) / mean_ - 1.0;
     return variance_weight_ * distance * distance + sent;
   }
 
  private:
   static constexpr std::string_view name = "cut_score";
+
+  /// Makes the part of the score of what was the traffic of each layer, by its sums.
+  void scale_traffic(double weight, std::size_t stages) {
+    std::size_t const places = traffic_.empty() ? 0 : traffic_.size() - 1;
+    double const mean = sums_[places] / static_cast<double>(std::max<std::size_t>(places, 1));
+    double const cuts = static_cast<double>(std::max<std::size_t>(stages, 2) - 1);
+    for (double& sent : traffic_) sent = mean > 0.0 ? weight * (sent / mean / cuts) : 0.0;
+  }
 
   std::vector<double> sums_;
   std::vector<double> traffic_;

@@ -1,0 +1,38 @@
+#include "study_sections.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+namespace examples {
+
+namespace {
+
+study_section const& find(std::span<study_section const> sections, int count,
+                          char const* const* words) {
+  std::string names;
+  for (study_section const& one : sections) {
+    if (count == 2 && one.name == words[1]) return one;
+    names.append(names.empty() ? "" : ", ").append(one.name);
+  }
+  throw std::runtime_error("takes the name of a section of docs/study.md: " + names);
+}
+
+}  // namespace
+
+int print_section(std::string_view program, std::span<study_section const> sections, int count,
+                  char const* const* words) {
+  try {
+    find(sections, count, words).print(std::cout);
+    std::cout.flush();
+    if (!std::cout) throw std::runtime_error("cannot write to the standard output");
+    return 0;
+  } catch (std::exception const& error) {
+    std::cerr << program << ": error: " << error.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace examples
