@@ -77,9 +77,8 @@ std::vector<double> dist_ratio(demand_table const& totals) {
 }
 
 std::vector<double> dist_ratio(omnibal::steps const& schedule, demand_table const& loads) {
-  return with_loads("dist_ratio", loads, [&](auto const& list) {
-    return ratios(omnibal::dist_ratio(schedule, list));
-  });
+  return with_loads("dist_ratio", loads,
+                    [&](auto const& list) { return ratios(omnibal::dist_ratio(schedule, list)); });
 }
 
 std::vector<double> imbalance(demand_table const& loads) {

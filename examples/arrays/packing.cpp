@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-// All that fills groups under a capacity, also where it balances: it has most of its templates in common.
+// All that fills groups under a capacity, also where it balances: most of the templates are the same.
 
 namespace arrays {
 
@@ -151,8 +151,8 @@ tuned tune_capacity(demand_table const& demands, tune_arguments const& arguments
       return omnibal::best_fit_decreasing(of, measure, limits);
     };
     auto const found = omnibal::tune_capacity(samples, demand, arguments.target, packer, options);
-    tuned result{.status = found.status, .best = to_arrays(found.best), .finalists = {},
-                 .warnings = {}};
+    tuned result{
+        .status = found.status, .best = to_arrays(found.best), .finalists = {}, .warnings = {}};
     for (auto const& finalist : found.finalists) result.finalists.push_back(to_arrays(finalist));
     for (auto const& warning : found.warnings) result.warnings.push_back(text_of(warning));
     return result;
@@ -171,14 +171,13 @@ std::vector<std::int64_t> group_loads(omnibal::grouping_view groups, demand_tabl
   });
 }
 
-within_result balance_within(cost_list const& costs, std::size_t parts,
-                             demand_table const& demands, integers capacity,
-                             omnibal::balance_within_options const& options) {
+within_result balance_within(cost_list const& costs, std::size_t parts, demand_table const& demands,
+                             integers capacity, omnibal::balance_within_options const& options) {
   auto const samples = indices("balance_within", costs, demands);
   return with_capped("balance_within", costs, demands, capacity,
                      [&](auto const& cost, auto const& demand, auto const& limits) {
-                       auto found = omnibal::balance_within(samples, parts, cost, demand, limits,
-                                                            options);
+                       auto found =
+                           omnibal::balance_within(samples, parts, cost, demand, limits, options);
                        return within_result{.status = found.status,
                                             .reason = found.reason,
                                             .parts = std::move(found.parts),

@@ -158,16 +158,14 @@ recompute_choice_list select_recompute(cost_list const& times, integers bytes,
                                        std::span<std::uint32_t const> offsets, std::int64_t budget,
                                        omnibal::select_recompute_options const& options) {
   std::string_view const name = "select_recompute";
-  omnibal::grouping const layers(
-      {offsets.begin(), offsets.end()},
-      std::vector<std::uint32_t>(offsets.empty() ? 0 : offsets.back()));
+  omnibal::grouping const layers({offsets.begin(), offsets.end()},
+                                 std::vector<std::uint32_t>(offsets.empty() ? 0 : offsets.back()));
   std::size_t const count = layers.item_count();
   check_count(name, "there are " + std::to_string(size_of(times)) + " times", size_of(times),
               count);
   check_count(name, "there are " + std::to_string(bytes.size()) + " bytes", bytes.size(), count);
   if (!transient_bytes.empty()) {
-    check_count(name,
-                "there are " + std::to_string(transient_bytes.size()) + " transient bytes",
+    check_count(name, "there are " + std::to_string(transient_bytes.size()) + " transient bytes",
                 transient_bytes.size(), count);
   }
   return std::visit(
@@ -197,8 +195,8 @@ omnibal::context_plan context_groups(integers lengths, std::size_t ranks,
                                      std::int64_t bytes_per_token,
                                      omnibal::context_groups_options const& options) {
   if (bytes_per_token < 0) {
-    reject("context_groups", "bytes_per_token is " + std::to_string(bytes_per_token) +
-                                 ", must not be negative");
+    reject("context_groups",
+           "bytes_per_token is " + std::to_string(bytes_per_token) + ", must not be negative");
   }
   auto const memory = [&](std::int64_t length, std::uint32_t degree) {
     std::int64_t const share = length / degree + (length % degree != 0 ? 1 : 0);

@@ -62,12 +62,12 @@ auto with_rows(std::string_view function, demand_table const& table, Body const&
   auto const rows_of = [&]<std::size_t R>(std::integral_constant<std::size_t, R> kinds) {
     // An array of integers has the layout of so many of them.
     auto const* const first = reinterpret_cast<row<R> const*>(table.values.data());
-    return body(std::span<row<R> const>(first, table.values.size() / R),
-                [](row<R> const& amounts) { return to_resources(amounts); }, kinds);
+    return body(
+        std::span<row<R> const>(first, table.values.size() / R),
+        [](row<R> const& amounts) { return to_resources(amounts); }, kinds);
   };
   switch (table.kinds) {
-    case 1:
-      return body(table.values, std::identity{}, std::integral_constant<std::size_t, 1>{});
+    case 1: return body(table.values, std::identity{}, std::integral_constant<std::size_t, 1>{});
     case 2: return rows_of(std::integral_constant<std::size_t, 2>{});
     case 3: return rows_of(std::integral_constant<std::size_t, 3>{});
     default:

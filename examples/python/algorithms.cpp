@@ -1,12 +1,12 @@
 #include "docstrings.hpp"
 #include "results.hpp"
 
-#include <pybind11/stl.h>
-
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <pybind11/stl.h>
 
 namespace algorithms {
 
@@ -160,7 +160,9 @@ tuned tune_capacity(py::object const& demands, double target, double width,
       .seed = seed,
       .packer = packer == "isf" ? packers::isf : packers::best_fit_decreasing};
   auto found = released([&] { return arrays::tune_capacity(rows.table(), arguments); });
-  tuned result{convert::to_text(found.status), to_python(std::move(found.best)), {},
+  tuned result{convert::to_text(found.status),
+               to_python(std::move(found.best)),
+               {},
                std::move(found.warnings)};
   for (auto& finalist : found.finalists) result.finalists.push_back(to_python(std::move(finalist)));
   return result;
@@ -264,10 +266,9 @@ within balance_within(py::object const& costs, std::int64_t parts, py::object co
           found.sample};
 }
 
-results::steps micro_batches(py::object const& costs, std::int64_t ranks,
-                             py::object const& demands, py::object const& capacity,
-                             std::int64_t multiple_of, double max_overload,
-                             std::string const& effort, std::uint64_t seed) {
+results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::object const& demands,
+                             py::object const& capacity, std::int64_t multiple_of,
+                             double max_overload, std::string const& effort, std::uint64_t seed) {
   cost_array const list("micro_batches", "costs", costs);
   demand_list const rows("micro_batches", "demands", demands);
   limit_list const limits("micro_batches", "capacity", capacity);
@@ -377,8 +378,7 @@ stages minimax(py::object const& costs, std::int64_t count, bool allow_empty) {
 stages partition(std::string const& function, std::int64_t micro_batches, py::object const& costs,
                  std::int64_t count, py::object const& cut_costs, py::object const& bytes,
                  py::object const& capacity, py::object const& min_layers,
-                 py::object const& max_layers, py::object const& forbidden_cuts,
-                 bool allow_empty) {
+                 py::object const& max_layers, py::object const& forbidden_cuts, bool allow_empty) {
   cost_array const list(function, "costs", costs);
   auto const cuts = cut_costs.is_none() ? cost_array(function, "cut_costs", py::list())
                                         : cost_array(function, "cut_costs", cut_costs);
@@ -407,11 +407,11 @@ stages partition_layers(py::object const& costs, std::int64_t count, py::object 
                    max_layers, forbidden_cuts, allow_empty);
 }
 
-stages partition_throughput(py::object const& costs, std::int64_t count,
-                            std::int64_t micro_batches, py::object const& cut_costs,
-                            py::object const& bytes, py::object const& capacity,
-                            py::object const& min_layers, py::object const& max_layers,
-                            py::object const& forbidden_cuts, bool allow_empty) {
+stages partition_throughput(py::object const& costs, std::int64_t count, std::int64_t micro_batches,
+                            py::object const& cut_costs, py::object const& bytes,
+                            py::object const& capacity, py::object const& min_layers,
+                            py::object const& max_layers, py::object const& forbidden_cuts,
+                            bool allow_empty) {
   if (micro_batches < 1) {
     reject("partition_throughput",
            "micro_batches is " + std::to_string(micro_batches) + ", must be positive");
@@ -442,8 +442,9 @@ recompute select_recompute(py::object const& times, py::object const& bytes, std
   if (offsets.is_none()) {
     if (time_array.ndim() != 2 || byte_array.ndim() != 2 ||
         time_array.shape(0) != byte_array.shape(0) || time_array.shape(1) != byte_array.shape(1)) {
-      reject(name, "times and bytes must have a row for each layer and a column for each choice, "
-                   "or offsets must be given");
+      reject(name,
+             "times and bytes must have a row for each layer and a column for each choice, "
+             "or offsets must be given");
     }
     for (py::ssize_t layer = 0; layer <= time_array.shape(0); ++layer) {
       places.push_back(static_cast<std::uint32_t>(layer * time_array.shape(1)));
@@ -644,18 +645,18 @@ void define_packing(py::module_& module) {
              py::arg("demands"), py::arg("target"), py::kw_only(), py::arg("width") = 1.0,
              py::arg("granularity") = py::none(), py::arg("most_oversized") = 0.01,
              py::arg("seed") = 0, py::arg("packer") = "best_fit_decreasing");
-  module.def("group_loads", &group_loads,
-             doc("What groups hold: a number, or a row of numbers, for each.",
-                 docstrings::group_loads)
-                 .c_str(),
-             py::arg("groups"), py::arg("demands"));
+  module.def(
+      "group_loads", &group_loads,
+      doc("What groups hold: a number, or a row of numbers, for each.", docstrings::group_loads)
+          .c_str(),
+      py::arg("groups"), py::arg("demands"));
 }
 
 void define_balancing(py::module_& module) {
-  module.def("lpt", &lpt,
-             doc("Even parts. `count` is 'any', 'equal' or 'at_most_one_apart'.", docstrings::lpt)
-                 .c_str(),
-             py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("count") = "any");
+  module.def(
+      "lpt", &lpt,
+      doc("Even parts. `count` is 'any', 'equal' or 'at_most_one_apart'.", docstrings::lpt).c_str(),
+      py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("count") = "any");
   module.def("karmarkar_karp", &karmarkar_karp,
              doc("Even parts by differencing.", docstrings::karmarkar_karp).c_str(),
              py::arg("costs"), py::arg("parts"));
@@ -664,8 +665,8 @@ void define_balancing(py::module_& module) {
   module.def("refine", &refine,
              doc("Given parts, evener. `counts` is 'free' or 'kept'.", docstrings::refine).c_str(),
              py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
-             py::arg("counts") = "free", py::arg("exchanges") = 1'000'000,
-             py::arg("splits") = 2048, py::arg("seed") = 0);
+             py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
+             py::arg("seed") = 0);
   module.def("balance_within", &balance_within,
              doc("Even parts under a capacity.", docstrings::balance_within).c_str(),
              py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),
@@ -696,14 +697,14 @@ void define_balancing(py::module_& module) {
                  docstrings::dist_ratio)
                  .c_str(),
              py::arg("loads"), py::arg("schedule") = py::none());
-  module.def("imbalance", &imbalance,
-             doc("A number, or an array with one for each resource.", docstrings::imbalance)
-                 .c_str(),
-             py::arg("loads"));
-  module.def("utilisation", &utilisation,
-             doc("A number, or an array with one for each resource.", docstrings::utilisation)
-                 .c_str(),
-             py::arg("loads"), py::arg("capacity"));
+  module.def(
+      "imbalance", &imbalance,
+      doc("A number, or an array with one for each resource.", docstrings::imbalance).c_str(),
+      py::arg("loads"));
+  module.def(
+      "utilisation", &utilisation,
+      doc("A number, or an array with one for each resource.", docstrings::utilisation).c_str(),
+      py::arg("loads"), py::arg("capacity"));
 }
 
 void define_planning(py::module_& module) {
@@ -746,8 +747,7 @@ void define_planning(py::module_& module) {
              py::arg("lengths"), py::arg("ranks"), py::arg("cost"), py::kw_only(),
              py::arg("micro_step") = 0.0, py::arg("bytes_per_token") = 0,
              py::arg("capacity") = py::none(), py::arg("degrees") = py::none(),
-             py::arg("ranks_per_node") = 0, py::arg("multiple") = 1,
-             py::arg("effort") = "normal");
+             py::arg("ranks_per_node") = 0, py::arg("multiple") = 1, py::arg("effort") = "normal");
 }
 
 }  // namespace

@@ -6,9 +6,6 @@
 
 #include "../arrays/arrays.hpp"
 
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,6 +14,9 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
 
 namespace convert {
 
@@ -46,14 +46,14 @@ using integer_array = py::array_t<std::int64_t, py::array::c_style | py::array::
 using number_array = py::array_t<double, py::array::c_style | py::array::forcecast>;
 
 /// As 64-bit integers beside each other: itself where it is that already.
-[[nodiscard]] inline integer_array as_integers(std::string const& function,
-                                               std::string const& name, py::array const& given) {
+[[nodiscard]] inline integer_array as_integers(std::string const& function, std::string const& name,
+                                               py::array const& given) {
   char const kind = given.dtype().kind();
   if (kind != 'i' && kind != 'u' && given.size() != 0) {
-    reject(function, name + " are of type " + std::string(py::str(given.dtype())) +
-                         ", must be integers");
+    reject(function,
+           name + " are of type " + std::string(py::str(given.dtype())) + ", must be integers");
   }
-  if (kind == 'u' && given.itemsize() == 8 && given.size() != 0) {
+  if (kind == 'u' && given.attr("itemsize").cast<int>() == 8 && given.size() != 0) {
     auto const largest = given.attr("max")().cast<std::uint64_t>();
     if (largest > static_cast<std::uint64_t>(INT64_MAX)) {
       reject(function, name + " go up to " + std::to_string(largest) + ", must be at most " +
@@ -175,15 +175,24 @@ class cost_array {
   number_array numbers_{0};
 };
 
+/// An array of what lies elsewhere, which `owner` keeps alive. Its strides are given, since pybind11
+/// before 2.12 does not know the size of an element of NumPy 2.
+template <class Array, class T>
+[[nodiscard]] Array view_of(T const* data, std::size_t size, py::capsule const& owner) {
+  std::vector<py::ssize_t> const shape{static_cast<py::ssize_t>(size)};
+  std::vector<py::ssize_t> const strides{static_cast<py::ssize_t>(sizeof(T))};
+  return Array(shape, strides, data, owner);
+}
+
 /// A vector as an array that owns it.
 template <class T>
 [[nodiscard]] py::array_t<T> to_array(std::vector<T>&& values) {
   auto owner = std::make_unique<std::vector<T>>(std::move(values));
   auto const* const data = owner->data();
-  auto const size = static_cast<py::ssize_t>(owner->size());
+  std::size_t const size = owner->size();
   py::capsule const capsule(owner.get(), [](void* v) { delete static_cast<std::vector<T>*>(v); });
   owner.release();
-  return py::array_t<T>(size, data, capsule);
+  return view_of<py::array_t<T>>(data, size, capsule);
 }
 
 [[nodiscard]] inline py::object to_python(arrays::cost_value const& value) {

@@ -1,8 +1,8 @@
 #include "results.hpp"
 
-#include <pybind11/stl.h>
-
 #include <stdexcept>
+
+#include <pybind11/stl.h>
 
 namespace algorithms {
 void define(pybind11::module_& module);
@@ -51,9 +51,8 @@ void define_groups(py::module_& module) {
              return "Groups(" + std::to_string(self.size()) + " groups of " +
                     std::to_string(self.items.size()) + " indices)";
            })
-      .def(py::pickle(
-          [](groups const& self) { return py::make_tuple(self.offsets, self.items); },
-          [](py::tuple const& state) { return checked_groups(state[0], state[1]); }));
+      .def(py::pickle([](groups const& self) { return py::make_tuple(self.offsets, self.items); },
+                      [](py::tuple const& state) { return checked_groups(state[0], state[1]); }));
 }
 
 void define_packing(py::module_& module) {
@@ -108,17 +107,19 @@ void define_steps(py::module_& module) {
       .def_readonly("ranks", &steps::ranks)
       .def_readonly("cells", &steps::cells, "All of them: group s * ranks + r is steps[s, r].")
       .def("__len__", &steps::size)
-      .def("__getitem__",
-           [at](steps const& self, std::pair<py::ssize_t, py::ssize_t> const& place) {
-             return self.cells.at(at(self, place.first, place.second));
-           },
-           py::arg("place"))
-      .def("is_repeat",
-           [at](steps const& self, py::ssize_t step, py::ssize_t rank) {
-             return bool(self.repeats[static_cast<std::size_t>(at(self, step, rank))]);
-           },
-           py::arg("step"), py::arg("rank"),
-           "True where these groups fill the step and ran in another cell.")
+      .def(
+          "__getitem__",
+          [at](steps const& self, std::pair<py::ssize_t, py::ssize_t> const& place) {
+            return self.cells.at(at(self, place.first, place.second));
+          },
+          py::arg("place"))
+      .def(
+          "is_repeat",
+          [at](steps const& self, py::ssize_t step, py::ssize_t rank) {
+            return bool(self.repeats[static_cast<std::size_t>(at(self, step, rank))]);
+          },
+          py::arg("step"), py::arg("rank"),
+          "True where these groups fill the step and ran in another cell.")
       .def("__repr__",
            [](steps const& self) {
              return "Steps(" + std::to_string(self.size()) + " steps of " +

@@ -56,8 +56,8 @@ struct groups {
   py::capsule const capsule(owner.get(),
                             [](void* g) { delete static_cast<omnibal::grouping*>(g); });
   owner.release();
-  return {index_array(static_cast<py::ssize_t>(offsets.size()), offsets.data(), capsule),
-          index_array(static_cast<py::ssize_t>(items.size()), items.data(), capsule)};
+  return {convert::view_of<index_array>(offsets.data(), offsets.size(), capsule),
+          convert::view_of<index_array>(items.data(), items.size(), capsule)};
 }
 
 /// A checked copy of the arrays, which Python code may have changed.
@@ -103,8 +103,7 @@ struct steps {
 }
 
 [[nodiscard]] inline steps to_steps(omnibal::micro_batch_steps const& given) {
-  return {given.ranks(), cells_of(given),
-          std::vector<bool>(given.size() * given.ranks(), false)};
+  return {given.ranks(), cells_of(given), std::vector<bool>(given.size() * given.ranks(), false)};
 }
 
 /// The same for the functions that take a schedule.

@@ -5,14 +5,14 @@
 #include <omnibal/sample/epoch_sampler.hpp>
 #include <omnibal/sample/mixture.hpp>
 
-#include <pybind11/stl.h>
-
 #include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include <pybind11/stl.h>
 
 namespace sampling {
 
@@ -47,8 +47,8 @@ struct online_result {
 /// An online packer of one to three resources.
 class online {
  public:
-  online(py::object const& capacity, std::int64_t buffer,
-         std::optional<std::uint64_t> longest_wait, std::int64_t candidates)
+  online(py::object const& capacity, std::int64_t buffer, std::optional<std::uint64_t> longest_wait,
+         std::int64_t candidates)
       : packer_(make(capacity, options_of(buffer, longest_wait, candidates))) {}
 
   explicit online(std::string const& state) : packer_(restore(state)) {}
@@ -83,8 +83,8 @@ class online {
   }
 
  private:
-  using any_packer = std::variant<omnibal::online_packer<1>, omnibal::online_packer<2>,
-                                  omnibal::online_packer<3>>;
+  using any_packer =
+      std::variant<omnibal::online_packer<1>, omnibal::online_packer<2>, omnibal::online_packer<3>>;
 
   static omnibal::online_packer_options options_of(std::int64_t buffer,
                                                    std::optional<std::uint64_t> longest_wait,
@@ -235,8 +235,7 @@ py::tuple draws(omnibal::mixture const& from, std::uint64_t first, std::int64_t 
       samples[i] = draw.sample;
     }
   }
-  return py::make_tuple(convert::to_array(std::move(sources)),
-                        convert::to_array(std::move(epochs)),
+  return py::make_tuple(convert::to_array(std::move(sources)), convert::to_array(std::move(epochs)),
                         convert::to_array(std::move(samples)));
 }
 
@@ -257,8 +256,9 @@ void define_online(py::module_& module) {
       .def("flush", &online::flush, "Hands out a group of what waits, none where nothing does.")
       .def("__len__", &online::size, "The number of samples that wait.")
       .def("state", &online::state, "What a checkpoint must hold, as bytes.")
-      .def_static("restore", [](py::bytes const& state) { return online(std::string(state)); },
-                  py::arg("state"), "The packer whose state this is.");
+      .def_static(
+          "restore", [](py::bytes const& state) { return online(std::string(state)); },
+          py::arg("state"), "The packer whose state this is.");
 }
 
 void define_samplers(py::module_& module) {
@@ -266,25 +266,28 @@ void define_samplers(py::module_& module) {
   py::class_<sampler>(module, "EpochSampler", docstrings::epoch_sampler)
       .def(py::init(&make_sampler), py::arg("samples"), py::kw_only(), py::arg("ranks") = 1,
            py::arg("rank") = 0, py::arg("batch") = 1, py::arg("seed") = 0, py::arg("epoch") = 0,
-           py::arg("shuffle") = true, py::arg("remainder") = "short_step",
-           py::arg("contents") = 0, py::arg("state") = py::none())
-      .def("next", [](sampler& self) { return to_array(self.next()); },
-           "The samples of this rank in the next step, uint64; after an epoch those of the next.")
-      .def("__call__", [](sampler const& self, std::uint64_t step) { return to_array(self(step)); },
-           py::arg("step"), "The samples of this rank in a step of the epoch.")
+           py::arg("shuffle") = true, py::arg("remainder") = "short_step", py::arg("contents") = 0,
+           py::arg("state") = py::none())
+      .def(
+          "next", [](sampler& self) { return to_array(self.next()); },
+          "The samples of this rank in the next step, uint64; after an epoch those of the next.")
+      .def(
+          "__call__", [](sampler const& self, std::uint64_t step) { return to_array(self(step)); },
+          py::arg("step"), "The samples of this rank in a step of the epoch.")
       .def("seek", &sampler::seek, py::arg("step"), "The next call of next() gives this step.")
       .def_property_readonly("done", &sampler::done)
       .def_property_readonly("epoch", &sampler::epoch)
       .def_property_readonly("step", &sampler::step)
       .def_property_readonly("step_count", &sampler::step_count)
       .def_property_readonly("left_over", &sampler::left_over)
-      .def("state",
-           [](sampler const& self) {
-             std::string bytes;
-             append(bytes, self.state());
-             return py::bytes(bytes);
-           },
-           "What a checkpoint must hold, as bytes.");
+      .def(
+          "state",
+          [](sampler const& self) {
+            std::string bytes;
+            append(bytes, self.state());
+            return py::bytes(bytes);
+          },
+          "What a checkpoint must hold, as bytes.");
   py::class_<omnibal::mixture>(module, "Mixture", docstrings::mixture)
       .def(py::init(&make_mixture), py::arg("sizes"), py::arg("weights"), py::kw_only(),
            py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1)

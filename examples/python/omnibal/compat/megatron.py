@@ -147,8 +147,8 @@ class DefaultDynamicCPScheduler(_Scheduler):
         degrees: List[int],
         sample_id_seqlens: Sequence[Sample],
     ) -> List[List[int]]:
-        """Spreads the groups over all ranks: those with most work for a rank first, each to the next
-        degree."""
+        """Spreads the groups over all ranks: those with most work for a rank first, each to the
+        next degree."""
         wide = [list(group) for group in groups]
 
         def work(group: List) -> float:
