@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-// All that fills groups under a capacity, also where it balances: most of the templates are the same.
+// All that fills groups under a capacity, also where it balances: they share most templates.
 
 namespace arrays {
 

@@ -175,8 +175,8 @@ class cost_array {
   number_array numbers_{0};
 };
 
-/// An array of what lies elsewhere, which `owner` keeps alive. Its strides are given, since pybind11
-/// before 2.12 does not know the size of an element of NumPy 2.
+/// An array of what lies elsewhere, which `owner` keeps alive. Its strides are given, since
+/// pybind11 before 2.12 does not know the size of an element of NumPy 2.
 template <class Array, class T>
 [[nodiscard]] Array view_of(T const* data, std::size_t size, py::capsule const& owner) {
   std::vector<py::ssize_t> const shape{static_cast<py::ssize_t>(size)};
