@@ -10,6 +10,9 @@ import numpy as np
 
 from .. import _core
 
+# The largest sum may exceed a lower bound by this share of it; the search for less takes long.
+_OVERLOAD = 1e-6
+
 
 def calculate_workload(seqlen_list: Any) -> Any:
     """verl's cost of a sequence, that of a model with 7 billion parameters."""
@@ -29,8 +32,9 @@ def get_seqlen_balanced_partitions(
         )
     if equal_size:
         parts = _core.lpt(costs, k_partitions, count="equal")
-        return _core.refine(costs, parts, counts="kept").tolist()
-    return _core.refine(costs, _core.karmarkar_karp(costs, k_partitions)).tolist()
+        return _core.refine(costs, parts, counts="kept", max_overload=_OVERLOAD).tolist()
+    parts = _core.karmarkar_karp(costs, k_partitions)
+    return _core.refine(costs, parts, max_overload=_OVERLOAD).tolist()
 
 
 def get_group_balanced_partitions(
