@@ -39,7 +39,7 @@ def _to_integers(lengths: Sequence[Number], capacity: Number) -> Tuple[np.ndarra
     exact = [Fraction(float(length)) for length in [*given.tolist(), capacity]]
     unit = max(length.denominator for length in exact)
     whole = [int(length * unit) for length in exact]
-    if max(map(abs, whole)) >= 1 << 62:
+    if max(abs(length) for length in whole) >= 1 << 62:
         raise ValueError("omnibal.compat.lightbinpack: the lengths are too unlike to be whole")
     return np.array(whole[:-1], dtype=np.int64), whole[-1]
 
@@ -78,7 +78,7 @@ def obfd(
 
 
 def ogbfd(
-    lengths: Sequence[int],
+    lengths: Sequence[Number],
     batch_max_length: int,
     bins_per_group: int = 1,
     item_max_length: int = -1,
@@ -142,7 +142,7 @@ def pack(
         given = np.asarray(lengths, dtype=np.int64)
         most = max(1, int(given.max() * noise_scale))
         noise = np.random.RandomState(random_seed).randint(-most, most + 1, size=given.size)
-        lengths = np.clip(given + noise, 1, int(batch_max_length))
+        lengths = np.clip(given + noise, 1, int(batch_max_length)).tolist()
     if kind is PackingStrategy.NF:
         return nf(lengths, batch_max_length)
     if kind in (PackingStrategy.OGBFD, PackingStrategy.OGBFDP):

@@ -149,20 +149,15 @@ class DefaultDynamicCPScheduler(_Scheduler):
     ) -> List[List[int]]:
         """Spreads the groups over all ranks: those with most work for a rank first, each to the
         next degree."""
-        wide = [list(group) for group in groups]
-
-        def work(group: List) -> float:
-            return sum(sample_id_seqlens[i][1] ** 2 for i in group[1]) / group[0]
-
-        while True:
-            idle = ranks - sum(group[0] for group in wide)
-            if idle == 0:
-                break
+        wide = [degree for degree, _ in groups]
+        work = [sum(sample_id_seqlens[i][1] ** 2 for i in samples) for _, samples in groups]
+        while sum(wide) != ranks:
+            idle = ranks - sum(wide)
             fitting = [
-                (work(group), -g, wider)
-                for g, group in enumerate(wide)
-                for wider in [min((d for d in degrees if d > group[0]), default=None)]
-                if wider is not None and wider - group[0] <= idle
+                (work[g] / degree, -g, wider)
+                for g, degree in enumerate(wide)
+                for wider in [d for d in degrees if d > degree][:1]
+                if wider - degree <= idle
             ]
             if not fitting:
                 raise ValueError(
@@ -170,8 +165,9 @@ class DefaultDynamicCPScheduler(_Scheduler):
                     "of two" % (idle, ranks)
                 )
             _, place, wider = max(fitting)
-            wide[-place][0] = wider
+            wide[-place] = wider
         # In descending order every power of two begins at a multiple of itself.
-        wide.sort(key=lambda group: -group[0])
-        return [[sample_id_seqlens[i][0] for i in group[1]] for group in wide
-                for _ in range(group[0])]
+        order = sorted(range(len(wide)), key=lambda g: -wide[g])
+        return [
+            [sample_id_seqlens[i][0] for i in groups[g][1]] for g in order for _ in range(wide[g])
+        ]
