@@ -182,9 +182,15 @@ class Verl(unittest.TestCase):
             len(verl.rearrange_micro_batches(lengths, 400, num_batches_divided_by=4)), 4)
         self.assertEqual(len(verl.rearrange_micro_batches(
             lengths, 400, num_batches_divided_by=4, min_num_micro_batch=5)), 8)
-        sizes = [sum(lengths[i] for i in part) for part in verl.rearrange_micro_batches(
-            list(range(10, 90, 10)), 100)]
-        self.assertTrue(sizes[0] <= max(sizes) >= sizes[-1])
+        # The largest are in the middle.
+        lengths = [97, 88, 79, 61, 52, 43, 90]
+        work = [int(verl.calculate_workload([lengths[i] for i in part]).sum())
+                for part in verl.rearrange_micro_batches(lengths, 100)]
+        peak = work.index(max(work))
+        self.assertTrue(0 < peak < len(work) - 1)
+        self.assertEqual(work[: peak + 1], sorted(work[: peak + 1]))
+        self.assertEqual(work[peak:], sorted(work[peak:], reverse=True))
+        lengths = [100] * 8
         for arguments in (
             dict(max_token_len=99),
             dict(max_token_len=400, min_num_micro_batch=9),
@@ -302,6 +308,11 @@ class LightBinPack(unittest.TestCase):
                 all(sum(lengths[i] for i in of) <= most for group in groups for of in group))
             self.assertLessEqual(
                 len(groups), len(rivals.grouped_best_fit(lengths, most, ranks)))
+
+    def test_groups_have_even_sums_of_squares(self):
+        lengths = [5, 4, 3, 3, 3]
+        (group,) = lightbinpack.pack(lengths, 10, variant="square", dp_size=2)
+        self.assertEqual([sum(lengths[i] ** 2 for i in of) for of in group], [34, 34])
 
     def test_arguments(self):
         self.assertEqual(lightbinpack.pack([], 4), [])
