@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the project needs and this machine lacks: Debian 12 and 13, Ubuntu 24.04 or later.
-# usage: setup.sh main_job | docs | test | ci | nightly
+# usage: setup.sh main_job | docs | wheel | test | ci | nightly
 # Without root and sudo it names the missing packages instead. It does nothing where nothing is missing.
 set -euo pipefail
 
@@ -30,6 +30,19 @@ has_header() {
 
 has_library() { [[ $(PATH+=:/usr/sbin:/sbin ldconfig -p) == *"$1 "* ]]; }
 
+# has_python MODULE|Python.h: the system's Python has it.
+has_python() {
+  local python
+  for python in $(type -ap python3); do
+    if [[ $1 == Python.h ]]; then
+      [[ ! -e $("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/$1 ]] || return 0
+    elif "$python" -c "import $1" 2>/dev/null; then
+      return 0
+    fi
+  done
+  return 1
+}
+
 has_fuzzer() {
   has_tool clang++ && compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*.a" >/dev/null
 }
@@ -54,7 +67,12 @@ look() {
   needs libsimdjson-dev has_header simdjson.h
   needs nlohmann-json3-dev has_header nlohmann/json.hpp
   needs zlib1g-dev has_header zlib.h
-  [[ $purpose != main_job ]] || return 0
+  if [[ $purpose == wheel ]]; then
+    needs pybind11-dev has_header pybind11/pybind11.h
+    needs python3-dev has_python Python.h
+    needs python3-numpy has_python numpy
+  fi
+  [[ $purpose != main_job && $purpose != wheel ]] || return 0
 
   needs catch2 has_header catch2
   wants libopenmpi-dev has_tool mpicxx
@@ -63,6 +81,9 @@ look() {
   wants libgloo-dev has_header gloo/context.h
   # The reference BLAS is twenty times slower.
   wants libopenblas0-pthread has_library libopenblas.so.0
+  wants pybind11-dev has_header pybind11/pybind11.h
+  wants python3-dev has_python Python.h
+  wants python3-numpy has_python numpy
   [[ $purpose != test ]] || return 0
 
   needs libbenchmark-dev has_header benchmark/benchmark.h

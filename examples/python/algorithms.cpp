@@ -1,0 +1,762 @@
+#include "docstrings.hpp"
+#include "results.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/stl.h>
+
+namespace algorithms {
+
+namespace py = pybind11;
+using convert::cost_array;
+using convert::count_of;
+using convert::demand_list;
+using convert::integer_list;
+using convert::limit_list;
+using convert::optional_list;
+using convert::reject;
+using convert::to_effort;
+using results::groups;
+
+namespace {
+
+/// Runs `body` while other threads of Python run.
+template <class Body>
+auto released(Body const& body) {
+  py::gil_scoped_release const release;
+  return body();
+}
+
+/// How a function is called from Python, and then the comment of its header.
+std::string doc(char const* call, char const* contract) {
+  return std::string(call) + "\n\n" + contract;
+}
+
+std::vector<std::uint32_t> to_indices(std::string const& function, std::string const& name,
+                                      py::object const& given) {
+  integer_list const list = optional_list(function, name, given);
+  std::vector<std::uint32_t> result;
+  for (std::int64_t const value : list.values()) {
+    if (value < 0 || value > UINT32_MAX) {
+      reject(function, name + " have " + std::to_string(value) + ", must be in [0, " +
+                           std::to_string(UINT32_MAX) + "]");
+    }
+    result.push_back(static_cast<std::uint32_t>(value));
+  }
+  return result;
+}
+
+results::packing next_fit(py::object const& demands, py::object const& capacity) {
+  demand_list const rows("next_fit", "demands", demands);
+  limit_list const limits("next_fit", "capacity", capacity);
+  return results::to_packing(
+      released([&] { return arrays::next_fit(rows.table(), limits.values()); }));
+}
+
+results::packing isf(py::object const& demands, py::object const& capacity, std::int64_t rounds,
+                     double min_gain, py::object const& threshold, std::uint64_t seed,
+                     std::string const& shuffle) {
+  demand_list const rows("isf", "demands", demands);
+  limit_list const limits("isf", "capacity", capacity);
+  limit_list const least("isf", "threshold", threshold);
+  using order = arrays::isf_arguments::order;
+  if (shuffle != "fisher_yates" && shuffle != "numpy") {
+    reject("isf", "shuffle is '" + shuffle + "', must be fisher_yates or numpy");
+  }
+  arrays::isf_arguments const arguments{
+      .rounds = count_of("isf", "rounds", rounds),
+      .min_gain = min_gain,
+      .seed = seed,
+      .threshold = least.values(),
+      .shuffle = shuffle == "numpy" ? order::numpy : order::fisher_yates};
+  return results::to_packing(
+      released([&] { return arrays::isf(rows.table(), limits.values(), arguments); }));
+}
+
+results::packing best_fit_decreasing(py::object const& demands, py::object const& capacity) {
+  demand_list const rows("best_fit_decreasing", "demands", demands);
+  limit_list const limits("best_fit_decreasing", "capacity", capacity);
+  return results::to_packing(
+      released([&] { return arrays::best_fit_decreasing(rows.table(), limits.values()); }));
+}
+
+results::packing best_packing(py::object const& demands, py::object const& capacity,
+                              std::string const& effort) {
+  demand_list const rows("best_packing", "demands", demands);
+  limit_list const limits("best_packing", "capacity", capacity);
+  auto const level = to_effort("best_packing", effort);
+  return results::to_packing(
+      released([&] { return arrays::best_packing(rows.table(), limits.values(), level); }));
+}
+
+results::packing improve(py::object const& demands, py::object const& capacity,
+                         results::packing const& start, std::int64_t passes,
+                         std::int64_t even_passes, double spare_groups, std::uint64_t seed) {
+  demand_list const rows("improve", "demands", demands);
+  limit_list const limits("improve", "capacity", capacity);
+  omnibal::packing const given{
+      .groups = results::to_grouping(start.of),
+      .oversized = {start.oversized.data(), start.oversized.data() + start.oversized.size()},
+      .report = start.report};
+  omnibal::improve_options options;
+  options.passes = count_of("improve", "passes", passes);
+  options.even_passes = count_of("improve", "even_passes", even_passes);
+  options.spare_groups = spare_groups;
+  options.seed = seed;
+  return results::to_packing(
+      released([&] { return arrays::improve(rows.table(), limits.values(), given, options); }));
+}
+
+std::size_t packing_bound(py::object const& demands, py::object const& capacity,
+                          std::string const& effort) {
+  demand_list const rows("packing_bound", "demands", demands);
+  limit_list const limits("packing_bound", "capacity", capacity);
+  auto const level = to_effort("packing_bound", effort);
+  return released([&] { return arrays::packing_bound(rows.table(), limits.values(), level); });
+}
+
+struct tuned_capacity {
+  py::array capacity;
+  std::size_t groups;
+  std::size_t oversized;
+  double mean_group_size;
+  py::array fill;
+  double objective;
+};
+
+tuned_capacity to_python(arrays::tuned_capacity&& given) {
+  return {convert::to_array(std::move(given.capacity)),
+          given.groups,
+          given.oversized,
+          given.mean_group_size,
+          convert::to_array(std::move(given.fill)),
+          given.objective};
+}
+
+struct tuned {
+  std::string status;
+  tuned_capacity best;
+  std::vector<tuned_capacity> finalists;
+  std::vector<std::string> warnings;
+};
+
+tuned tune_capacity(py::object const& demands, double target, double width,
+                    py::object const& granularity, double most_oversized, std::uint64_t seed,
+                    std::string const& packer) {
+  demand_list const rows("tune_capacity", "demands", demands);
+  limit_list const multiples("tune_capacity", "granularity", granularity);
+  using packers = arrays::tune_arguments::packers;
+  if (packer != "isf" && packer != "best_fit_decreasing") {
+    reject("tune_capacity", "packer is '" + packer + "', must be isf or best_fit_decreasing");
+  }
+  arrays::tune_arguments const arguments{
+      .target = target,
+      .width = width,
+      .granularity = multiples.values(),
+      .most_oversized = most_oversized,
+      .seed = seed,
+      .packer = packer == "isf" ? packers::isf : packers::best_fit_decreasing};
+  auto found = released([&] { return arrays::tune_capacity(rows.table(), arguments); });
+  tuned result{convert::to_text(found.status),
+               to_python(std::move(found.best)),
+               {},
+               std::move(found.warnings)};
+  for (auto& finalist : found.finalists) result.finalists.push_back(to_python(std::move(finalist)));
+  return result;
+}
+
+py::object group_loads(groups const& of, py::object const& demands) {
+  demand_list const rows("group_loads", "demands", demands);
+  auto const given = results::to_grouping(of);
+  auto loads = released([&] { return arrays::group_loads(given.view(), rows.table()); });
+  auto const kinds = static_cast<py::ssize_t>(rows.kinds());
+  py::array const flat = convert::to_array(std::move(loads));
+  if (kinds == 1) return flat;
+  return flat.attr("reshape")(-1, kinds);
+}
+
+omnibal::count_policy to_count(std::string const& count) {
+  if (count == "any") return omnibal::count_policy::any;
+  if (count == "equal") return omnibal::count_policy::equal;
+  if (count == "at_most_one_apart") return omnibal::count_policy::at_most_one_apart;
+  reject("lpt", "count is '" + count + "', must be any, equal or at_most_one_apart");
+}
+
+groups lpt(py::object const& costs, std::int64_t parts, std::string const& count) {
+  cost_array const list("lpt", "costs", costs);
+  auto const policy = to_count(count);
+  auto const wanted = count_of("lpt", "parts", parts);
+  return results::to_groups(released([&] { return arrays::lpt(list.list(), wanted, policy); }));
+}
+
+groups karmarkar_karp(py::object const& costs, std::int64_t parts) {
+  cost_array const list("karmarkar_karp", "costs", costs);
+  auto const wanted = count_of("karmarkar_karp", "parts", parts);
+  return results::to_groups(released([&] { return arrays::karmarkar_karp(list.list(), wanted); }));
+}
+
+groups deal(py::object const& costs, std::int64_t parts) {
+  cost_array const list("deal", "costs", costs);
+  auto const wanted = count_of("deal", "parts", parts);
+  return results::to_groups(released([&] { return arrays::deal(list.list(), wanted); }));
+}
+
+groups refine(py::object const& costs, groups const& parts, double max_overload,
+              std::string const& counts, std::int64_t exchanges, std::int64_t splits,
+              std::uint64_t seed) {
+  cost_array const list("refine", "costs", costs);
+  if (counts != "free" && counts != "kept") {
+    reject("refine", "counts is '" + counts + "', must be free or kept");
+  }
+  omnibal::refine_options const options{
+      .max_overload = max_overload,
+      .counts = counts == "kept" ? omnibal::part_counts::kept : omnibal::part_counts::free,
+      .exchanges = count_of("refine", "exchanges", exchanges),
+      .splits = count_of("refine", "splits", splits),
+      .seed = seed};
+  auto const given = results::to_grouping(parts);
+  return results::to_groups(
+      released([&] { return arrays::refine(list.list(), given.view(), options); }));
+}
+
+struct within {
+  std::string status;
+  std::string reason;
+  groups parts;
+  py::object largest_load;
+  py::object lower_bound;
+  bool proven;
+  std::size_t parts_needed;
+  std::uint32_t sample;
+};
+
+char const* to_text(omnibal::within_reason reason) {
+  switch (reason) {
+    case omnibal::within_reason::sample_above_capacity: return "sample_above_capacity";
+    case omnibal::within_reason::too_few_parts: return "too_few_parts";
+    case omnibal::within_reason::all_tried: return "all_tried";
+    default: return "none";
+  }
+}
+
+within balance_within(py::object const& costs, std::int64_t parts, py::object const& demands,
+                      py::object const& capacity, double max_overload, std::string const& effort,
+                      std::uint64_t seed) {
+  cost_array const list("balance_within", "costs", costs);
+  demand_list const rows("balance_within", "demands", demands);
+  limit_list const limits("balance_within", "capacity", capacity);
+  auto const wanted = count_of("balance_within", "parts", parts);
+  omnibal::balance_within_options options;
+  options.max_overload = max_overload;
+  options.effort = to_effort("balance_within", effort);
+  options.seed = seed;
+  auto found = released([&] {
+    return arrays::balance_within(list.list(), wanted, rows.table(), limits.values(), options);
+  });
+  return {convert::to_text(found.status),
+          to_text(found.reason),
+          results::to_groups(std::move(found.parts)),
+          convert::to_python(found.largest_load),
+          convert::to_python(found.lower_bound),
+          found.proven,
+          found.parts_needed,
+          found.sample};
+}
+
+results::steps micro_batches(py::object const& costs, std::int64_t ranks, py::object const& demands,
+                             py::object const& capacity, std::int64_t multiple_of,
+                             double max_overload, std::string const& effort, std::uint64_t seed) {
+  cost_array const list("micro_batches", "costs", costs);
+  demand_list const rows("micro_batches", "demands", demands);
+  limit_list const limits("micro_batches", "capacity", capacity);
+  auto const wanted = count_of("micro_batches", "ranks", ranks);
+  omnibal::micro_batches_options options;
+  options.multiple_of = count_of("micro_batches", "multiple_of", multiple_of);
+  options.max_overload = max_overload;
+  options.effort = to_effort("micro_batches", effort);
+  options.seed = seed;
+  return results::to_steps(released([&] {
+    return arrays::micro_batches(list.list(), wanted, rows.table(), limits.values(), options);
+  }));
+}
+
+omnibal::remainder_policy to_remainder(std::string const& name) {
+  if (name == "short_step") return omnibal::remainder_policy::short_step;
+  if (name == "repeat") return omnibal::remainder_policy::repeat;
+  if (name == "carry") return omnibal::remainder_policy::carry;
+  reject("schedule_steps", "remainder is '" + name + "', must be short_step, repeat or carry");
+}
+
+results::steps schedule_steps(py::object const& loads, std::int64_t ranks, std::uint64_t seed,
+                              std::uint64_t epoch, double max_dist_ratio,
+                              std::string const& remainder, std::int64_t groups_per_rank,
+                              bool even_positions, py::object const& carried) {
+  demand_list const rows("schedule_steps", "loads", loads);
+  auto const wanted = count_of("schedule_steps", "ranks", ranks);
+  if (groups_per_rank < 0 || groups_per_rank > UINT32_MAX) {
+    reject("schedule_steps", "groups_per_rank is " + std::to_string(groups_per_rank) +
+                                 ", must be in [1, " + std::to_string(UINT32_MAX) + "]");
+  }
+  omnibal::schedule_steps_options options;
+  options.seed = seed;
+  options.epoch = epoch;
+  options.max_dist_ratio = max_dist_ratio;
+  options.remainder = to_remainder(remainder);
+  options.groups_per_rank = static_cast<std::uint32_t>(groups_per_rank);
+  options.even_positions = even_positions;
+  options.carried = to_indices("schedule_steps", "carried", carried);
+  return results::to_steps(
+      released([&] { return arrays::schedule_steps(rows.table(), wanted, options); }));
+}
+
+double pad_ratio(groups const& of, py::object const& lengths) {
+  integer_list const list("pad_ratio", "lengths", lengths);
+  auto const given = results::to_grouping(of);
+  return released([&] { return arrays::pad_ratio(given.view(), list.values()); });
+}
+
+/// One ratio as a number, several as an array.
+py::object to_ratios(std::vector<double>&& ratios) {
+  if (ratios.size() == 1) return py::cast(ratios.front());
+  return convert::to_array(std::move(ratios));
+}
+
+py::object dist_ratio(py::object const& loads, std::optional<results::steps> const& schedule) {
+  demand_list const rows("dist_ratio", "loads", loads);
+  if (!schedule) return to_ratios(released([&] { return arrays::dist_ratio(rows.table()); }));
+  auto const given = results::to_schedule(*schedule);
+  return to_ratios(released([&] { return arrays::dist_ratio(given, rows.table()); }));
+}
+
+py::object imbalance(py::object const& loads) {
+  demand_list const rows("imbalance", "loads", loads);
+  return to_ratios(released([&] { return arrays::imbalance(rows.table()); }));
+}
+
+py::object utilisation(py::object const& loads, py::object const& capacity) {
+  demand_list const rows("utilisation", "loads", loads);
+  limit_list const limits("utilisation", "capacity", capacity);
+  return to_ratios(released([&] { return arrays::utilisation(rows.table(), limits.values()); }));
+}
+
+struct stages {
+  std::string status;
+  py::array boundaries;
+  py::object bottleneck;
+  py::object objective;
+  py::object lower_bound;
+  bool proven;
+  std::uint32_t stage;
+  std::int64_t missing_bytes;
+};
+
+stages to_python(arrays::stage_partition&& found) {
+  return {convert::to_text(found.status),
+          convert::to_array(std::move(found.boundaries)),
+          convert::to_python(found.bottleneck),
+          convert::to_python(found.objective),
+          convert::to_python(found.lower_bound),
+          found.proven,
+          found.stage,
+          found.missing_bytes};
+}
+
+omnibal::empty_stages to_empty(bool allow_empty) {
+  return allow_empty ? omnibal::empty_stages::allowed : omnibal::empty_stages::forbidden;
+}
+
+stages minimax(py::object const& costs, std::int64_t count, bool allow_empty) {
+  cost_array const list("minimax", "costs", costs);
+  auto const wanted = count_of("minimax", "stages", count);
+  return to_python(
+      released([&] { return arrays::minimax(list.list(), wanted, to_empty(allow_empty)); }));
+}
+
+stages partition(std::string const& function, std::int64_t micro_batches, py::object const& costs,
+                 std::int64_t count, py::object const& cut_costs, py::object const& bytes,
+                 py::object const& capacity, py::object const& min_layers,
+                 py::object const& max_layers, py::object const& forbidden_cuts, bool allow_empty) {
+  cost_array const list(function, "costs", costs);
+  auto const cuts = cut_costs.is_none() ? cost_array(function, "cut_costs", py::list())
+                                        : cost_array(function, "cut_costs", cut_costs);
+  auto const taken = optional_list(function, "bytes", bytes);
+  limit_list const limits(function, "capacity", capacity);
+  limit_list const least(function, "min_layers", min_layers);
+  limit_list const most(function, "max_layers", max_layers);
+  arrays::partition_arguments const arguments{
+      .stages = count_of(function, "stages", count),
+      .cut_costs = cuts.list(),
+      .bytes = taken.values(),
+      .capacity = limits.values(),
+      .min_layers = least.values(),
+      .max_layers = most.values(),
+      .forbidden_cuts = to_indices(function, "forbidden_cuts", forbidden_cuts),
+      .empty = to_empty(allow_empty),
+      .micro_batches = static_cast<std::size_t>(micro_batches)};
+  return to_python(released([&] { return arrays::partition_layers(list.list(), arguments); }));
+}
+
+stages partition_layers(py::object const& costs, std::int64_t count, py::object const& cut_costs,
+                        py::object const& bytes, py::object const& capacity,
+                        py::object const& min_layers, py::object const& max_layers,
+                        py::object const& forbidden_cuts, bool allow_empty) {
+  return partition("partition_layers", 0, costs, count, cut_costs, bytes, capacity, min_layers,
+                   max_layers, forbidden_cuts, allow_empty);
+}
+
+stages partition_throughput(py::object const& costs, std::int64_t count, std::int64_t micro_batches,
+                            py::object const& cut_costs, py::object const& bytes,
+                            py::object const& capacity, py::object const& min_layers,
+                            py::object const& max_layers, py::object const& forbidden_cuts,
+                            bool allow_empty) {
+  if (micro_batches < 1) {
+    reject("partition_throughput",
+           "micro_batches is " + std::to_string(micro_batches) + ", must be positive");
+  }
+  return partition("partition_throughput", micro_batches, costs, count, cut_costs, bytes, capacity,
+                   min_layers, max_layers, forbidden_cuts, allow_empty);
+}
+
+struct recompute {
+  std::string status;
+  py::array choices;
+  py::object time;
+  py::object lower_bound;
+  bool proven;
+  std::int64_t bytes;
+  std::int64_t missing_bytes;
+};
+
+/// Row l of an array of two dimensions has the choices of layer l; else `offsets` says where.
+recompute select_recompute(py::object const& times, py::object const& bytes, std::int64_t budget,
+                           py::object const& offsets, py::object const& transient_bytes,
+                           std::int64_t in_flight, std::int64_t reserve_bytes,
+                           std::string const& effort) {
+  std::string const name = "select_recompute";
+  py::array time_array = convert::any_array(name, "times", times);
+  py::array byte_array = convert::any_array(name, "bytes", bytes);
+  std::vector<std::uint32_t> places;
+  if (offsets.is_none()) {
+    if (time_array.ndim() != 2 || byte_array.ndim() != 2 ||
+        time_array.shape(0) != byte_array.shape(0) || time_array.shape(1) != byte_array.shape(1)) {
+      reject(name,
+             "times and bytes must have a row for each layer and a column for each choice, "
+             "or offsets must be given");
+    }
+    for (py::ssize_t layer = 0; layer <= time_array.shape(0); ++layer) {
+      places.push_back(static_cast<std::uint32_t>(layer * time_array.shape(1)));
+    }
+    time_array = time_array.attr("ravel")();
+    byte_array = byte_array.attr("ravel")();
+  } else {
+    places = to_indices(name, "offsets", offsets);
+  }
+  cost_array const time_list(name, "times", time_array);
+  integer_list const byte_list(name, "bytes", byte_array);
+  py::object transient = transient_bytes;
+  if (!transient.is_none()) {
+    transient = convert::any_array(name, "transient_bytes", transient).attr("ravel")();
+  }
+  integer_list const transient_list = optional_list(name, "transient_bytes", transient);
+  omnibal::select_recompute_options options;
+  options.in_flight = in_flight;
+  options.reserve_bytes = reserve_bytes;
+  options.effort = to_effort(name, effort);
+  auto found = released([&] {
+    return arrays::select_recompute(time_list.list(), byte_list.values(), transient_list.values(),
+                                    places, budget, options);
+  });
+  return {convert::to_text(found.status),
+          convert::to_array(std::move(found.choices)),
+          convert::to_python(found.time),
+          convert::to_python(found.lower_bound),
+          found.proven,
+          found.bytes,
+          found.missing_bytes};
+}
+
+struct context_plan {
+  std::string status;
+  py::array micro_step_offsets;
+  py::array first_ranks;
+  py::array degrees;
+  py::array times;
+  groups samples;
+  double makespan;
+  double lower_bound;
+  bool proven;
+  std::uint64_t idle_ranks;
+  std::uint32_t sample;
+  std::uint32_t least_degree;
+  std::uint64_t digest;
+};
+
+context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::object const& cost,
+                            double micro_step, std::int64_t bytes_per_token,
+                            std::optional<std::int64_t> capacity, py::object const& degrees,
+                            std::int64_t ranks_per_node, std::int64_t multiple,
+                            std::string const& effort) {
+  std::string const name = "context_groups";
+  integer_list const list(name, "lengths", lengths);
+  py::array const table = convert::any_array(name, "cost", cost);
+  if (table.ndim() != 2 || table.shape(1) != 3) {
+    reject(name, "cost must have a row (fixed, linear, quadratic) for each degree");
+  }
+  auto const numbers = convert::number_array::ensure(table);
+  if (!numbers) throw py::error_already_set();
+  omnibal::context_cost costs{.degrees = {}, .micro_step = micro_step};
+  for (py::ssize_t d = 0; d != numbers.shape(0); ++d) {
+    costs.degrees.push_back({numbers.at(d, 0), numbers.at(d, 1), numbers.at(d, 2)});
+  }
+  auto const small = [&](std::string const& what, std::int64_t value) {
+    if (value > UINT32_MAX) reject(name, what + " is " + std::to_string(value) + ", is too large");
+    return static_cast<std::uint32_t>(count_of(name, what, value));
+  };
+  omnibal::context_groups_options options;
+  if (capacity) options.capacity = *capacity;
+  options.degrees = to_indices(name, "degrees", degrees);
+  options.ranks_per_node = small("ranks_per_node", ranks_per_node);
+  options.multiple = small("multiple", multiple);
+  options.level = to_effort(name, effort);
+  auto const wanted = count_of(name, "ranks", ranks);
+  auto plan = released([&] {
+    return arrays::context_groups(list.values(), wanted, costs, bytes_per_token, options);
+  });
+  std::vector<std::uint32_t> first_ranks;
+  std::vector<std::uint32_t> group_degrees;
+  std::vector<double> times;
+  for (omnibal::context_group const& group : plan.groups) {
+    first_ranks.push_back(group.first_rank);
+    group_degrees.push_back(group.degree);
+    times.push_back(group.time);
+  }
+  std::uint64_t const digest = plan.digest();
+  return {convert::to_text(plan.status),
+          convert::to_array(std::move(plan.micro_step_offsets)),
+          convert::to_array(std::move(first_ranks)),
+          convert::to_array(std::move(group_degrees)),
+          convert::to_array(std::move(times)),
+          results::to_groups(std::move(plan.samples)),
+          plan.makespan,
+          plan.lower_bound,
+          plan.proven,
+          plan.idle_ranks,
+          plan.sample,
+          plan.least_degree,
+          digest};
+}
+
+void define_results(py::module_& module) {
+  py::class_<tuned_capacity>(module, "TunedCapacity", "A capacity and what its packing is like.")
+      .def_readonly("capacity", &tuned_capacity::capacity)
+      .def_readonly("groups", &tuned_capacity::groups)
+      .def_readonly("oversized", &tuned_capacity::oversized)
+      .def_readonly("mean_group_size", &tuned_capacity::mean_group_size)
+      .def_readonly("fill", &tuned_capacity::fill)
+      .def_readonly("objective", &tuned_capacity::objective);
+  py::class_<tuned>(module, "Tuned", "The result of tune_capacity.")
+      .def_readonly("status", &tuned::status)
+      .def_readonly("best", &tuned::best)
+      .def_readonly("finalists", &tuned::finalists)
+      .def_readonly("warnings", &tuned::warnings);
+  py::class_<within>(module, "Within", "The result of balance_within.")
+      .def_readonly("status", &within::status)
+      .def_readonly("reason", &within::reason)
+      .def_readonly("parts", &within::parts)
+      .def_readonly("largest_load", &within::largest_load)
+      .def_readonly("lower_bound", &within::lower_bound)
+      .def_readonly("proven", &within::proven)
+      .def_readonly("parts_needed", &within::parts_needed)
+      .def_readonly("sample", &within::sample);
+  py::class_<stages>(module, "Partition",
+                     "Stages of a chain: stage s runs the layers boundaries[s] to "
+                     "boundaries[s + 1].")
+      .def_readonly("status", &stages::status)
+      .def_readonly("boundaries", &stages::boundaries)
+      .def_readonly("bottleneck", &stages::bottleneck)
+      .def_readonly("objective", &stages::objective)
+      .def_readonly("lower_bound", &stages::lower_bound)
+      .def_readonly("proven", &stages::proven)
+      .def_readonly("stage", &stages::stage)
+      .def_readonly("missing_bytes", &stages::missing_bytes);
+  py::class_<recompute>(module, "Recompute", "A choice for each layer.")
+      .def_readonly("status", &recompute::status)
+      .def_readonly("choices", &recompute::choices)
+      .def_readonly("time", &recompute::time)
+      .def_readonly("lower_bound", &recompute::lower_bound)
+      .def_readonly("proven", &recompute::proven)
+      .def_readonly("bytes", &recompute::bytes)
+      .def_readonly("missing_bytes", &recompute::missing_bytes);
+  py::class_<context_plan>(module, "ContextPlan",
+                           "Micro-steps of groups of ranks: the groups of micro-step k are "
+                           "micro_step_offsets[k] to micro_step_offsets[k + 1].")
+      .def_readonly("status", &context_plan::status)
+      .def_readonly("micro_step_offsets", &context_plan::micro_step_offsets)
+      .def_readonly("first_ranks", &context_plan::first_ranks)
+      .def_readonly("degrees", &context_plan::degrees)
+      .def_readonly("times", &context_plan::times)
+      .def_readonly("samples", &context_plan::samples)
+      .def_readonly("makespan", &context_plan::makespan)
+      .def_readonly("lower_bound", &context_plan::lower_bound)
+      .def_readonly("proven", &context_plan::proven)
+      .def_readonly("idle_ranks", &context_plan::idle_ranks)
+      .def_readonly("sample", &context_plan::sample)
+      .def_readonly("least_degree", &context_plan::least_degree)
+      .def_readonly("digest", &context_plan::digest);
+}
+
+void define_packing(py::module_& module) {
+  omnibal::improve_options const defaults;
+  module.def("next_fit", &next_fit,
+             doc("Groups in the order of the samples.", docstrings::next_fit).c_str(),
+             py::arg("demands"), py::arg("capacity"));
+  module.def("isf", &isf,
+             doc("OmniBal's packer. A group that reaches one of `threshold`, a number for each "
+                 "resource, is kept;\n`shuffle` is 'fisher_yates' or 'numpy'.",
+                 docstrings::isf)
+                 .c_str(),
+             py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("rounds") = 50,
+             py::arg("min_gain") = 0.0, py::arg("threshold") = py::none(), py::arg("seed") = 0,
+             py::arg("shuffle") = "fisher_yates");
+  module.def("best_fit_decreasing", &best_fit_decreasing,
+             doc("The largest samples first.", docstrings::best_fit_decreasing).c_str(),
+             py::arg("demands"), py::arg("capacity"));
+  module.def("best_packing", &best_packing,
+             doc("The fewest groups at once. `effort` is 'fast', 'normal' or 'thorough'.",
+                 docstrings::best_packing)
+                 .c_str(),
+             py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
+  module.def("improve", &improve,
+             doc("Fewer or evener groups than `start` has.", docstrings::improve).c_str(),
+             py::arg("demands"), py::arg("capacity"), py::arg("start"), py::kw_only(),
+             py::arg("passes") = defaults.passes, py::arg("even_passes") = defaults.even_passes,
+             py::arg("spare_groups") = defaults.spare_groups, py::arg("seed") = defaults.seed);
+  module.def("packing_bound", &packing_bound,
+             doc("How few groups there can be.", docstrings::packing_bound).c_str(),
+             py::arg("demands"), py::arg("capacity"), py::kw_only(), py::arg("effort") = "normal");
+  module.def("tune_capacity", &tune_capacity,
+             doc("The capacity at which groups have `target` samples in the mean, by OmniBal's "
+                 "rule for 8 ranks.\n`packer` is 'best_fit_decreasing' or 'isf'.",
+                 docstrings::tune_capacity)
+                 .c_str(),
+             py::arg("demands"), py::arg("target"), py::kw_only(), py::arg("width") = 1.0,
+             py::arg("granularity") = py::none(), py::arg("most_oversized") = 0.01,
+             py::arg("seed") = 0, py::arg("packer") = "best_fit_decreasing");
+  module.def(
+      "group_loads", &group_loads,
+      doc("What groups hold: a number, or a row of numbers, for each.", docstrings::group_loads)
+          .c_str(),
+      py::arg("groups"), py::arg("demands"));
+}
+
+void define_balancing(py::module_& module) {
+  module.def(
+      "lpt", &lpt,
+      doc("Even parts. `count` is 'any', 'equal' or 'at_most_one_apart'.", docstrings::lpt).c_str(),
+      py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("count") = "any");
+  module.def("karmarkar_karp", &karmarkar_karp,
+             doc("Even parts by differencing.", docstrings::karmarkar_karp).c_str(),
+             py::arg("costs"), py::arg("parts"));
+  module.def("deal", &deal, doc("Parts of equal counts.", docstrings::deal).c_str(),
+             py::arg("costs"), py::arg("parts"));
+  module.def("refine", &refine,
+             doc("Given parts, evener. `counts` is 'free' or 'kept'.", docstrings::refine).c_str(),
+             py::arg("costs"), py::arg("parts"), py::kw_only(), py::arg("max_overload") = 0.0,
+             py::arg("counts") = "free", py::arg("exchanges") = 1'000'000, py::arg("splits") = 2048,
+             py::arg("seed") = 0);
+  module.def("balance_within", &balance_within,
+             doc("Even parts under a capacity.", docstrings::balance_within).c_str(),
+             py::arg("costs"), py::arg("parts"), py::arg("demands"), py::arg("capacity"),
+             py::kw_only(), py::arg("max_overload") = 0.01, py::arg("effort") = "normal",
+             py::arg("seed") = 0);
+  module.def("micro_batches", &micro_batches,
+             doc("Micro-batches under a capacity, as many on each rank.", docstrings::micro_batches)
+                 .c_str(),
+             py::arg("costs"), py::arg("ranks"), py::arg("demands"), py::arg("capacity"),
+             py::kw_only(), py::arg("multiple_of") = 1, py::arg("max_overload") = 0.01,
+             py::arg("effort") = "normal", py::arg("seed") = 0);
+  module.def("schedule_steps", &schedule_steps,
+             doc("Steps and ranks for groups with these loads. `remainder` is 'short_step', "
+                 "'repeat' or 'carry'.",
+                 docstrings::schedule_steps)
+                 .c_str(),
+             py::arg("loads"), py::arg("ranks"), py::kw_only(), py::arg("seed") = 0,
+             py::arg("epoch") = 0, py::arg("max_dist_ratio") = 0.005,
+             py::arg("remainder") = "short_step", py::arg("groups_per_rank") = 1,
+             py::arg("even_positions") = false, py::arg("carried") = py::none());
+  module.def("pad_ratio", &pad_ratio,
+             doc("The mean over groups, each padded to its longest sample.", docstrings::pad_ratio)
+                 .c_str(),
+             py::arg("groups"), py::arg("lengths"));
+  module.def("dist_ratio", &dist_ratio,
+             doc("Of one step whose ranks have these loads, or the mean over a schedule of groups "
+                 "that have them.\nA number, or an array with one for each resource.",
+                 docstrings::dist_ratio)
+                 .c_str(),
+             py::arg("loads"), py::arg("schedule") = py::none());
+  module.def(
+      "imbalance", &imbalance,
+      doc("A number, or an array with one for each resource.", docstrings::imbalance).c_str(),
+      py::arg("loads"));
+  module.def(
+      "utilisation", &utilisation,
+      doc("A number, or an array with one for each resource.", docstrings::utilisation).c_str(),
+      py::arg("loads"), py::arg("capacity"));
+}
+
+void define_planning(py::module_& module) {
+  module.def("minimax", &minimax, doc("The most even stages.", docstrings::minimax).c_str(),
+             py::arg("costs"), py::arg("stages"), py::kw_only(), py::arg("allow_empty") = false);
+  module.def("partition_layers", &partition_layers,
+             doc("The most even stages with memory and rules. Costs of layers add up; "
+                 "`cut_costs[l]` is what a cut\nbefore layer l costs the stages on both of its "
+                 "sides.",
+                 docstrings::partition_layers)
+                 .c_str(),
+             py::arg("costs"), py::arg("stages"), py::kw_only(), py::arg("cut_costs") = py::none(),
+             py::arg("bytes") = py::none(), py::arg("capacity") = py::none(),
+             py::arg("min_layers") = py::none(), py::arg("max_layers") = py::none(),
+             py::arg("forbidden_cuts") = py::none(), py::arg("allow_empty") = false);
+  module.def("partition_throughput", &partition_throughput,
+             doc("The stages with the shortest step; arguments as of partition_layers.",
+                 docstrings::partition_throughput)
+                 .c_str(),
+             py::arg("costs"), py::arg("stages"), py::arg("micro_batches"), py::kw_only(),
+             py::arg("cut_costs") = py::none(), py::arg("bytes") = py::none(),
+             py::arg("capacity") = py::none(), py::arg("min_layers") = py::none(),
+             py::arg("max_layers") = py::none(), py::arg("forbidden_cuts") = py::none(),
+             py::arg("allow_empty") = false);
+  module.def("select_recompute", &select_recompute,
+             doc("A choice for each layer: row l of `times` and `bytes` has those of layer l. "
+                 "Where layers differ in their\nnumber, both are lists, and `offsets` says where "
+                 "each layer begins.",
+                 docstrings::select_recompute)
+                 .c_str(),
+             py::arg("times"), py::arg("bytes"), py::arg("budget"), py::kw_only(),
+             py::arg("offsets") = py::none(), py::arg("transient_bytes") = py::none(),
+             py::arg("in_flight") = 1, py::arg("reserve_bytes") = 0, py::arg("effort") = "normal");
+  module.def("context_groups", &context_groups,
+             doc("Groups of ranks for the samples of a step. Row d - 1 of `cost` is (fixed, "
+                 "linear, quadratic) of groups of d ranks;\na sample takes `bytes_per_token` for "
+                 "each token on a rank of its group.",
+                 docstrings::context_groups)
+                 .c_str(),
+             py::arg("lengths"), py::arg("ranks"), py::arg("cost"), py::kw_only(),
+             py::arg("micro_step") = 0.0, py::arg("bytes_per_token") = 0,
+             py::arg("capacity") = py::none(), py::arg("degrees") = py::none(),
+             py::arg("ranks_per_node") = 0, py::arg("multiple") = 1, py::arg("effort") = "normal");
+}
+
+}  // namespace
+
+void define(py::module_& module) {
+  define_results(module);
+  define_packing(module);
+  define_balancing(module);
+  define_planning(module);
+}
+
+}  // namespace algorithms

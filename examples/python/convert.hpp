@@ -1,0 +1,218 @@
+#pragma once
+
+/// \file
+/// NumPy arrays as the arrays of the library and back: no copy of what has the right layout, none
+/// of a result.
+
+#include "../arrays/arrays.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+
+namespace convert {
+
+namespace py = pybind11;
+
+[[noreturn]] inline void reject(std::string const& function, std::string const& text) {
+  throw std::invalid_argument("omnibal::" + function + ": " + text);
+}
+
+/// A number of things that Python gives, where a negative one is an error with a text.
+[[nodiscard]] inline std::size_t count_of(std::string const& function, std::string const& name,
+                                          std::int64_t value) {
+  if (value < 0) reject(function, name + " is " + std::to_string(value) + ", must not be negative");
+  return static_cast<std::size_t>(value);
+}
+
+/// What Python gives as an array of NumPy: an array, a list, or anything with the array protocol.
+[[nodiscard]] inline py::array any_array(std::string const& function, std::string const& name,
+                                         py::handle given) {
+  py::array const result = py::array::ensure(given);
+  if (result) return result;
+  PyErr_Clear();
+  reject(function, name + " is no array of numbers, and no list of them");
+}
+
+using integer_array = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
+using number_array = py::array_t<double, py::array::c_style | py::array::forcecast>;
+
+/// As 64-bit integers beside each other: itself where it is that already.
+[[nodiscard]] inline integer_array as_integers(std::string const& function, std::string const& name,
+                                               py::array const& given) {
+  char const kind = given.dtype().kind();
+  if (kind != 'i' && kind != 'u' && given.size() != 0) {
+    reject(function,
+           name + " are of type " + std::string(py::str(given.dtype())) + ", must be integers");
+  }
+  if (kind == 'u' && given.attr("itemsize").cast<int>() == 8 && given.size() != 0) {
+    auto const largest = given.attr("max")().cast<std::uint64_t>();
+    if (largest > static_cast<std::uint64_t>(INT64_MAX)) {
+      reject(function, name + " go up to " + std::to_string(largest) + ", must be at most " +
+                           std::to_string(INT64_MAX));
+    }
+  }
+  integer_array const result = integer_array::ensure(given);
+  if (!result) throw py::error_already_set();
+  return result;
+}
+
+/// A list of integers.
+class integer_list {
+ public:
+  integer_list() = default;
+  integer_list(std::string const& function, std::string const& name, py::handle given) {
+    py::array const array = any_array(function, name, given);
+    if (array.ndim() != 1) {
+      reject(function, name + " have " + std::to_string(array.ndim()) + " dimensions, must have 1");
+    }
+    array_ = as_integers(function, name, array);
+  }
+
+  [[nodiscard]] arrays::integers values() const {
+    return {array_.data(), static_cast<std::size_t>(array_.size())};
+  }
+
+ private:
+  integer_array array_{0};
+};
+
+/// Nothing, or a list of integers.
+[[nodiscard]] inline integer_list optional_list(std::string const& function,
+                                                std::string const& name, py::handle given) {
+  return given.is_none() ? integer_list() : integer_list(function, name, given);
+}
+
+/// Capacities and the like: a number, or one for each resource.
+class limit_list {
+ public:
+  limit_list(std::string const& function, std::string const& name, py::handle given) {
+    if (given.is_none()) return;
+    py::array const array = any_array(function, name, given);
+    if (array.ndim() > 1) {
+      reject(function, name + " has " + std::to_string(array.ndim()) +
+                           " dimensions, must be a number, or one for each resource");
+    }
+    integer_array const numbers = as_integers(function, name, array);
+    values_.assign(numbers.data(), numbers.data() + numbers.size());
+  }
+
+  [[nodiscard]] arrays::integers values() const { return values_; }
+
+ private:
+  std::vector<std::int64_t> values_;
+};
+
+/// What samples take: an array with a number, or a row of numbers, for each; or a tuple with an
+/// array for each resource.
+class demand_list {
+ public:
+  demand_list(std::string const& function, std::string const& name, py::handle given) {
+    py::array array = any_array(function, name, is_columns(given) ? columns(given) : given);
+    if (array.ndim() != 1 && array.ndim() != 2) {
+      reject(function, name + " have " + std::to_string(array.ndim()) +
+                           " dimensions, must have 1, or 2 for several resources");
+    }
+    kinds_ = array.ndim() == 1 ? 1 : static_cast<std::size_t>(array.shape(1));
+    array_ = as_integers(function, name, array);
+  }
+
+  [[nodiscard]] arrays::demand_table table() const {
+    return {{array_.data(), static_cast<std::size_t>(array_.size())}, kinds_};
+  }
+  [[nodiscard]] std::size_t kinds() const { return kinds_; }
+
+ private:
+  /// A tuple of arrays, and not one of numbers.
+  [[nodiscard]] static bool is_columns(py::handle given) {
+    if (!py::isinstance<py::tuple>(given)) return false;
+    auto const tuple = py::reinterpret_borrow<py::tuple>(given);
+    return !tuple.empty() && py::hasattr(tuple[0], "__len__");
+  }
+  [[nodiscard]] static py::object columns(py::handle given) {
+    return py::module_::import("numpy").attr("stack")(given, py::arg("axis") = 1);
+  }
+
+  integer_array array_;
+  std::size_t kinds_ = 1;
+};
+
+/// One cost for each sample: integers, or floating-point numbers.
+class cost_array {
+ public:
+  cost_array(std::string const& function, std::string const& name, py::handle given) {
+    py::array const array = any_array(function, name, given);
+    if (array.ndim() != 1) {
+      reject(function, name + " have " + std::to_string(array.ndim()) + " dimensions, must have 1");
+    }
+    if (array.dtype().kind() != 'f' || array.size() == 0) {
+      integers_ = as_integers(function, name, array);
+      return;
+    }
+    is_float_ = true;
+    numbers_ = number_array::ensure(array);
+    if (!numbers_) throw py::error_already_set();
+  }
+
+  [[nodiscard]] arrays::cost_list list() const {
+    if (is_float_) {
+      return arrays::numbers(numbers_.data(), static_cast<std::size_t>(numbers_.size()));
+    }
+    return arrays::integers(integers_.data(), static_cast<std::size_t>(integers_.size()));
+  }
+
+ private:
+  bool is_float_ = false;
+  integer_array integers_{0};
+  number_array numbers_{0};
+};
+
+/// An array of what lies elsewhere, which `owner` keeps alive. Its strides are given, since
+/// pybind11 before 2.12 does not know the size of an element of NumPy 2.
+template <class Array, class T>
+[[nodiscard]] Array view_of(T const* data, std::size_t size, py::capsule const& owner) {
+  std::vector<py::ssize_t> const shape{static_cast<py::ssize_t>(size)};
+  std::vector<py::ssize_t> const strides{static_cast<py::ssize_t>(sizeof(T))};
+  return Array(shape, strides, data, owner);
+}
+
+/// A vector as an array that owns it.
+template <class T>
+[[nodiscard]] py::array_t<T> to_array(std::vector<T>&& values) {
+  auto owner = std::make_unique<std::vector<T>>(std::move(values));
+  auto const* const data = owner->data();
+  std::size_t const size = owner->size();
+  py::capsule const capsule(owner.get(), [](void* v) { delete static_cast<std::vector<T>*>(v); });
+  owner.release();
+  return view_of<py::array_t<T>>(data, size, capsule);
+}
+
+[[nodiscard]] inline py::object to_python(arrays::cost_value const& value) {
+  return std::visit([](auto number) -> py::object { return py::cast(number); }, value);
+}
+
+[[nodiscard]] inline char const* to_text(omnibal::solve_status status) {
+  switch (status) {
+    case omnibal::solve_status::solved: return "solved";
+    case omnibal::solve_status::not_found: return "not_found";
+    default: return "infeasible";
+  }
+}
+
+[[nodiscard]] inline omnibal::effort to_effort(std::string const& function,
+                                               std::string const& name) {
+  if (name == "fast") return omnibal::effort::fast;
+  if (name == "normal") return omnibal::effort::normal;
+  if (name == "thorough") return omnibal::effort::thorough;
+  reject(function, "effort is '" + name + "', must be fast, normal or thorough");
+}
+
+}  // namespace convert

@@ -1,0 +1,13 @@
+"""Prints where the headers of this Python are and how its modules end; fails where it lacks them or
+NumPy."""
+
+import os
+import sys
+import sysconfig
+
+import numpy
+
+folder = sysconfig.get_path("include")
+if sys.version_info < (3, 9) or not os.path.exists(os.path.join(folder, "Python.h")):
+    raise SystemExit(1)
+print(folder, sysconfig.get_config_var("EXT_SUFFIX"), sep=";")

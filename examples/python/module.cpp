@@ -1,0 +1,159 @@
+#include "results.hpp"
+
+#include <stdexcept>
+
+#include <pybind11/stl.h>
+
+namespace algorithms {
+void define(pybind11::module_& module);
+}
+namespace sampling {
+void define(pybind11::module_& module);
+}
+
+namespace results {
+
+namespace {
+
+groups checked_groups(py::object const& offsets, py::object const& items) {
+  auto const as_indices = [](char const* name, py::object const& given) {
+    auto const list = convert::integer_list("Groups", name, given);
+    for (std::int64_t const value : list.values()) {
+      if (value >= 0 && value <= UINT32_MAX) continue;
+      convert::reject("Groups", std::string(name) + " have " + std::to_string(value) +
+                                    ", must be in [0, " + std::to_string(UINT32_MAX) + "]");
+    }
+    return index_array(given);
+  };
+  groups result{as_indices("offsets", offsets), as_indices("items", items)};
+  static_cast<void>(to_grouping(result));
+  return result;
+}
+
+void define_groups(py::module_& module) {
+  py::class_<groups>(module, "Groups",
+                     "Groups of indices: those of group g are items[offsets[g]:offsets[g + 1]].\n\n"
+                     "A sequence of arrays, which are views of `items`.")
+      .def(py::init(&checked_groups), py::arg("offsets"), py::arg("items"))
+      .def_readonly("offsets", &groups::offsets, "One more than there are groups, uint32.")
+      .def_readonly("items", &groups::items, "The indices of all groups, uint32.")
+      .def("__len__", &groups::size)
+      .def("__getitem__", &groups::at, py::arg("group"))
+      .def("tolist", &groups::to_list, "The groups as lists.")
+      .def("__eq__",
+           [](groups const& left, groups const& right) {
+             auto const equal = py::module_::import("numpy").attr("array_equal");
+             return equal(left.offsets, right.offsets).cast<bool>() &&
+                    equal(left.items, right.items).cast<bool>();
+           })
+      .def("__repr__",
+           [](groups const& self) {
+             return "Groups(" + std::to_string(self.size()) + " groups of " +
+                    std::to_string(self.items.size()) + " indices)";
+           })
+      .def(py::pickle([](groups const& self) { return py::make_tuple(self.offsets, self.items); },
+                      [](py::tuple const& state) { return checked_groups(state[0], state[1]); }));
+}
+
+void define_packing(py::module_& module) {
+  py::class_<packing>(module, "Packing",
+                      "Groups under a capacity: every sample is in one of the groups or oversized.")
+      .def_readonly("groups", &packing::of)
+      .def_readonly("oversized", &packing::oversized,
+                    "The samples that exceed the capacity alone, ascending, uint32.")
+      .def_property_readonly(
+          "lower_bound", [](packing const& self) { return self.report.lower_bound; },
+          "No packing of these samples has fewer groups.")
+      .def_property_readonly(
+          "rounds", [](packing const& self) { return self.report.rounds; },
+          "Rounds, passes or attempts.")
+      .def_property_readonly(
+          "below_keep", [](packing const& self) { return self.report.below_keep; },
+          "Groups that do not satisfy the keep rule of isf.")
+      .def("__len__", [](packing const& self) { return self.of.size(); })
+      .def("__repr__",
+           [](packing const& self) {
+             return "Packing(" + std::to_string(self.of.size()) + " groups, at least " +
+                    std::to_string(self.report.lower_bound) + ", " +
+                    std::to_string(self.oversized.size()) + " oversized samples)";
+           })
+      .def(py::pickle(
+          [](packing const& self) {
+            auto const& report = self.report;
+            return py::make_tuple(self.of, self.oversized, report.lower_bound, report.rounds,
+                                  report.item_rounds, report.below_keep);
+          },
+          [](py::tuple const& state) {
+            return packing{state[0].cast<groups>(), state[1].cast<index_array>(),
+                           omnibal::packing_report{.lower_bound = state[2].cast<std::size_t>(),
+                                                   .rounds = state[3].cast<std::size_t>(),
+                                                   .item_rounds = state[4].cast<std::uint64_t>(),
+                                                   .below_keep = state[5].cast<std::size_t>()}};
+          }));
+}
+
+void define_steps(py::module_& module) {
+  auto const at = [](steps const& self, py::ssize_t step, py::ssize_t rank) {
+    auto const count = static_cast<py::ssize_t>(self.size());
+    auto const ranks = static_cast<py::ssize_t>(self.ranks);
+    if (step < 0 || step >= count || rank < 0 || rank >= ranks) {
+      throw py::index_error("there is no such step or rank");
+    }
+    return step * ranks + rank;
+  };
+  py::class_<steps>(module, "Steps",
+                    "What each rank runs in each step: steps[s, r] has the indices of rank r in "
+                    "step s.")
+      .def_readonly("ranks", &steps::ranks)
+      .def_readonly("cells", &steps::cells, "All of them: group s * ranks + r is steps[s, r].")
+      .def("__len__", &steps::size)
+      .def(
+          "__getitem__",
+          [at](steps const& self, std::pair<py::ssize_t, py::ssize_t> const& place) {
+            return self.cells.at(at(self, place.first, place.second));
+          },
+          py::arg("place"))
+      .def(
+          "is_repeat",
+          [at](steps const& self, py::ssize_t step, py::ssize_t rank) {
+            return bool(self.repeats[static_cast<std::size_t>(at(self, step, rank))]);
+          },
+          py::arg("step"), py::arg("rank"),
+          "True where these groups fill the step and ran in another cell.")
+      .def("__repr__",
+           [](steps const& self) {
+             return "Steps(" + std::to_string(self.size()) + " steps of " +
+                    std::to_string(self.ranks) + " ranks)";
+           })
+      .def(py::pickle(
+          [](steps const& self) { return py::make_tuple(self.ranks, self.cells, self.repeats); },
+          [](py::tuple const& state) {
+            return steps{state[0].cast<std::size_t>(), state[1].cast<groups>(),
+                         state[2].cast<std::vector<bool>>()};
+          }));
+}
+
+}  // namespace
+
+void define(py::module_& module) {
+  define_groups(module);
+  define_packing(module);
+  define_steps(module);
+}
+
+}  // namespace results
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "omnibal on NumPy arrays; see the package omnibal.";
+  // All that the library reports of an argument is a ValueError, sums that overflow included.
+  pybind11::register_exception_translator([](std::exception_ptr fault) {
+    try {
+      if (fault) std::rethrow_exception(fault);
+    } catch (std::overflow_error const& error) {
+      PyErr_SetString(PyExc_ValueError, error.what());
+    }
+  });
+  results::define(module);
+  algorithms::define(module);
+  sampling::define(module);
+}

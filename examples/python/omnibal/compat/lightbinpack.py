@@ -1,0 +1,150 @@
+"""LightBinPack's `pack` and the functions behind it, but for those of unlike nodes.
+
+There are never more bins than there: for one length the best fit of the largest first is the same
+algorithm. Groups of bins for data-parallel ranks have even sums of squares, and no sample is
+repeated to fill the last group.
+"""
+
+from enum import Enum
+from fractions import Fraction
+from typing import Any, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from .. import _core
+
+Number = Union[int, float]
+
+
+class PackingStrategy(Enum):
+    NF = "nf"
+    FFD = "ffd"
+    BFD = "bfd"
+    OBFD = "obfd"
+    OBFDP = "obfdp"
+    OGBFD = "ogbfd"
+    OGBFDP = "ogbfdp"
+
+
+class PackingVariant(Enum):
+    LINEAR = "linear"
+    SQUARE = "square"
+
+
+def _to_integers(lengths: Sequence[Number], capacity: Number) -> Tuple[np.ndarray, int]:
+    """Floating-point lengths as whole multiples of a power of two, exactly."""
+    given = np.asarray(lengths)
+    if given.dtype.kind in "iu" and float(capacity).is_integer():
+        return given, int(capacity)
+    exact = [Fraction(float(length)) for length in [*given.tolist(), capacity]]
+    unit = max(length.denominator for length in exact)
+    whole = [int(length * unit) for length in exact]
+    if max(abs(length) for length in whole) >= 1 << 62:
+        raise ValueError("omnibal.compat.lightbinpack: the lengths are too unlike to be whole")
+    return np.array(whole[:-1], dtype=np.int64), whole[-1]
+
+
+def _bins(packing: _core.Packing, capacity: Number) -> List[List[int]]:
+    if packing.oversized.size:
+        raise ValueError(
+            "omnibal.compat.lightbinpack: item %d exceeds batch_max_length %s"
+            % (packing.oversized[0], capacity)
+        )
+    return packing.groups.tolist()
+
+
+def nf(lengths: Sequence[Number], batch_max_length: Number) -> List[List[int]]:
+    """Next fit: the order stays."""
+    whole, capacity = _to_integers(lengths, batch_max_length)
+    return _bins(_core.next_fit(whole, capacity), batch_max_length)
+
+
+def bfd(lengths: Sequence[Number], batch_max_length: Number) -> List[List[int]]:
+    """Best fit of the largest first."""
+    whole, capacity = _to_integers(lengths, batch_max_length)
+    return _bins(_core.best_fit_decreasing(whole, capacity), batch_max_length)
+
+
+def ffd(lengths: Sequence[Number], batch_max_length: Number) -> List[List[int]]:
+    """Best fit too, which takes no more bins in the mean and no more time."""
+    return bfd(lengths, batch_max_length)
+
+
+def obfd(
+    lengths: Sequence[int], batch_max_length: int, item_max_length: int = -1
+) -> List[List[int]]:
+    """As `bfd`; `item_max_length` is not needed."""
+    return bfd(lengths, batch_max_length)
+
+
+def ogbfd(
+    lengths: Sequence[Number],
+    batch_max_length: int,
+    bins_per_group: int = 1,
+    item_max_length: int = -1,
+    strategy: int = 0,
+) -> List[List[List[int]]]:
+    """Groups of so many bins with even sums of squares."""
+    if len(lengths) == 0:
+        return []
+    given = np.asarray(lengths, dtype=np.int64)
+    steps = _core.micro_batches(given * given, bins_per_group, given, batch_max_length)
+    bins = steps.cells.tolist()
+    return [bins[g : g + bins_per_group] for g in range(0, len(bins), bins_per_group)]
+
+
+def _to_enum(kind: Any, name: str, value: Any) -> Any:
+    if isinstance(value, kind):
+        return value
+    text = value.value if isinstance(value, Enum) else str(value).lower()
+    try:
+        return kind(text)
+    except ValueError:
+        raise ValueError("Invalid %s: %s" % (name, value)) from None
+
+
+def pack(
+    lengths: Sequence[Number],
+    batch_max_length: Any,
+    strategy: Any = None,
+    variant: Any = None,
+    dp_size: int = 1,
+    item_max_length: int = -1,
+    enable_parallel: bool = False,
+    parallel_strategy: int = 0,
+    weights: Optional[Sequence[int]] = None,
+    random_seed: Optional[int] = None,
+    add_noise: bool = False,
+    noise_scale: float = 0.01,
+) -> Any:
+    """Bins, or groups of `dp_size` bins, as LightBinPack chooses between them.
+
+    `enable_parallel`, `parallel_strategy` and `item_max_length` change nothing. With `add_noise`
+    the samples are taken as slightly longer or shorter than they are, as there, and the capacity
+    holds for what they are taken for.
+    """
+    if isinstance(batch_max_length, (list, tuple)):
+        raise ValueError(
+            "omnibal.compat.lightbinpack: batch_max_length is a list, must be a number: bins of "
+            "unlike nodes are not offered"
+        )
+    if strategy is not None:
+        kind = _to_enum(PackingStrategy, "strategy", strategy)
+    elif variant is None or _to_enum(PackingVariant, "variant", variant) is PackingVariant.SQUARE:
+        kind = PackingStrategy.OGBFD
+    else:
+        kind = PackingStrategy.OBFD
+    if len(lengths) == 0:
+        return []
+    if add_noise:
+        if kind in (PackingStrategy.NF, PackingStrategy.FFD, PackingStrategy.BFD):
+            raise ValueError("add_noise is not supported for NF, FFD, and BFD")
+        given = np.asarray(lengths, dtype=np.int64)
+        most = max(1, int(given.max() * noise_scale))
+        noise = np.random.RandomState(random_seed).randint(-most, most + 1, size=given.size)
+        lengths = np.clip(given + noise, 1, int(batch_max_length)).tolist()
+    if kind is PackingStrategy.NF:
+        return nf(lengths, batch_max_length)
+    if kind in (PackingStrategy.OGBFD, PackingStrategy.OGBFDP):
+        return ogbfd(lengths, batch_max_length, dp_size)
+    return bfd(lengths, batch_max_length)

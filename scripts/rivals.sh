@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Compares the package for Python with other systems in one process and prints the tables of
+# docs/rivals.md. What the package index gives of them is installed into an environment of its own
+# under build/; the rest is left out and named.
+# usage: rivals.sh [--quick]
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+environment=$root/build/rivals
+
+"$root/scripts/python_wheel.sh" >&2
+cd "$root"
+python=$(sed -n 's/^OMNIBAL_PYTHON:FILEPATH=//p' build/examples/CMakeCache.txt)
+[[ -e $environment ]] || "$python" -m venv --system-site-packages "$environment" >&2
+# Of two only a file is used, which needs nothing else; another is built from source.
+for package in binpacking prtpy highspy pyarrow pybind11 '--no-deps trl' '--no-deps verl' \
+  '--no-deps --no-build-isolation lightbinpack'; do
+  # shellcheck disable=SC2086
+  timeout 600 "$environment/bin/pip" install -q $package >&2 ||
+    printf 'rivals: without %s\n' "${package##* }" >&2
+done
+PYTHONPATH=$root/build/examples/examples/python/package \
+  "$environment/bin/python" bench/rivals/compare.py "$@"

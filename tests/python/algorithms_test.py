@@ -1,0 +1,400 @@
+"""The functions of the package: what goes in and out, properties, errors."""
+
+import json
+import os
+import pickle
+import threading
+import time
+import unittest
+
+import numpy as np
+import omnibal
+
+RANDOM = np.random.RandomState(7)
+DEMANDS = np.stack([RANDOM.randint(0, 6, 2000), RANDOM.randint(50, 2000, 2000)], axis=1)
+CAPACITY = (12, 4096)
+PACKERS = (
+    omnibal.next_fit,
+    omnibal.isf,
+    omnibal.best_fit_decreasing,
+    omnibal.best_packing,
+)
+
+
+def indices(groups):
+    return sorted(i for group in groups for i in group)
+
+
+class Packing(unittest.TestCase):
+    def check(self, packed, demands, capacity):
+        loads = np.asarray(omnibal.group_loads(packed.groups, demands)).reshape(len(packed), -1)
+        self.assertTrue((loads <= np.asarray(capacity)).all())
+        self.assertEqual(
+            sorted(packed.groups.items.tolist() + packed.oversized.tolist()),
+            list(range(len(demands))),
+        )
+        self.assertGreaterEqual(len(packed), packed.lower_bound)
+
+    def test_nothing_is_lost_and_capacities_hold(self):
+        for packer in PACKERS:
+            self.check(packer(DEMANDS, CAPACITY), DEMANDS, CAPACITY)
+            self.check(packer(DEMANDS[:, 1], 4096), DEMANDS[:, 1], 4096)
+            self.check(packer(DEMANDS[:, 1], 1500), DEMANDS[:, 1], 1500)
+            three = np.concatenate([DEMANDS, DEMANDS[:, :1] * 7], axis=1)
+            self.check(packer(three, (12, 4096, 80)), three, (12, 4096, 80))
+            self.assertEqual(len(packer([], 5)), 0)
+            self.assertEqual(len(packer(np.zeros((0, 2), dtype=int), (5, 5))), 0)
+
+    def test_the_same_numbers_in_any_array_give_the_same_groups(self):
+        expected = omnibal.isf(DEMANDS.astype(np.int64), CAPACITY, seed=3)
+        wide = np.zeros((2000, 7), dtype=np.int64)
+        wide[:, 2:4] = DEMANDS
+        big = DEMANDS.astype(">i8")
+        for demands in (
+            DEMANDS.astype(np.int32),
+            DEMANDS.astype(np.uint16),
+            DEMANDS.astype(np.uint64),
+            np.asfortranarray(DEMANDS),
+            wide[:, 2:4],
+            np.repeat(DEMANDS, 2, axis=0)[::2],
+            big,
+            DEMANDS.tolist(),
+            (DEMANDS[:, 0], DEMANDS[:, 1]),
+            (DEMANDS[:, 0].tolist(), DEMANDS[:, 1].astype(np.int8).astype(np.int64) * 0
+             + DEMANDS[:, 1]),
+        ):
+            for capacity in (CAPACITY, list(CAPACITY), np.array(CAPACITY, dtype=np.uint32)):
+                found = omnibal.isf(demands, capacity, seed=3)
+                self.assertEqual(found.groups, expected.groups)
+        lengths = DEMANDS[:, 1]
+        reverse = lengths[::-1]
+        self.assertEqual(omnibal.next_fit(reverse, 4096).groups,
+                         omnibal.next_fit(reverse.copy(), 4096).groups)
+
+    def test_results_own_their_arrays(self):
+        groups = omnibal.best_packing(DEMANDS, CAPACITY).groups
+        offsets, items = groups.offsets, groups.items
+        expected = items.copy()
+        self.assertEqual(offsets.dtype, np.uint32)
+        self.assertEqual(items.dtype, np.uint32)
+        first = groups[0]
+        self.assertTrue(np.shares_memory(first, items))
+        del groups
+        for _ in range(20):
+            omnibal.best_packing(DEMANDS, CAPACITY)
+        np.testing.assert_array_equal(items, expected)
+        self.assertEqual(first.tolist(), expected[: offsets[1]].tolist())
+
+    def test_what_is_contiguous_is_not_copied(self):
+        try:
+            import resource
+        except ImportError:
+            self.skipTest("there is no resource module")
+        lengths = np.full(4_000_000, 4096, dtype=np.int64)
+        omnibal.pad_ratio(omnibal.Groups([0, 1], [0]), lengths)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for _ in range(3):
+            omnibal.pad_ratio(omnibal.Groups([0, 1], [0]), lengths)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        self.assertLess(grown, 16_000)
+
+    def test_groups_are_a_sequence(self):
+        groups = omnibal.Groups([0, 2, 2, 3], [5, 6, 7])
+        self.assertEqual(groups.tolist(), [[5, 6], [], [7]])
+        self.assertEqual([g.tolist() for g in groups], groups.tolist())
+        self.assertEqual(groups[-1].tolist(), [7])
+        self.assertRaises(IndexError, lambda: groups[3])
+        self.assertEqual(pickle.loads(pickle.dumps(groups)), groups)
+        packed = omnibal.best_packing(DEMANDS, CAPACITY)
+        again = pickle.loads(pickle.dumps(packed))
+        self.assertEqual(again.groups, packed.groups)
+        self.assertEqual(again.lower_bound, packed.lower_bound)
+        for offsets, items in (([1, 2], [0, 0]), ([0, 3], [0]), ([0, 2, 1], [0]), ([0, 1], [-1]),
+                               ([], []), ([0, 1], [1 << 32])):
+            self.assertRaises(ValueError, omnibal.Groups, offsets, items)
+
+    def test_isf_has_the_groups_of_the_reference(self):
+        with open(os.path.join(os.environ["OMNIBAL_ROOT"],
+                               "tests/data/isf_reference.json")) as file:
+            cases = json.load(file)
+        for case in cases:
+            capacity = case["capacity"]["images"], case["capacity"]["tokens"]
+            keep = case["keep"]
+            self.assertEqual(keep["images_equal"], capacity[0])
+            found = omnibal.isf((case["images"], case["tokens"]), capacity,
+                                rounds=case["rounds"], seed=case["seed"], shuffle="numpy",
+                                threshold=(capacity[0], keep["tokens_at_least"]))
+            self.assertEqual(found.groups.offsets.tolist(), case["offsets"])
+            self.assertEqual(found.groups.items.tolist(), case["items"])
+
+    def test_improve_and_bound(self):
+        start = omnibal.isf(DEMANDS, CAPACITY)
+        better = omnibal.improve(DEMANDS, CAPACITY, start, passes=4)
+        self.check(better, DEMANDS, CAPACITY)
+        self.assertLessEqual(len(better), len(start))
+        self.assertGreaterEqual(len(better), omnibal.packing_bound(DEMANDS, CAPACITY))
+        self.assertRaises(ValueError, omnibal.improve, DEMANDS[:10], CAPACITY, start)
+
+    def test_tune_capacity(self):
+        tuned = omnibal.tune_capacity(DEMANDS, 4.0, granularity=(1, 16))
+        self.assertEqual(tuned.status, "solved")
+        self.assertTrue(4 <= tuned.best.mean_group_size <= 5)
+        self.assertEqual(tuned.best.capacity[1] % 16, 0)
+        self.assertEqual(tuned.finalists[0].capacity.tolist(), tuned.best.capacity.tolist())
+        packed = omnibal.best_fit_decreasing(DEMANDS, tuned.best.capacity)
+        self.assertEqual(len(packed), tuned.best.groups)
+        omnibal.tune_capacity(DEMANDS, 4.0, packer="isf")
+
+    def test_the_stream(self):
+        packer = omnibal.OnlinePacker(CAPACITY, buffer=64)
+        seen, loads = [], []
+        for i, demand in enumerate(DEMANDS):
+            if i == 1000:
+                packer = omnibal.OnlinePacker.restore(packer.state())
+            result = packer.push(i, demand)
+            self.assertFalse(result.oversized)
+            if result:
+                seen += result.ids.tolist()
+                loads.append(result.load)
+        while True:
+            result = packer.flush()
+            if not result:
+                break
+            seen += result.ids.tolist()
+            loads.append(result.load)
+        self.assertEqual(sorted(seen), list(range(len(DEMANDS))))
+        self.assertTrue((np.array(loads) <= CAPACITY).all())
+        self.assertTrue(packer.push(1, (13, 1)).oversized)
+        self.assertRaises(ValueError, packer.push, 1, (-1, 1))
+        self.assertRaises(ValueError, packer.push, 1, 5)
+        self.assertRaises(ValueError, omnibal.OnlinePacker.restore, b"")
+        self.assertRaises(ValueError, omnibal.OnlinePacker.restore, packer.state()[:-3])
+
+
+class Balancing(unittest.TestCase):
+    COSTS = DEMANDS[:, 1] ** 2
+
+    def loads(self, parts, costs=None):
+        costs = self.COSTS if costs is None else costs
+        return [int(costs[part].sum()) for part in parts]
+
+    def test_parts_are_complete_and_even(self):
+        for parts in (
+            omnibal.lpt(self.COSTS, 16),
+            omnibal.lpt(self.COSTS, 16, count="equal"),
+            omnibal.karmarkar_karp(self.COSTS, 16),
+            omnibal.deal(self.COSTS, 16),
+            omnibal.lpt(self.COSTS * 0.5, 16),
+        ):
+            self.assertEqual(indices(parts), list(range(2000)))
+            self.assertLess(omnibal.imbalance(self.loads(parts)), 1.01)
+            evener = omnibal.refine(self.COSTS, parts)
+            self.assertLessEqual(max(self.loads(evener)), max(self.loads(parts)))
+        counts = {len(part) for part in omnibal.lpt(self.COSTS, 16, count="equal")}
+        self.assertEqual(counts, {125})
+
+    def test_caps_are_strict(self):
+        within = omnibal.balance_within(self.COSTS, 600, DEMANDS, CAPACITY)
+        self.assertEqual(within.status, "solved")
+        loads = omnibal.group_loads(within.parts, DEMANDS)
+        self.assertTrue((loads <= CAPACITY).all())
+        self.assertEqual(within.largest_load, max(self.loads(within.parts)))
+        few = omnibal.balance_within(self.COSTS, 3, DEMANDS, CAPACITY)
+        self.assertEqual((few.status, few.reason), ("infeasible", "too_few_parts"))
+        steps = omnibal.micro_batches(self.COSTS, 8, DEMANDS, CAPACITY, multiple_of=2)
+        self.assertEqual(len(steps) % 2, 0)
+        self.assertEqual(indices(steps.cells), list(range(2000)))
+        self.assertTrue((omnibal.group_loads(steps.cells, DEMANDS) <= CAPACITY).all())
+        self.assertEqual(steps[1, 3].tolist(), steps.cells[11].tolist())
+
+    def test_steps(self):
+        packed = omnibal.best_packing(DEMANDS, CAPACITY)
+        loads = omnibal.group_loads(packed.groups, DEMANDS)
+        steps = omnibal.schedule_steps(loads, 8, seed=1, epoch=2)
+        self.assertEqual(indices(steps.cells), list(range(len(packed))))
+        dealt = omnibal.schedule_steps(loads, 8, max_dist_ratio=1.0)
+        self.assertLess(omnibal.dist_ratio(loads, steps)[1], omnibal.dist_ratio(loads, dealt)[1])
+        other = omnibal.schedule_steps(loads, 8, seed=1, epoch=3)
+        self.assertNotEqual(steps.cells, other.cells)
+        repeat = omnibal.schedule_steps(loads[:, 1][:-1], 8, remainder="repeat")
+        last = len(repeat) - 1
+        repeated = [repeat.is_repeat(last, r) for r in range(8)]
+        self.assertEqual(sum(repeated), -(len(packed) - 1) % 8)
+        self.assertEqual(pickle.loads(pickle.dumps(repeat)).is_repeat(last, 7), repeated[7])
+        self.assertIsInstance(omnibal.dist_ratio([1, 2, 3]), float)
+        self.assertAlmostEqual(omnibal.dist_ratio([1, 2, 3]), 1 / 3)
+        self.assertAlmostEqual(omnibal.utilisation([1, 2, 3], 4), 0.5)
+        self.assertAlmostEqual(omnibal.pad_ratio(omnibal.Groups([0, 2], [0, 1]), [1, 2]), 0.25)
+
+
+class Planning(unittest.TestCase):
+    def test_stages(self):
+        self.assertEqual(omnibal.minimax([1, 1, 1, 3, 3, 3], 2).boundaries.tolist(), [0, 4, 6])
+        self.assertEqual(omnibal.minimax([0.5, 0.25, 0.25], 2).bottleneck, 0.5)
+        # Cuts in the middle of a block are dear.
+        cut = omnibal.partition_layers([4] * 6, 2, cut_costs=[0, 9, 9, 9, 1, 9])
+        self.assertEqual((cut.boundaries.tolist(), cut.bottleneck), ([0, 4, 6], 17))
+        floats = omnibal.partition_layers([4.0] * 6, 2, cut_costs=[0, 9, 9, 9, 1, 9])
+        self.assertEqual((floats.boundaries.tolist(), floats.bottleneck), ([0, 4, 6], 17.0))
+        bounded = omnibal.partition_layers([1] * 6, 2, bytes=[9, 1, 1, 1, 1, 1], capacity=11)
+        self.assertEqual(bounded.boundaries.tolist(), [0, 3, 6])
+        missing = omnibal.partition_layers([1] * 6, 2, bytes=[9] * 6, capacity=11)
+        self.assertEqual((missing.status, missing.missing_bytes), ("infeasible", 16))
+        step = omnibal.partition_throughput([4] * 6, 2, 8, cut_costs=[0, 9, 9, 9, 1, 9])
+        self.assertEqual(step.objective, 7 * step.bottleneck + 26)
+
+    def test_stages_against_all_cuts(self):
+        for _ in range(200):
+            layers = int(RANDOM.randint(2, 8))
+            costs = RANDOM.randint(0, 9, layers)
+            cuts = RANDOM.randint(0, 5, layers)
+            def stage(first, last):
+                return (costs[first:last].sum() + (cuts[first] if first else 0)
+                        + (cuts[last] if last != layers else 0))
+            best = min(max(stage(0, cut), stage(cut, layers)) for cut in range(1, layers))
+            found = omnibal.partition_layers(costs, 2, cut_costs=cuts)
+            self.assertEqual(found.bottleneck, best)
+            self.assertEqual(
+                omnibal.partition_layers(costs * 1.0, 2, cut_costs=cuts).bottleneck, best)
+
+    def test_recomputation(self):
+        times = np.tile([1.0, 1.1, 1.3], (8, 1))
+        size = np.tile([100, 60, 10], (8, 1))
+        plan = omnibal.select_recompute(times, size, 500)
+        self.assertEqual(plan.status, "solved")
+        self.assertTrue(plan.proven)
+        chosen = plan.choices
+        self.assertEqual(plan.bytes, size[np.arange(8), chosen].sum())
+        self.assertLessEqual(plan.bytes, 500)
+        jagged = omnibal.select_recompute([1, 2, 1], [9, 1, 5], 10, offsets=[0, 2, 3])
+        self.assertEqual(jagged.choices.tolist(), [1, 0])
+        self.assertEqual(omnibal.select_recompute(times, size, 79).missing_bytes, 1)
+
+    def test_groups_of_ranks(self):
+        lengths = [100_000] + [1_000] * 30
+        cost = [(1.0, 1e-3 / d, 1e-6 / d) for d in range(1, 17)]
+        plan = omnibal.context_groups(lengths, 16, cost, bytes_per_token=1, capacity=16_000)
+        self.assertEqual(plan.status, "solved")
+        self.assertEqual(indices(plan.samples), list(range(31)))
+        self.assertGreaterEqual(plan.makespan, plan.lower_bound)
+        ends = plan.micro_step_offsets
+        for k in range(len(ends) - 1):
+            groups = range(ends[k], ends[k + 1])
+            ranks = [r for g in groups
+                     for r in range(plan.first_ranks[g], plan.first_ranks[g] + plan.degrees[g])]
+            self.assertEqual(len(set(ranks)), len(ranks))
+        none = omnibal.context_groups(lengths, 2, cost, bytes_per_token=1, capacity=16_000)
+        self.assertEqual((none.status, none.sample, none.least_degree), ("infeasible", 0, 7))
+
+
+class Sampling(unittest.TestCase):
+    def test_ranks_take_all_samples_once_and_resume(self):
+        ranks = [omnibal.EpochSampler(101, ranks=4, rank=r, batch=3, seed=5) for r in range(4)]
+        seen = []
+        while not ranks[0].done:
+            seen += [i for sampler in ranks for i in sampler.next().tolist()]
+        self.assertEqual(sorted(seen), list(range(101)))
+        one = omnibal.EpochSampler(101, batch=10, seed=5)
+        first = [one.next().tolist() for _ in range(4)]
+        again = omnibal.EpochSampler(101, batch=10, seed=5, state=one.state())
+        self.assertEqual(again.next().tolist(), one.next().tolist())
+        self.assertEqual(again(2).tolist(), first[2])
+        self.assertRaises(ValueError, omnibal.EpochSampler, 100, batch=10, state=one.state())
+        self.assertRaises(ValueError, omnibal.EpochSampler, 100, batch=10, state=b"x")
+
+    def test_sources_in_proportion(self):
+        mixture = omnibal.Mixture([10, 20, 5], [5, 3, 2], seed=1)
+        self.assertEqual(mixture.period, 10)
+        sources, epochs, samples = mixture.draws(0, 100)
+        self.assertEqual(np.bincount(sources).tolist(), [50, 30, 20])
+        for s, size in enumerate((10, 20, 5)):
+            of = samples[sources == s]
+            self.assertEqual(sorted(of[:size].tolist()), list(range(size)))
+        self.assertEqual(epochs.max(), 4)
+        self.assertRaises(ValueError, omnibal.Mixture, [1, 2], [1])
+
+
+class Errors(unittest.TestCase):
+    def test_texts(self):
+        cases = (
+            (lambda: omnibal.isf([-1], 4), "omnibal::isf: demand of sample 0 is -1"),
+            (lambda: omnibal.isf([1], 0), "omnibal::isf: capacity[0] is 0"),
+            (lambda: omnibal.isf([1], (4, 4)), "capacity has 2 kinds, must be 1"),
+            (lambda: omnibal.isf([1], 4, rounds=0), "options.rounds is 0"),
+            (lambda: omnibal.isf([1], 4, rounds=-2), "rounds is -2"),
+            (lambda: omnibal.isf([1], 4, shuffle="x"), "shuffle is 'x'"),
+            (lambda: omnibal.isf([1], 4, threshold=5), "threshold[0] is 5"),
+            (lambda: omnibal.isf([1.5], 4), "demands are of type float64"),
+            (lambda: omnibal.isf([True], 4), "demands are of type bool"),
+            (lambda: omnibal.isf(["a"], 4), "demands are of type"),
+            (lambda: omnibal.isf([[[1]]], 4), "demands have 3 dimensions"),
+            (lambda: omnibal.isf([[1, 2, 3, 4]], (1, 2, 3, 4)), "must be at most 3"),
+            (lambda: omnibal.isf(np.array([1 << 63], dtype=np.uint64), 4), "go up to"),
+            (lambda: omnibal.best_packing([1], 4, effort="much"), "effort is 'much'"),
+            (lambda: omnibal.lpt([1], 0), "omnibal::lpt"),
+            (lambda: omnibal.lpt([1], -1), "parts is -1"),
+            (lambda: omnibal.lpt([1, 2, 3], 2, count="equal"), "omnibal::lpt"),
+            (lambda: omnibal.lpt([float("nan")], 2), "omnibal::lpt"),
+            (lambda: omnibal.lpt([1 << 62, 1 << 62], 2), "omnibal::lpt"),
+            (lambda: omnibal.refine([1, 2], omnibal.Groups([0, 1], [0])), "omnibal::refine"),
+            (lambda: omnibal.balance_within([1], 1, [1, 2], 4), "omnibal::balance_within"),
+            (lambda: omnibal.micro_batches([1], 1, [9], 4), "omnibal::micro_batches"),
+            (lambda: omnibal.group_loads(omnibal.Groups([0, 1], [4]), [1]), "group_loads"),
+            (lambda: omnibal.schedule_steps([1], 0), "omnibal::schedule_steps"),
+            (lambda: omnibal.schedule_steps([1], 1, remainder="x"), "remainder is 'x'"),
+            (lambda: omnibal.minimax([1], 2), "omnibal::minimax"),
+            (lambda: omnibal.partition_layers([1, -1], 1), "costs[1] is -1"),
+            (lambda: omnibal.partition_layers([1, 1], 1, cut_costs=[1]), "1 costs of cuts"),
+            (lambda: omnibal.partition_throughput([1, 1], 1, 0), "micro_batches is 0"),
+            (lambda: omnibal.select_recompute([1, 2], [1], 3, offsets=[0, 2]), "bytes"),
+            (lambda: omnibal.select_recompute([1, 2], [1, 2], 3), "offsets"),
+            (lambda: omnibal.context_groups([1], 1, [1, 2]), "cost must have a row"),
+        )
+        for call, text in cases:
+            with self.assertRaises(ValueError) as caught:
+                call()
+            self.assertIn(text, str(caught.exception))
+
+    def test_an_array_protocol_that_fails(self):
+        class Broken:
+            def __array__(self, dtype=None):
+                raise RuntimeError("no")
+
+        self.assertRaises(ValueError, omnibal.isf, Broken(), 4)
+
+
+class Threads(unittest.TestCase):
+    def test_others_run_while_the_library_computes(self):
+        lengths = RANDOM.randint(1, 1000, 300_000)
+        steps, ended = [], threading.Event()
+
+        def count():
+            while not ended.is_set():
+                steps.append(time.perf_counter())
+                time.sleep(0.0005)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        begin = time.perf_counter()
+        omnibal.improve(lengths, 4096, omnibal.next_fit(lengths, 4096), passes=3)
+        end = time.perf_counter()
+        ended.set()
+        thread.join()
+        inside = sum(begin < at < end for at in steps)
+        self.assertGreater(inside, 5)
+
+    def test_several_threads(self):
+        expected = omnibal.best_packing(DEMANDS, CAPACITY).groups
+        found = []
+        threads = [threading.Thread(
+            target=lambda: found.append(omnibal.best_packing(DEMANDS, CAPACITY).groups))
+            for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertTrue(all(groups == expected for groups in found))
+
+
+if __name__ == "__main__":
+    unittest.main()

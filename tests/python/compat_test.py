@@ -1,0 +1,442 @@
+"""Functions with other systems' names: the cases that those systems publish for theirs, written
+anew, and properties on random lengths, beside their algorithms written anew."""
+
+import json
+import os
+import unittest
+
+import numpy as np
+import rivals
+from omnibal.compat import isf, lightbinpack, llava, megatron, trl, veomni, verl
+
+RANDOM = np.random.RandomState(11)
+
+
+def random_lengths(count, most):
+    """Heavy tails and equal lengths."""
+    kind = RANDOM.randint(3)
+    if kind == 0:
+        return RANDOM.randint(1, most + 1, count).tolist()
+    if kind == 1:
+        return np.clip(RANDOM.lognormal(np.log(most) - 2, 1, count), 1, most).astype(int).tolist()
+    return RANDOM.choice([most // 2, most // 2 + 1, most // 3 + 1, 1], count).tolist()
+
+
+def flat(lists):
+    return [i for one in lists for i in one]
+
+
+class Trl(unittest.TestCase):
+    def test_published_cases_of_bfd(self):
+        self.assertEqual(
+            trl.pack_examples({"input_ids": [[1, 2, 3], [4, 5, 6, 7], [8]]}, 4),
+            {"input_ids": [[4, 5, 6, 7], [1, 2, 3, 8]], "seq_lengths": [[4], [3, 1]]},
+        )
+        self.assertEqual(
+            trl.pack_examples({"input_ids": [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10, 11], [12]]}, 4),
+            {
+                "input_ids": [[1, 2, 3, 4], [8, 9, 10, 11], [6, 7, 12]],
+                "seq_lengths": [[4], [4], [2, 1]],
+            },
+        )
+
+    def test_published_cases_of_bfd_split(self):
+        self.assertEqual(
+            trl.pack_examples(
+                {"input_ids": [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10], [11]]}, 4, "bfd_split"
+            ),
+            {
+                "input_ids": [[1, 2, 3, 4], [8, 9, 10, 5], [6, 7, 11]],
+                "seq_lengths": [[4], [3, 1], [2, 1]],
+            },
+        )
+        self.assertEqual(
+            trl.pack_examples(
+                {"input_ids": [[1, 2, 3, 4, 5], [6, 7], [8, 9, 10, 11], [12]]}, 4, "bfd_split"
+            ),
+            {
+                "input_ids": [[1, 2, 3, 4], [8, 9, 10, 11], [6, 7, 5, 12]],
+                "seq_lengths": [[4], [4], [2, 1, 1]],
+            },
+        )
+        one = [[1, -2, 3, -4, 5, -6], [7, -8, 9], [-10, 11, -12], [13, -14, 15, -16]]
+        two = [[-value for value in row] for row in one]
+        packed = trl.pack_examples({"col1": one, "col2": two}, 4, "bfd_split")
+        self.assertEqual(
+            packed["col1"], [[1, -2, 3, -4], [13, -14, 15, -16], [7, -8, 9], [-10, 11, -12],
+                             [5, -6]])
+        self.assertEqual(packed["col2"], [[-value for value in row] for row in packed["col1"]])
+        self.assertEqual(packed["seq_lengths"], [[4], [4], [3], [3], [2]])
+        self.assertEqual(
+            trl.pack_examples(
+                {"input_ids": [[1, 2, 3, 4, 5], [6], [7, 8, 9, 10], [11, 12, 13]]}, 5, "bfd_split"
+            ),
+            {
+                "input_ids": [[1, 2, 3, 4, 5], [7, 8, 9, 10, 6], [11, 12, 13]],
+                "seq_lengths": [[5], [4, 1], [3]],
+            },
+        )
+
+    def test_as_many_bins_as_trl_and_nothing_lost(self):
+        for _ in range(60):
+            most = int(RANDOM.randint(2, 300))
+            lengths = random_lengths(int(RANDOM.randint(0, 200)), 2 * most)
+            cut = [min(length, most) for length in lengths]
+            bins = trl.bfd(lengths, most)
+            self.assertEqual(sorted(flat(bins)), list(range(len(lengths))))
+            self.assertTrue(all(sum(cut[i] for i in of) <= most for of in bins))
+            self.assertEqual(len(bins), len(rivals.best_fit_decreasing(cut, most)))
+            pieces = trl.bfd_split(lengths, most)
+            tokens = sorted((i, t) for of in pieces for i, a, b in of for t in range(a, b))
+            self.assertEqual(tokens, [(i, t) for i, n in enumerate(lengths) for t in range(n)])
+            self.assertTrue(all(sum(b - a for _, a, b in of) <= most for of in pieces))
+            sizes = [b - a for of in pieces for _, a, b in of]
+            self.assertEqual(len(pieces), len(rivals.best_fit_decreasing(sizes, most)))
+
+    def test_empty_examples_and_errors(self):
+        self.assertEqual(trl.bfd([0, 2, 0], 4), [[1]])
+        self.assertEqual(trl.bfd_split([0, 2, 0], 4), [[(1, 0, 2)]])
+        self.assertEqual(trl.bfd([], 4), [])
+        self.assertRaises(ValueError, trl.bfd, [1], 0)
+        self.assertRaises(ValueError, trl.bfd, [-1], 4)
+        self.assertRaises(ValueError, trl.bfd, [1.5], 4)
+        self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]]}, 4, "wrapped")
+        self.assertRaises(ValueError, trl.pack_examples, {"a": [[1]], "b": [[1, 2]]}, 4)
+
+
+class Verl(unittest.TestCase):
+    CASES = (
+        ([10, 20, 70, 80, 100, 120], 3, True),
+        ([5, 10, 15, 20, 25, 100], 2, False),
+        ([97, 32, 55, 12, 80, 3, 44, 61, 25, 70, 18, 90], 4, True),
+        ([1, 2, 3, 4, 5, 6, 7, 8], 2, True),
+        ([100, 1, 1, 1], 2, False),
+        ([8] * 6, 3, True),
+        ([2, 3, 5, 7], 2, True),
+    )
+
+    def check(self, lengths, parts, equal_size):
+        found = verl.get_seqlen_balanced_partitions(lengths, parts, equal_size)
+        self.assertEqual(len(found), parts)
+        self.assertEqual(sorted(flat(found)), list(range(len(lengths))))
+        self.assertTrue(all(part and part == sorted(part) for part in found))
+        if equal_size:
+            self.assertEqual({len(part) for part in found}, {len(lengths) // parts})
+        return max(sum(lengths[i] for i in part) for part in found)
+
+    def test_published_cases(self):
+        for lengths, parts, equal_size in self.CASES:
+            largest = self.check(lengths, parts, equal_size)
+            theirs = rivals.differencing(lengths, parts, equal_size)
+            self.assertLessEqual(largest, max(sum(lengths[i] for i in part) for part in theirs))
+        one, other = verl.get_seqlen_balanced_partitions([1, 2, 3, 4, 5, 6, 7, 8], 2, True)
+        self.assertEqual(len(one), len(other))
+        self.assertEqual(
+            sorted(map(len, verl.get_seqlen_balanced_partitions([100, 1, 1, 1], 2, False))), [1, 3])
+
+    def test_never_less_even(self):
+        for _ in range(60):
+            parts = int(RANDOM.randint(1, 9))
+            lengths = random_lengths(parts * int(RANDOM.randint(1, 20)), 500)
+            for equal_size in (False, True):
+                largest = self.check(lengths, parts, equal_size)
+                theirs = rivals.differencing(lengths, parts, equal_size)
+                self.assertLessEqual(largest, max(sum(lengths[i] for i in of) for of in theirs))
+
+    def test_groups_of_one_uid_stay_together(self):
+        lengths = [100, 100, 200, 200, 150, 150, 50, 50, 300, 300, 250, 250, 180, 180, 120, 120]
+        uids = [i // 2 for i in range(16)]
+        parts = verl.get_group_balanced_partitions(lengths, uids, 4)
+        self.assertEqual(sorted(flat(parts)), list(range(16)))
+        for part in parts:
+            self.assertEqual(len(part), 4)
+            self.assertTrue(all((i ^ 1) in part for i in part))
+
+    def test_micro_batches(self):
+        for _ in range(60):
+            most = int(RANDOM.randint(50, 400))
+            group = int(RANDOM.choice([1, 1, 2]))
+            lengths = random_lengths(group * int(RANDOM.randint(4, 60)), most // group)
+            parts = verl.rearrange_micro_batches(lengths, most, force_group_size=group)
+            order = flat(parts)
+            self.assertEqual(sorted(order), list(range(len(lengths))))
+            self.assertTrue(all(part and sum(lengths[i] for i in part) <= most for part in parts))
+            self.assertGreaterEqual(len(parts), -(-sum(lengths) // most))
+            back = verl.get_reverse_idx(order)
+            self.assertEqual([order[back[i]] for i in range(len(order))], list(range(len(order))))
+            if group == 2:
+                self.assertTrue(all(i ^ 1 in part for part in parts for i in part))
+            # verl splits further until its even parts hold the cap.
+            work = verl.calculate_workload(lengths).reshape(-1, group).sum(axis=1).tolist()
+            tokens = np.reshape(lengths, (-1, group)).sum(axis=1)
+            count = -(-sum(lengths) // most)
+            while max(tokens[of].sum() for of in rivals.differencing(work, count, False)) > most:
+                count += 1
+            self.assertLessEqual(len(parts), count)
+
+    def test_numbers_of_micro_batches(self):
+        lengths = [100] * 8
+        self.assertEqual(len(verl.rearrange_micro_batches(lengths, 400)), 2)
+        self.assertEqual(len(verl.rearrange_micro_batches(lengths, 400, min_num_micro_batch=3)), 3)
+        self.assertEqual(
+            len(verl.rearrange_micro_batches(lengths, 400, num_batches_divided_by=4)), 4)
+        self.assertEqual(len(verl.rearrange_micro_batches(
+            lengths, 400, num_batches_divided_by=4, min_num_micro_batch=5)), 8)
+        # The largest are in the middle.
+        lengths = [97, 88, 79, 61, 52, 43, 90]
+        work = [int(verl.calculate_workload([lengths[i] for i in part]).sum())
+                for part in verl.rearrange_micro_batches(lengths, 100)]
+        peak = work.index(max(work))
+        self.assertTrue(0 < peak < len(work) - 1)
+        self.assertEqual(work[: peak + 1], sorted(work[: peak + 1]))
+        self.assertEqual(work[peak:], sorted(work[peak:], reverse=True))
+        lengths = [100] * 8
+        for arguments in (
+            dict(max_token_len=99),
+            dict(max_token_len=400, min_num_micro_batch=9),
+            dict(max_token_len=400, num_batches_divided_by=16),
+            dict(max_token_len=400, force_group_size=3),
+        ):
+            self.assertRaises(ValueError, verl.rearrange_micro_batches, lengths, **arguments)
+        self.assertRaises(ValueError, verl.get_seqlen_balanced_partitions, [1], 2, False)
+        self.assertRaises(ValueError, verl.get_seqlen_balanced_partitions, [1, 2, 3], 2, True)
+
+
+class Megatron(unittest.TestCase):
+    def test_published_cases(self):
+        scheduler = megatron.DpBalancedScheduler
+        self.assertEqual(
+            scheduler(2, 1, 1, 2).get_groups_and_subsamples([(7, 1), (11, 1)]), [[[7]], [[11]]])
+        self.assertEqual(
+            scheduler(8, 1, 2, None).get_groups_and_subsamples([(0, 2), (1, 2)]), [[[0], [1]]])
+        with self.assertRaisesRegex(ValueError, "Not enough samples"):
+            scheduler(2, 1, 1, 2).get_groups_and_subsamples([(7, 1)])
+        with self.assertRaisesRegex(ValueError, "more than the capacity"):
+            scheduler(4, 2, 1, None).get_groups_and_subsamples([(3, 9)])
+
+    def test_fixed_groups_are_never_more(self):
+        for _ in range(60):
+            ranks = int(RANDOM.choice([1, 2, 4]))
+            sharing = int(RANDOM.choice([1, 2]))
+            lengths = random_lengths(ranks * int(RANDOM.randint(3, 40)), 100)
+            samples = [(1000 + 3 * i, length) for i, length in enumerate(lengths)]
+            found = megatron.DpBalancedScheduler(64, sharing * 2, ranks).get_groups_and_subsamples(
+                samples)
+            taken = []
+            for micro_batch in found:
+                self.assertEqual(len(micro_batch), ranks * sharing * 2)
+                packs = micro_batch[:: 2 * sharing]
+                self.assertEqual([p for p in packs for _ in range(2 * sharing)], micro_batch)
+                self.assertTrue(all(packs))
+                for pack in packs:
+                    self.assertLessEqual(sum(dict(samples)[i] for i in pack), 128 * sharing)
+                taken += flat(packs)
+            self.assertEqual(sorted(taken), [number for number, _ in samples])
+            theirs = rivals.in_order(samples, 128 * sharing, ranks)
+            self.assertLessEqual(len(found) * ranks, len(theirs))
+
+    def test_a_most_number_of_sequences(self):
+        found = megatron.DpBalancedScheduler(100, 1, 2, max_num_seqs=3).get_groups_and_subsamples(
+            [(i, 1) for i in range(12)])
+        self.assertEqual(len(found), 2)
+        self.assertTrue(all(len(pack) == 3 for micro_batch in found for pack in micro_batch))
+
+    def check_dynamic(self, ranks, lengths, capacity, multiple):
+        samples = list(enumerate(lengths))
+        found = megatron.DefaultDynamicCPScheduler(
+            capacity, 1, ranks, multiple).get_groups_and_subsamples(samples)
+        self.assertEqual(len(found) % (multiple or 1), 0)
+        seen = []
+        for micro_batch in found:
+            self.assertEqual(len(micro_batch), ranks)
+            self.assertTrue(all(micro_batch))
+            for number in {number for ids in micro_batch for number in ids}:
+                of = [rank for rank, ids in enumerate(micro_batch) if number in ids]
+                self.assertTrue(len(of) & (len(of) - 1) == 0 or len(of) == ranks)
+                self.assertEqual(of, list(range(of[0], of[0] + len(of))))
+                self.assertEqual(of[0] % len(of), 0)
+                seen.append(number)
+            for ids in micro_batch:
+                sharing = sum(other == ids for other in micro_batch)
+                tokens = sum(-(-lengths[i] // sharing) for i in ids)
+                self.assertLessEqual(tokens, capacity)
+        self.assertEqual(sorted(seen), list(range(len(lengths))))
+        return found
+
+    def test_published_cases_of_dynamic_groups(self):
+        self.assertEqual(len(self.check_dynamic(6, [192] * 3, 128, 2)), 2)
+        self.assertEqual(len(self.check_dynamic(2, [6144, 2048], 4096, 2)), 2)
+        self.check_dynamic(4, [64, 128, 256, 512], 512, None)
+
+    def test_dynamic_groups(self):
+        for _ in range(40):
+            ranks = int(RANDOM.choice([1, 2, 4, 8, 16]))
+            lengths = random_lengths(int(RANDOM.randint(ranks, 60)), 100 * ranks)
+            multiple = int(RANDOM.choice([0, 2])) or None
+            self.check_dynamic(ranks, lengths, 128, multiple)
+        with self.assertRaisesRegex(ValueError, "sample 0 of 900 tokens takes 8 ranks"):
+            megatron.DefaultDynamicCPScheduler(128, 1, 4).get_groups_and_subsamples([(0, 900)])
+
+
+class LightBinPack(unittest.TestCase):
+    def test_published_cases(self):
+        lengths = [20, 20, 10, 10, 10, 10]
+        linear = lightbinpack.pack(lengths, 40, variant="linear")
+        self.assertEqual(linear, [[0, 1], [2, 3, 4, 5]])
+        square = lightbinpack.pack(lengths, 40, variant="square", dp_size=2)
+        self.assertEqual(len(square), 1)
+        self.assertEqual([sorted(lengths[i] for i in of) for of in square[0]], [[10, 10, 20]] * 2)
+        self.assertEqual(lightbinpack.nf([2.5, 1.5, 3.0, 2.0, 1.0], 4.0), [[0, 1], [2], [3, 4]])
+        for packer in (lightbinpack.bfd, lightbinpack.ffd):
+            self.assertEqual(len(packer([2.5, 1.5, 3.0, 2.0, 1.0], 4.0)), 3)
+        self.assertEqual(len(lightbinpack.obfd([2, 1, 3, 2, 1], 4)), 3)
+        grouped = lightbinpack.ogbfd([2, 1, 3, 2, 1], 4, bins_per_group=2)
+        self.assertEqual([len(group) for group in grouped], [2, 2])
+
+    def test_never_more_bins(self):
+        for _ in range(60):
+            most = int(RANDOM.randint(20, 300))
+            lengths = random_lengths(int(RANDOM.randint(1, 200)), most)
+            bins = lightbinpack.pack(lengths, most, variant="linear")
+            self.assertEqual(sorted(flat(bins)), list(range(len(lengths))))
+            self.assertEqual(len(bins), len(rivals.best_fit_decreasing(lengths, most)))
+            ranks = int(RANDOM.choice([1, 2, 4]))
+            groups = lightbinpack.pack(lengths, most, dp_size=ranks)
+            self.assertEqual(sorted(flat(flat(groups))), list(range(len(lengths))))
+            self.assertTrue(all(len(group) == ranks for group in groups))
+            self.assertTrue(
+                all(sum(lengths[i] for i in of) <= most for group in groups for of in group))
+            self.assertLessEqual(
+                len(groups), len(rivals.grouped_best_fit(lengths, most, ranks)))
+
+    def test_groups_have_even_sums_of_squares(self):
+        lengths = [5, 4, 3, 3, 3]
+        (group,) = lightbinpack.pack(lengths, 10, variant="square", dp_size=2)
+        self.assertEqual([sum(lengths[i] ** 2 for i in of) for of in group], [34, 34])
+
+    def test_arguments(self):
+        self.assertEqual(lightbinpack.pack([], 4), [])
+        strategy = lightbinpack.PackingStrategy.NF
+        self.assertEqual(lightbinpack.pack([1, 2], 2, strategy=strategy), [[0], [1]])
+        self.assertEqual(lightbinpack.pack([1, 2], 2, strategy="obfd"), [[1], [0]])
+        noisy = lightbinpack.pack([50] * 40, 100, "obfd", random_seed=1, add_noise=True)
+        self.assertEqual(sorted(flat(noisy)), list(range(40)))
+        for arguments in (
+            dict(strategy="none"), dict(variant="none"), dict(strategy="ohgbfd"),
+            dict(strategy="nf", add_noise=True),
+        ):
+            self.assertRaises(ValueError, lightbinpack.pack, [1, 2], 2, **arguments)
+        self.assertRaises(ValueError, lightbinpack.pack, [1, 2], [2, 3])
+        self.assertRaises(ValueError, lightbinpack.pack, [1, 3], 2, variant="linear")
+        self.assertRaises(ValueError, lightbinpack.pack, [1, 3], 2)
+
+
+class Isf(unittest.TestCase):
+    def test_the_groups_of_the_reference(self):
+        root = os.environ["OMNIBAL_ROOT"]
+        with open(os.path.join(root, "tests/data/isf_reference.json")) as file:
+            cases = json.load(file)
+        for case in cases:
+            items = [[i, a, b] for i, (a, b) in enumerate(zip(case["images"], case["tokens"]))]
+            limits = case["capacity"]["images"], case["capacity"]["tokens"]
+            keep = case["keep"]["tokens_at_least"]
+            groups = isf.fast_process_random_groups(
+                items, case["seed"], limits[0], limits[0], keep, limits[1], case["rounds"])
+            offsets = case["offsets"]
+            self.assertEqual([[item[0] for item in group] for group in groups],
+                             [case["items"][a:b] for a, b in zip(offsets, offsets[1:])])
+
+    def test_the_algorithm_written_anew(self):
+        for _ in range(10):
+            items = [[i, int(RANDOM.randint(0, 6)), int(RANDOM.randint(1, 1500))]
+                     for i in range(300)]
+            rounds = int(RANDOM.randint(1, 8))
+            seed = int(RANDOM.randint(1000))
+            self.assertEqual(
+                isf.iter_random_groups(items, 3900, seed, rounds, vit_packed_length=10),
+                rivals.iterative_sampling(items, seed, 10, (10, 4096), 3900, rounds))
+
+    def test_what_is_too_large_is_not_lost(self):
+        groups = isf.iter_random_groups([[0, 1, 5000], [1, 2, 10]], 4000, iter_time=3)
+        self.assertEqual(groups, [[[1, 2, 10]], [[0, 1, 5000]]])
+        self.assertEqual(isf.iter_random_groups([], 4000), [])
+
+
+class Llava(unittest.TestCase):
+    def test_chunks_are_even_and_as_many(self):
+        for _ in range(60):
+            chunks = int(RANDOM.randint(1, 9))
+            lengths = random_lengths(chunks * int(RANDOM.randint(1, 20)), 2000)
+            indices = RANDOM.permutation(len(lengths)).tolist()
+            indices.sort(key=lambda i: -lengths[i])
+            found = llava.split_to_even_chunks(indices, lengths, chunks)
+            self.assertEqual(sorted(flat(found)), sorted(indices))
+            self.assertEqual({len(chunk) for chunk in found}, {len(lengths) // chunks})
+            for chunk in found:
+                of = [lengths[i] for i in chunk]
+                self.assertEqual(of, sorted(of, reverse=True))
+            theirs = rivals.even_chunks(indices, lengths, chunks)
+            largest = max(sum(lengths[i] for i in chunk) for chunk in found)
+            self.assertLessEqual(largest, max(sum(lengths[i] for i in chunk) for chunk in theirs))
+        odd = llava.split_to_even_chunks([0, 1, 2, 3, 4], [5, 4, 3, 2, 1], 2)
+        self.assertEqual(sorted(map(len, odd)), [2, 3])
+
+    def test_orders(self):
+        lengths = random_lengths(1000, 2000)
+        order = llava.get_length_grouped_indices(lengths, 4, 8, generator=3)
+        self.assertEqual(sorted(order), list(range(1000)))
+        self.assertEqual(order, llava.get_length_grouped_indices(lengths, 4, 8, generator=3))
+        self.assertNotEqual(order, llava.get_length_grouped_indices(lengths, 4, 8, generator=4))
+        order = llava.get_length_grouped_order(lengths, 4, generator=np.random.default_rng(1))
+        self.assertEqual(sorted(order), list(range(1000)))
+        self.assertEqual(lengths[order[0]], max(lengths))
+        rest = [lengths[i] for i in order[1:200]]
+        self.assertEqual(rest, sorted(rest, reverse=True))
+
+        class Torch:
+            def initial_seed(self):
+                return 3
+
+        self.assertEqual(llava.get_length_grouped_indices(lengths, 4, 8, generator=Torch()),
+                         llava.get_length_grouped_indices(lengths, 4, 8, generator=3))
+        self.assertEqual(llava.get_length_grouped_indices([], 4, 8), [])
+        self.assertEqual(llava.get_length_grouped_order([], 4), [])
+
+
+class Veomni(unittest.TestCase):
+    def test_micro_batches(self):
+        fewer = 0
+        for _ in range(30):
+            lengths = random_lengths(200, 1000) + [3000]
+            strategy = veomni.TextBatchingStrategy(1024, 50, get_length_fn=lambda i: lengths[i])
+            taken = []
+            for i in range(len(lengths)):
+                strategy.put_item(i)
+                if strategy.is_ready_for_micro_batch():
+                    taken.append(strategy.get_micro_batch(len(taken)))
+            while not strategy.empty():
+                oldest = min(strategy._items)
+                taken.append(strategy.get_micro_batch(len(taken)))
+                self.assertIn(oldest, taken[-1])
+            self.assertEqual(sorted(flat(taken)), list(range(201)))
+            for batch in taken:
+                load = sum(lengths[i] for i in batch)
+                self.assertTrue(load <= 1024 or batch == [200])
+            fewer += len(rivals.first_that_fit(lengths, 1024)) - len(taken)
+        self.assertGreaterEqual(fewer, 0)
+
+    def test_masks_and_warm_up(self):
+        strategy = veomni.TextBatchingStrategy(8, 2, bsz_warmup_steps=4, bsz_warmup_init_mbtoken=4)
+        for length in (3, 1, 5, 2, 6):
+            strategy.put_item({"attention_mask": np.ones(length, dtype=int), "length": length})
+        sizes = []
+        while not strategy.empty():
+            sizes.append(sum(i["length"] for i in strategy.get_micro_batch(len(sizes))))
+        self.assertEqual(sum(sizes), 17)
+        self.assertEqual(sizes[0], 4)
+        self.assertRaises(ValueError, strategy.get_micro_batch, 0)
+        self.assertRaises(ValueError, strategy.put_item, {"attention_mask": np.zeros(3, dtype=int)})
+
+
+if __name__ == "__main__":
+    unittest.main()

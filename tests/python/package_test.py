@@ -1,0 +1,102 @@
+"""The package as a whole: stubs, docstrings, the page."""
+
+import ast
+import inspect
+import os
+import pathlib
+import re
+import unittest
+
+import omnibal
+from omnibal import _core
+
+ROOT = pathlib.Path(os.environ["OMNIBAL_ROOT"])
+
+
+def stubs():
+    return ast.parse((ROOT / "examples/python/omnibal/_core.pyi").read_text()).body
+
+
+def signature(function):
+    """Names and defaults in the first line of a docstring of pybind11."""
+    line = function.__doc__.splitlines()[0]
+    inside = line[line.index("(") + 1 : line.rindex(") ->")]
+    inside = re.sub(r"<[^>]*>", "None", inside)
+    names = []
+    for part in re.split(r", (?=[a-z_]+:|\*)", inside):
+        if part == "*" or not part:
+            continue
+        name, _, default = part.partition(" = ")
+        names.append((name.partition(":")[0], default))
+    return names
+
+
+class Stubs(unittest.TestCase):
+    def test_functions_have_the_same_arguments(self):
+        functions = {node.name: node for node in stubs() if isinstance(node, ast.FunctionDef)}
+        built = {name for name, value in vars(_core).items() if inspect.isbuiltin(value)}
+        self.assertEqual(set(functions), built)
+        for name, node in functions.items():
+            arguments = node.args.args + node.args.kwonlyargs
+            defaults = [None] * (len(node.args.args) - len(node.args.defaults))
+            defaults += node.args.defaults + node.args.kw_defaults
+            found = signature(getattr(_core, name))
+            self.assertEqual([a.arg for a in arguments], [a for a, _ in found], name)
+            for (argument, value), expected in zip(found, defaults):
+                self.assertEqual(bool(value), expected is not None, (name, argument))
+                if value and not isinstance(expected.value, type(...)):
+                    self.assertEqual(ast.literal_eval(value), expected.value, (name, argument))
+
+    def test_classes_have_the_same_members(self):
+        classes = {node.name: node for node in stubs() if isinstance(node, ast.ClassDef)}
+        built = {name for name, value in vars(_core).items() if inspect.isclass(value)}
+        self.assertEqual(set(classes), built)
+        for name, node in classes.items():
+            members = {f.name for f in node.body if isinstance(f, ast.FunctionDef)}
+            members -= {m for m in members if m.startswith("__")}
+            found = {m for m in vars(getattr(_core, name)) if not m.startswith("_")}
+            self.assertEqual(members, found, name)
+
+    def test_all_is_exported(self):
+        self.assertEqual(set(omnibal.__all__),
+                         {name for name in vars(_core) if not name.startswith("_")})
+        self.assertTrue(os.path.exists(os.path.join(os.path.dirname(omnibal.__file__), "py.typed")))
+
+
+class Docstrings(unittest.TestCase):
+    def test_they_are_the_comments_of_the_headers(self):
+        import sys
+        sys.path.insert(0, str(ROOT / "examples/python"))
+        import docstrings
+        include = ROOT / "include"
+        for name, header in docstrings.ALGORITHMS.items():
+            text = docstrings.docstring(include, name, header)
+            self.assertRegex(text, "Complexity", name)
+            self.assertTrue(getattr(omnibal, name).__doc__.rstrip().endswith(text), name)
+        for name, header in docstrings.CLASSES.items():
+            of = getattr(omnibal, "".join(word.title() for word in name.split("_")))
+            self.assertEqual(of.__doc__, docstrings.docstring(include, name, header))
+
+    def test_every_function_has_one(self):
+        for name in omnibal.__all__:
+            self.assertTrue(getattr(omnibal, name).__doc__, name)
+
+
+class Page(unittest.TestCase):
+    """The programs of docs/python.md run, and print what stands below them."""
+
+    def test_programs(self):
+        text = (ROOT / "docs/python.md").read_text()
+        programs = re.findall(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", text, re.S)
+        self.assertGreater(len(programs), 2)
+        import contextlib
+        import io
+        for program, expected in programs:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile(program, "docs/python.md", "exec"), {})
+            self.assertEqual(printed.getvalue(), expected, program)
+
+
+if __name__ == "__main__":
+    unittest.main()
