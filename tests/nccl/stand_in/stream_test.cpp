@@ -38,7 +38,7 @@ TEST_CASE("samples are exchanged on a stream", "[nccl]") {
   stand_in::set_thread_order(
       GENERATE(thread_order::ascending, thread_order::descending, thread_order::random));
   on_ranks(ranks, [&](nccl::communicator& comm) {
-    test::exchange_on_stream(comm, 100);
+    test::exchange_on_stream(comm, 30);
     test::report_overflow(comm);
   });
 }
@@ -48,7 +48,7 @@ TEST_CASE("loads are evened on a stream", "[nccl]") {
   stand_in::set_thread_order(
       GENERATE(thread_order::ascending, thread_order::descending, thread_order::random));
   on_ranks(ranks, [&](nccl::communicator& comm) {
-    test::post_balance_on_stream(comm, 40);
+    test::post_balance_on_stream(comm, 20);
     test::capture_post_balance(comm);
   });
 }
