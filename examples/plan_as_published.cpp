@@ -11,7 +11,6 @@
 #include "support/vlm_exports.hpp"
 #include "support/vlm_layers.hpp"
 #include "support/vlm_options.hpp"
-#include "support/vlm_report.hpp"
 #include "support/vlm_scenarios.hpp"
 
 #include <array>

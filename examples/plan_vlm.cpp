@@ -9,7 +9,6 @@
 #include "support/table.hpp"
 #include "support/vlm_exports.hpp"
 #include "support/vlm_options.hpp"
-#include "support/vlm_report.hpp"
 #include "support/vlm_scenarios.hpp"
 
 #include <algorithm>

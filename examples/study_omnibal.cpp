@@ -15,7 +15,6 @@
 #include "support/table.hpp"
 #include "support/vlm_cuts.hpp"
 #include "support/vlm_exports.hpp"
-#include "support/vlm_report.hpp"
 #include "support/vlm_scenarios.hpp"
 #include "support/vlm_training.hpp"
 

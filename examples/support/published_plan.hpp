@@ -88,15 +88,16 @@ struct published_plan {
   memory_readings readings;
 };
 
-/// A functor from the boundaries of stages to the seconds of a step, infinite where they cannot run.
+/// A functor from the boundaries of stages to the seconds of a step, infinite where they cannot
+/// run.
 using cut_seconds = std::function<double(std::span<std::uint32_t const>)>;
 
 /// The method for the samples, the model and the machine of a plan. Without `measure` candidates
 /// are simulated with all layers recomputed; those that exceed the memory cannot run.
 ///
 /// As trainers do, layers of the towers recompute or keep everything; the others keep everything
-/// in the last lever where there is room. Errors: `std::runtime_error` where `measure` gives infinity
-/// for all candidates, and what it throws.
+/// in the last lever where there is room. Errors: `std::runtime_error` where `measure` gives
+/// infinity for all candidates, and what it throws.
 [[nodiscard]] published_plan plan_as_published(planned_scenario const& library,
                                                published_method const& method, std::uint64_t seed,
                                                cut_seconds const& measure = {});
