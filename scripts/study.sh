@@ -42,7 +42,11 @@ done
 
 if [[ -z $programs ]]; then
   "$root/scripts/setup.sh" test
-  (cd "$root" && cmake --preset examples && cmake --build --preset examples)
+  named='s/^<!-- .*(table|picture).*: ([a-z0-9_]+) .*-->$/example_\2/p'
+  mapfile -t targets < <(sed -nE "$named" "$page" | sort -u)
+  cd "$root"
+  cmake --preset examples
+  cmake --build --preset examples --target "${targets[@]}"
   programs=$root/build/examples/examples
 fi
 
