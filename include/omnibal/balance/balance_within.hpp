@@ -56,7 +56,8 @@ struct balance_within_options {
   omnibal::effort effort = omnibal::effort::normal;
   /// The most moves, swaps and splits: 10,000, 1,000,000 or 10,000,000.
   std::optional<std::size_t> exchanges = {};
-  /// How many splits may be in vain, as in `refine`: 64, 2048 or 16,384.
+  /// How many splits may be in vain, as in `refine`: 64, 2048 or 16,384; none where there are more
+  /// parts than exchanges.
   std::optional<std::size_t> splits = {};
   /// The most passes that seek fewer groups, where the samples do not fit at once: 8, 64 or 512,
   /// and more for few samples, as many as together look at 2^17, 2^22 or 2^26. Of one resource a

@@ -135,7 +135,8 @@ struct micro_batches_options {
   /// The most moves, swaps and splits, for all micro-batches and then for those of each step:
   /// 10,000, 100,000 or 10,000,000.
   std::optional<std::size_t> exchanges = {};
-  /// How many splits may be in vain, as in `refine`: 64, 2048 or 16,384.
+  /// How many splits may be in vain, as in `refine`: 64, 2048 or 16,384; none of all micro-batches
+  /// where they are more than the exchanges.
   std::optional<std::size_t> splits = {};
   /// The most passes that seek fewer micro-batches, where there may be fewer: 2, 4 or 64, and more
   /// for few samples, as many as together look at 2^14, 2^18 or 2^24.

@@ -519,7 +519,8 @@ class capped_balancer {
       std::optional<std::vector<std::uint32_t>> part_of, std::size_t parts,
       std::int64_t bound) const {
     if (!part_of || !holds(collect_parts(*part_of, parts))) return std::nullopt;
-    even(order_, *part_of, parts, bound, effort_.splits);
+    // Fewer splits than parts leave most of them as they are, and take as long as packing does.
+    even(order_, *part_of, parts, bound, effort_.exchanges < parts ? 0 : effort_.splits);
     return part_of;
   }
 
