@@ -65,9 +65,8 @@ inline CLI::Option* add_machine_option(CLI::App& group, machine_words& typed) {
 
 inline CLI::Option* add_teraflops_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--teraflops", typed.teraflops,
-                  "What a device reaches in a second, instead of the machine's")
-      ->type_name("COUNT")
+      .add_option("--teraflops", typed.teraflops, "What a device reaches, instead of the machine's")
+      ->type_name("TFLOP/s")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
 }
 
@@ -80,9 +79,8 @@ inline CLI::Option* add_memory_option(CLI::App& group, machine_words& typed) {
 
 inline CLI::Option* add_link_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--link", typed.link_gigabytes,
-                  "GB between two stages in a second, instead of the machine's")
-      ->type_name("GB")
+      .add_option("--link", typed.link_gigabytes, "Between two stages, instead of the machine's")
+      ->type_name("GB/s")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
 }
 

@@ -101,6 +101,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
                    "best: the fewest groups of many packings; bfd: best-fit decreasing;\n"
                    "isf: OmniBal's iterative sampling and filtering, random groups;\n"
                    "next-fit: groups in the order of the input")
+      ->type_name("NAME")
       ->check(CLI::IsMember(names(packers)))
       ->capture_default_str();
   group->add_flag("--improve")
@@ -110,7 +111,8 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
   group
       ->add_option("--spare-groups", options.spare_groups,
                    "With --improve: so many more groups, as a share of the fewest, so that\n"
-                   "loads are evener in images and in tokens; 0.0025 is a good choice")
+                   "loads are evener in images and in tokens; 0.0025 is a good choice,\n"
+                   "0 the default")
       ->type_name("SHARE")
       ->check(number_that_is("in [0, 1]", [](double value) { return value >= 0 && value <= 1; }))
       ->needs("--improve");
@@ -125,7 +127,8 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
   group
       ->add_option("--target-batch", options.target_batch,
                    "Choose the capacity: the one at which groups have this many samples\n"
-                   "in the mean, or up to one more, and ranks wait the least")
+                   "in the mean, or up to one more, and ranks wait the least; default: 4\n"
+                   "where the samples have images and there is no --capacity")
       ->type_name("SAMPLES")
       ->check(number_that_is("above 0", [](double value) { return value > 0; }))
       ->excludes("--capacity");
@@ -147,6 +150,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
       ->check(integer_between<std::size_t>(1, 1000000))
       ->capture_default_str();
   auto* const shuffle = group->add_option("--shuffle", typed.shuffle, "isf: order of the rounds")
+                            ->type_name("NAME")
                             ->check(CLI::IsMember(names(shuffles)))
                             ->capture_default_str();
   group->add_flag("--reference-rule")
@@ -189,6 +193,7 @@ void add_schedule_options(CLI::App& app, pack_options& options, typed_options& t
                    "Groups that do not fill a step. short-step: the last step lacks ranks;\n"
                    "repeat: the last ranks repeat groups; carry: the next epoch runs them,\n"
                    "and all epochs up to the one wanted are scheduled")
+      ->type_name("NAME")
       ->check(CLI::IsMember(names(remainders)))
       ->capture_default_str();
 }
