@@ -25,6 +25,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch.hpp>
@@ -41,6 +42,12 @@ batch_measures batch_of(std::size_t ranks, std::size_t samples_per_rank) {
     batch.add_rank(draw_samples({.rank = rank, .samples = samples_per_rank}), costs);
   }
   return batch;
+}
+
+dataset of_samples(std::vector<sample> samples) {
+  dataset data;
+  data.samples = std::move(samples);
+  return data;
 }
 
 std::optional<post_balance_options> parsed(std::vector<char const*> arguments) {
@@ -91,7 +98,7 @@ TEST_CASE("draws depend on seed, step and rank, and have every kind of sample") 
 }
 
 TEST_CASE("ranks draw each sample of a data set once before any comes again") {
-  dataset data{.samples = {{0, 5}, {2, 600}, {1, 256}, {0, 7}, {3, 1000}, {0, 0}, {1, 300}}};
+  dataset data = of_samples({{0, 5}, {2, 600}, {1, 256}, {0, 7}, {3, 1000}, {0, 0}, {1, 300}});
   std::size_t const count = data.samples.size();
   batch_source const source(data, 256);
   REQUIRE(source.size() == count);
@@ -123,11 +130,11 @@ TEST_CASE("ranks draw each sample of a data set once before any comes again") {
         drawn.back().tokens);
 
   CHECK(test::error_text<std::runtime_error>([] {
-          batch_source({.samples = {{0, 9}, {2, 511}}}, 256);
+          batch_source(of_samples({{0, 9}, {2, 511}}), 256);
         }) ==
         "sample 1 has 511 tokens, fewer than the 256 of each of its 2 tiles; where the field of "
         "tokens has the text alone, give --tokens-per-tile 256");
-  CHECK(test::error_text<std::runtime_error>([] { batch_source({}, 256); }) ==
+  CHECK(test::error_text<std::runtime_error>([] { batch_source(of_samples({}), 256); }) ==
         "there are no samples to draw");
 }
 
