@@ -45,15 +45,8 @@ void add_data(CLI::App& app, long_context_words& words, long_context_options& op
       ->check(CLI::IsMember({"two-sources", "broad"}))
       ->capture_default_str()
       ->excludes(files);
-  group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1, 100'000'000))
-      ->capture_default_str()
-      ->excludes(files);
-  group->add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  add_synthetic_option(*group, options.synthetic_samples, 1, 100'000'000, files);
+  add_seed_option(*group, options.seed);
   group
       ->add_option("--ranks", options.ranks,
                    "Devices that train: a multiple of 8, of --ranks-per-node where\n"

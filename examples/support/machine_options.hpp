@@ -28,18 +28,11 @@ struct machine_words {
   std::optional<std::int64_t> link_gigabytes{};
 };
 
-/// The known names, a comma between them.
 template <class Named>
 std::string names_of(std::vector<Named> const& known) {
-  std::string result;
-  std::size_t in_line = 0;
-  for (auto const& one : known) {
-    if (!result.empty()) result += in_line + one.name.size() > 56 ? ",\n" : ", ";
-    if (in_line + one.name.size() > 56) in_line = 0;
-    result += one.name;
-    in_line += one.name.size() + 2;
-  }
-  return result;
+  std::vector<std::string> names;
+  for (auto const& one : known) names.push_back(one.name);
+  return in_lines(names);
 }
 
 /// `what` is what becomes of the model, as in "Model to cut".

@@ -86,11 +86,7 @@ constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max();
 void add_input_options(CLI::App& app, pack_options& options) {
   auto* const group = app.add_option_group("Input");
   auto* const files = add_length_options(*group, options.lengths, image_options::offered);
-  group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1, omnibal::max_index_count))
-      ->capture_default_str()
-      ->excludes(files);
+  add_synthetic_option(*group, options.synthetic_samples, 1, omnibal::max_index_count, files);
   group->add_flag("--describe")->description("Print statistics of the input and stop");
 }
 
@@ -158,10 +154,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
           "isf: the groups of OmniBal's code: NumPy's shuffle, and a group is\n"
           "kept where its images equal the threshold or its tokens reach it")
       ->excludes(shuffle);
-  group->add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  add_seed_option(*group, options.seed);
 }
 
 void add_schedule_options(CLI::App& app, pack_options& options, typed_options& typed) {

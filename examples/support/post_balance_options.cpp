@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -53,10 +52,7 @@ void add_data(CLI::App& app, post_balance_options& options) {
            65'536);
   as_count(group->add_option("--steps", options.steps, "Steps; default: 8, and 3 with --simulate"),
            1'000'000);
-  group->add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  add_seed_option(*group, options.seed);
 }
 
 void add_ranks(CLI::App& app, typed_options& typed, post_balance_options& options) {

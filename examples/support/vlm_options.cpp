@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -41,15 +40,8 @@ struct vlm_words {
 void add_data(CLI::App& app, vlm_words& words, vlm_options& options) {
   auto* const group = app.add_option_group("Data");
   auto* const files = add_length_options(*group, options.lengths, image_options::offered);
-  group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1024, std::size_t{1} << 22))
-      ->capture_default_str()
-      ->excludes(files);
-  group->add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  add_synthetic_option(*group, options.synthetic_samples, 1024, std::size_t{1} << 22, files);
+  add_seed_option(*group, options.seed);
   group
       ->add_option("--capacity", words.capacity,
                    "Image tiles and tokens of a micro-batch; by default chosen for the\n"
