@@ -3,10 +3,13 @@
 /// multimodal model by itself, and moves the samples: `post_balance --help`.
 
 #include "support/balanced_training.hpp"
+#include "support/batch_source.hpp"
 #include "support/modality_mix.hpp"
 #include "support/phase_report.hpp"
 #include "support/post_balance_options.hpp"
+#include "support/progress.hpp"
 #include "support/run_on_ranks.hpp"
+#include "support/table.hpp"
 #include "support/toy_model.hpp"
 
 #include <omnibal/balance/keep_home.hpp>
@@ -54,11 +57,17 @@ void with_balancer(plan_rule rule, GoOn const& go_on) {
   }
 }
 
-batch_measures measure_batch(post_balance_options const& options, std::size_t ranks,
-                             std::size_t step, modality_costs const& costs) {
+batch_source source_of(post_balance_options const& options) {
+  if (options.lengths.files.empty()) return {};
+  progress hidden(visibility::hidden);
+  return {read_lengths(options.lengths, hidden), options.model.vision->connector.tile_tokens};
+}
+
+batch_measures measure_batch(post_balance_options const& options, batch_source const& source,
+                             std::size_t ranks, std::size_t step, modality_costs const& costs) {
   batch_measures batch;
   for (std::size_t rank = 0; rank != ranks; ++rank) {
-    batch.add_rank(draw_samples({options.seed, step, rank, options.samples_per_rank}), costs);
+    batch.add_rank(source.draw({options.seed, step, rank, options.samples_per_rank}, ranks), costs);
   }
   return batch;
 }
@@ -85,24 +94,27 @@ double report_step(post_balance_options const& options, batch_measures const& ba
   return seconds;
 }
 
-void print_head(post_balance_options const& options, std::size_t ranks, std::string const& kind) {
+void print_head(post_balance_options const& options, batch_source const& source, std::size_t ranks,
+                std::string const& kind) {
   std::cout << options.steps << " steps of " << options.samples_per_rank << " samples on each of "
-            << ranks << ' ' << kind << ", " << options.ranks_per_node << " on a node\n\n";
+            << ranks << ' ' << kind << ", " << options.ranks_per_node << " on a node";
+  if (source.size() != 0) std::cout << "; " << counted(source.size()) << " samples in the files";
+  std::cout << "\n\n";
 }
 
-void simulate(post_balance_options const& options) {
+void simulate(post_balance_options const& options, batch_source const& source) {
   modality_costs const costs(options.model, options.rates);
   phase_report report(options.ranks_per_node);
   planning_time planning;
   omnibal::make_orchestration_workspace workspace;
   with_balancer(options.rule, [&](auto const& balance) {
     for (std::size_t step = 0; step != options.steps; ++step) {
-      auto const batch = measure_batch(options, options.ranks, step, costs);
+      auto const batch = measure_batch(options, source, options.ranks, step, costs);
       planning.seconds += report_step(options, batch, balance, workspace, report);
     }
   });
   planning.seconds /= static_cast<double>(options.steps);
-  print_head(options, options.ranks, "simulated ranks");
+  print_head(options, source, options.ranks, "simulated ranks");
   report.print(std::cout);
   std::cout << '\n';
   print_overhead(report, planning, std::cout);
@@ -112,17 +124,21 @@ void simulate(post_balance_options const& options) {
 template <class Comm, class Balance>
 class trainer {
  public:
-  trainer(post_balance_options const& options, Comm& comm, Balance const& balance)
+  trainer(post_balance_options const& options, batch_source const& source, Comm& comm,
+          Balance const& balance)
       : options_(options),
+        source_(source),
         comm_(comm),
         balance_(balance),
         rank_(static_cast<std::size_t>(comm.rank())),
+        ranks_(static_cast<std::size_t>(comm.size())),
         costs_(options.model, options.rates),
         report_(options.ranks_per_node) {}
 
   void run() {
     for (std::size_t step = 0; step != options_.steps; ++step) {
-      auto const samples = draw_samples({options_.seed, step, rank_, options_.samples_per_rank});
+      auto const samples =
+          source_.draw({options_.seed, step, rank_, options_.samples_per_rank}, ranks_);
       omnibal::orchestration const& plans = plan(samples);
       auto const balanced = sum_over_ranks(comm_, train_balanced(comm_, model_, plans, samples));
       if (sum_over_ranks(comm_, train_at_home(model_, samples)) != balanced) {
@@ -135,7 +151,7 @@ class trainer {
 
   void print(std::string const& kind) const {
     auto const steps = static_cast<double>(options_.steps);
-    print_head(options_, static_cast<std::size_t>(comm_.size()), kind);
+    print_head(options_, source_, ranks_, kind);
     report_.print(std::cout);
     std::cout << "\ngradients of a toy model: equal with and without the exchange in all "
               << options_.steps << " steps (integers modulo 2^64, no tolerance)\n";
@@ -167,8 +183,7 @@ class trainer {
 
   /// One rank alone can make everybody's plans, since they depend on the measures only.
   void compare_with_simulation(std::size_t step, std::uint64_t digest) {
-    auto const batch =
-        measure_batch(options_, static_cast<std::size_t>(comm_.size()), step, costs_);
+    auto const batch = measure_batch(options_, source_, ranks_, step, costs_);
     planning_.seconds += report_step(options_, batch, balance_, simulation_, report_);
     if (simulation_.result().digest() != digest) {
       throw std::runtime_error("step " + std::to_string(step) + ": the simulated plans differ");
@@ -176,9 +191,11 @@ class trainer {
   }
 
   post_balance_options const& options_;
+  batch_source const& source_;
   Comm& comm_;
   Balance const& balance_;
   std::size_t rank_;
+  std::size_t ranks_;
   modality_costs costs_;
   toy_model model_;
   omnibal::orchestrate_workspace<modality_count> workspace_;
@@ -188,11 +205,12 @@ class trainer {
 };
 
 void run(post_balance_options const& options) {
-  if (options.engine == rank_engine::simulated) return simulate(options);
+  batch_source const source = source_of(options);
+  if (options.engine == rank_engine::simulated) return simulate(options, source);
   std::string const kind = options.engine == rank_engine::threads ? "threads" : "processes";
   run_on_ranks(options, [&](auto& comm) {
     with_balancer(options.rule, [&](auto const& balance) {
-      trainer one(options, comm, balance);
+      trainer one(options, source, comm, balance);
       one.run();
       if (comm.rank() == 0) one.print(kind);
     });

@@ -296,6 +296,56 @@ void search_cuts(benchmark::State& state) {
   }
 }
 
+/// Bytes of the layers of a chain, up to 50 % about their mean.
+std::vector<std::int64_t> bytes_of_layers(std::size_t layers, std::uint64_t seed) {
+  omnibal::rng::engine random(seed, 1);
+  std::vector<std::int64_t> bytes;
+  for (std::size_t i = 0; i != layers; ++i) {
+    bytes.push_back(500'000 + static_cast<std::int64_t>(omnibal::rng::below(random, 1'000'001)));
+  }
+  return bytes;
+}
+
+/// Chunks of layers on devices whose memory has so many percent of room above the mean, six chains.
+/// Counters: milliseconds of a chain in the mean, and how many have cuts, proven ones, and none.
+void virtual_stages(benchmark::State& state) {
+  constexpr std::size_t count = 6;
+  std::size_t const layers = bench::size_of(state);
+  auto const devices = static_cast<std::size_t>(state.range(1));
+  std::size_t const stages = devices * static_cast<std::size_t>(state.range(2));
+  std::int64_t const percent = 100 + state.range(3);
+  double seconds = 0;
+  double found = 0;
+  double proven = 0;
+  double infeasible = 0;
+  for (auto _ : state) {
+    double const begin = bench::processor_seconds();
+    for (std::uint64_t seed = 0; seed != count; ++seed) {
+      chain const one(layers, stages, seed);
+      auto const cost = [sum = one.sums.data()](std::size_t, std::size_t first, std::size_t last) {
+        return sum[last] - sum[first];
+      };
+      auto const bytes = bytes_of_layers(layers, seed);
+      std::int64_t const sum = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+      std::int64_t const capacity = sum / 100 * percent / static_cast<std::int64_t>(devices);
+      auto const cut = omnibal::partition_layers(
+          one.costs, stages, cost, omnibal::fits_always{},
+          {.base = one.costs,
+           .constraints = {.bytes = bytes, .capacity = {capacity}, .devices = devices}});
+      bool const is_solved = cut.status == omnibal::solve_status::solved;
+      found += is_solved ? 1 : 0;
+      proven += is_solved && cut.proven ? 1 : 0;
+      infeasible += cut.status == omnibal::solve_status::infeasible ? 1 : 0;
+    }
+    seconds = bench::processor_seconds() - begin;
+    state.SetIterationTime(seconds);
+  }
+  state.counters["milliseconds"] = 1000 * seconds / static_cast<double>(count);
+  state.counters["found"] = found;
+  state.counters["proven"] = proven;
+  state.counters["infeasible"] = infeasible;
+}
+
 void chain_sizes(benchmark::internal::Benchmark* made) {
   made->ArgNames({"n", "stages"})->UseManualTime()->Unit(benchmark::kMicrosecond);
   made->Args({97, 4})->Args({97, 16})->Args({128, 16})->Args({10'000, 64})->Args({1'000'000, 4096});
@@ -312,6 +362,14 @@ BENCHMARK(minimax_of_heavy_tail)->Apply(chain_sizes);
 BENCHMARK(partition_layers)->Apply(general_sizes);
 BENCHMARK(partition_layers_without_base)->Apply(general_sizes);
 BENCHMARK(partition_throughput)->Apply(general_sizes);
+BENCHMARK(virtual_stages)
+    ->ArgNames({"layers", "devices", "chunks", "room"})
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond)
+    ->ArgsProduct({{97}, {4}, {2, 4}, {-2, 1, 2, 5}})
+    ->ArgsProduct({{97}, {8}, {2, 4}, {-2, 1, 2, 5, 10}})
+    ->ArgsProduct({{97}, {16}, {2}, {-2, 5, 10, 20}});
 BENCHMARK(search_cuts)
     ->ArgNames({"n", "stages"})
     ->UseManualTime()

@@ -61,7 +61,7 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->check(integer_between<std::int64_t>(1, 1 << 20))
       ->capture_default_str();
   group->add_option("--recompute", typed.recompute, "What the layers of both towers make again")
-      ->type_name("CHOICE")
+      ->type_name("NAME")
       ->check(
           CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())))
       ->capture_default_str();
@@ -145,7 +145,9 @@ std::optional<cut_options> parse_cut_options(int count, char const* const* words
       "otherwise 1, and no picture was written.");
   add_model_options(app, typed);
   add_machine_options(app, typed);
-  app.add_option("--svg", typed.svg, "Draw the table into this file, too")->type_name("FILE");
+  app.add_option_group("Output")
+      ->add_option("--svg", typed.svg, "Draw the table into this file, too")
+      ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
   return checked(app, typed);
 }

@@ -76,6 +76,7 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
                      "taken")
           ->type_name("FILE");
   app.add_option("--format", options.format, "Format of the files; detect: by extension, content")
+      ->type_name("NAME")
       ->check(CLI::IsMember(names))
       ->capture_default_str();
   if (images == image_options::offered) {

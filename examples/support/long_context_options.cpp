@@ -35,58 +35,57 @@ struct task_options {
 };
 
 void add_data(CLI::App& app, long_context_words& words, long_context_options& options) {
-  auto* const files = add_length_options(app, options.lengths, image_options::none);
-  app.add_option("--mix", words.mix,
-                 "Lengths of the synthetic data set: conversations and documents,\n"
-                 "or one broad distribution")
-      ->type_name("two-sources|broad")
+  auto* const group = app.add_option_group("Data");
+  auto* const files = add_length_options(*group, options.lengths, image_options::none);
+  group
+      ->add_option("--mix", words.mix,
+                   "Lengths of the synthetic data set: conversations and documents,\n"
+                   "or one broad distribution")
+      ->type_name("NAME")
       ->check(CLI::IsMember({"two-sources", "broad"}))
       ->capture_default_str()
       ->excludes(files);
-  app.add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1, 100'000'000))
-      ->capture_default_str()
-      ->excludes(files);
-  app.add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
-  app.add_option("--ranks", options.ranks,
-                 "Devices that train: a multiple of 8, of --ranks-per-node where\n"
-                 "steps are compared")
+  add_synthetic_option(*group, options.synthetic_samples, 1, 100'000'000, files);
+  add_seed_option(*group, options.seed);
+  group
+      ->add_option("--ranks", options.ranks,
+                   "Devices that train: a multiple of 8, of --ranks-per-node where\n"
+                   "steps are compared")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(1, std::int64_t{1} << 20))
       ->capture_default_str();
-  app.add_option("--output", words.output,
-                 "Write the plan into this directory: with levels that of the\n"
-                 "least time, with steps those of all ways (docs/plan_format.md)")
+}
+
+void add_output(CLI::App& app, long_context_words& words) {
+  app.add_option_group("Output")
+      ->add_option("--output", words.output,
+                   "Write the plan into this directory: with levels that of the\n"
+                   "least time, with steps those of all ways (docs/plan_format.md)")
       ->type_name("DIRECTORY");
 }
 
 void add_model(CLI::App& app, long_context_words& words) {
-  constexpr auto group = "Model and machine";
-  add_model_option(app, words.model, "Whose language model trains")->group(group);
-  add_machine_option(app, words.machine)
+  auto* const group = app.add_option_group("Model and machine");
+  add_model_option(*group, words.model, "Whose language model trains");
+  add_machine_option(*group, words.machine)
       ->description(
-          "A name, or a file (docs/models.md); by default a100-80gb for levels\n"
+          "A name, or a file (docs/models.md); default: a100-80gb for levels\n"
           "and h100-80gb for steps. Names:\n" +
-          names_of(known_machines()))
-      ->group(group);
-  add_memory_option(app, words.machine)->group(group);
-  add_teraflops_option(app, words.machine)->group(group);
-  app.add_option("--measured", words.measured,
-                 "A CSV file of measured times with the columns layer, forward_ms\n"
-                 "and backward_ms: what its layers reach is what a device reaches")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--measured-batch", words.measured_batch,
-                 "The micro-batch that was measured: documents and the tokens of\n"
-                 "each; default: 1 4096")
+          names_of(known_machines()));
+  add_memory_option(*group, words.machine);
+  add_teraflops_option(*group, words.machine);
+  group
+      ->add_option("--measured", words.measured,
+                   "A CSV file of measured times with the columns layer, forward_ms\n"
+                   "and backward_ms: what its layers reach is what a device reaches")
+      ->type_name("FILE");
+  group
+      ->add_option("--measured-batch", words.measured_batch,
+                   "The micro-batch that was measured: documents and the tokens of\n"
+                   "each; default: 1 4096")
       ->type_name("DOCUMENTS TOKENS")
       ->expected(2)
-      ->check(integer_between<std::int64_t>(1, 1 << 20))
-      ->group(group);
+      ->check(integer_between<std::int64_t>(1, 1 << 20));
 }
 
 /// Which model trains on what.
@@ -112,60 +111,62 @@ void choose_machine(CLI::App const& app, long_context_words words, long_context_
 
 std::vector<CLI::Option*> add_levels(CLI::App& app, long_context_words& words,
                                      long_context_options& options) {
-  constexpr auto group = "Levels over an epoch, which are compared unless steps are given";
-  auto* const svg = app.add_option("--svg", words.svg, "Draw levels and waiting into this file")
-                        ->type_name("FILE")
-                        ->group(group);
+  auto* const group =
+      app.add_option_group("Levels over an epoch, which are compared unless steps are given");
+  auto* const svg = group->add_option("--svg", words.svg, "Draw levels and waiting into this file")
+                        ->type_name("FILE");
   auto* const first =
-      app.add_option("--short-first", options.short_first_steps,
-                     "So many steps of the written plan, its first ones, have packs\n"
-                     "of the shortest level only")
+      group
+          ->add_option("--short-first", options.short_first_steps,
+                       "So many steps of the written plan, its first ones, have packs\n"
+                       "of the shortest level only")
           ->type_name("STEPS")
           ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint32_t>::max()))
-          ->capture_default_str()
-          ->group(group);
+          ->capture_default_str();
   return {svg, first};
 }
 
 std::vector<CLI::Option*> add_steps(CLI::App& app, long_context_words& words,
                                     long_context_options& options) {
-  constexpr auto group = "Steps: one degree, levels and groups of ranks within each step";
+  auto* const group =
+      app.add_option_group("Steps: one degree, levels and groups of ranks within each step");
   constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  auto* const samples =
-      app.add_option("--step-samples", options.size.samples, "Compare steps of so many samples")
-          ->type_name("COUNT")
-          ->check(integer_between<std::uint64_t>(1, most))
-          ->group(group);
-  app.add_option("--step-tokens", options.size.tokens,
-                 "Compare steps of as many samples as have so many tokens")
+  auto* const samples = group
+                            ->add_option("--step-samples", options.size.samples,
+                                         "Compare steps of so many samples; by default none")
+                            ->type_name("COUNT")
+                            ->check(integer_between<std::uint64_t>(1, most));
+  group
+      ->add_option("--step-tokens", options.size.tokens,
+                   "Compare steps of as many samples as have so many tokens; by\n"
+                   "default none")
       ->type_name("COUNT")
       ->check(integer_between<std::uint64_t>(1, std::uint64_t{1} << 62))
-      ->group(group)
       ->excludes(samples);
-  auto* const node = app.add_option("--ranks-per-node", options.ranks_per_node,
-                                    "Ranks with fast links between them")
+  auto* const node = group
+                         ->add_option("--ranks-per-node", options.ranks_per_node,
+                                      "Ranks with fast links between them")
                          ->type_name("COUNT")
                          ->check(integer_between<std::uint32_t>(1, 65'536))
-                         ->capture_default_str()
-                         ->group(group);
-  auto* const degrees = app.add_option("--degrees", options.degrees,
-                                       "The degrees that any way may use, such as 1,2,4,8; by\n"
-                                       "default all")
+                         ->capture_default_str();
+  auto* const degrees = group
+                            ->add_option("--degrees", options.degrees,
+                                         "The degrees that any way may use, such as 1,2,4,8; by\n"
+                                         "default all")
                             ->type_name("LIST")
                             ->delimiter(',')
                             ->allow_extra_args(false)
-                            ->check(integer_between<std::uint32_t>(1, 65'536))
-                            ->group(group);
-  auto* const tokens = app.add_option("--rank-tokens", options.rank_tokens,
-                                      "Tokens that the memory of a rank holds at a time")
+                            ->check(integer_between<std::uint32_t>(1, 65'536));
+  auto* const tokens = group
+                           ->add_option("--rank-tokens", options.rank_tokens,
+                                        "Tokens that the memory of a rank holds at a time")
                            ->type_name("COUNT")
                            ->check(integer_between<std::int64_t>(1, most))
-                           ->capture_default_str()
-                           ->group(group);
-  auto* const svg = app.add_option("--svg-step", words.svg_step,
-                                   "Draw the first step, ranks against time, into this file")
-                        ->type_name("FILE")
-                        ->group(group);
+                           ->capture_default_str();
+  auto* const svg = group
+                        ->add_option("--svg-step", words.svg_step,
+                                     "Draw the first step, ranks against time, into this file")
+                        ->type_name("FILE");
   return {node, degrees, tokens, svg};
 }
 
@@ -230,6 +231,7 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
   add_data(app, text, options);
   add_model(app, text);
   task_options const of{add_levels(app, text, options), add_steps(app, text, options)};
+  add_output(app, text);
   if (!parse_words(app, count, words)) return std::nullopt;
   if (text.mix == "broad") options.mix = length_mix::broad;
   if (options.size.samples != 0 || options.size.tokens != 0) {

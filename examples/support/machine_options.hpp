@@ -28,18 +28,11 @@ struct machine_words {
   std::optional<std::int64_t> link_gigabytes{};
 };
 
-/// The known names, a comma between them.
 template <class Named>
 std::string names_of(std::vector<Named> const& known) {
-  std::string result;
-  std::size_t in_line = 0;
-  for (auto const& one : known) {
-    if (!result.empty()) result += in_line + one.name.size() > 56 ? ",\n" : ", ";
-    if (in_line + one.name.size() > 56) in_line = 0;
-    result += one.name;
-    in_line += one.name.size() + 2;
-  }
-  return result;
+  std::vector<std::string> names;
+  for (auto const& one : known) names.push_back(one.name);
+  return in_lines(names);
 }
 
 /// `what` is what becomes of the model, as in "Model to cut".
@@ -65,9 +58,8 @@ inline CLI::Option* add_machine_option(CLI::App& group, machine_words& typed) {
 
 inline CLI::Option* add_teraflops_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--teraflops", typed.teraflops,
-                  "What a device reaches in a second, instead of the machine's")
-      ->type_name("COUNT")
+      .add_option("--teraflops", typed.teraflops, "What a device reaches, instead of the machine's")
+      ->type_name("TFLOP/s")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
 }
 
@@ -80,9 +72,8 @@ inline CLI::Option* add_memory_option(CLI::App& group, machine_words& typed) {
 
 inline CLI::Option* add_link_option(CLI::App& group, machine_words& typed) {
   return group
-      .add_option("--link", typed.link_gigabytes,
-                  "GB between two stages in a second, instead of the machine's")
-      ->type_name("GB")
+      .add_option("--link", typed.link_gigabytes, "Between two stages, instead of the machine's")
+      ->type_name("GB/s")
       ->check(integer_between<std::int64_t>(1, 1'000'000));
 }
 

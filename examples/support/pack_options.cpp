@@ -86,11 +86,7 @@ constexpr std::int64_t most_amount = std::numeric_limits<std::int64_t>::max();
 void add_input_options(CLI::App& app, pack_options& options) {
   auto* const group = app.add_option_group("Input");
   auto* const files = add_length_options(*group, options.lengths, image_options::offered);
-  group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1, omnibal::max_index_count))
-      ->capture_default_str()
-      ->excludes(files);
+  add_synthetic_option(*group, options.synthetic_samples, 1, omnibal::max_index_count, files);
   group->add_flag("--describe")->description("Print statistics of the input and stop");
 }
 
@@ -101,6 +97,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
                    "best: the fewest groups of many packings; bfd: best-fit decreasing;\n"
                    "isf: OmniBal's iterative sampling and filtering, random groups;\n"
                    "next-fit: groups in the order of the input")
+      ->type_name("NAME")
       ->check(CLI::IsMember(names(packers)))
       ->capture_default_str();
   group->add_flag("--improve")
@@ -110,7 +107,8 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
   group
       ->add_option("--spare-groups", options.spare_groups,
                    "With --improve: so many more groups, as a share of the fewest, so that\n"
-                   "loads are evener in images and in tokens; 0.0025 is a good choice")
+                   "loads are evener in images and in tokens; 0.0025 is a good choice,\n"
+                   "0 the default")
       ->type_name("SHARE")
       ->check(number_that_is("in [0, 1]", [](double value) { return value >= 0 && value <= 1; }))
       ->needs("--improve");
@@ -125,7 +123,8 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
   group
       ->add_option("--target-batch", options.target_batch,
                    "Choose the capacity: the one at which groups have this many samples\n"
-                   "in the mean, or up to one more, and ranks wait the least")
+                   "in the mean, or up to one more, and ranks wait the least; default: 4\n"
+                   "where the samples have images and there is no --capacity")
       ->type_name("SAMPLES")
       ->check(number_that_is("above 0", [](double value) { return value > 0; }))
       ->excludes("--capacity");
@@ -147,6 +146,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
       ->check(integer_between<std::size_t>(1, 1000000))
       ->capture_default_str();
   auto* const shuffle = group->add_option("--shuffle", typed.shuffle, "isf: order of the rounds")
+                            ->type_name("NAME")
                             ->check(CLI::IsMember(names(shuffles)))
                             ->capture_default_str();
   group->add_flag("--reference-rule")
@@ -154,10 +154,7 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
           "isf: the groups of OmniBal's code: NumPy's shuffle, and a group is\n"
           "kept where its images equal the threshold or its tokens reach it")
       ->excludes(shuffle);
-  group->add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  add_seed_option(*group, options.seed);
 }
 
 void add_schedule_options(CLI::App& app, pack_options& options, typed_options& typed) {
@@ -189,6 +186,7 @@ void add_schedule_options(CLI::App& app, pack_options& options, typed_options& t
                    "Groups that do not fill a step. short-step: the last step lacks ranks;\n"
                    "repeat: the last ranks repeat groups; carry: the next epoch runs them,\n"
                    "and all epochs up to the one wanted are scheduled")
+      ->type_name("NAME")
       ->check(CLI::IsMember(names(remainders)))
       ->capture_default_str();
 }

@@ -6,8 +6,11 @@
 
 #include <omnibal/cost/layer_cost.hpp>
 
+#include <algorithm>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -24,112 +27,158 @@ bool is_started_by_mpi() {
   return false;
 }
 
-}  // namespace
-
-std::optional<post_balance_options> parse_post_balance(int count, char const* const* words) {
-  post_balance_options options;
+/// What is typed, before it is checked and becomes `post_balance_options`.
+struct typed_options {
   std::size_t simulated = 0;
   bool wants_mpi = false;
   bool wants_nccl = false;
-  CLI::App app(
-      "Draws global batches of text, images and sound on several ranks, balances each phase of a\n"
-      "multimodal model after the draw, and shows that a toy model's gradients stay the same.",
-      "post_balance");
-  auto const number = [&](CLI::Option* option, std::size_t most) {
-    return option->type_name("COUNT")->check(integer_between(std::size_t{1}, most));
-  };
-  auto* const threads = number(app.add_option("--threads", options.ranks,
-                                              "Ranks that are threads of this program; the default "
-                                              "is 4, and the\nranks of MPI under mpirun"),
-                               1024);
-  auto* const mpi = app.add_flag("--mpi", wants_mpi, "Ranks are the processes that mpirun started")
-                        ->excludes(threads);
+  std::string rule = "keep_home";
+  std::string model;
+  machine_words machine{.name = "h100-80gb"};
+  std::string measured;
+  std::vector<std::int64_t> measured_batch{15, 4, 1024};
+};
+
+CLI::Option* as_count(CLI::Option* option, std::size_t most) {
+  return option->type_name("COUNT")->check(integer_between(std::size_t{1}, most));
+}
+
+void add_data(CLI::App& app, post_balance_options& options) {
+  auto* const group = app.add_option_group("Data");
+  add_length_options(*group, options.lengths, image_options::offered);
+  as_count(group->add_option("--samples", options.samples_per_rank,
+                             "Samples that a rank draws for a step; default: 16, and 32 with\n"
+                             "--simulate"),
+           65'536);
+  as_count(group->add_option("--steps", options.steps, "Steps; default: 8, and 3 with --simulate"),
+           1'000'000);
+  add_seed_option(*group, options.seed);
+}
+
+void add_ranks(CLI::App& app, typed_options& typed, post_balance_options& options) {
+  auto* const group = app.add_option_group("Ranks");
+  constexpr std::size_t most = std::size_t{1} << 20;
+  auto* const threads =
+      as_count(group->add_option("--threads", options.ranks,
+                                 "Ranks that are threads of this program; default: 4, and the\n"
+                                 "ranks of MPI under mpirun"),
+               1024);
+  auto* const mpi =
+      group->add_flag("--mpi", typed.wants_mpi, "Ranks are the processes that mpirun started")
+          ->excludes(threads);
   auto* const nccl =
-      app.add_flag(
-             "--nccl", wants_nccl,
-             "Ranks are processes with a GPU each, which talk over NCCL; started by torchrun,\n"
-             "mpirun or srun with NCCL_COMM_ID=host:port of rank 0")
+      group
+          ->add_flag("--nccl", typed.wants_nccl,
+                     "Ranks are processes with a GPU each, which talk over NCCL; started\n"
+                     "by torchrun, mpirun or srun with NCCL_COMM_ID=host:port of rank 0")
           ->excludes(threads)
           ->excludes(mpi);
-  auto* const simulate =
-      number(app.add_option("--simulate", simulated,
-                            "Only make the plans for so many ranks, on one thread"),
-             std::size_t{1} << 20)
-          ->excludes(threads)
-          ->excludes(mpi)
-          ->excludes(nccl);
-  auto* const per_node =
-      number(app.add_option("--per-node", options.ranks_per_node,
-                            "Ranks on a node; the default is 2, and 8 with --simulate"),
-             std::size_t{1} << 20);
-  auto* const samples =
-      number(app.add_option("--samples", options.samples_per_rank,
-                            "Samples that a rank draws for a step; the default is 16, and 32 with\n"
-                            "--simulate"),
-             65'536);
-  auto* const steps = number(
-      app.add_option("--steps", options.steps, "Steps; the default is 8, and 3 with --simulate"),
-      1'000'000);
-  app.add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->capture_default_str();
-  std::string rule = "keep_home";
-  app.add_option("--balance", rule, "keep_home, which moves few bytes, or lpt")
+  as_count(
+      group->add_option("--simulate", typed.simulated,
+                        "Only make the plans for so many ranks, on one thread; by default ranks\n"
+                        "exist and train"),
+      most)
+      ->excludes(threads)
+      ->excludes(mpi)
+      ->excludes(nccl);
+  as_count(group->add_option("--per-node", options.ranks_per_node,
+                             "Ranks on a node; default: 2, 8 with --simulate, those of a\n"
+                             "--machine that is given"),
+           most);
+  group
+      ->add_option("--balance", typed.rule,
+                   "keep_home, which moves few bytes, or lpt, the largest sample first to\n"
+                   "the rank with the least")
       ->type_name("NAME")
       ->check(CLI::IsMember({"keep_home", "lpt"}))
       ->capture_default_str();
-  std::string model = options.model.name;
-  machine_words machine{.name = "h100-80gb"};
-  std::string measured;
-  std::vector<std::int64_t> batch{15, 4, 1024};
+}
+
+void add_model(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Model and machine");
-  add_model_option(*group, model, "Whose vision tower and language model train");
-  add_machine_option(*group, machine);
-  add_teraflops_option(*group, machine);
+  add_model_option(*group, typed.model, "Whose vision tower and language model train");
+  add_machine_option(*group, typed.machine);
+  add_teraflops_option(*group, typed.machine);
   group
-      ->add_option("--measured", measured,
+      ->add_option("--measured", typed.measured,
                    "A CSV file of measured times with the columns layer, forward_ms\n"
                    "and backward_ms: what layers of the tower and of the language model\n"
                    "reach is what a device reaches in each")
       ->type_name("FILE");
   group
-      ->add_option("--measured-batch", batch,
+      ->add_option("--measured-batch", typed.measured_batch,
                    "The micro-batch that was measured: tiles, documents and the tokens\n"
                    "of each; default: 15 4 1024")
       ->type_name("TILES DOCUMENTS TOKENS")
       ->expected(3)
       ->check(integer_between<std::int64_t>(1, 1 << 20));
-  app.footer(
-      "Exit status: 0 where the tables are complete and the gradients equal; 77 where --nccl "
-      "finds\n"
-      "no device; otherwise 1.");
-  if (!parse_words(app, count, words)) return std::nullopt;
-  if (rule == "lpt") options.rule = plan_rule::lpt;
-  options.model = chosen_model(model, model_parts::both);
-  auto const chosen = chosen_machine(machine);
-  options.rates = {chosen.flops, chosen.flops};
-  if (!measured.empty()) {
+}
+
+void choose_engine(CLI::App const& app, typed_options const& typed, post_balance_options& options) {
+  if (typed.simulated != 0) {
+    options.engine = rank_engine::simulated;
+    options.ranks = typed.simulated;
+    if (app.count("--samples") == 0) options.samples_per_rank = 32;
+    if (app.count("--steps") == 0) options.steps = 3;
+  } else if (typed.wants_nccl) {
+    options.engine = rank_engine::nccl;
+  } else if (typed.wants_mpi || (app.count("--threads") == 0 && is_started_by_mpi())) {
+    options.engine = rank_engine::mpi;
+  }
+  bool const are_processes =
+      options.engine == rank_engine::mpi || options.engine == rank_engine::nccl;
+  if (are_processes &&
+      std::ranges::find(options.lengths.files, "-") != options.lengths.files.end()) {
+    throw std::runtime_error(
+        "files: - is the standard input, which a launcher gives to one process alone; ranks that "
+        "are processes need the name of a file");
+  }
+}
+
+post_balance_options checked(CLI::App const& app, typed_options const& typed,
+                             post_balance_options options) {
+  if (typed.rule == "lpt") options.rule = plan_rule::lpt;
+  options.model = chosen_model(typed.model, model_parts::both);
+  auto const machine = chosen_machine(typed.machine);
+  options.rates = {machine.flops, machine.flops};
+  if (!typed.measured.empty()) {
+    auto const& batch = typed.measured_batch;
     omnibal::workload const work{
         .tiles = batch[0],
         .documents = omnibal::equal_sequences({.count = batch[1], .length = batch[2]})};
-    options.rates = {reached_flops(measured, options.model, measured_part::tower, work),
-                     reached_flops(measured, options.model, measured_part::language, work)};
+    options.rates = {reached_flops(typed.measured, options.model, measured_part::tower, work),
+                     reached_flops(typed.measured, options.model, measured_part::language, work)};
   }
-  if (per_node->count() == 0 && app.count("--machine") != 0) {
-    options.ranks_per_node = static_cast<std::size_t>(chosen.ranks_per_node);
+  if (app.count("--per-node") == 0) {
+    if (app.count("--machine") != 0) {
+      options.ranks_per_node = static_cast<std::size_t>(machine.ranks_per_node);
+    } else if (typed.simulated != 0) {
+      options.ranks_per_node = 8;
+    }
   }
-  if (simulate->count() != 0) {
-    options.engine = rank_engine::simulated;
-    options.ranks = simulated;
-    if (per_node->count() == 0 && app.count("--machine") == 0) options.ranks_per_node = 8;
-    if (samples->count() == 0) options.samples_per_rank = 32;
-    if (steps->count() == 0) options.steps = 3;
-  } else if (wants_nccl) {
-    options.engine = rank_engine::nccl;
-  } else if (wants_mpi || (threads->count() == 0 && is_started_by_mpi())) {
-    options.engine = rank_engine::mpi;
-  }
+  choose_engine(app, typed, options);
   return options;
+}
+
+}  // namespace
+
+std::optional<post_balance_options> parse_post_balance(int count, char const* const* words) {
+  post_balance_options options;
+  typed_options typed;
+  typed.model = options.model.name;
+  CLI::App app(
+      "Draws global batches of text, images and sound on several ranks, or of the samples of\n"
+      "length files, balances each phase of a multimodal model after the draw, and shows that a\n"
+      "toy model's gradients stay the same.",
+      "post_balance");
+  app.footer(
+      "Exit status: 0 where the tables are complete and the gradients equal; 77 where --nccl\n"
+      "finds no device; otherwise 1.");
+  add_data(app, options);
+  add_ranks(app, typed, options);
+  add_model(app, typed);
+  if (!parse_words(app, count, words)) return std::nullopt;
+  return checked(app, typed, std::move(options));
 }
 
 }  // namespace examples

@@ -3,6 +3,7 @@
 /// \file
 /// The command line of post_balance.
 
+#include "length_options.hpp"
 #include "modality_mix.hpp"
 #include "model_file.hpp"
 
@@ -17,6 +18,8 @@ enum class rank_engine { threads, mpi, nccl, simulated };
 enum class plan_rule { keep_home, lpt };
 
 struct post_balance_options {
+  /// Without files samples are those of the synthetic mix.
+  length_options lengths;
   rank_engine engine = rank_engine::threads;
   /// Of threads and simulated ones.
   std::size_t ranks = 4;

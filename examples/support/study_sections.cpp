@@ -20,12 +20,25 @@ study_section const& find(std::span<study_section const> sections, int count,
   throw std::runtime_error("takes the name of a section of docs/study.md: " + names);
 }
 
+void explain(std::string_view program, std::span<study_section const> sections) {
+  std::cout << "Prints tables or a picture of docs/study.md, a page that scripts/study.sh writes.\n"
+            << "Usage: " << program << " SECTION\n\nSections:\n";
+  for (study_section const& one : sections) std::cout << "  " << one.name << '\n';
+  std::cout << "\nExit status: 0 where the section is complete; otherwise 1.\n";
+}
+
 }  // namespace
 
 int print_section(std::string_view program, std::span<study_section const> sections, int count,
                   char const* const* words) {
   try {
-    find(sections, count, words).print(std::cout);
+    bool const asks = count == 2 && (std::string_view(words[1]) == "--help" ||
+                                     std::string_view(words[1]) == "-h");
+    if (asks) {
+      explain(program, sections);
+    } else {
+      find(sections, count, words).print(std::cout);
+    }
     std::cout.flush();
     if (!std::cout) throw std::runtime_error("cannot write to the standard output");
     return 0;

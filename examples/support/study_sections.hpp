@@ -16,7 +16,8 @@ struct study_section {
 };
 
 /// The main function of such a program: prints the section that its only argument names, to the
-/// standard output. Returns the exit status, 1 with a message where there is no such section.
+/// standard output, or the help. Returns the exit status, 1 with a message where there is no such
+/// section.
 [[nodiscard]] int print_section(std::string_view program, std::span<study_section const> sections,
                                 int count, char const* const* words);
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -40,15 +39,9 @@ struct vlm_words {
 
 void add_data(CLI::App& app, vlm_words& words, vlm_options& options) {
   auto* const group = app.add_option_group("Data");
-  add_length_options(*group, options.lengths, image_options::offered);
-  group->add_option("--synthetic", options.synthetic_samples, "Samples of the synthetic data set")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1024, std::size_t{1} << 22))
-      ->capture_default_str();
-  group->add_option("--seed", options.seed, "Seed of everything random")
-      ->type_name("NUMBER")
-      ->check(integer_between<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max()))
-      ->capture_default_str();
+  auto* const files = add_length_options(*group, options.lengths, image_options::offered);
+  add_synthetic_option(*group, options.synthetic_samples, 1024, std::size_t{1} << 22, files);
+  add_seed_option(*group, options.seed);
   group
       ->add_option("--capacity", words.capacity,
                    "Image tiles and tokens of a micro-batch; by default chosen for the\n"
@@ -82,7 +75,7 @@ void add_model(CLI::App& app, vlm_words& words) {
       ->add_option("--recompute", words.recompute,
                    "What layers may do in the last plan: none (keep everything),\n"
                    "selective, full (keep the input); several with commas")
-      ->type_name("CHOICES")
+      ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(
@@ -128,10 +121,13 @@ void check_not_empty(CLI::App const& app, char const* option, std::string const&
   throw std::runtime_error(std::string(option) + " is empty, must be " + rule);
 }
 
-void add_output(CLI::App& app, vlm_words& words) {
-  app.add_option("--output", words.output,
-                 "Write plans, traces and pictures into this directory\n(docs/plan_format.md)")
+CLI::App* add_output(CLI::App& app, vlm_words& words) {
+  auto* const group = app.add_option_group("Output");
+  group
+      ->add_option("--output", words.output,
+                   "Write plans, traces and pictures into this directory\n(docs/plan_format.md)")
       ->type_name("DIRECTORY");
+  return group;
 }
 
 /// What OmniBal leaves to choose.
@@ -162,7 +158,7 @@ void add_published(CLI::App& app, published_options& options) {
                    "Weight of the mean traffic in the score, beside the variance over the\n"
                    "square of the mean time of a stage")
       ->type_name("WEIGHT")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
   group->add_option("--measured-steps", method.steps, "Steps for which cuts are simulated")
       ->type_name("COUNT")
@@ -253,12 +249,13 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
   add_data(app, typed, options);
   add_model(app, typed);
   add_machine(app, typed);
-  add_output(app, typed);
-  app.add_flag("--sensitivity", options.wants_sensitivity,
-               "Show what other assumptions would give");
-  app.add_option("--replay", typed.replayed,
-                 "Only simulate this NAME.plan.json again, with the files beside it;\n"
-                 "fails where other figures come out or a stage exceeds its memory")
+  auto* const output = add_output(app, typed);
+  output->add_flag("--sensitivity", options.wants_sensitivity,
+                   "Show what other assumptions would give");
+  output
+      ->add_option("--replay", typed.replayed,
+                   "Only simulate this NAME.plan.json again, with the files beside it;\n"
+                   "fails where other figures come out or a stage exceeds its memory")
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
   check_not_empty(app, "--replay", "the name of a file");

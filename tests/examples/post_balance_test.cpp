@@ -1,4 +1,5 @@
 #include "balanced_training.hpp"
+#include "batch_source.hpp"
 #include "error_text.hpp"
 #include "modality_mix.hpp"
 #include "phase_report.hpp"
@@ -24,6 +25,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <catch.hpp>
@@ -40,6 +42,12 @@ batch_measures batch_of(std::size_t ranks, std::size_t samples_per_rank) {
     batch.add_rank(draw_samples({.rank = rank, .samples = samples_per_rank}), costs);
   }
   return batch;
+}
+
+dataset of_samples(std::vector<sample> samples) {
+  dataset data;
+  data.samples = std::move(samples);
+  return data;
 }
 
 std::optional<post_balance_options> parsed(std::vector<char const*> arguments) {
@@ -87,6 +95,47 @@ TEST_CASE("draws depend on seed, step and rank, and have every kind of sample") 
   CHECK(!same({.step = 1, .samples = 30}));
   CHECK(!same({.rank = 1, .samples = 30}));
   CHECK(!same({.seed = 5, .samples = 30}));
+}
+
+TEST_CASE("ranks draw each sample of a data set once before any comes again") {
+  dataset data = of_samples({{0, 5}, {2, 600}, {1, 256}, {0, 7}, {3, 1000}, {0, 0}, {1, 300}});
+  std::size_t const count = data.samples.size();
+  batch_source const source(data, 256);
+  REQUIRE(source.size() == count);
+  CHECK(batch_source().size() == 0);
+  // Two ranks with three samples each: the first seven of two steps, and the next five.
+  std::vector<sample> drawn;
+  for (std::size_t step = 0; step != 2; ++step) {
+    for (std::size_t rank = 0; rank != 2; ++rank) {
+      for (multimodal_sample const& one :
+           source.draw({.step = step, .rank = rank, .samples = 3}, 2)) {
+        CHECK(one.number / 3 == rank);
+        CHECK(one.pieces.size() <= 1);
+        auto const tiles = one.pieces.empty() ? 0 : one.pieces[0].size;
+        drawn.push_back({tiles, one.text_tokens + tiles * 256});
+      }
+    }
+  }
+  REQUIRE(drawn.size() == 12);
+  auto const by_tokens = [](sample const& a, sample const& b) { return a.tokens < b.tokens; };
+  std::vector<sample> epoch(drawn.begin(), drawn.begin() + 7);
+  std::ranges::sort(epoch, by_tokens);
+  std::ranges::sort(data.samples, by_tokens);
+  CHECK(epoch == data.samples);
+  std::vector<sample> rest(drawn.begin() + 7, drawn.end());
+  std::ranges::sort(rest, by_tokens);
+  CHECK(std::ranges::includes(data.samples, rest, by_tokens));
+  auto const again = source.draw({.step = 1, .rank = 1, .samples = 3}, 2);
+  CHECK(again[2].text_tokens + (again[2].pieces.empty() ? 0 : 256 * again[2].pieces[0].size) ==
+        drawn.back().tokens);
+
+  CHECK(test::error_text<std::runtime_error>([] {
+          batch_source(of_samples({{0, 9}, {2, 511}}), 256);
+        }) ==
+        "sample 1 has 511 tokens, fewer than the 256 of each of its 2 tiles; where the field of "
+        "tokens has the text alone, give --tokens-per-tile 256");
+  CHECK(test::error_text<std::runtime_error>([] { batch_source(of_samples({}), 256); }) ==
+        "there are no samples to draw");
 }
 
 TEST_CASE("measures of a batch are those of its samples") {

@@ -64,6 +64,19 @@ awk -F '  +' '/^[0-9]/ { if (!rows++ || $6 + 0 < best) best = $6 + 0 }
   /partition_layers/ { found += 1 } /search_cuts/ { chosen = $6 + 0 }
   END { exit !(rows == 6 && found == 1 && chosen == best) }' output ||
   complain "pipeline: search_cuts has not found the fastest cuts"
+# Lengths as all programs read them; what comes by the standard input comes to all ranks.
+for i in $(seq 1 40); do echo "{\"tiles\": $((i % 3)), \"length\": $((i % 3 * 256 + 9 * i))}"; done >own
+own=("${tiny[@]:2}" --image-field tiles --token-field length)
+"$program" "${own[@]}" own --format jsonl --log named >output 2>message || complain "own lengths"
+gzip -c own | "$program" "${own[@]}" - --log piped >output 2>message || complain "standard input"
+diff -r named piped >output || complain "the standard input gives other steps"
+echo '{"tiles": 1, "length": -5}' >>own
+"$program" "${own[@]}" - <own >output 2>message && complain "negative length: exit status 0"
+for rank in 0 1; do
+  grep -F "train_vlm: rank $rank: error: standard input: " message | grep -qF '"length" is -5' ||
+    complain "negative length: rank $rank does not say so"
+done
+
 refuses "more stages than layers" 6 "has 5 layers for the stages" --task pipeline --ranks 6
 timeout 120 "$program" "${tiny[@]}" "${pipeline[@]}" --runs 1000 >output 2>message &
 running=$!

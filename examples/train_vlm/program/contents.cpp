@@ -1,7 +1,6 @@
 #include "contents.hpp"
 
 #include "progress.hpp"
-#include "read_lengths.hpp"
 #include "synthetic.hpp"
 
 #include <omnibal/rng/engine.hpp>
@@ -13,14 +12,11 @@ namespace train_vlm {
 
 examples::dataset load_lengths(train_options const& options) {
   constexpr std::int64_t tokens_of_tile = 256;
-  examples::dataset data;
-  if (options.inputs.empty()) {
-    data = examples::synthetic_lengths(options.synthetic_samples, options.seed);
-  }
-  examples::progress shown(examples::visibility::hidden);
-  for (auto const& path : options.inputs) {
-    examples::read_lengths(path, examples::input_format::detect, options.fields, shown, data);
-  }
+  examples::progress hidden(examples::visibility::hidden);
+  examples::dataset data =
+      options.lengths.files.empty()
+          ? examples::synthetic_lengths(options.synthetic_samples, options.seed)
+          : examples::read_lengths(options.lengths, hidden);
   if (options.limit != 0 && options.limit < data.samples.size()) data.samples.resize(options.limit);
   for (examples::sample& sample : data.samples) {
     std::int64_t const text =

@@ -6,10 +6,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +34,28 @@ void note_signals(int flags) {
   for (int const signal : {SIGTERM, SIGINT, SIGALRM}) ::sigaction(signal, &action, nullptr);
 }
 
+void copy_input(std::string const& path) {
+  std::ofstream copy(path, std::ios::binary);
+  std::vector<char> bytes(std::size_t{1} << 16);
+  while (std::cin.read(bytes.data(), static_cast<std::streamsize>(bytes.size())),
+         std::cin.gcount() != 0) {
+    copy.write(bytes.data(), std::cin.gcount());
+  }
+  copy.close();
+  if (!copy) throw std::runtime_error("cannot copy the standard input to " + path);
+}
+
+[[noreturn]] void end_rank(char const* problem) {
+  std::perror(problem);
+  std::_Exit(1);
+}
+
+/// `path` becomes the standard input of this process.
+void take_input(std::string const& path) {
+  int const file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0 || ::dup2(file, STDIN_FILENO) < 0) end_rank("train_vlm: cannot read lengths");
+}
+
 [[noreturn]] void become_rank(std::size_t rank, std::size_t ranks, std::string const& meeting,
                               char** words) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -45,8 +70,7 @@ void note_signals(int flags) {
     ::setenv(most, "4294967296", 0);
   }
   ::execv("/proc/self/exe", words);
-  std::perror("train_vlm: cannot start a rank");
-  std::_Exit(1);
+  end_rank("train_vlm: cannot start a rank");
 }
 
 bool report_end(std::size_t rank, int status) {
@@ -67,15 +91,20 @@ std::optional<place_in_world> own_place() {
   return place_in_world{std::stoul(rank), std::stoul(ranks), meeting};
 }
 
-int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words) {
+int launch(train_options const& options, char** words) {
   namespace fs = std::filesystem;
   std::string folder = fs::temp_directory_path() / "train_vlm_XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
+  auto const& files = options.lengths.files;
+  std::string const input =
+      std::ranges::find(files, "-") != files.end() ? folder + "/input" : std::string();
+  if (!input.empty()) copy_input(input);
   note_signals(0);
   std::vector<pid_t> processes;
-  for (std::size_t rank = 0; rank != ranks; ++rank) {
+  for (std::size_t rank = 0; rank != options.ranks; ++rank) {
     pid_t const process = ::fork();
-    if (process == 0) become_rank(rank, ranks, folder + "/meeting", words);
+    if (process == 0 && !input.empty()) take_input(input);
+    if (process == 0) become_rank(rank, options.ranks, folder + "/meeting", words);
     processes.push_back(process);
   }
   auto const tell = [&](int signal) {
@@ -83,9 +112,10 @@ int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words) {
       if (process != 0) ::kill(process, signal);
     }
   };
+  std::int64_t const timeout = options.timeout_seconds;
   bool all_well = true;
   bool has_told = false;
-  for (std::size_t left = ranks; left != 0;) {
+  for (std::size_t left = options.ranks; left != 0;) {
     int status = 0;
     pid_t const ended = ::waitpid(-1, &status, 0);
     if (ended == -1 && errno != EINTR) throw std::runtime_error("a rank could not be started");
@@ -96,7 +126,7 @@ int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words) {
       bool const is_well = report_end(static_cast<std::size_t>(found - processes.begin()), status);
       // The others have their errors by then, unless they hang: they wait for a dead rank as long
       // as that, and may have begun to wait later than it died.
-      auto const patience = static_cast<unsigned>(timeout_seconds + timeout_seconds / 2 + 5);
+      auto const patience = static_cast<unsigned>(timeout + timeout / 2 + 5);
       if (!is_well && all_well) ::alarm(patience);
       all_well = all_well && is_well;
     }

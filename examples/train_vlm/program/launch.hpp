@@ -3,10 +3,9 @@
 /// \file
 /// Starts the processes of a run, as torchrun does for Python.
 
+#include "options.hpp"
 #include "trainer.hpp"
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 
 namespace train_vlm {
@@ -18,7 +17,8 @@ namespace train_vlm {
 /// are asked to stop where this process is (SIGTERM, SIGINT) and end with it. Returns an exit
 /// status: 0 where all ranks have ended well. A rank that still runs half as long again and five
 /// seconds after another has failed is killed.
-[[nodiscard]] int launch(std::size_t ranks, std::int64_t timeout_seconds, char** words);
+/// Where lengths come from the standard input all ranks read what it has.
+[[nodiscard]] int launch(train_options const& options, char** words);
 
 /// True in a rank that was asked to stop.
 [[nodiscard]] bool is_asked_to_stop();

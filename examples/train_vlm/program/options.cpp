@@ -4,7 +4,9 @@
 
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -19,83 +21,108 @@ std::map<std::string, form_kind> const form_names{{"padded", form_kind::padded},
                                                   {"post_balanced", form_kind::post_balanced}};
 
 template <class Enum>
-void add_choice(CLI::App& app, std::string const& name, Enum& value,
+void add_choice(CLI::App& group, std::string const& name, Enum& value,
                 std::map<std::string, Enum> const& names, std::string const& text) {
-  std::string all;
-  for (auto const& entry : names) all += (all.empty() ? "" : ", ") + entry.first;
-  app.add_option(name, value, text + ": " + all)
+  std::vector<std::string> words;
+  std::string chosen;
+  for (auto const& [word, meant] : names) {
+    words.push_back(word);
+    if (meant == value) chosen = word;
+  }
+  group.add_option(name, value, text + ":\n" + examples::in_lines(words))
       ->type_name("NAME")
-      ->transform(CLI::CheckedTransformer(names).description(""));
+      ->transform(CLI::CheckedTransformer(names).description(""))
+      ->default_str(chosen);
 }
 
 template <class Integer>
-void add_count(CLI::App& app, std::string const& name, Integer& value, Integer least, Integer most,
-               std::string const& text) {
-  app.add_option(name, value, text)
-      ->type_name("COUNT")
+void add_count(CLI::App& group, std::string const& name, Integer& value, Integer least,
+               Integer most, std::string const& text, std::string const& unit = "COUNT") {
+  group.add_option(name, value, text)
+      ->type_name(unit)
       ->check(examples::integer_between(least, most))
       ->capture_default_str();
 }
 
 void add_data_options(CLI::App& app, train_options& options) {
-  app.add_option("lengths", options.inputs,
-                 "Files of lengths that pack_dataset reads; without one the lengths are synthetic")
-      ->type_name("FILE");
-  app.add_option("--images-field", options.fields.images, "Field or column of the image tiles");
-  app.add_option("--tokens-field", options.fields.tokens, "Field or column of the tokens");
+  auto& group = *app.add_option_group("Data");
+  auto* const files =
+      examples::add_length_options(group, options.lengths, examples::image_options::offered);
   constexpr std::size_t most = std::size_t{1} << 30;
-  add_count(app, "--synthetic", options.synthetic_samples, std::size_t{1}, most,
-            "Samples of synthetic lengths");
-  add_count(app, "--limit", options.limit, std::size_t{0}, most, "The first samples; 0 for all");
-  add_count<std::int64_t>(
-      app, "--shrink", options.shrink, 1, 256,
-      "Tokens of the data for one of the model: 256 of a tile are 16 by default");
-  add_count<std::int64_t>(app, "--capacity-images", options.capacity_images, 1, 1 << 20,
-                          "Image tiles of a pack");
-  add_count<std::int64_t>(app, "--capacity-tokens", options.capacity_tokens, 1, 1 << 30,
-                          "Tokens of a pack, before they are shrunk");
-  add_choice<oversized_kind>(app, "--oversized", options.oversized,
+  examples::add_synthetic_option(group, options.synthetic_samples, 1, most, files);
+  add_count(group, "--limit", options.limit, std::size_t{0}, most, "The first samples; 0 for all");
+  add_count<std::int64_t>(group, "--shrink", options.shrink, 1, 256,
+                          "Tokens of the data for one of the model: 256 of a tile are 16 by\n"
+                          "default",
+                          "TOKENS");
+  add_count<std::int64_t>(group, "--capacity-images", options.capacity_images, 1, 1 << 20,
+                          "Image tiles of a pack", "TILES");
+  add_count<std::int64_t>(group, "--capacity-tokens", options.capacity_tokens, 1, 1 << 30,
+                          "Tokens of a pack, before they are shrunk", "TOKENS");
+  add_choice<oversized_kind>(group, "--oversized", options.oversized,
                              {{"error", oversized_kind::error}, {"alone", oversized_kind::alone}},
                              "A sample above the capacity");
 }
 
 void add_training_options(CLI::App& app, train_options& options) {
+  auto& group = *app.add_option_group("Training");
   constexpr std::uint64_t most = std::uint64_t{1} << 40;
-  add_choice(app, "--form", options.form, form_names, "How samples come to ranks");
+  add_choice(group, "--form", options.form, form_names, "How samples come to ranks");
   add_choice<weight_kind>(
-      app, "--weights", options.weight,
+      group, "--weights", options.weight,
       {{"step", weight_kind::step}, {"epoch", weight_kind::epoch}, {"means", weight_kind::means}},
       "What losses are divided by");
-  add_count(app, "--ranks", options.ranks, std::size_t{1}, std::size_t{1024}, "Processes");
-  add_count(app, "--batch", options.batch, std::size_t{0}, std::size_t{1} << 20,
-            "Samples of a rank in a step where they are not packed; 0 for as many as packs have");
-  app.add_option("--max-dist-ratio", options.max_dist_ratio, "Waiting that even steps may keep")
+  add_count(group, "--ranks", options.ranks, std::size_t{1}, std::size_t{1024}, "Processes");
+  add_count(group, "--batch", options.batch, std::size_t{0}, std::size_t{1} << 20,
+            "Samples of a rank in a step where they are not packed; 0 for as\n"
+            "many as packs have");
+  group
+      .add_option("--max-dist-ratio", options.max_dist_ratio,
+                  "Share of a step for which ranks may wait in even steps")
+      ->type_name("SHARE")
       ->capture_default_str();
-  add_count(app, "--seed", options.seed, std::uint64_t{0}, most, "Seed of everything random");
-  app.add_option("--learning-rate", options.learning_rate, "Of AdamW")->capture_default_str();
-  add_count(app, "--epochs", options.epochs, std::uint64_t{1}, most, "Epochs");
-  add_count(app, "--steps", options.steps, std::uint64_t{0}, most, "The most steps; 0 for all");
-  add_count(app, "--runs", options.runs, std::size_t{1}, std::size_t{1000}, "Runs of a median");
-  add_count(app, "--micro-batches", options.micro_batches, std::size_t{1}, std::size_t{4096},
+  add_count(group, "--seed", options.seed, std::uint64_t{0}, most, "Seed of everything random",
+            "NUMBER");
+  group.add_option("--learning-rate", options.learning_rate, "Of AdamW")
+      ->type_name("RATE")
+      ->capture_default_str();
+  add_count(group, "--epochs", options.epochs, std::uint64_t{1}, most, "Epochs");
+  add_count(group, "--steps", options.steps, std::uint64_t{0}, most, "The most steps; 0 for all");
+  add_count(group, "--micro-batches", options.micro_batches, std::size_t{1}, std::size_t{4096},
             "Packs of a step of a pipeline");
-  app.add_option("--replay", options.replayed_ranks, "Numbers of ranks to replay")
+  add_count<std::int64_t>(group, "--timeout", options.timeout_seconds, 1, 86400,
+                          "How long a rank waits for the others", "SECONDS");
+}
+
+void add_measuring_options(CLI::App& app, train_options& options) {
+  auto& group = *app.add_option_group("Measuring");
+  add_count(group, "--runs", options.runs, std::size_t{1}, std::size_t{1000}, "Runs of a median");
+  group
+      .add_option("--replay", options.replayed_ranks,
+                  "Numbers of ranks to replay, such as 8,32; default: 8,32,64")
       ->delimiter(',')
-      ->type_name("COUNT,...");
-  app.add_option("--checkpoint", options.checkpoint, "Written at the end, and where the run stops")
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  group.add_option("--svg", options.svg, "A picture of --task learning")->type_name("FILE");
+}
+
+void add_state_options(CLI::App& app, train_options& options) {
+  auto& group = *app.add_option_group("State");
+  constexpr std::uint64_t most = std::uint64_t{1} << 40;
+  group
+      .add_option("--checkpoint", options.checkpoint, "Written at the end, and where the run stops")
       ->type_name("FILE");
-  add_count(app, "--checkpoint-every", options.checkpoint_every, std::uint64_t{0}, most,
-            "Steps between checkpoints; 0 for none");
-  app.add_flag("--resume", options.resumes, "Go on from the checkpoint");
-  app.add_option("--log", options.log, "Each rank writes the samples of its steps here")
-      ->type_name("FOLDER");
-  app.add_option("--svg", options.svg, "A picture of --task learning")->type_name("FILE");
-  add_count<std::int64_t>(app, "--timeout", options.timeout_seconds, 1, 86400,
-                          "Seconds that a rank waits for the others");
+  add_count(group, "--checkpoint-every", options.checkpoint_every, std::uint64_t{0}, most,
+            "Steps between checkpoints; 0 for none", "STEPS");
+  group.add_flag("--resume", options.resumes, "Go on from the checkpoint");
+  group.add_option("--log", options.log, "Each rank writes the samples of its steps here")
+      ->type_name("DIRECTORY");
 }
 
 void add_model_options(CLI::App& app, model_size& model) {
+  auto& group = *app.add_option_group("Model");
   auto const number = [&](std::string const& name, std::int64_t& value, std::string const& text) {
-    add_count<std::int64_t>(app, name, value, 1, 65536, text);
+    add_count<std::int64_t>(group, name, value, 1, 65536, text);
   };
   number("--vision-width", model.vision_width, "Width of the image encoder");
   number("--vision-layers", model.vision_layers, "Its layers");
@@ -108,7 +135,11 @@ void add_model_options(CLI::App& app, model_size& model) {
 
 std::optional<train_options> parse_options(int count, char const* const* words) {
   train_options options;
-  CLI::App app("Trains a small vision-language model on several processes over Gloo.", "train_vlm");
+  CLI::App app(
+      "Trains a small vision-language model on several processes over Gloo, and measures what\n"
+      "balanced data, cuts and recomputation are worth in it.",
+      "train_vlm");
+  app.footer("Exit status: 0 where the task is done and what must be equal is equal; otherwise 1.");
   add_choice<task_kind>(app, "--task", options.task,
                         {{"train", task_kind::train},
                          {"compare", task_kind::compare},
@@ -122,6 +153,8 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
                         "What to do");
   add_data_options(app, options);
   add_training_options(app, options);
+  add_measuring_options(app, options);
+  add_state_options(app, options);
   add_model_options(app, options.model);
   if (!examples::parse_words(app, count, words)) return std::nullopt;
   model_size& model = options.model;

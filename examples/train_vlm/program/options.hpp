@@ -3,7 +3,7 @@
 /// \file
 /// The command line of train_vlm.
 
-#include "read_lengths.hpp"
+#include "length_options.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -82,8 +82,8 @@ struct train_options {
   weight_kind weight = weight_kind::step;
   oversized_kind oversized = oversized_kind::error;
 
-  std::vector<std::filesystem::path> inputs;
-  examples::field_names fields;
+  /// Without files lengths are synthetic.
+  examples::length_options lengths;
   std::size_t synthetic_samples = 1024;
   /// The first ones of the data; zero for all.
   std::size_t limit = 0;

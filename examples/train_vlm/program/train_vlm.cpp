@@ -39,7 +39,7 @@ int main(int count, char** words) {
     auto const options = parse_options(count, words);
     if (!options) return 0;
     auto const place = own_place();
-    if (!place) return launch(options->ranks, options->timeout_seconds, words);
+    if (!place) return launch(*options, words);
     who += ": rank " + std::to_string(place->rank);
     return run(*options, *place) ? 0 : 1;
   } catch (std::exception const& error) {
