@@ -417,6 +417,28 @@ TEST_CASE("integers that a double cannot hold are not called exact") {
   CHECK(!affine_fit(rounded, &whole_point::tokens, &whole_point::nanoseconds).exact);
 }
 
+TEST_CASE("what a fit of the largest numbers misses is a number, or an error") {
+  constexpr double most = std::numeric_limits<double>::max();
+  std::size_t refused = 0;
+  for (std::int64_t tokens = 1; tokens != 1000; ++tokens) {
+    std::vector<point> const points{{tokens, 0, most}, {tokens + 1, 0, most / 3}};
+    for (std::size_t const count : {1u, 2u}) {
+      std::vector<point> const some(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(count));
+      std::string const text = test::error_text<std::overflow_error>([&] {
+        auto const fit = affine_fit(some, &point::tokens, &point::seconds,
+                                    {.offset = omnibal::fit_offset::zero,
+                                     .loss = omnibal::fit_loss::huber});
+        CHECK(std::isfinite(fit.root_mean_square_residual));
+        CHECK(std::isfinite(fit.largest_residual));
+      });
+      if (text == "no error") continue;
+      ++refused;
+      CHECK(text == "omnibal::affine_fit: a residual exceeds the largest value of its type");
+    }
+  }
+  CHECK(refused != 0);
+}
+
 namespace {
 
 using points_type = std::vector<point>;

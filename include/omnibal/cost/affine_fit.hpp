@@ -197,11 +197,6 @@ class affine_solver {
   void run(bool is_robust) {
     solve();
     if (is_robust) reweight();
-    for (double const coefficient : coefficients_) {
-      if (!(std::abs(coefficient) <= std::numeric_limits<double>::max())) {
-        throw_overflow(function_, "a coefficient");
-      }
-    }
   }
 
   /// Takes the nearest whole numbers as coefficients where they miss no point.
@@ -229,12 +224,15 @@ class affine_solver {
 
   [[nodiscard]] coefficients_type const& coefficients() const { return coefficients_; }
 
-  /// Values less what the coefficients give.
+  /// Values less what the coefficients give; throws where one is not finite.
   [[nodiscard]] std::vector<double> residuals() const {
     std::vector<double> result(values_);
     for (std::size_t i = 0; i != sizes_.size(); ++i) {
       result[i] -= coefficients_[R];
       for (std::size_t r = 0; r != R; ++r) result[i] -= coefficients_[r] * sizes_[i][r];
+      if (!(std::abs(result[i]) <= std::numeric_limits<double>::max())) {
+        throw_overflow(function_, "a residual");
+      }
     }
     return result;
   }
@@ -296,12 +294,21 @@ class affine_solver {
     system const whole = with_values(values_);
     unsigned const chosen = is_not_negative_ ? best_columns(whole) : columns_;
     coefficients_ = unscaled(whole.with_columns(chosen).solution(chosen));
+    check_coefficients();
     // One step of refinement: the rotations have rounded each row.
     auto const missed = residuals();
     auto const change = unscaled(with_values(missed).with_columns(chosen).solution(chosen));
     for (std::size_t j = 0; j != R + 1; ++j) {
       double const refined = coefficients_[j] + change[j];
       coefficients_[j] = is_not_negative_ ? std::max(0.0, refined) : refined;
+    }
+    check_coefficients();
+  }
+
+  void check_coefficients() const {
+    for (double const coefficient : coefficients_) {
+      if (std::abs(coefficient) <= std::numeric_limits<double>::max()) continue;
+      throw_overflow(function_, "a coefficient");
     }
   }
 
@@ -456,7 +463,7 @@ struct affine_fit_fn {
   /// up to 64 times for Huber's loss. Memory: 8 (kinds + 3) bytes for each point. Determinism:
   /// run-to-run; portable where the result is exact. Errors: `std::invalid_argument` for too few
   /// points, sizes that do not determine the coefficients, and a number that is not finite;
-  /// `std::overflow_error` for a coefficient above the largest number.
+  /// `std::overflow_error` for a coefficient or a residual above the largest number.
   /// Sources: Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter", 1964.
   template <class Points, class Size, class Value>
     requires detail::profiled_points<Points, Size, Value>
