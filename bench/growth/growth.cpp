@@ -131,6 +131,12 @@ void doubled_layers(benchmark::internal::Benchmark* made) {
   for (std::int64_t size = 625; size <= 40'000; size *= 2) made->Arg(size);
 }
 
+/// For memory too: one at a time under `/usr/bin/time -v`.
+void hundred_million(benchmark::internal::Benchmark* made) {
+  made->ArgName("n")->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(1);
+  made->Arg(100'000'000);
+}
+
 BENCHMARK(pack_tokens)->Apply(doubled);
 BENCHMARK(pack_images_and_tokens)->Apply(doubled);
 BENCHMARK(improve_pass)->Apply(doubled);
@@ -138,5 +144,7 @@ BENCHMARK(lpt)->Apply(doubled);
 BENCHMARK(schedule_steps)->Apply(doubled);
 BENCHMARK(minimax)->Apply(doubled);
 BENCHMARK(partition_layers)->Apply(doubled_layers);
+BENCHMARK(pack_tokens)->Name("large_pack_tokens")->Apply(hundred_million);
+BENCHMARK(pack_images_and_tokens)->Name("large_pack_images_and_tokens")->Apply(hundred_million);
 
 }  // namespace
