@@ -354,6 +354,19 @@ TEST_CASE("balance_within names what is wrong") {
             "the sum of the costs"));
 }
 
+TEST_CASE("balance_within splits no parts that are more than the exchanges") {
+  test::random_amounts random(3);
+  std::vector<std::int64_t> costs(6400);
+  for (std::int64_t& cost : costs) cost = random.between(1000, 200'000);
+  auto const parts_with = [&costs](std::size_t exchanges, std::size_t splits) {
+    return balance_within(costs, 800, std::identity{}, std::identity{}, std::int64_t{1} << 40,
+                          {.max_overload = 0, .exchanges = exchanges, .splits = splits})
+        .parts;
+  };
+  CHECK(parts_with(799, 2048) == parts_with(799, 0));
+  CHECK(parts_with(4000, 2048) != parts_with(4000, 0));
+}
+
 using caller = omnibal::balance_within_fn;
 static_assert(
     std::invocable<caller, std::vector<int>, std::size_t, std::identity, std::identity, int>);
