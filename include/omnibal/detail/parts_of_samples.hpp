@@ -23,8 +23,8 @@ namespace omnibal::inline v0::detail {
 /// Counting sort by part. `offsets` has the number of samples of each part and one element more,
 /// and becomes where each part begins in `items`, which gets `item(i)` of each sample i, in order.
 template <class Item>
-void sort_by_part(std::span<std::uint32_t const> part_of, std::span<std::uint32_t> offsets,
-                  std::span<std::uint32_t> items, Item const& item) {
+void sort_by_part(std::span<std::uint32_t const> part_of, std::vector<std::uint32_t>& offsets,
+                  std::vector<std::uint32_t>& items, Item const& item) {
   // The sizes become the ends of the parts, and run to their beginnings as the parts are filled
   // from the back.
   std::uint32_t end = 0;
