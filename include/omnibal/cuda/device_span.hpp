@@ -15,6 +15,8 @@ namespace omnibal::inline v0::gpu {
 
 namespace detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Where an array in device memory begins; `thrust::device_vector` says it by a pointer of a class.
 template <class Array>
   requires requires(Array&& array) { array.data(); }
@@ -41,6 +43,8 @@ concept array_of_device = requires(Array& array) {
   requires std::is_convertible_v<std::remove_pointer_t<decltype(data_of(array))> (*)[], T (*)[]>;
   requires !is_of_host<std::remove_cvref_t<Array>> || requires { array.data().get(); };
 };
+
+#pragma GCC visibility pop
 
 }  // namespace detail
 

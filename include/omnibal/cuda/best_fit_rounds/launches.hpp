@@ -17,6 +17,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds: no device has
 /// measured them.
 struct best_fit_tuning {
@@ -613,5 +615,7 @@ void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
   std::size_t const written = larger_of(count, out.groups.offsets.size());
   backend.for_each(written, fit_finish{arrays.group_of, indices, arrays.state, count, out});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

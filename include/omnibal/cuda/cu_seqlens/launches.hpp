@@ -15,6 +15,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Several groups a block: a thread sums the lengths of a small one, the block those of a large
 /// one.
 template <class Length>
@@ -116,5 +118,7 @@ void cu_seqlens(Backend& backend, grouping_view groups, Length const* lengths, s
       accumulate_lengths<Length>{
           {groups, lengths, count, faults}, begins, offsets, offset_room, longest, per_block});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

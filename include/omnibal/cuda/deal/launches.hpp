@@ -16,6 +16,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// A number that decides how fast `gpu::deal` is, not what it finds: no device has measured it.
 struct deal_tuning {
   static constexpr int threads = 512;
@@ -104,5 +106,7 @@ void deal(Backend& backend, cost_steps const& steps, std::size_t parts, part_spa
   backend.template for_each_block<deal_tuning::threads>(steps.step_count, 0,
                                                         deal_offsets{table, writer, order.costs});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -14,6 +14,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 template <class Amount>
 using working_weight_of =
     omnibal::detail::working_weight<typename omnibal::detail::weight_of<Amount>::type>;
@@ -101,5 +103,7 @@ template <class Amount>
   }
   return static_cast<std::int64_t>(sum);
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -10,6 +10,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// What a block may ask of the shared memory: every device from compute capability 8.0 on has it,
 /// with the block's own part.
 inline constexpr std::size_t most_shared_bytes = 96 * 1024;
@@ -131,5 +133,7 @@ class scratch_meter {
  private:
   std::size_t bytes_ = 0;
 };
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -11,6 +11,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 inline constexpr std::size_t sum_tile = 4096;
 
 /// Each block adds up a tile, and the last one the tiles.
@@ -54,5 +56,7 @@ void exclusive_sum_of(Backend& backend, std::size_t n, F const& f, T* out) {
   backend.template for_each_block<512>(tiles, 0, sum_tiles<F, T>{f, n, out, of_tiles, arrived});
   backend.for_each(n, add_tiles_before<T>{of_tiles, out});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

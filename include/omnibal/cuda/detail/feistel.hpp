@@ -12,6 +12,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// The same function as `rng::permutation{n, seed}`, for `n < 2^32`. Both halves of a pair have at
 /// most 16 bits and only the upper half of a product of 64 bits is looked at, so that a Feistel
 /// round takes two multiplications of 32 bits instead of two of 64.
@@ -24,6 +26,7 @@ class narrow_permutation {
     std::uint32_t bits = 2;
     while (bits < 32 && (last >> bits) != 0) ++bits;
     low_bits_ = bits / 2;
+    low_mask_ = (std::uint32_t{1} << low_bits_) - 1;
     high_size_ = (last >> low_bits_) + 1;
     rng::engine words(seed, n);
     for (int round = 0; round != rounds; ++round) {
@@ -58,7 +61,7 @@ class narrow_permutation {
   }
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t encrypt(std::uint32_t value) const {
-    std::uint32_t low = value & ((std::uint32_t{1} << low_bits_) - 1);
+    std::uint32_t low = value & low_mask_;
     std::uint32_t high = value >> low_bits_;
     for (int round = 0; round != rounds; round += 2) {
       high += static_cast<std::uint32_t>(std::uint64_t{scramble(low, round)} * high_size_ >> 32);
@@ -73,6 +76,7 @@ class narrow_permutation {
   std::uint32_t size_ = 0;
   std::uint32_t high_size_ = 1;
   std::uint32_t low_bits_ = 1;
+  std::uint32_t low_mask_ = 1;
 };
 
 /// The permutation of `shuffle.order(n, round)`. Precondition: `n < 2^32`.
@@ -114,5 +118,7 @@ void feistel_shuffle(Backend& backend, rng::feistel const& shuffle, std::uint64_
   backend.for_each(
       n, write_shuffled<T>{order_of(shuffle, static_cast<std::uint32_t>(n), round), in, out});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -16,6 +16,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Numbers that decide how fast sums over groups are, not what they are: no device has measured
 /// them.
 struct group_tuning {
@@ -162,5 +164,7 @@ void group_loads(Backend& backend, grouping_view groups, Demand const* demands, 
         parts_of(groups.size(), per_block), 0, sum_by_blocks<Demand>{of, loads, per_block});
   }
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

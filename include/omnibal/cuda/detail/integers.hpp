@@ -13,6 +13,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 template <class T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T smaller_of(T left, T right) {
   return right < left ? right : left;
@@ -142,5 +144,7 @@ OMNIBAL_HOST_DEVICE inline void raise(fault* faults, fault which) {
   *faults = *faults | which;
 #endif
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

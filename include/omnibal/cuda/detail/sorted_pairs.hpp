@@ -11,6 +11,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Distinct pairs of a key and a value, and memory for as many again.
 struct sorted_pairs {
   std::uint64_t* keys;
@@ -155,5 +157,7 @@ struct part_ranking {
     });
   }
 };
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -22,6 +22,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// The samples of one step.
 struct step_range {
   std::uint32_t first;
@@ -394,5 +396,7 @@ void write_parts_of_places(Backend& backend, cost_steps const& steps, step_table
   backend.for_each(count, name_parts{table, out, samples, part_of_place, groups});
   backend.sort_pairs(groups, out.items, count, 0, bits_up_to(std::size_t{out.steps} * out.parts));
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

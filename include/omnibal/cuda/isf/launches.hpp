@@ -18,6 +18,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Shuffles a tile of the pool and adds the demands in it; the last block adds the sums of the
 /// tiles.
 template <class Amount, std::size_t R>
@@ -359,5 +361,7 @@ void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options co
   }
   backend.for_each(out.groups.offsets.size(), isf_finish{arrays.states + rounds % 2, out});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

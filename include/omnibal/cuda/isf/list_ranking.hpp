@@ -12,6 +12,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// Numbers that decide how fast `gpu::isf` is, not what it finds: no device has measured them.
 struct isf_tuning {
   /// Samples that a block measures, and samples whose demands it adds at once.
@@ -316,5 +318,7 @@ void visit_chain(Backend& backend, list_links const& links, Chain const& chain,
   backend.template for_each_block<isf_tuning::chunk_threads>(
       links.chunk_count, visit::shared_bytes + Visitor::shared_bytes, visit{chain, links, visitor});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

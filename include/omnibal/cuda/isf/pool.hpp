@@ -18,6 +18,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// The demands as the caller has them: resources or plain weights, integers.
 template <class Amount, std::size_t R>
 struct isf_input {
@@ -262,5 +264,7 @@ void make_isf_pool(Backend& backend, isf_input<Amount, R> const& input, isf_arra
   backend.template for_each_block<isf_tuning::share_threads>(
       blocks, split::shared_bytes, split{input, fitting, arrays.states, arrays.pool, out});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

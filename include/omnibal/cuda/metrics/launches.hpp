@@ -16,6 +16,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// The nearest double, ties to even. (Device code need not convert 128 bits as the host does.)
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline double to_double(omnibal::detail::uint128 value) {
   auto high = static_cast<std::uint64_t>(value >> 64);
@@ -302,5 +304,7 @@ void dist_ratio_of_steps(Backend& backend, grouping_view cells, std::size_t rank
   backend.template for_each_block<group_tuning::threads>(kinds, mean::shared_bytes,
                                                          mean{shares, steps, out});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

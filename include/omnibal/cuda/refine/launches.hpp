@@ -18,6 +18,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 /// A sample that leaves a part and one that comes for it, as positions among the samples of their
 /// parts; `nothing` is legal for the latter.
 struct part_exchange {
@@ -619,5 +621,7 @@ void refine(Backend& backend, cost_steps const& steps, Start const& start, doubl
       });
   write_parts_of_places(backend, steps, table, writer, order.samples, lists.part_of, keys);
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail

@@ -20,6 +20,8 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
+#pragma GCC visibility push(hidden)
+
 using omnibal::detail::cut_rule;
 using omnibal::detail::load_level;
 using omnibal::detail::schedule_draws;
@@ -742,5 +744,7 @@ void schedule_steps(Backend& backend, device_span<Load const> loads,
                                    carried_before, positions});
   backend.for_each(shape.pool(), write_steps<R>{cells, items.groups, positions, out.groups.data()});
 }
+
+#pragma GCC visibility pop
 
 }  // namespace omnibal::inline v0::gpu::detail
