@@ -83,8 +83,14 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
   device_steps const dealt(exec, steps, bound, parts);
   device_steps const placed(exec, steps, bound, parts);
   device_steps const refined(exec, steps, bound, parts);
+  bool const overflows = steps.overflows();
   auto const is_same = [&](device_steps const& device, auto const& expected,
                            std::string const& name) {
+    if (overflows) {
+      results.expect(has(device.download().faults, gpu::fault::overflow),
+                     name + ", " + what + ": no fault where a sum overflows");
+      return;
+    }
     auto const differs = test::differs_from_host(device.download(), steps, parts, expected);
     results.expect(differs.empty(), name + ", " + what + ": " + differs);
   };
@@ -122,7 +128,8 @@ void check_all(test::comparison& results, gpu::execution<> const& exec, step_cos
   gpu::refine(exec, dealt.steps(), parts,
               {.max_overload = 0.0, .counts = omnibal::part_counts::kept, .rounds = rounds},
               dealt.out());
-  results.expect(dealt.download().same(refined.download()), "deal and refine, " + what);
+  results.expect(overflows || dealt.download().same(refined.download()),
+                 "deal and refine, " + what);
 }
 
 void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
@@ -135,6 +142,7 @@ void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
   for (std::size_t const count : counts) {
     for (std::size_t const parts : part_counts) {
       for (auto const& shape : test::cost_shapes(count, count, parts)) {
+        if (!results.takes_next()) continue;
         step_costs const steps({shape.costs});
         check_all(results, exec, steps, steps.largest, parts,
                   shape.name + ", " + std::to_string(count) + " samples, " + std::to_string(parts) +
@@ -255,9 +263,13 @@ void check_faults(test::comparison& results, gpu::execution<> const& exec) {
 int main() {
   return test::device_program([](test::comparison& results) {
     auto const exec = gpu::on(cudaStreamPerThread);
+    results.begin("shapes");
     check_shapes(results, exec);
+    results.begin("many steps");
     check_many_steps(results, exec);
+    results.begin("large steps");
     check_large_steps(results, exec);
+    results.begin("a graph");
     check_graph(results);
     check_faults(results, exec);
   });

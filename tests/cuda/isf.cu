@@ -75,6 +75,7 @@ template <std::size_t R>
 void compare_sets(test::comparison& results) {
   for (std::size_t const count : {1u, 100u, 5000u}) {
     for (auto const& set : test::small_sets<R>(count, count)) {
+      if (!results.takes_next()) continue;
       std::string const what =
           set.name + ", " + std::to_string(R) + " resources, " + std::to_string(count);
       compare_once(results, set.samples, set.capacity, {.rounds = 6},
@@ -99,6 +100,7 @@ void compare_sizes(test::comparison& results) {
   if (!test::is_small()) sizes.insert(sizes.end(), {1'000'000, 10'000'000});
   auto const keep = omnibal::reaches_most(usual);
   for (std::size_t const size : sizes) {
+    if (!results.takes_next()) continue;
     auto const samples = random_samples(size, size);
     std::string const what = std::to_string(size) + " samples";
     compare_once(results, samples, usual, {.rounds = 5}, keep, what);

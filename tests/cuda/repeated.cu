@@ -204,7 +204,7 @@ cudaGraphExec_t capture(algorithm const& of, given_execution const& exec) {
 }
 
 void replay(test::comparison& results, arrays const& on, algorithm const& of) {
-  std::size_t const replays = test::is_small() ? 6 : 10'000;
+  std::size_t const replays = test::is_small() ? 3 : 10'000;
   gpu::device_array<std::byte> const memory(gpu::on(on.stream()), of.scratch_bytes);
   gpu::given_scratch scratch(memory.span());
   gpu::check(cudaStreamSynchronize(on.stream()));

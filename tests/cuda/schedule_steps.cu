@@ -62,6 +62,7 @@ void check_shapes(test::comparison& results, gpu::execution<> const& exec) {
         for (auto const remainder :
              {remainder_policy::short_step, remainder_policy::repeat, remainder_policy::carry}) {
           for (double const tolerance : {0.0, 0.005}) {
+            if (!results.takes_next()) continue;
             check<R>(results, exec, set.samples, {}, ranks,
                      {.seed = count,
                       .epoch = ranks,
@@ -175,11 +176,17 @@ void check_graph(test::comparison& results) {
 int main() {
   return test::device_program([](test::comparison& results) {
     auto const exec = gpu::on(cudaStreamPerThread);
+    results.begin("shapes of one resource");
     check_shapes<1>(results, exec);
+    results.begin("shapes of two");
     check_shapes<2>(results, exec);
+    results.begin("epochs");
     check_epochs(results, exec);
+    results.begin("a sampler");
     check_sampler(results, exec);
+    results.begin("many groups");
     check_many(results, exec);
+    results.begin("a graph");
     check_graph(results);
   });
 }

@@ -41,6 +41,17 @@ struct step_costs {
   /// Costs behind the last step, which are not to be looked at.
   void pad(std::size_t size) { costs.resize(std::max(size, costs.size()), -7); }
 
+  /// Whether the costs of a step sum to more than their type holds.
+  [[nodiscard]] bool overflows() const {
+    for (std::size_t s = 0; s != steps(); ++s) {
+      std::int64_t sum = 0;
+      for (std::int64_t const cost : of_step(s)) {
+        if (__builtin_add_overflow(sum, cost, &sum)) return true;
+      }
+    }
+    return false;
+  }
+
   [[nodiscard]] std::size_t steps() const { return offsets.size() - 1; }
   [[nodiscard]] cost_list of_step(std::size_t step) const {
     return {costs.begin() + offsets[step], costs.begin() + offsets[step + 1]};

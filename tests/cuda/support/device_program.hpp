@@ -3,6 +3,7 @@
 // What the programs for a device share: they compare results with those of the host, and return 77
 // where there is no device.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -32,6 +33,17 @@ inline bool is_small() { return std::getenv("OMNIBAL_SMALL") != nullptr; }
 /// Counts what differs.
 class comparison {
  public:
+  /// Says when the comparisons of this name begin.
+  void begin(std::string const& name) const {
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - start_;
+    std::printf("%6.1f s  %s\n", seconds.count(), name.c_str());
+    std::fflush(stdout);
+  }
+
+  /// True for each of many comparisons that are alike; under a tool for one of eleven, so that each
+  /// value of a loop that does not run a multiple of eleven times comes about.
+  [[nodiscard]] bool takes_next() { return offered_++ % (is_small() ? 11 : 1) == 0; }
+
   void expect(bool holds, std::string const& what) {
     ++checks_;
     if (holds) return;
@@ -55,6 +67,8 @@ class comparison {
   }
 
  private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::size_t offered_ = 0;
   std::size_t checks_ = 0;
   std::size_t failures_ = 0;
 };
