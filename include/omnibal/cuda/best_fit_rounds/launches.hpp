@@ -19,8 +19,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds: no device has
-/// measured them.
+/// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds; others were not tried
+/// on a device.
 struct best_fit_tuning {
   static constexpr int threads = 512;
   /// A thread with fewer indices than this costs more in barriers than it saves.

@@ -18,7 +18,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// A number that decides how fast `gpu::deal` is, not what it finds: no device has measured it.
+/// A number that decides how fast `gpu::deal` is, not what it finds; no other was tried
+/// on a device.
 struct deal_tuning {
   static constexpr int threads = 512;
 };

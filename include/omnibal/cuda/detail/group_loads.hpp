@@ -18,8 +18,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast sums over groups are, not what they are: no device has measured
-/// them.
+/// Numbers that decide how fast sums over groups are, not what they are; others were not tried on a
+/// device.
 struct group_tuning {
   static constexpr int threads = 256;
   /// Above these sizes a warp, and the block, share a group.

@@ -14,7 +14,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast `gpu::isf` is, not what it finds: no device has measured them.
+/// Numbers that decide how fast `gpu::isf` is, not what it finds; others were not
+/// tried on a device.
 struct isf_tuning {
   /// Samples that a block measures, and samples whose demands it adds at once.
   static constexpr std::uint32_t share = 4096;

@@ -302,7 +302,8 @@ struct round_refiner {
   }
 };
 
-/// A number that decides how fast `gpu::refine` is, not what it finds: no device has measured it.
+/// A number that decides how fast `gpu::refine` is, not what it finds; no other was
+/// tried on a device.
 struct refine_tuning {
   static constexpr int threads = 512;
 };

@@ -331,7 +331,8 @@ struct read_slot_headers {
   }
 };
 
-/// Numbers that decide how fast exchanges are, not what they do: no device has measured them.
+/// Numbers that decide how fast exchanges are, not what they do; others were not tried on a
+/// device.
 struct exchange_tuning {
   /// The bytes that a block copies.
   static constexpr std::size_t tile_bytes = 16384;

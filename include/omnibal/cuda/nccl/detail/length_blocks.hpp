@@ -81,7 +81,7 @@ struct length_blocks {
 
 /// Where each rank begins, and the faults that ranks had before. One block.
 struct sum_length_counts {
-  /// No device has measured it.
+  /// No other was tried on a device.
   static constexpr int threads = 512;
 
   length_blocks blocks;
