@@ -87,7 +87,7 @@ void check_scalars(test::sample_set<1> const& set, std::size_t parts) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("every sample is in one part, whatever the costs", "",
+TEMPLATE_TEST_CASE("every sample is in one part, whatever the costs", "[slow]",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {

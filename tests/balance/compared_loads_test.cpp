@@ -76,7 +76,7 @@ void compare(std::size_t parts, std::string const& shape) {
 
 }  // namespace
 
-TEST_CASE("the part for a sample of several kinds is that of a look at every part") {
+TEST_CASE("the part for a sample of several kinds is that of a look at every part", "[slow]") {
   for (std::string const shape :
        {"all alike", "none", "small", "independent", "one kind each", "huge"}) {
     for (std::size_t const parts : {1u, 7u, 256u, 257u, 700u}) {

@@ -123,7 +123,7 @@ TEST_CASE("micro_batches are the fewest where all ways can be tried") {
   CHECK(fewest == count);
 }
 
-TEST_CASE("micro_batches keep the token cap where the rule of verl breaks it") {
+TEST_CASE("micro_batches keep the token cap where the rule of verl breaks it", "[slow]") {
   // Batches of 8 to 128 sequences: a prompt of 64 to 1024 tokens, and an answer whose length has a
   // heavy tail up to 14336. The rule of verl (rearrange_micro_batches): as many micro-batches as
   // the tokens fill, and balanced parts by largest differencing, without a look at the cap.

@@ -106,7 +106,7 @@ omnibal::level_packing levels_of(std::vector<std::uint32_t> const& counts) {
 
 }  // namespace
 
-TEST_CASE("every group runs once with several per rank, whatever the loads") {
+TEST_CASE("every group runs once with several per rank, whatever the loads", "[slow]") {
   for (std::size_t const count : {0u, 1u, 7u, 60u, 211u}) {
     for (auto const& set : test::cost_sets<2>(count, count)) {
       for (std::size_t const ranks : {1u, 2u, 7u, 60u}) {

@@ -173,7 +173,7 @@ TEST_CASE("a walk by chunks visits what a walk by steps visits") {
   }
 }
 
-TEST_CASE("a walk goes over regions, and enters them behind their windows") {
+TEST_CASE("a walk goes over regions, and enters them behind their windows", "[slow]") {
   test::random_amounts random(2);
   for (auto const& [name, length] : lengths(random)) {
     INFO(name);

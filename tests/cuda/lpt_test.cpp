@@ -58,7 +58,7 @@ void check_step(cost_list const& costs, std::size_t parts) {
 
 }  // namespace
 
-TEST_CASE("lpt of one step is that of the host") {
+TEST_CASE("lpt of one step is that of the host", "[slow]") {
   for (std::size_t const count : {0u, 1u, 2u, 7u, 64u, 333u}) {
     for (std::size_t const parts : {1u, 2u, 3u, 8u, 64u, 100u, 600u}) {
       for (auto const& shape : test::cost_shapes(count, count, parts)) {

@@ -114,7 +114,8 @@ TEST_CASE("refined parts of one step are those of the host", "[slow]") {
   }
 }
 
-TEST_CASE("refined parts of a step that does not fit shared memory are those of the host") {
+TEST_CASE("refined parts of a step that does not fit shared memory are those of the host",
+          "[slow]") {
   for (std::size_t const parts : {1u, 5u, 64u, 2500u}) {
     for (auto const& shape : test::cost_shapes(parts, 150, parts)) {
       step_costs steps({shape.costs});

@@ -267,7 +267,7 @@ TEST_CASE("a picture can be drawn of any packing") {
   }
 }
 
-TEST_CASE("a picture of many groups and steps stays small") {
+TEST_CASE("a picture of many groups and steps stays small", "[slow]") {
   measured_batches many;
   std::uint32_t random = 1;
   auto const share = [&random] {

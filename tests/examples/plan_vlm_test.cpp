@@ -102,8 +102,8 @@ void check_layout(planned_scenario const& planned, std::size_t layers) {
 
 }  // namespace
 
-TEST_CASE(
-    "the layout for Megatron has the layers of the language model on the stages of the plan") {
+TEST_CASE("the layout for Megatron has the layers of the language model on the stages of the plan",
+          "[slow]") {
   for (std::size_t const stages : {std::size_t{2}, std::size_t{4}, std::size_t{8}}) {
     CAPTURE(stages);
     vlm_scenario scenario{"stages"};

@@ -66,7 +66,7 @@ TEST_CASE("exchanges do the same where the communicator takes no pieces") {
   });
 }
 
-TEST_CASE("a thousand rounds of exchanges and their inverses are the identity") {
+TEST_CASE("a thousand rounds of exchanges and their inverses are the identity", "[slow]") {
   test::watchdog const limit;
   omnibal::self_communicator self;
   CHECK_NOTHROW(test::exchange_many_rounds(self, 1000));

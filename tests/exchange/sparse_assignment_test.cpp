@@ -84,7 +84,7 @@ std::int64_t sum_of_gains(few_places const& given,
 
 }  // namespace
 
-TEST_CASE("an assignment to places with room for several is the best") {
+TEST_CASE("an assignment to places with room for several is the best", "[slow]") {
   omnibal::detail::sparse_assignment<std::int64_t> assignment;
   for (std::uint64_t seed = 0; seed != 150; ++seed) {
     std::size_t const parts = seed % 3 == 0 ? 7 : 90;

@@ -107,7 +107,7 @@ TEMPLATE_TEST_CASE("packers take at most 24 + 8R bytes per sample", "",
 }
 
 TEMPLATE_TEST_CASE(
-    "schedules take at most 24 + 14R bytes per group, 10R more with several per rank", "",
+    "schedules take at most 24 + 14R bytes per group, 10R more with several per rank", "[slow]",
     (std::integral_constant<std::size_t, 1>), (std::integral_constant<std::size_t, 2>),
     (std::integral_constant<std::size_t, 4>)) {
   constexpr std::size_t kinds = TestType::value;

@@ -102,7 +102,8 @@ bool names(std::string const& error, std::string const& part) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("improve is sound and never worse", "", (std::integral_constant<std::size_t, 1>),
+TEMPLATE_TEST_CASE("improve is sound and never worse", "[slow]",
+                   (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {
   for (auto const& set : test::all_sets<TestType::value>(11, 150)) {

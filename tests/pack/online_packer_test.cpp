@@ -234,7 +234,7 @@ TEST_CASE("online_packer takes many resources and the largest capacities") {
   check_streams(std::vector<resources<2>>(50, {1, most / 2}), {1, most});
 }
 
-TEMPLATE_TEST_CASE("online_packer gives the groups of a naive one", "",
+TEMPLATE_TEST_CASE("online_packer gives the groups of a naive one", "[slow]",
                    (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {

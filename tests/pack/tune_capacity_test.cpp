@@ -188,7 +188,8 @@ void check_promises(std::vector<resources<R>> const& samples, double target, Pac
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("tune_capacity keeps its promises", "", (std::integral_constant<std::size_t, 1>),
+TEMPLATE_TEST_CASE("tune_capacity keeps its promises", "[slow]",
+                   (std::integral_constant<std::size_t, 1>),
                    (std::integral_constant<std::size_t, 2>),
                    (std::integral_constant<std::size_t, 3>)) {
   constexpr std::size_t kinds = TestType::value;
@@ -226,7 +227,7 @@ TEST_CASE("tune_capacity takes amounts of any size") {
   }
 }
 
-TEST_CASE("tune_capacity finds the best of all capacities where there are few") {
+TEST_CASE("tune_capacity finds the best of all capacities where there are few", "[slow]") {
   for (std::uint64_t const seed : {1u, 2u, 3u, 4u, 5u}) {
     INFO(seed);
     test::random_amounts random(seed);
@@ -258,7 +259,7 @@ TEST_CASE("tune_capacity finds the best of all capacities where there are few") 
   }
 }
 
-TEST_CASE("tune_capacity comes close to the best of many capacities") {
+TEST_CASE("tune_capacity comes close to the best of many capacities", "[slow]") {
   auto const check = [](std::vector<resources<2>> const& samples, resources<2> const& most) {
     omnibal::published_rule<> const rule{};
     auto const result = omnibal::tune_capacity(samples, std::identity{}, 4.0, few_rounds, rule,
@@ -452,7 +453,7 @@ TEST_CASE("capacity_warnings names what is hopeless") {
   CHECK(even[0].enough == most);
 }
 
-TEST_CASE("tune_capacity never gives a hopeless capacity without a warning") {
+TEST_CASE("tune_capacity never gives a hopeless capacity without a warning", "[slow]") {
   auto const samples = questions(2000);
   std::size_t warned = 0;
   for (double target = 1.0; target < 5.0; target += 0.125) {

@@ -368,7 +368,8 @@ TEST_CASE("a search that runs out of labels says so, and is right in what it say
   CHECK(unproven_but_found > 6);
 }
 
-TEST_CASE("devices without enough room in all are infeasible and say how much is missing") {
+TEST_CASE("devices without enough room in all are infeasible and say how much is missing",
+          "[slow]") {
   for (std::uint64_t seed = 0; seed != 4; ++seed) {
     shared_chain const chain(seed, 60, -500);
     auto const result = chain.solve(100'000);

@@ -68,7 +68,7 @@ double largest_gain(layers_type const& layers, std::size_t stages, std::size_t m
 
 }  // namespace
 
-TEST_CASE("plan_pipeline beats balancing first and recomputing then") {
+TEST_CASE("plan_pipeline beats balancing first and recomputing then", "[slow]") {
   auto const vision_language = vision_language_layers();
   CHECK(largest_gain(vision_language, 8, 64) > 0.09);
   CHECK(largest_gain(vision_language, 16, 64) > 0.08);

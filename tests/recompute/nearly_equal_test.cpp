@@ -70,7 +70,7 @@ std::int64_t small_budget(omnibal::rng::engine& random, layers_type const& layer
 
 }  // namespace
 
-TEST_CASE("select_recompute agrees with a table of all bytes for nearly equal layers") {
+TEST_CASE("select_recompute agrees with a table of all bytes for nearly equal layers", "[slow]") {
   omnibal::rng::engine random(1);
   int solved = 0;
   int unproven = 0;

@@ -9,6 +9,8 @@ root=$(realpath "$(dirname "$0")/../..")
 
 tiny=(--synthetic 96 --vision-layers 1 --layers 1 --vision-width 16 --width 16 --heads 2
   --capacity-images 13 --timeout 60)
+# Where an epoch need not be long: most of the time of a run is that of measuring its packs.
+few=(--limit 24)
 
 # runs NAME ARGUMENT... : the program ends well
 runs() {
@@ -17,7 +19,7 @@ runs() {
 
 # refuses NAME RANKS TEXT ARGUMENT... : every rank says so and the program ends with status 1
 refuses() {
-  timeout 120 "$program" "${tiny[@]}" "${@:4}" >output 2>message
+  timeout -k 1 120 "$program" "${tiny[@]}" "${@:4}" >output 2>message
   local status=$?
   [ "$status" -eq 1 ] || complain "$1: exit status $status"
   local rank
@@ -41,11 +43,17 @@ ids_of() {
 # lines FILE : how many, 0 where it is not there
 lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
 
-runs gradients --task gradients --batch 8
-runs curves --task curves --batch 4 --steps 10
-runs compare --task compare --runs 1 --steps 3
+# least_seconds RANKS PROCESS : the least processor time of the ranks that a child of it has started
+least_seconds() {
+  ps -o cputimes= --ppid "$(pgrep -P "$2" || echo "$2")" |
+    awk -v ranks="$1" '!rows++ || $1 < least { least = $1 } END { print rows == ranks ? least : 0 }'
+}
+
+runs gradients "${few[@]}" --task gradients --batch 8
+runs curves "${few[@]}" --task curves --batch 4 --steps 6
+runs compare "${few[@]}" --task compare --runs 1 --steps 3
 grep -q '^post_balanced ' output || complain "compare: no row of post_balanced"
-runs replay --task replay --replay 4
+runs replay "${few[@]}" --task replay --replay 4
 # Fails unless the epochs of all forms have the same gradient.
 runs "long contexts" --task long --oversized alone --runs 1 --replay 4
 [ "$(grep -cE '^(one|two) lengths?, ' output)" -eq 4 ] || complain "long contexts: not four rows"
@@ -65,10 +73,12 @@ awk -F '  +' '/^[0-9]/ { if (!rows++ || $6 + 0 < best) best = $6 + 0 }
   END { exit !(rows == 6 && found == 1 && chosen == best) }' output ||
   complain "pipeline: search_cuts has not found the fastest cuts"
 # Lengths as all programs read them; what comes by the standard input comes to all ranks.
-for i in $(seq 1 40); do echo "{\"tiles\": $((i % 3)), \"length\": $((i % 3 * 256 + 9 * i))}"; done >own
-own=("${tiny[@]:2}" --image-field tiles --token-field length)
-"$program" "${own[@]}" own --format jsonl --log named >output 2>message || complain "own lengths"
+for i in $(seq 1 24); do echo "{\"tiles\": $((i % 3)), \"length\": $((i % 3 * 256 + 9 * i))}"; done >own
+# The steps of this form do not depend on measured times, and their losses on the lengths.
+own=("${tiny[@]:2}" --image-field tiles --token-field length --form unpadded)
+"$program" "${own[@]}" own --format jsonl --log named >losses 2>message || complain "own lengths"
 gzip -c own | "$program" "${own[@]}" - --log piped >output 2>message || complain "standard input"
+cmp -s losses output || complain "the standard input gives other losses"
 diff -r named piped >output || complain "the standard input gives other steps"
 echo '{"tiles": 1, "length": -5}' >>own
 "$program" "${own[@]}" - <own >output 2>message && complain "negative length: exit status 0"
@@ -78,9 +88,10 @@ for rank in 0 1; do
 done
 
 refuses "more stages than layers" 6 "has 5 layers for the stages" --task pipeline --ranks 6
-timeout 120 "$program" "${tiny[@]}" "${pipeline[@]}" --runs 1000 >output 2>message &
+dying=("${tiny[@]/#60/10}" "${few[@]}" "${pipeline[@]}" --ranks 3 --runs 1000)
+timeout -k 1 120 "$program" "${dying[@]}" >output 2>message &
 running=$!
-sleep 2
+until [ "$(least_seconds 3 "$running")" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.1; done
 kill -KILL "$(pgrep -P "$(pgrep -P "$running")" | tail -n 1)"
 wait "$running" && complain "a dead stage is not noticed"
 grep -q '^train_vlm: rank 0: error: ' message || complain "rank 0 does not notice a dead stage"
@@ -105,6 +116,9 @@ running=$!
 until [ -e state ] && [ "$(lines first/rank_0)" -ge 5 ] || ! kill -0 "$running" 2>/dev/null; do
   sleep 0.02
 done
+# What has a checkpoint is in the log of rank 0, but may not yet be in that of rank 1.
+kill -STOP "$(pgrep -P "$running" | head -n 1)" 2>/dev/null
+for ((i = 0; i != 500 && $(lines first/rank_1) < $(lines first/rank_0); ++i)); do sleep 0.02; done
 kill -KILL "$running" 2>/dev/null
 wait "$running" 2>/dev/null
 sleep 0.2
@@ -122,7 +136,7 @@ refuses "oversized sample" 2 "take --oversized alone" --capacity-tokens 2048
 
 # A rank that dies is an error on the others, not a hang.
 rm -rf first
-timeout 120 "$program" "${tiny[@]}" --ranks 3 --epochs 1000 --log first >output 2>message &
+timeout -k 1 120 "$program" "${tiny[@]}" "${few[@]}" --ranks 3 --epochs 1000 --log first >output 2>message &
 running=$!
 until [ "$(lines first/rank_2)" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.02; done
 launcher=$(pgrep -P "$running" || true)
@@ -135,7 +149,7 @@ grep -q 'ended by signal 9' message || complain "nothing says that a rank was ki
 
 # One that hangs is one too, and is killed.
 rm -rf first
-timeout 120 "$program" "${tiny[@]/#60/6}" --epochs 1000 --log first >output 2>message &
+timeout -k 1 120 "$program" "${tiny[@]/#60/4}" "${few[@]}" --epochs 1000 --log first >output 2>message &
 running=$!
 until [ "$(lines first/rank_1)" -ge 1 ] || ! kill -0 "$running" 2>/dev/null; do sleep 0.02; done
 kill -STOP "$(pgrep -P "$(pgrep -P "$running")" | tail -n 1)"
