@@ -1,7 +1,8 @@
 """Times other systems beside omnibal, from C++ and from Python, in one process and prints tables:
 compare.py LIBRARY [--quick].
 
-LIBRARY is bench/rivals/direct.cpp, which also makes the data: those of `pack_dataset --synthetic`.
+LIBRARY is bench/rivals/direct.cpp, which also makes the data: those of
+`pack_dataset --synthetic N --seed 0`.
 Packages that are not installed are left out and named; rivals.py has their algorithms. Times are
 processor time; every call of a row comes once in each round, and a ratio is the median over rounds
 of those to the first row. `faults` counts samples that are lost or come twice, and groups above the
