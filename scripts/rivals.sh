@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compares the package for Python with other systems in one process and prints the tables of
-# docs/rivals.md. What the package index gives of them is installed into an environment of its own
-# under build/; the rest is left out and named.
+# Compares the library, from C++ and from Python, with other systems in one process and prints the
+# tables of docs/rivals.md. What the package index gives of them is installed into an environment of
+# its own under build/; the rest is left out and named.
 # usage: rivals.sh [--quick]
 set -euo pipefail
 
@@ -10,6 +10,7 @@ environment=$root/build/rivals
 
 "$root/scripts/python_wheel.sh" >&2
 cd "$root"
+cmake --build --preset examples --target omnibal_rivals >&2
 python=$(sed -n 's/^OMNIBAL_PYTHON:FILEPATH=//p' build/examples/CMakeCache.txt)
 [[ -e $environment ]] || "$python" -m venv --system-site-packages "$environment" >&2
 # Of two only a file is used, which needs nothing else; another is built from source.
@@ -20,4 +21,5 @@ for package in binpacking prtpy highspy pyarrow pybind11 '--no-deps trl' '--no-d
     printf 'rivals: without %s\n' "${package##* }" >&2
 done
 PYTHONPATH=$root/build/examples/examples/python/package \
-  "$environment/bin/python" bench/rivals/compare.py "$@"
+  "$environment/bin/python" bench/rivals/compare.py \
+  build/examples/examples/python/rivals/direct.so "$@"

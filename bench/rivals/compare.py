@@ -1,11 +1,15 @@
-"""Times other systems beside omnibal in one process and prints tables: compare.py [--quick].
+"""Times other systems beside omnibal, from C++ and from Python, in one process and prints tables:
+compare.py LIBRARY [--quick].
 
+LIBRARY is bench/rivals/direct.cpp, which also makes the data: those of
+`pack_dataset --synthetic N --seed 0`.
 Packages that are not installed are left out and named; rivals.py has their algorithms. Times are
 processor time; every call of a row comes once in each round, and a ratio is the median over rounds
 of those to the first row. `faults` counts samples that are lost or come twice, and groups above the
 capacity or of unequal counts.
 """
 
+import ctypes
 import importlib
 import importlib.util
 import pathlib
@@ -22,7 +26,43 @@ import rivals
 from omnibal.compat import isf, trl, verl
 
 QUICK = "--quick" in sys.argv[1:]
+library = ctypes.CDLL(next(word for word in sys.argv[1:] if word != "--quick"))
 missing = []
+
+
+class TimedGroups(ctypes.Structure):
+    """What a call from C++ took, and its groups."""
+
+    _fields_ = [("seconds", ctypes.c_double), ("count", ctypes.c_uint32),
+                ("offsets", ctypes.c_void_p), ("items", ctypes.c_void_p)]
+
+    def __init__(self, name, most, *arguments):
+        self.own = np.zeros(most + 1, dtype=np.uint32), np.zeros(most, dtype=np.uint32)
+        super().__init__(offsets=self.own[0].ctypes.data, items=self.own[1].ctypes.data)
+        given = [ctypes.c_void_p(one.ctypes.data) if isinstance(one, np.ndarray)
+                 else ctypes.c_int64(one) for one in arguments]
+        call = getattr(library, name)
+        call.restype = None
+        call(*given, ctypes.byref(self))
+
+    def tolist(self):
+        offsets, items = self.own
+        places = offsets[: self.count + 1].tolist()
+        items = items.tolist()
+        return [items[a:b] for a, b in zip(places, places[1:])]
+
+
+def synthetic(count, capacity=(1 << 30, 4096)):
+    """The first samples of the synthetic data set that do not exceed the capacity: images and
+    tokens of each."""
+    demands = np.zeros((2 * count, 2), dtype=np.int64)
+    library.rivals_synthetic(ctypes.c_size_t(len(demands)), ctypes.c_uint64(0),
+                             ctypes.c_void_p(demands.ctypes.data))
+    return np.ascontiguousarray(demands[(demands <= capacity).all(axis=1)][:count])
+
+
+def lengths_of(count):
+    return np.ascontiguousarray(synthetic(count)[:, 1])
 
 
 def find(name):
@@ -81,7 +121,9 @@ def rounds(calls, count=3):
         for k, call in enumerate(calls):
             begin = time.process_time()
             results[k] = call()
-            times[k].append(max(time.process_time() - begin, 1e-9))
+            own = time.process_time() - begin
+            own = results[k].seconds if isinstance(results[k], TimedGroups) else own
+            times[k].append(max(own, 1e-9))
     ratios = [statistics.median(a / b for a, b in zip(of, times[0])) for of in times]
     return results, ratios, statistics.median(times[0])
 
@@ -92,33 +134,42 @@ def table(title, header, rows):
         print("| %s |" % " | ".join(row))
 
 
+def lists_of(found):
+    """Groups as lists of indices."""
+    if isinstance(found, omnibal.Steps):
+        found = found.cells
+    return found if isinstance(found, list) else found.tolist()
+
+
 def index_faults(groups, count):
     seen = np.bincount([i for group in groups for i in group], minlength=count)
     return int((seen != 1).sum())
 
 
-def lengths_of(count):
-    """Log-normal lengths below 4096."""
-    drawn = np.random.RandomState(1).lognormal(6, 1, count).astype(np.int64) + 16
-    return np.minimum(drawn, 4096)
+def sums(groups, amounts):
+    return np.array([sum(amounts[i] for i in of) for of in groups])
 
 
 def packing(count, own_bfd):
     lengths, capacity = lengths_of(count), 4096
     as_list = lengths.tolist()
     named = [
-        ("`omnibal.best_fit_decreasing`",
+        ("`omnibal::best_fit_decreasing`, C++",
+         lambda: TimedGroups("rivals_best_fit_decreasing", count, lengths, count, capacity)),
+        ("`omnibal.best_fit_decreasing`, Python",
          lambda: omnibal.best_fit_decreasing(lengths, capacity).groups),
         ("`omnibal.compat.trl.bfd`, lists", lambda: trl.bfd(as_list, capacity)),
         ("best fit of TRL and LightBinPack, written anew in Python",
          lambda: rivals.best_fit_decreasing(as_list, capacity)),
     ]
-    if own_bfd:
+    # It would move a gigabyte for more.
+    if own_bfd and count <= 100_000:
         named.append(("TRL's `_pack_bfd`, which also moves tokens",
                       lambda: own_bfd(lengths, capacity)))
     lightbinpack = find("lightbinpack")
     if lightbinpack:
-        named.append(("LightBinPack's `obfd`", lambda: lightbinpack.obfd(as_list, capacity)))
+        named.append(("LightBinPack's `obfd`, C++ called from Python",
+                      lambda: lightbinpack.obfd(as_list, capacity)))
     binpacking, prtpy = find("binpacking"), find("prtpy")
     if binpacking and count <= 10_000:
         named.append(("`binpacking.to_constant_volume`", lambda: [
@@ -131,16 +182,19 @@ def packing(count, own_bfd):
     results, ratios, first = rounds([call for _, call in named])
     rows = []
     for (name, _), found, ratio in zip(named, results, ratios):
-        groups = found.tolist() if isinstance(found, omnibal.Groups) else found
+        groups = lists_of(found)
         if name.startswith("TRL"):
-            faults = abs(sum(map(len, groups)) - count) + sum(sum(of) > capacity for of in groups)
+            loads = np.array([sum(of) for of in groups])
+            faults = abs(sum(map(len, groups)) - count)
         else:
-            faults = index_faults(groups, count) + sum(
-                sum(as_list[i] for i in of) > capacity for of in groups)
-        rows.append([name, str(len(groups)), "%.1f" % ratio, str(faults)])
+            loads = sums(groups, as_list)
+            faults = index_faults(groups, count)
+        faults += int((loads > capacity).sum())
+        rows.append([name, str(len(groups)), "%.2f %%" % (100 * loads.mean() / capacity),
+                     "%.1f" % ratio, str(faults)])
     table("%d lengths into groups of 4096 tokens, none can have fewer than %d; the first row takes "
           "%.2f ms" % (count, omnibal.packing_bound(lengths, capacity), first * 1e3),
-          ["call", "groups", "time", "faults"], rows)
+          ["call", "groups", "load, mean over capacity", "time", "faults"], rows)
 
 
 def balancing(count, parts, equal_size, own_partitions):
@@ -148,13 +202,16 @@ def balancing(count, parts, equal_size, own_partitions):
     as_list = costs.tolist()
     policy = "equal" if equal_size else "any"
     named = [
-        ("`omnibal.lpt`", lambda: omnibal.lpt(costs, parts, count=policy).tolist()),
+        ("`omnibal::lpt`, C++",
+         lambda: TimedGroups("rivals_lpt", max(count, parts), costs, count, parts, equal_size)),
+        ("`omnibal.lpt`, Python", lambda: omnibal.lpt(costs, parts, count=policy)),
         ("`omnibal.compat.verl`, lists",
          lambda: verl.get_seqlen_balanced_partitions(as_list, parts, equal_size)),
-        ("verl's differencing, written anew",
-         lambda: rivals.differencing(as_list, parts, equal_size)),
     ]
-    if own_partitions:
+    if count <= 10_000:
+        named.append(("verl's differencing, written anew",
+                      lambda: rivals.differencing(as_list, parts, equal_size)))
+    if own_partitions and count <= 10_000:
         named.append(("verl's `get_seqlen_balanced_partitions`",
                       lambda: own_partitions(as_list, parts, equal_size)))
     binpacking = find("binpacking")
@@ -165,38 +222,104 @@ def balancing(count, parts, equal_size, own_partitions):
     results, ratios, first = rounds([call for _, call in named])
     rows = []
     for (name, _), found, ratio in zip(named, results, ratios):
-        largest = max(sum(as_list[i] for i in of) for of in found)
-        faults = index_faults(found, count)
-        faults += sum(len(of) * parts != count for of in found) if equal_size else 0
-        rows.append([name, "%.5f" % (largest * parts / costs.sum()), "%.1f" % ratio, str(faults)])
+        groups = lists_of(found)
+        largest = int(sums(groups, as_list).max())
+        faults = index_faults(groups, count)
+        faults += sum(len(of) * parts != count for of in groups) if equal_size else 0
+        rows.append([name, str(len(groups)), "%.6f" % (largest * parts / costs.sum()),
+                     "%.1f" % ratio, str(faults)])
     table("%d squares of lengths on %d ranks%s; the first row takes %.2f ms"
           % (count, parts, ", as many on each" if equal_size else "", first * 1e3),
-          ["call", "largest load over the mean", "time", "faults"], rows)
+          ["call", "groups", "load, largest over mean", "time", "faults"], rows)
+
+
+def micro_batching(count, ranks, capacity, own_partitions):
+    """On one rank, or on several that all must have as many micro-batches."""
+    lengths = lengths_of(count)
+    as_list = lengths.tolist()
+    work = verl.calculate_workload(lengths)
+    both = np.ascontiguousarray(np.stack([work, lengths], axis=1))
+    work_list = work.tolist()
+
+    def of_ranks(partitions, batches_of):
+        """verl's way: as many samples to each rank; what the largest number of micro-batches is,
+        which it finds by a collective, is asked of all."""
+        of_rank = partitions(work_list, ranks, True) if ranks > 1 else [list(range(count))]
+        found = [batches_of(own, 1) for own in of_rank]
+        most = max(map(len, found))
+        found = [one if len(one) == most else batches_of(own, most)
+                 for own, one in zip(of_rank, found)]
+        return [[own[i] for i in batch] for own, of in zip(of_rank, found) for batch in of]
+
+    def by_tokens(partitions):
+        def batches_of(own, least):
+            needed = -(-sum(as_list[i] for i in own) // capacity)
+            return partitions([work_list[i] for i in own], max(needed, least), False)
+
+        return lambda: of_ranks(partitions, batches_of)
+
+    def by_compat():
+        return of_ranks(verl.get_seqlen_balanced_partitions,
+                        lambda own, least: verl.rearrange_micro_batches(
+                            [as_list[i] for i in own], capacity, min_num_micro_batch=least))
+
+    named = [
+        ("`omnibal::micro_batches`, C++", lambda: TimedGroups(
+            "rivals_micro_batches", count + ranks, both, count, ranks, capacity)),
+        ("`omnibal.micro_batches`, Python",
+         lambda: omnibal.micro_batches(work, ranks, lengths, capacity)),
+        ("`omnibal.compat.verl.rearrange_micro_batches`, lists", by_compat),
+        ("verl's way, its differencing written anew", by_tokens(rivals.differencing)),
+    ]
+    if own_partitions:
+        named.append(("verl's way, its `get_seqlen_balanced_partitions`",
+                      by_tokens(own_partitions)))
+    results, ratios, first = rounds([call for _, call in named])
+    rows = []
+    for (name, _), found, ratio in zip(named, results, ratios):
+        groups = lists_of(found)
+        largest = int(sums(groups, work_list).max())
+        above = int((sums(groups, as_list) > capacity).sum())
+        faults = index_faults(groups, count) + (len(groups) % ranks != 0)
+        rows.append([name, str(len(groups)), "%.4f" % (largest * len(groups) / work.sum()),
+                     "%.1f" % ratio, str(faults), str(above)])
+    table("%d samples on %s into micro-batches of at most %d tokens, none can have fewer than %d; "
+          "the first row takes %.2f ms"
+          % (count, "%d ranks" % ranks if ranks > 1 else "one rank", capacity,
+             omnibal.packing_bound(lengths, capacity), first * 1e3),
+          ["call", "groups", "load, largest over mean", "time", "faults", "above the capacity"],
+          rows)
 
 
 def sampling(count):
-    random = np.random.RandomState(2)
-    items = [[i, int(a), int(b)] for i, (a, b) in enumerate(
-        zip(random.randint(1, 6, count), 256 * random.randint(1, 6, count)))]
-    demands = np.array([item[1:] for item in items])
     limits, keep, turns = (18, 6016), 5888, 10
+    demands = synthetic(count, limits)
+    items = [[i, *of] for i, of in enumerate(demands.tolist())]
+    threshold = np.array([limits[0], keep])
     named = [
-        ("`omnibal.isf`", lambda: omnibal.isf(
-            demands, limits, rounds=turns, threshold=(limits[0], keep), seed=3, shuffle="numpy")),
+        ("`omnibal::isf`, C++", lambda: TimedGroups(
+            "rivals_isf", count, demands, count, np.array(limits), threshold, turns, 3)),
+        ("`omnibal.isf`, Python", lambda: omnibal.isf(
+            demands, limits, rounds=turns, threshold=tuple(threshold), seed=3,
+            shuffle="numpy").groups),
         ("`omnibal.compat.isf`, lists of items", lambda: isf.fast_process_random_groups(
             items, 3, limits[0], limits[0], keep, limits[1], turns)),
         ("OmniBal's Python, written anew",
          lambda: rivals.iterative_sampling(items, 3, limits[0], limits, keep, turns)),
     ]
     results, ratios, first = rounds([call for _, call in named])
-    own = results[0].groups.tolist()
+    own = lists_of(results[0])
     rows = []
     for (name, _), found, ratio in zip(named, results, ratios):
-        groups = own if found is results[0] else [[item[0] for item in of] for of in found]
-        rows.append([name, str(len(groups)), "%.1f" % ratio, "yes" if groups == own else "no"])
+        groups = lists_of(found)
+        if groups and isinstance(groups[0][0], list):
+            groups = [[item[0] for item in of] for of in groups]
+        loads = sums(groups, demands[:, 1].tolist())
+        rows.append([name, str(len(groups)), "%.2f %%" % (100 * loads.mean() / limits[1]),
+                     "%.1f" % ratio, "the same groups" if groups == own else "other groups"])
     table("%d samples, %d rounds of iterative sampling and filtering at 18 images and 6016 tokens; "
           "the first row takes %.2f ms" % (count, turns, first * 1e3),
-          ["call", "groups", "time", "the same groups"], rows)
+          ["call", "groups", "load, mean tokens over capacity", "time", "result"], rows)
 
 
 def recomputation(layers):
@@ -224,14 +347,20 @@ def recomputation(layers):
         return model.getInfo().objective_function_value
 
     named = [
-        ("`omnibal.select_recompute`", lambda: omnibal.select_recompute(times, size, budget)),
+        ("`omnibal::select_recompute`, C++", lambda: TimedGroups(
+            "rivals_select_recompute", layers, times, size, layers, budget)),
+        ("`omnibal.select_recompute`, Python",
+         lambda: omnibal.select_recompute(times, size, budget)),
         ("HiGHS, to the optimum, the model ready", solve),
     ]
     results, ratios, first = rounds([call for _, call in named])
+    chosen = results[0].tolist()[0]
+    proven = "yes" if results[1].proven else "at least %d" % results[1].lower_bound
     rows = [
-        [named[0][0], str(results[0].time), "%.1f" % ratios[0],
-         "yes" if results[0].proven else "at least %d" % results[0].lower_bound],
-        [named[1][0], "%.0f" % results[1], "%.1f" % ratios[1], "yes"],
+        [named[0][0], str(sum(int(times[i][c]) for i, c in enumerate(chosen))),
+         "%.1f" % ratios[0], proven],
+        [named[1][0], str(results[1].time), "%.1f" % ratios[1], proven],
+        [named[2][0], "%.0f" % results[2], "%.1f" % ratios[2], "yes"],
     ]
     table("Three choices for each of %d layers; the first row takes %.2f ms"
           % (layers, first * 1e3), ["call", "time of the layers", "time", "proven"], rows)
@@ -239,12 +368,15 @@ def recomputation(layers):
 
 def main():
     own_bfd, own_partitions = trl_bfd(), verl_partitions()
-    for count in (1000,) if QUICK else (10_000, 100_000):
+    for count in (1000,) if QUICK else (10_000, 100_000, 1_000_000):
         packing(count, own_bfd)
-    for count, parts in ((64, 8),) if QUICK else ((512, 8), (4096, 64)):
+    for count, parts in ((64, 8),) if QUICK else ((512, 8), (4096, 64), (1_000_000, 512)):
         for equal_size in (False, True):
-            balancing(count, parts, equal_size, own_partitions)
-    for count in (500,) if QUICK else (10_000, 100_000):
+            if count % parts == 0 or not equal_size:
+                balancing(count, parts, equal_size, own_partitions)
+    for count, ranks in ((64, 1), (64, 2)) if QUICK else ((512, 1), (4096, 8)):
+        micro_batching(count, ranks, 8192, own_partitions)
+    for count in (500,) if QUICK else (10_000, 100_000, 1_000_000):
         sampling(count)
     recomputation(12 if QUICK else 48)
     absent = sorted(set(missing))

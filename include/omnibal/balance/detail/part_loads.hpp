@@ -15,6 +15,7 @@
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <concepts>
 #include <cstddef>
@@ -22,6 +23,7 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
@@ -186,19 +188,26 @@ template <std::size_t R>
   return result;
 }
 
-/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads.
+/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads. The
+/// weights of some samples are read before any of these is placed, so that reads of memory in no
+/// order overlap, which they would not where each waits for the part of the sample before.
 template <class Loads, class Weight>
 void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads,
            count_limits& room, std::vector<std::uint32_t>& part_of) {
-  for (std::uint32_t const sample : samples) {
-    auto const& cost = weight(sample);
-    std::uint32_t const part = loads.best(cost);
-    part_of[sample] = part;
-    loads.add(part, cost);
-    bool const leaves_less = room.add(part);
-    if (room.is_full(part)) loads.close(part);
-    for (std::size_t p = 0; leaves_less && p != room.parts(); ++p) {
-      if (room.is_full(p)) loads.close(p);
+  constexpr std::size_t most = 64;
+  std::array<std::remove_cvref_t<decltype(weight(0))>, most> costs;
+  for (std::size_t first = 0; first < samples.size(); first += most) {
+    auto const some = samples.subspan(first, std::min(most, samples.size() - first));
+    for (std::size_t k = 0; k != some.size(); ++k) costs[k] = weight(some[k]);
+    for (std::size_t k = 0; k != some.size(); ++k) {
+      std::uint32_t const part = loads.best(costs[k]);
+      part_of[some[k]] = part;
+      loads.add(part, costs[k]);
+      bool const leaves_less = room.add(part);
+      if (room.is_full(part)) loads.close(part);
+      for (std::size_t p = 0; leaves_less && p != room.parts(); ++p) {
+        if (room.is_full(p)) loads.close(p);
+      }
     }
   }
 }

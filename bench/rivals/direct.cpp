@@ -1,0 +1,131 @@
+/// \file
+/// The library as a program in C++ calls it, and the synthetic data set, for compare.py: a shared
+/// library, so that all calls run in one process. Only the call itself is timed.
+
+#include "synthetic.hpp"
+
+#include <omnibal/balance/lpt.hpp>
+#include <omnibal/balance/micro_batches.hpp>
+#include <omnibal/grouping.hpp>
+#include <omnibal/pack/best_fit_decreasing.hpp>
+#include <omnibal/pack/isf.hpp>
+#include <omnibal/recompute/select_recompute.hpp>
+#include <omnibal/resources.hpp>
+#include <omnibal/rng/numpy.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace {
+
+struct choice {
+  std::int64_t time;
+  std::int64_t bytes;
+};
+
+double processor_seconds() {
+  std::timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Groups in memory of the caller, who has room for so many as the call may give, and what the call
+/// took. The layout of a class in compare.py.
+struct timed_groups {
+  double seconds;
+  std::uint32_t groups;
+  std::uint32_t* offsets;
+  std::uint32_t* items;
+
+  template <class Call>
+  auto time(Call const& call) {
+    double const begin = processor_seconds();
+    auto result = call();
+    seconds = processor_seconds() - begin;
+    return result;
+  }
+  template <class Groups>
+  void copy(Groups const& from) {
+    groups = static_cast<std::uint32_t>(from.size());
+    std::ranges::copy(from.offsets(), offsets);
+    std::ranges::copy(from.items(), items);
+  }
+};
+
+std::vector<omnibal::resources<2>> pairs(std::int64_t const* numbers, std::size_t count) {
+  std::vector<omnibal::resources<2>> result(count);
+  for (std::size_t i = 0; i != count; ++i) result[i] = {numbers[2 * i], numbers[2 * i + 1]};
+  return result;
+}
+
+}  // namespace
+
+// What throws ends the program: compare.py asks for nothing that is an error.
+extern "C" {
+
+void rivals_synthetic(std::size_t count, std::uint64_t seed, std::int64_t* demands) noexcept {
+  for (examples::sample const& one : examples::synthetic_lengths(count, seed).samples) {
+    *demands++ = one.images;
+    *demands++ = one.tokens;
+  }
+}
+
+void rivals_best_fit_decreasing(std::int64_t const* lengths, std::size_t count,
+                                std::int64_t capacity, timed_groups* out) noexcept {
+  std::span const samples(lengths, count);
+  out->copy(
+      out->time([&] { return omnibal::best_fit_decreasing(samples, std::identity{}, capacity); })
+          .groups);
+}
+
+void rivals_lpt(std::int64_t const* costs, std::size_t count, std::size_t parts, bool equal,
+                timed_groups* out) noexcept {
+  std::span const samples(costs, count);
+  omnibal::lpt_options const options{equal ? omnibal::count_policy::equal
+                                           : omnibal::count_policy::any};
+  out->copy(out->time([&] { return omnibal::lpt(samples, parts, std::identity{}, options); }));
+}
+
+void rivals_isf(std::int64_t const* demands, std::size_t count, std::int64_t const* limits,
+                std::int64_t const* threshold, std::size_t rounds, std::uint64_t seed,
+                timed_groups* out) noexcept {
+  auto const samples = pairs(demands, count);
+  omnibal::resources<2> const capacity{limits[0], limits[1]};
+  omnibal::reaches_any const keep{omnibal::resources<2>{threshold[0], threshold[1]}};
+  omnibal::rng::numpy_shuffle const shuffle{seed};
+  out->copy(out->time([&] {
+                 return omnibal::isf(samples, std::identity{}, capacity,
+                                     omnibal::isf_options{.rounds = rounds}, keep, shuffle);
+               })
+                .groups);
+}
+
+/// `demands` are costs and tokens in turn.
+void rivals_micro_batches(std::int64_t const* demands, std::size_t count, std::size_t ranks,
+                          std::int64_t capacity, timed_groups* out) noexcept {
+  auto const samples = pairs(demands, count);
+  auto const cost = [](omnibal::resources<2> const& of) { return of[0]; };
+  auto const tokens = [](omnibal::resources<2> const& of) { return of[1]; };
+  auto const batches =
+      out->time([&] { return omnibal::micro_batches(samples, ranks, cost, tokens, capacity); });
+  out->copy(batches.cells());
+}
+
+/// Three choices for each layer; one group has the number of the choice of each.
+void rivals_select_recompute(std::int64_t const* times, std::int64_t const* bytes,
+                             std::size_t layers, std::int64_t budget, timed_groups* out) noexcept {
+  std::vector<std::vector<choice>> choices(layers);
+  for (std::size_t i = 0; i != 3 * layers; ++i) choices[i / 3].push_back({times[i], bytes[i]});
+  auto const found = out->time([&] { return omnibal::select_recompute(choices, budget); });
+  omnibal::grouping chosen;
+  for (std::uint32_t const number : found.choices) chosen.push(number);
+  chosen.close();
+  out->copy(chosen);
+}
+
+}  // extern "C"
