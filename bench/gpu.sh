@@ -183,9 +183,9 @@ command_of() {
   program=${words[0]}
   case $1 in
     memcheck* | racecheck* | initcheck* | synccheck*)
-      # Under a tool the programs leave large sizes out.
+      # Under a tool the programs leave large sizes out, and most of many comparisons that are alike.
       program=${words[1]}
-      command=(env OMNIBAL_SMALL=1 compute-sanitizer --tool "${words[0]}" --error-exitcode 9
+      command=(env OMNIBAL_SMALL=1 OMNIBAL_FEW=1 compute-sanitizer --tool "${words[0]}" --error-exitcode 9
         --target-processes all)
       case $1 in
         # NCCL asks for kernels that it may not have.
