@@ -91,6 +91,10 @@ void add_model(CLI::App& app, long_context_words& words) {
 /// Which model trains on what.
 void choose_machine(CLI::App const& app, long_context_words words, long_context_options& options) {
   options.model = chosen_model(words.model, model_parts::language);
+  if (options.model.cross) {
+    throw std::runtime_error("--model: " + options.model.name +
+                             " attends to tiles, which texts alone do not have");
+  }
   bool const has_steps = options.task == long_context_task::steps;
   if (app.count("--machine") == 0) words.machine.name = has_steps ? "h100-80gb" : "a100-80gb";
   options.machine = chosen_machine(words.machine);
