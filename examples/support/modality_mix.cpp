@@ -13,6 +13,9 @@ namespace {
 using omnibal::rng::below;
 using omnibal::rng::engine;
 
+/// Of Whisper's encoder.
+constexpr std::int64_t sound_width = 1280;
+
 /// Of the audio encoder for one of the language model.
 constexpr std::int64_t sound_tokens_per_token = 2;
 
@@ -113,10 +116,18 @@ modality_costs::modality_costs(model_description const& model, modality_rates co
       width_(model.vision->connector.output),
       tile_(tower_cost(*model.vision)),
       clip_(32 *
-            omnibal::audio_transformer{.hidden = 1280, .heads = 20, .mlp = 5120}.sample_cost()),
+            omnibal::audio_transformer{.hidden = sound_width, .heads = 20, .mlp = 4 * sound_width}
+                .sample_cost()),
       document_(omnibal::document_cost(model.language_layers())),
       seen_tile_(omnibal::tile_cost(model.language_layers()).linear),
       seen_token_(seen_token_cost(model)) {}
+
+std::int64_t modality_costs::convolution_time(modality kind, std::int64_t size) const {
+  if (kind == modality::image) return 0;
+  // Multiplications of a token: two frames of bands, then one output of two frames.
+  constexpr std::int64_t forward = 2 * 3 * sound_width * (2 * 128 + sound_width);
+  return nanoseconds(3 * forward * size, rates_.flops);
+}
 
 std::int64_t modality_costs::tokens_of(modality kind, std::int64_t size) const {
   return kind == modality::image ? size * tile_tokens_
@@ -162,6 +173,7 @@ void batch_measures::add_rank(std::vector<multimodal_sample> const& samples,
       of_kind.piece_counts.push_back(static_cast<std::uint32_t>(sizes.size()));
       for (std::int64_t const size : sizes) {
         of_kind.times.push_back(costs.encoder_time(kind, size));
+        of_kind.convolution_times.push_back(costs.convolution_time(kind, size));
         of_kind.bytes.push_back(costs.input_bytes(kind, size));
         of_kind.output_bytes.push_back(costs.output_bytes(kind, size));
       }

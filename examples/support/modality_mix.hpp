@@ -72,6 +72,9 @@ class modality_costs {
     return kind == modality::image ? nanoseconds(tile_(size), rates_.tower_flops)
                                    : nanoseconds(clip_(size), rates_.flops);
   }
+  /// The convolutions in front of an audio encoder: three frames wide, of 128 bands and then of its
+  /// width, two frames for a token. `encoder_time` is without them; images have none.
+  [[nodiscard]] std::int64_t convolution_time(modality kind, std::int64_t size) const;
   [[nodiscard]] std::int64_t language_time(multimodal_sample const& sample) const;
   [[nodiscard]] std::int64_t language_tokens(multimodal_sample const& sample) const;
 
@@ -110,6 +113,7 @@ struct batch_measures {
   struct encoder {
     std::vector<std::uint32_t> piece_counts;
     std::vector<std::int64_t> times;
+    std::vector<std::int64_t> convolution_times;
     std::vector<std::int64_t> bytes;
     std::vector<std::int64_t> output_bytes;
   };
