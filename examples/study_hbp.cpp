@@ -382,7 +382,7 @@ void draw_ablation(std::ostream& out) {
     double const paper = is_told ? published_8b[row - isf_row].days / published_8b[0].days : NAN;
     content.groups.push_back({labels[row], {paper, shares[0][row], shares[1][row]}});
   }
-  constexpr double width = 960;
+  constexpr double width = 1160;
   constexpr double height = 400;
   svg_drawing drawing;
   draw(drawing, {20, 12, width - 40, height - 20}, bar_chart(content));
