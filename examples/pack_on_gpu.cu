@@ -162,11 +162,12 @@ int main(int count, char** words) {
   try {
     auto const data = examples::parse_samples(
         {.name = "pack_on_gpu",
-         .description =
-             "Packs the samples of a data set on the device and on the host, by isf and by best fit,\n"
-             "compares the groups and shows how long each takes.",
-         .exit_status = "Exit status: 0 where the groups are what they must be; 77 without a device;\n"
-                        "otherwise 1."},
+         .description = "Packs the samples of a data set on the device and on the host, by isf and "
+                        "by best fit,\n"
+                        "compares the groups and shows how long each takes.",
+         .exit_status =
+             "Exit status: 0 where the groups are what they must be; 77 without a device;\n"
+             "otherwise 1."},
         {.usual = 100'000}, 1024, count, words);
     if (data) run(*data);
     return 0;

@@ -232,8 +232,9 @@ omnibal::vision_model own_vision(json_fields const& given) {
 omnibal::language_model own_language(json_fields const& given) {
   omnibal::language_model model;
   auto const visit = [&](auto const& io) { visit_language(io, model); };
-  allow_fields(given, visit,
-               {"tied_head", "positions", "first_layers", "first_mlp", "experts", "latent", "cross"});
+  allow_fields(
+      given, visit,
+      {"tied_head", "positions", "first_layers", "first_mlp", "experts", "latent", "cross"});
   visit(field_reader{given});
   auto& layer = model.layer;
   model.input.hidden = layer.hidden;
@@ -302,8 +303,8 @@ cross_layers own_cross(json_fields const& given, omnibal::language_model const& 
   allow_fields(given, visit);
   visit(field_reader{given});
   if (layer.hidden != language.layer.hidden) {
-    given.refuse("hidden", "must be that of the language model, " +
-                               std::to_string(language.layer.hidden));
+    given.refuse("hidden",
+                 "must be that of the language model, " + std::to_string(language.layer.hidden));
   }
   if (layer.mlp == 0) static_cast<void>(given.integer("mlp", 1, most));
   return result;

@@ -117,17 +117,17 @@ model_description flamingo(std::string name, std::int64_t layers, std::int64_t w
                 .layers = 15,
                 .layer = tower},
       .connector = {.input = tower_width, .output = width, .tile_tokens = 64, .has_bias = false},
-      .resampler = query_tower{
-          .queries = 64,
-          .layers = 6,
-          .layer = {.hidden = tower_width,
-                    .heads = 16,
-                    .head_size = 128,
-                    .mlp = 6144,
-                    .feed_forward = omnibal::mlp_kind::plain,
-                    .norm = omnibal::norm_kind::layer,
-                    .cross = {tower_width, omnibal::cross_placement::instead_self},
-                    .mask = omnibal::attention_mask::full}}};
+      .resampler =
+          query_tower{.queries = 64,
+                      .layers = 6,
+                      .layer = {.hidden = tower_width,
+                                .heads = 16,
+                                .head_size = 128,
+                                .mlp = 6144,
+                                .feed_forward = omnibal::mlp_kind::plain,
+                                .norm = omnibal::norm_kind::layer,
+                                .cross = {tower_width, omnibal::cross_placement::instead_self},
+                                .mask = omnibal::attention_mask::full}}};
   omnibal::transformer layer{.hidden = width,
                              .heads = width / 128,
                              .mlp = 4 * width,
@@ -141,9 +141,10 @@ model_description flamingo(std::string name, std::int64_t layers, std::int64_t w
 
 /// The first 39 layers of EVA-CLIP-g, a Q-Former of BERT's size and OPT.
 model_description blip2_opt(std::string name, std::int64_t width) {
-  auto vision = plain_tower(39, 224,
-                            frozen(omnibal::vision_transformer{.hidden = 1408, .heads = 16, .mlp = 6144},
-                                   omnibal::training_mode::forward_only));
+  auto vision =
+      plain_tower(39, 224,
+                  frozen(omnibal::vision_transformer{.hidden = 1408, .heads = 16, .mlp = 6144},
+                         omnibal::training_mode::forward_only));
   vision.patches.training = vision.layer.training;
   auto const with_biases = [](omnibal::transformer layer) {
     layer.feed_forward = omnibal::mlp_kind::plain;
@@ -155,20 +156,19 @@ model_description blip2_opt(std::string name, std::int64_t width) {
   };
   model_description result;
   result.name = std::move(name);
-  result.vision = {
-      .tower = vision,
-      .connector = {.input = 768, .output = width, .tile_tokens = 32},
-      .resampler = query_tower{
-          .queries = 32,
-          .layers = 12,
-          .layer = with_biases({.hidden = 768,
-                                .heads = 12,
-                                .mlp = 3072,
-                                .cross = {1408, omnibal::cross_placement::after_self},
-                                .mask = omnibal::attention_mask::full}),
-          .cross_every = 2}};
-  result.language = frozen_language(
-      32, with_biases({.hidden = width, .heads = 32, .mlp = 4 * width}), 50272);
+  result.vision = {.tower = vision,
+                   .connector = {.input = 768, .output = width, .tile_tokens = 32},
+                   .resampler = query_tower{
+                       .queries = 32,
+                       .layers = 12,
+                       .layer = with_biases({.hidden = 768,
+                                             .heads = 12,
+                                             .mlp = 3072,
+                                             .cross = {1408, omnibal::cross_placement::after_self},
+                                             .mask = omnibal::attention_mask::full}),
+                       .cross_every = 2}};
+  result.language =
+      frozen_language(32, with_biases({.hidden = width, .heads = 32, .mlp = 4 * width}), 50272);
   result.language->input.positions = 2050;
   return result;
 }

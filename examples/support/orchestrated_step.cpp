@@ -257,10 +257,10 @@ omnibal::orchestration const& orchestrate_step(batch_measures const& batch,
   std::vector<convolved_time> const sounds = convolved_times(batch.encoders[1]);
   with_balancers(how, rule, [&](auto const& language, auto const& vision, auto const& audio) {
     auto const make = [&](auto const& sound_times) {
-      omnibal::make_orchestration(batch.offsets, batch.language(language),
-                                  std::tuple(phase_of(0, batch.encoders[0].times, vision),
-                                             phase_of(1, sound_times, audio)),
-                                  {.ranks_per_node = ranks_per_node}, workspace);
+      omnibal::make_orchestration(
+          batch.offsets, batch.language(language),
+          std::tuple(phase_of(0, batch.encoders[0].times, vision), phase_of(1, sound_times, audio)),
+          {.ranks_per_node = ranks_per_node}, workspace);
     };
     if constexpr (omnibal::set_cost<std::decay_t<decltype(audio)>, convolved_time>) {
       make(sounds);

@@ -83,8 +83,7 @@ omnibal::packing first_fit_shuffled(std::span<std::int64_t const> lengths, std::
   return result;
 }
 
-omnibal::packing shortest_pack_first(std::span<std::int64_t const> lengths,
-                                     std::int64_t capacity) {
+omnibal::packing shortest_pack_first(std::span<std::int64_t const> lengths, std::int64_t capacity) {
   omnibal::packing result;
   std::map<std::int64_t, std::vector<std::uint32_t>, std::greater<>> samples_of;
   for (std::uint32_t const i : fitting(lengths, capacity, result)) {

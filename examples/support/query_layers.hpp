@@ -37,10 +37,10 @@ struct query_layer {
   [[nodiscard]] omnibal::layer_cost operator()(omnibal::workload const& batch,
                                                omnibal::parallel_degrees const& degrees = {},
                                                omnibal::byte_sizes const& bytes = {}) const {
-    return layer({.documents = omnibal::equal_sequences({.count = batch.tiles, .length = queries}),
-                  .context = {product_of({batch.tiles, seen}),
-                              product_of({batch.tiles, queries, seen})}},
-                 degrees, bytes);
+    return layer(
+        {.documents = omnibal::equal_sequences({.count = batch.tiles, .length = queries}),
+         .context = {product_of({batch.tiles, seen}), product_of({batch.tiles, queries, seen})}},
+        degrees, bytes);
   }
 };
 
@@ -103,7 +103,8 @@ struct query_tower {
     for (std::int64_t l = 0; l != layers; ++l) {
       query_layer one{layer, queries, seen};
       if (l % cross_every != 0) one.layer.cross = {};
-      visit(passing<query_layer>{one, l < last ? product_of({patches, tower.hidden}) : 0}, std::int64_t{1});
+      visit(passing<query_layer>{one, l < last ? product_of({patches, tower.hidden}) : 0},
+            std::int64_t{1});
     }
   }
 };

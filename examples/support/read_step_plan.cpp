@@ -56,8 +56,8 @@ class step_reader {
     group.degree = static_cast<std::uint32_t>(given.integer("degree", 1, left));
     for (std::uint32_t k = 0; k != group.degree; ++k) {
       if (busy[group.first_rank + k]) {
-        fail({given.file()}, "rank " + std::to_string(group.first_rank + k) +
-                                 " is in two groups of a micro-step");
+        fail({given.file()},
+             "rank " + std::to_string(group.first_rank + k) + " is in two groups of a micro-step");
       }
       busy[group.first_rank + k] = true;
     }
@@ -143,8 +143,8 @@ exported_step_plan read_step_plan(std::filesystem::path const& path) {
     }
     std::int64_t const steps = fields.integer("steps", 0, largest);
     if (std::cmp_not_equal(made.steps.size(), steps)) {
-      fail({lines.name()}, "has " + std::to_string(made.steps.size()) + " steps of " +
-                               std::to_string(steps));
+      fail({lines.name()},
+           "has " + std::to_string(made.steps.size()) + " steps of " + std::to_string(steps));
     }
     check_weights(lines.name(), plan, made.steps);
     plan.plans.push_back(std::move(made));

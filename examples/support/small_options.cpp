@@ -17,9 +17,8 @@ constexpr std::size_t most_samples = 100'000'000;
 
 }  // namespace
 
-std::optional<std::size_t> parse_number(program_words const& program,
-                                        sample_numbers const& samples, int count,
-                                        char const* const* words) {
+std::optional<std::size_t> parse_number(program_words const& program, sample_numbers const& samples,
+                                        int count, char const* const* words) {
   std::size_t result = samples.usual;
   CLI::App app(program.description, program.name);
   app.footer(program.exit_status);

@@ -27,9 +27,7 @@ constexpr std::string_view kind_of(passing<Layer> const& passes) {
 }
 
 /// What model_layers recomputes: all but what stands alone.
-constexpr bool is_one_of_many(std::string_view kind) {
-  return kind.ends_with(" layer");
-}
+constexpr bool is_one_of_many(std::string_view kind) { return kind.ends_with(" layer"); }
 
 }  // namespace
 
@@ -51,8 +49,7 @@ std::vector<vlm_layer> model_layers(model_description const& model,
   padded(model, setting.degrees.tensor).for_each_layer([&](auto const& layer, std::int64_t count) {
     omnibal::layer_cost const cost = layer(setting.batch, setting.degrees);
     std::string_view const kind = kind_of(layer);
-    auto const choice =
-        is_one_of_many(kind) ? setting.recomputed : omnibal::recompute_choice::none;
+    auto const choice = is_one_of_many(kind) ? setting.recomputed : omnibal::recompute_choice::none;
     vlm_layer const made{.kind = kind,
                          .parameters = cost.parameters,
                          .nanoseconds = omnibal::layer_time{setting.device, choice}(cost),

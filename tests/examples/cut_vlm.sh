@@ -51,7 +51,8 @@ awk '/^```json/ { ++n; next } /^```/ { open = 0 } n != last { last = n; open = 1
   complain "the files of docs/models.md: it fails"
 grep -q '^mine: layers 0 patch embedding, 1-12 vision layer, 13 projector' output ||
   complain "the files of docs/models.md: other layers"
-"$program" --model ./2.json --stages 2 2 >output 2>message || complain "cross-attention: it fails"
+"$program" --model ./2.json --stages 2 2 >output 2>message ||
+  complain "cross-attention: it fails"
 crossed='^mine-crossed: layers .*13-18 resampler layer, 19 projector, 20 embedding, '
 crossed+='21 cross-attention layer, 22-25 language layer, 26 cross-attention layer, 27-30'
 grep -qE "$crossed" output || complain "cross-attention: other layers"

@@ -257,7 +257,8 @@ TEST_CASE("every known model is the same when written and read again, as every p
 TEST_CASE("resamplers and cross-attention have the parameters that were published") {
   auto const millions = [](std::string const& name, std::string_view kind) {
     auto const model = find_model(name, model_parts::both);
-    training_setting const setting{.batch = {.tiles = 1}, .device = {.flops_per_second = 1'000'000'000'000}};
+    training_setting const setting{.batch = {.tiles = 1},
+                                   .device = {.flops_per_second = 1'000'000'000'000}};
     std::int64_t sum = 0;
     for (vlm_layer const& layer : model_layers(model, setting)) {
       if (layer.kind == kind) sum += layer.parameters;
@@ -289,8 +290,8 @@ TEST_CASE("layers of cross-attention stand before every so many layers of the la
 }
 
 TEST_CASE("queries and tokens of documents attend to what the model says") {
-  omnibal::workload const batch{
-      .tiles = 3, .documents = omnibal::equal_sequences({.count = 2, .length = 100})};
+  omnibal::workload const batch{.tiles = 3,
+                                .documents = omnibal::equal_sequences({.count = 2, .length = 100})};
   auto const costs = omnibal::layer_costs(read(crossed), batch);
   // 16 queries of each of 3 tiles see its 257 tokens and one another.
   std::int64_t const width = 768;
@@ -318,8 +319,8 @@ TEST_CASE("queries and tokens of documents attend to what the model says") {
   auto const former = omnibal::layer_costs(read(queried), batch);
   std::int64_t const self = 2 * 3 * 32 * 512 * (4 * 512 + 2 * 2048) + 4 * 3 * 32 * 32 * 512;
   CHECK(former[6].forward.flops == self);
-  CHECK(former[5].forward.flops == self + 2 * 3 * 32 * 2 * 512 * 512 +
-                                       2 * 3 * 256 * 2 * 768 * 512 + 4 * 3 * 32 * 256 * 512);
+  CHECK(former[5].forward.flops ==
+        self + 2 * 3 * 32 * 2 * 512 * 512 + 2 * 3 * 256 * 2 * 768 * 512 + 4 * 3 * 32 * 256 * 512);
   // Without tiles there is nothing to see.
   auto const text = omnibal::layer_costs(
       read(crossed), {.documents = omnibal::equal_sequences({.count = 2, .length = 100})});

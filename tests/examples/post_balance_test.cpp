@@ -79,8 +79,7 @@ TEST_CASE("tokens of tiles stand in documents, or documents attend to them") {
     auto const kinds = layer_kinds(model);
     for (std::size_t l = 0; kinds[l] != "projector"; ++l) encoder += layers[l].flops();
     CHECK(costs.encoder_time(modality::image, 3) == encoder / 400'000);
-    CHECK(costs.output_bytes(modality::image, 3) ==
-          2 * 3 * (model.cross ? 64 * 2048 : 32 * 2560));
+    CHECK(costs.output_bytes(modality::image, 3) == 2 * 3 * (model.cross ? 64 * 2048 : 32 * 2560));
   }
 }
 

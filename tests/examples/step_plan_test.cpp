@@ -350,8 +350,7 @@ TEST_CASE("a plan of steps that is not whole is refused with file, line, field a
       {"groups.jsonl", "\"tokens\":75,", "", "line 1: no field \"micro_steps.tokens\""},
       {"groups.jsonl", "[[", "[", "groups.jsonl: line 1: "}};
   for (broken const& one : all) {
-    std::string const message =
-        complaint_about(folder.path(), one.file, one.part, one.in_place);
+    std::string const message = complaint_about(folder.path(), one.file, one.part, one.in_place);
     INFO(message << " lacks " << one.message);
     CHECK(message.find(one.message) != std::string::npos);
   }
