@@ -692,6 +692,7 @@ model_description joined(std::string const& given, std::size_t plus) {
   if (!result.vision) throw input_error("model \"" + first + "\" has no vision tower");
   if (!language.language) throw input_error("model \"" + second + "\" has no language model");
   result.language = language.language;
+  result.cross.reset();
   result.name += '+' + language.name;
   connect(result);
   return result;

@@ -328,6 +328,19 @@ TEST_CASE("queries and tokens of documents attend to what the model says") {
   CHECK(text[5].forward.flops == 0);
 }
 
+TEST_CASE("a tower with its resampler goes with another language model, without cross-attention") {
+  auto const pair = find_model("flamingo-80b+llama3-8b", model_parts::both);
+  CHECK(kinds_in(pair).count("cross-attention layer") == 0);
+  CHECK(kinds_in(pair)["resampler layer"] == 6);
+  CHECK(pair.vision->connector.output == 4096);
+  CHECK(pair.vision->connector.hidden == 0);
+  CHECK(pair.document_tokens_of_tile() == 64);
+  auto const language = find_model("internvit-300m+flamingo-3b", model_parts::both);
+  CHECK(kinds_in(language).count("cross-attention layer") == 0);
+  auto const written = model_json(pair);
+  CHECK(model_json(model_of("x.json", "", nlohmann::json::parse(written.dump()))) == written);
+}
+
 TEST_CASE("heads of towers and of resamplers are padded for the ranks that share them") {
   auto const model = padded(find_model("blip2-opt-2.7b", model_parts::both), 8);
   CHECK(model.vision->tower.layer.heads == 16);
