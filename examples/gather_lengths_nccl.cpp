@@ -7,7 +7,9 @@
 //   export WORLD_SIZE=2
 //   for r in 0 1; do RANK=$r LOCAL_RANK=$r ./gather_lengths_nccl & done; wait
 //
-// usage: gather_lengths_nccl [samples of a rank, by default 64]. Returns 77 without a device.
+// gather_lengths_nccl --help says what it takes and returns.
+
+#include "support/small_options.hpp"
 
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/cuda/error.hpp>
@@ -17,7 +19,6 @@
 #include <omnibal/rng/engine.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -26,8 +27,6 @@
 #include <functional>
 #include <numeric>
 #include <span>
-#include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace {
@@ -95,16 +94,15 @@ void run(std::size_t samples) {
 
 int main(int count, char** words) {
   try {
-    std::size_t samples = 64;
-    if (count > 1) {
-      std::string_view const word = words[1];
-      auto const read = std::from_chars(word.data(), word.data() + word.size(), samples);
-      if (count > 2 || read.ec != std::errc{} || read.ptr != word.data() + word.size()) {
-        std::fprintf(stderr, "usage: %s [samples of a rank]\n", words[0]);
-        return 2;
-      }
-    }
-    run(samples);
+    auto const samples = examples::parse_number(
+        {.name = "gather_lengths_nccl",
+         .description =
+             "Gathers the lengths of all samples over NCCL and plans on every rank which samples\n"
+             "would move so that loads are even. A launcher starts one process for each rank.",
+         .exit_status = "Exit status: 0 where the plan is made; 77 without a device; otherwise 1."},
+        {.usual = 64, .description = "Samples of a rank"}, count, words);
+    if (samples) run(*samples);
+    return 0;
   } catch (omnibal::gpu::error const& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     bool const is_missing =

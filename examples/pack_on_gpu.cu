@@ -6,12 +6,10 @@
 //   ./pack_on_gpu --synthetic 1200000
 //   ./pack_on_gpu train.jsonl more.csv
 //
-// Files are what pack_dataset reads. Returns 77 without a device, 1 where a result differs.
+// Files are what pack_dataset reads, by the same options: --help has them and what it returns.
 
 #include "support/dataset.hpp"
-#include "support/progress.hpp"
-#include "support/read_lengths.hpp"
-#include "support/synthetic.hpp"
+#include "support/small_options.hpp"
 #include "support/table.hpp"
 
 #include <omnibal/cuda/best_fit_rounds.cuh>
@@ -27,7 +25,6 @@
 #include <omnibal/rng/feistel.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +35,6 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -54,32 +49,6 @@ using omnibal::resources;
 constexpr resources<2> capacity{9, 4096};
 constexpr omnibal::isf_options options{.rounds = 50};
 constexpr omnibal::rng::feistel shuffle{1024};
-
-struct usage_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-examples::dataset load(int count, char** words) {
-  if (count == 1) return examples::synthetic_lengths(100'000, 1024);
-  std::string_view const first = words[1];
-  if (first == "--synthetic") {
-    std::string_view const number = count == 3 ? words[2] : "";
-    std::size_t samples = 0;
-    auto const [end, error] =
-        std::from_chars(number.data(), number.data() + number.size(), samples);
-    if (error != std::errc{} || end != number.data() + number.size() || samples == 0) {
-      throw usage_error("--synthetic: must be followed by a number of samples");
-    }
-    return examples::synthetic_lengths(samples, 1024);
-  }
-  if (first.starts_with("-")) throw usage_error(std::string(first) + ": there is no such option");
-  examples::dataset data;
-  examples::progress hidden(examples::visibility::hidden);
-  for (int k = 1; k != count; ++k) {
-    examples::read_lengths(words[k], examples::input_format::detect, {}, hidden, data);
-  }
-  return data;
-}
 
 /// The least time of three runs, in milliseconds.
 template <class Work>
@@ -136,8 +105,7 @@ void compare(std::string const& name, std::vector<Demand> const& demands, OnHost
              examples::fixed(on_the_device, 2)});
 }
 
-void run(int count, char** words) {
-  auto const data = load(count, words);
+void run(examples::dataset const& data) {
   cudaDeviceProp properties{};
   gpu::check(cudaGetDeviceProperties(&properties, 0));
   std::vector<resources<2>> both;
@@ -192,12 +160,17 @@ void run(int count, char** words) {
 
 int main(int count, char** words) {
   try {
-    run(count, words);
+    auto const data = examples::parse_samples(
+        {.name = "pack_on_gpu",
+         .description = "Packs the samples of a data set on the device and on the host, by isf and "
+                        "by best fit,\n"
+                        "compares the groups and shows how long each takes.",
+         .exit_status =
+             "Exit status: 0 where the groups are what they must be; 77 without a device;\n"
+             "otherwise 1."},
+        {.usual = 100'000}, 1024, count, words);
+    if (data) run(*data);
     return 0;
-  } catch (usage_error const& error) {
-    std::fprintf(stderr, "error: %s\nusage: %s [--synthetic COUNT | FILE...]\n", error.what(),
-                 words[0]);
-    return 2;
   } catch (gpu::error const& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     bool const is_missing =

@@ -60,7 +60,7 @@ void with_balancer(plan_rule rule, GoOn const& go_on) {
 batch_source source_of(post_balance_options const& options) {
   if (options.lengths.files.empty()) return {};
   progress hidden(visibility::hidden);
-  return {read_lengths(options.lengths, hidden), options.model.vision->connector.tile_tokens};
+  return {read_lengths(options.lengths, hidden), options.model.document_tokens_of_tile()};
 }
 
 batch_measures measure_batch(post_balance_options const& options, batch_source const& source,

@@ -2,6 +2,7 @@
 // loss after an epoch, for a linear model that is solved exactly. docs/even_steps.md has the table.
 
 #include "dataset.hpp"
+#include "small_options.hpp"
 #include "synthetic.hpp"
 #include "table.hpp"
 
@@ -22,16 +23,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+#include <exception>
 #include <initializer_list>
 #include <iostream>
 #include <numeric>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -322,14 +321,19 @@ void print_table(std::vector<sample> const& samples) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  std::size_t count = 60'000;
-  char const* const text = argc > 1 ? argv[1] : "60000";
-  char const* const end = text + std::strlen(text);
-  auto const [stopped, error] = std::from_chars(text, end, count);
-  if (argc > 2 || error != std::errc{} || stopped != end || count < 1000) {
-    std::cerr << "usage: step_gradients [samples, at least 1000]\n";
-    return 2;
+int main(int count, char** words) {
+  try {
+    auto const samples = examples::parse_number(
+        {.name = "step_gradients",
+         .description = "Compares the gradients of steps with that of the epoch, and the loss "
+                        "after an epoch,\n"
+                        "for ways of making steps even and of dividing losses.",
+         .exit_status = "Exit status: 0 where the table is complete; otherwise 1."},
+        {.usual = 60'000, .least = 1000}, count, words);
+    if (samples) print_table(examples::synthetic_lengths(*samples, 1).samples);
+    return 0;
+  } catch (std::exception const& error) {
+    std::cerr << "step_gradients: error: " << error.what() << '\n';
+    return 1;
   }
-  print_table(examples::synthetic_lengths(count, 1).samples);
 }

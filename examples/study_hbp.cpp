@@ -112,6 +112,9 @@ constexpr std::array ways{
     way{"random: samples as they come", pack_kind::as_drawn, step_order::random,
         way::of_levels::one},
     way{"sorted by length", pack_kind::by_length, step_order::by_attention, way::of_levels::one},
+    way{"first fit, shuffled (FFS)", pack_kind::first_fit, step_order::random, way::of_levels::one},
+    way{"shortest pack first (SPFHP)", pack_kind::histogram, step_order::random,
+        way::of_levels::one},
     way{"ISF, steps sorted by attention", pack_kind::random_groups, step_order::by_attention,
         way::of_levels::one},
     way{"ISF: plain packing", pack_kind::random_groups, step_order::random, way::of_levels::one},
@@ -121,9 +124,9 @@ constexpr std::array ways{
     way{"+ best fit", pack_kind::best_fit, step_order::by_attention, way::of_levels::published},
     way{"+ levels of least time", pack_kind::best_fit, step_order::by_attention,
         way::of_levels::least}};
-constexpr std::size_t sorted_isf_row = 2;
-constexpr std::size_t isf_row = 3;
-constexpr std::size_t balance_row = 5;
+constexpr std::size_t sorted_isf_row = 4;
+constexpr std::size_t isf_row = 5;
+constexpr std::size_t balance_row = 7;
 constexpr std::size_t last_row = ways.size() - 1;
 
 std::vector<omnibal::packing_level> levels_of(study const& of, way const& one) {
@@ -372,14 +375,14 @@ void draw_ablation(std::ostream& out) {
     double const isf = of.days(plan_of(of, ways[isf_row]));
     for (way const& one : ways) of_mix.push_back(of.days(plan_of(of, one)) / isf);
   }
-  constexpr std::array labels{"random",      "by length", "ISF, sorted", "ISF",
-                              "+ hierarchy", "+ balance", "+ best fit"};
+  constexpr std::array labels{"random", "by length",   "FFS",       "SPFHP",     "ISF, sorted",
+                              "ISF",    "+ hierarchy", "+ balance", "+ best fit"};
   for (std::size_t row = 0; row != labels.size(); ++row) {
     bool const is_told = row >= isf_row && row < isf_row + published_8b.size();
     double const paper = is_told ? published_8b[row - isf_row].days / published_8b[0].days : NAN;
     content.groups.push_back({labels[row], {paper, shares[0][row], shares[1][row]}});
   }
-  constexpr double width = 960;
+  constexpr double width = 1160;
   constexpr double height = 400;
   svg_drawing drawing;
   draw(drawing, {20, 12, width - 40, height - 20}, bar_chart(content));

@@ -290,6 +290,13 @@ void print_samples(std::ostream& out) {
   print_sizes(out, sizes);
 }
 
+/// As if there were no other phase.
+step_time audio_alone(step_time time) {
+  time.seconds[0] = 0;
+  time.seconds[1] = 0;
+  return time;
+}
+
 void print_padding(std::ostream& out) {
   table rows({"256 ranks, 16 samples each", "random: step, s", "MFU", "as published: step, s",
               "MFU", "throughput", "over random with padding"});
@@ -305,6 +312,43 @@ void print_padding(std::ostream& out) {
   add("no phase padded", unpadded);
   add("sound padded", sound_padded);
   add("all phases padded", padded);
+  rows.print_markdown(out);
+}
+
+/// The audio encoder of the same steps by itself: convolutions, whose time is linear in the frames,
+/// and attention, which is quadratic.
+void print_sound(std::ostream& out) {
+  table rows({"audio encoder, 256 ranks, 16 samples each", "as drawn, s", "waiting",
+              "even as if unpadded, s", "waiting", "even as it runs, s", "waiting", "gain"});
+  auto const batches = draw_steps({.ranks = 256, .samples = 16});
+  constexpr std::size_t audio = 2;
+  auto const add = [&](std::string const& name, batching of_audio) {
+    step_batching how = unpadded;
+    how[audio] = of_audio;
+    auto const lpt = [](batch_measures const& batch) {
+      return arrangement_of(orchestrate_step(batch, unpadded, orchestration_rule::lpt, node));
+    };
+    step_clock drawn(256);
+    step_clock blind(256);
+    step_clock even(256);
+    for (batch_measures const& batch : batches) {
+      drawn.run(audio_alone(time_of(batch, at_home(batch), how)));
+      blind.run(audio_alone(time_of(batch, lpt(batch), how)));
+      auto const plans = orchestrate_step(batch, how, orchestration_rule::lpt, node);
+      even.run(audio_alone(time_of(batch, arrangement_of(plans), how)));
+    }
+    std::vector<std::string> row{name};
+    for (step_clock const* one : {&drawn, &blind, &even}) {
+      step_means const means = one->means();
+      row.push_back(fixed(means.seconds, 3));
+      row.push_back(percent(means.waiting[audio], 1));
+    }
+    row.push_back(times_text(drawn.means().seconds / even.means().seconds));
+    rows.add(std::move(row));
+  };
+  add("attention alone, not padded", batching::unpadded);
+  add("convolution padded, attention not", batching::convolved);
+  add("both padded", batching::padded_all);
   rows.print_markdown(out);
 }
 
@@ -437,6 +481,7 @@ constexpr study_section sections[]{{"llama3-70b", print_baselines_70b},
                                    {"ranks", print_ranks},
                                    {"samples", print_samples},
                                    {"padding", print_padding},
+                                   {"sound", print_sound},
                                    {"exchange", print_exchange},
                                    {"planning", print_planning},
                                    {"before-and-after", draw_ranks}};

@@ -24,6 +24,7 @@ struct long_context_words {
   std::string measured;
   std::vector<std::int64_t> measured_batch{1, 4096};
   std::string output;
+  std::string weights = std::string(loss_weight_names[0]);
   std::string svg;
   std::string svg_step;
 };
@@ -57,11 +58,19 @@ void add_data(CLI::App& app, long_context_words& words, long_context_options& op
 }
 
 void add_output(CLI::App& app, long_context_words& words) {
-  app.add_option_group("Output")
+  auto* const group = app.add_option_group("Output");
+  group
       ->add_option("--output", words.output,
                    "Write the plan into this directory: with levels that of the\n"
                    "least time, with steps those of all ways (docs/plan_format.md)")
       ->type_name("DIRECTORY");
+  group
+      ->add_option("--weights", words.weights,
+                   "What the losses of a written step are divided by: the tokens of a\n"
+                   "mean step of the epoch, or its own")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"epoch", "step"}))
+      ->capture_default_str();
 }
 
 void add_model(CLI::App& app, long_context_words& words) {
@@ -91,6 +100,10 @@ void add_model(CLI::App& app, long_context_words& words) {
 /// Which model trains on what.
 void choose_machine(CLI::App const& app, long_context_words words, long_context_options& options) {
   options.model = chosen_model(words.model, model_parts::language);
+  if (options.model.cross) {
+    throw std::runtime_error("--model: " + options.model.name +
+                             " attends to tiles, which texts alone do not have");
+  }
   bool const has_steps = options.task == long_context_task::steps;
   if (app.count("--machine") == 0) words.machine.name = has_steps ? "h100-80gb" : "a100-80gb";
   options.machine = chosen_machine(words.machine);
@@ -239,6 +252,7 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
   }
   choose_machine(app, text, options);
   options.output = text.output;
+  if (text.weights == loss_weight_names[1]) options.weights = loss_weights::step;
   options.svg = text.svg;
   options.svg_step = text.svg_step;
   check_task(options, of);

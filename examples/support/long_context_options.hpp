@@ -9,17 +9,24 @@
 #include "machine_file.hpp"
 #include "model_file.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace examples {
 
 /// What the program compares: levels over an epoch, or ways of running given steps.
 enum class long_context_task { levels, steps };
+
+/// What the losses of a step are divided by: its tokens, or those of a mean step of the epoch, so
+/// that every token of the epoch weighs the same.
+enum class loss_weights { epoch, step };
+inline constexpr std::array<std::string_view, 2> loss_weight_names{"epoch", "step"};
 
 struct long_context_options {
   long_context_task task = long_context_task::levels;
@@ -33,6 +40,7 @@ struct long_context_options {
   machine_description machine = find_machine("a100-80gb");
   /// The directory of the plan; empty for none.
   std::filesystem::path output;
+  loss_weights weights = loss_weights::epoch;
   /// The file of the picture of the levels; empty for none.
   std::filesystem::path svg;
   /// So many steps of the epoch have short packs only.

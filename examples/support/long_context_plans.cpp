@@ -1,5 +1,7 @@
 #include "long_context_plans.hpp"
 
+#include "packing_rivals.hpp"
+
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/level_steps.hpp>
@@ -50,6 +52,14 @@ omnibal::level_packing pack(level_rule const& rule, dataset const& data, std::ui
     case pack_kind::as_drawn: return pack_with(omnibal::next_fit);
     case pack_kind::by_length: return pack_with(in_order_of_length(omnibal::next_fit));
     case pack_kind::best_fit: return pack_with(omnibal::best_fit_decreasing);
+    case pack_kind::first_fit:
+      return pack_with([seed](auto const& samples, auto const&, std::int64_t length) {
+        return first_fit_shuffled(samples, length, seed);
+      });
+    case pack_kind::histogram:
+      return pack_with([](auto const& samples, auto const&, std::int64_t length) {
+        return shortest_pack_first(samples, length);
+      });
     case pack_kind::random_groups: break;
   }
   return pack_with([seed](auto const& samples, auto const& demand, std::int64_t length) {

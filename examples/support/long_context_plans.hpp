@@ -37,7 +37,9 @@ enum class pack_kind {
   as_drawn,       ///< in the order of the data, the next pack where one is full
   by_length,      ///< the same in the order of the lengths
   random_groups,  ///< iterative sampling and filtering
-  best_fit        ///< best-fit decreasing
+  best_fit,       ///< best-fit decreasing
+  first_fit,      ///< in random order, the first pack with room (FFS)
+  histogram       ///< by falling length, the pack with the most room (SPFHP)
 };
 
 /// Which packs of a level meet in a step.

@@ -145,8 +145,7 @@ std::int64_t reached_flops(std::filesystem::path const& path, model_description 
   auto const costs = omnibal::layer_costs(model, batch);
   auto const measured = read_measured_layers(path, costs.size());
   auto const kinds = layer_kinds(model);
-  auto const border =
-      static_cast<std::size_t>(std::ranges::find(kinds, "embedding") - kinds.begin());
+  std::size_t const border = first_language_layer(kinds);
   bool const is_tower = part == measured_part::tower;
   double flops = 0;
   double seconds = 0;

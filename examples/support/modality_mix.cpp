@@ -13,6 +13,9 @@ namespace {
 using omnibal::rng::below;
 using omnibal::rng::engine;
 
+/// Of Whisper's encoder.
+constexpr std::int64_t sound_width = 1280;
+
 /// Of the audio encoder for one of the language model.
 constexpr std::int64_t sound_tokens_per_token = 2;
 
@@ -71,6 +74,37 @@ std::vector<multimodal_sample> draw_samples(mix_draw const& which) {
   return samples;
 }
 
+namespace {
+
+struct resampler_stack {
+  vision_part const& part;
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    if (part.resampler) part.resampler->for_each_layer(part.tower.layer, visit);
+  }
+};
+
+omnibal::quadratic_cost tower_cost(vision_part const& part) {
+  return omnibal::tile_cost(part.tower) + omnibal::tile_cost(resampler_stack{part});
+}
+
+/// What a token of a document takes more where it sees a tile.
+std::int64_t seen_token_cost(model_description const& model) {
+  auto const flops = [&](std::int64_t tiles, std::int64_t tokens) {
+    omnibal::workload const batch{
+        .tiles = tiles, .documents = omnibal::equal_sequences({.count = tokens, .length = 1})};
+    std::int64_t sum = 0;
+    for (auto const& layer : omnibal::layer_costs(model.language_layers(), batch)) {
+      sum += layer.flops();
+    }
+    return sum;
+  };
+  return flops(1, 1) - flops(1, 0) - flops(0, 1);
+}
+
+}  // namespace
+
 modality_costs::modality_costs()
     : modality_costs(find_model("internvit-6b+llama3-70b", model_parts::both)) {}
 
@@ -78,11 +112,22 @@ modality_costs::modality_costs(model_description const& model, modality_rates co
     : rates_(rates),
       tile_bytes_(3 * model.vision->tower.layer.image_size * model.vision->tower.layer.image_size),
       tile_tokens_(model.vision->connector.tile_tokens),
-      width_(model.language->layer.hidden),
-      tile_(omnibal::tile_cost(model.vision->tower)),
+      document_tokens_(model.document_tokens_of_tile()),
+      width_(model.vision->connector.output),
+      tile_(tower_cost(*model.vision)),
       clip_(32 *
-            omnibal::audio_transformer{.hidden = 1280, .heads = 20, .mlp = 5120}.sample_cost()),
-      document_(omnibal::document_cost(*model.language)) {}
+            omnibal::audio_transformer{.hidden = sound_width, .heads = 20, .mlp = 4 * sound_width}
+                .sample_cost()),
+      document_(omnibal::document_cost(model.language_layers())),
+      seen_tile_(omnibal::tile_cost(model.language_layers()).linear),
+      seen_token_(seen_token_cost(model)) {}
+
+std::int64_t modality_costs::convolution_time(modality kind, std::int64_t size) const {
+  if (kind == modality::image) return 0;
+  // Multiplications of a token: two frames of bands, then one output of two frames.
+  constexpr std::int64_t forward = 2 * 3 * sound_width * (2 * 128 + sound_width);
+  return nanoseconds(3 * forward * size, rates_.flops);
+}
 
 std::int64_t modality_costs::tokens_of(modality kind, std::int64_t size) const {
   return kind == modality::image ? size * tile_tokens_
@@ -91,8 +136,19 @@ std::int64_t modality_costs::tokens_of(modality kind, std::int64_t size) const {
 
 std::int64_t modality_costs::language_tokens(multimodal_sample const& sample) const {
   std::int64_t tokens = sample.text_tokens;
-  for (media_piece const& piece : sample.pieces) tokens += tokens_of(piece.kind, piece.size);
+  for (media_piece const& piece : sample.pieces) {
+    tokens += piece.kind == modality::image ? piece.size * document_tokens_
+                                            : tokens_of(piece.kind, piece.size);
+  }
   return tokens;
+}
+
+std::int64_t modality_costs::language_time(multimodal_sample const& sample) const {
+  std::int64_t const tokens = language_tokens(sample);
+  std::int64_t tiles = 0;
+  for (std::int64_t const size : sample.sizes_of(modality::image)) tiles += size;
+  std::int64_t const seen = tiles == 0 ? 0 : tiles * seen_tile_ + tokens * seen_token_;
+  return nanoseconds(document_(tokens) + seen, rates_.flops);
 }
 
 std::int64_t modality_costs::input_bytes(modality kind, std::int64_t size) const {
@@ -117,6 +173,7 @@ void batch_measures::add_rank(std::vector<multimodal_sample> const& samples,
       of_kind.piece_counts.push_back(static_cast<std::uint32_t>(sizes.size()));
       for (std::int64_t const size : sizes) {
         of_kind.times.push_back(costs.encoder_time(kind, size));
+        of_kind.convolution_times.push_back(costs.convolution_time(kind, size));
         of_kind.bytes.push_back(costs.input_bytes(kind, size));
         of_kind.output_bytes.push_back(costs.output_bytes(kind, size));
       }

@@ -72,9 +72,10 @@ class modality_costs {
     return kind == modality::image ? nanoseconds(tile_(size), rates_.tower_flops)
                                    : nanoseconds(clip_(size), rates_.flops);
   }
-  [[nodiscard]] std::int64_t language_time(multimodal_sample const& sample) const {
-    return nanoseconds(document_(language_tokens(sample)), rates_.flops);
-  }
+  /// The convolutions in front of an audio encoder: three frames wide, of 128 bands and then of its
+  /// width, two frames for a token. `encoder_time` is without them; images have none.
+  [[nodiscard]] std::int64_t convolution_time(modality kind, std::int64_t size) const;
+  [[nodiscard]] std::int64_t language_time(multimodal_sample const& sample) const;
   [[nodiscard]] std::int64_t language_tokens(multimodal_sample const& sample) const;
 
   /// Pixels of a byte, or Mel spectra in two bytes.
@@ -96,10 +97,15 @@ class modality_costs {
   modality_rates rates_;
   std::int64_t tile_bytes_;
   std::int64_t tile_tokens_;
+  /// Of these, what stands in a document.
+  std::int64_t document_tokens_;
   std::int64_t width_;
   omnibal::quadratic_cost tile_;
   omnibal::quadratic_cost clip_;
   omnibal::quadratic_cost document_;
+  /// FLOPs of cross-attention: of a tile, and of a token of a document that sees one.
+  std::int64_t seen_tile_;
+  std::int64_t seen_token_;
 };
 
 /// What `make_orchestration` takes, for the samples of all ranks.
@@ -107,6 +113,7 @@ struct batch_measures {
   struct encoder {
     std::vector<std::uint32_t> piece_counts;
     std::vector<std::int64_t> times;
+    std::vector<std::int64_t> convolution_times;
     std::vector<std::int64_t> bytes;
     std::vector<std::int64_t> output_bytes;
   };

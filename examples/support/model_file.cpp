@@ -30,6 +30,9 @@ constexpr std::int64_t most_layers = std::int64_t{1} << 20;
 constexpr std::array<std::string_view, 2> mlp_names{"gated", "plain"};
 constexpr std::array<std::string_view, 2> norm_names{"rms", "layer"};
 constexpr std::array<std::string_view, 3> head_norm_names{"none", "each_head", "whole_width"};
+constexpr std::array<std::string_view, 3> training_names{"all", "input_gradients", "forward_only"};
+/// By `cross_placement`.
+constexpr std::array<std::string_view, 2> resampler_names{"q_former", "perceiver"};
 
 /// The numbers of each part by the names that they have in a model file: `io(name, member, least)`
 /// reads or writes one. A member that may be left out keeps its default.
@@ -45,6 +48,7 @@ void visit_layer(Io const& io, Layer& layer) {
   io("qkv_bias", layer.qkv_bias);
   io("output_bias", layer.output_bias);
   io("mlp_bias", layer.mlp_bias);
+  io("training", layer.training, training_names);
 }
 
 template <class Io, class Model>
@@ -70,6 +74,24 @@ void visit_projector(Io const& io, Projector& projector) {
   io("has_norm", projector.has_norm);
   io("norm", projector.norm, norm_names);
   io("bias", projector.has_bias);
+  io("training", projector.training, training_names);
+}
+
+template <class Io, class Tower>
+void visit_resampler(Io const& io, Tower& tower) {
+  io("queries", tower.queries, 1);
+  io("layers", tower.layers, 1);
+  visit_layer(io, tower.layer);
+  io("kind", tower.layer.cross.placement, resampler_names);
+  io("cross_every", tower.cross_every, 1);
+}
+
+template <class Io, class Cross>
+void visit_cross(Io const& io, Cross& cross) {
+  io("every", cross.every, 1);
+  visit_layer(io, cross.layer);
+  io("kv_heads", cross.layer.kv_heads, 0);
+  io("width", cross.layer.cross.context_width, 1);
 }
 
 template <class Io, class Model>
@@ -159,6 +181,7 @@ void complete_patches(json_fields const& given, omnibal::vision_model& model) {
   model.patches.image_size = model.layer.image_size;
   model.patches.patch_size = model.layer.patch_size;
   model.patches.class_tokens = model.layer.class_tokens;
+  model.patches.training = model.layer.training;
   static_cast<void>(patches_on_side(given, model.layer));
 }
 
@@ -182,13 +205,15 @@ std::int64_t usual_side(omnibal::vision_model const& model) {
   return model.layer.image_size / model.layer.patch_size % 2 == 0 ? 2 : 1;
 }
 
+/// Behind a resampler there is a single matrix.
 void connect(model_description& model) {
   if (!model.vision || !model.language) return;
   auto& connector = model.vision->connector;
-  std::int64_t const hidden = model.language->layer.hidden;
-  if (connector.output != 0 && connector.output == hidden) return;
-  connector.hidden = hidden;
-  connector.output = hidden;
+  std::int64_t const width =
+      model.cross ? model.cross->layer.cross.context_width : model.language->layer.hidden;
+  if (connector.output != 0 && connector.output == width) return;
+  connector.hidden = model.vision->resampler ? 0 : width;
+  connector.output = width;
 }
 
 // The files of this project.
@@ -207,13 +232,18 @@ omnibal::vision_model own_vision(json_fields const& given) {
 omnibal::language_model own_language(json_fields const& given) {
   omnibal::language_model model;
   auto const visit = [&](auto const& io) { visit_language(io, model); };
-  allow_fields(given, visit,
-               {"tied_head", "positions", "first_layers", "first_mlp", "experts", "latent"});
+  allow_fields(
+      given, visit,
+      {"tied_head", "positions", "first_layers", "first_mlp", "experts", "latent", "cross"});
   visit(field_reader{given});
   auto& layer = model.layer;
   model.input.hidden = layer.hidden;
   model.input.positions = given.integer_or("positions", 0, 0, most);
-  model.output = {.vocabulary = model.input.vocabulary, .hidden = layer.hidden, .norm = layer.norm};
+  model.input.training = layer.training;
+  model.output = {.vocabulary = model.input.vocabulary,
+                  .hidden = layer.hidden,
+                  .norm = layer.norm,
+                  .training = layer.training};
   if (given.flag_or("tied_head", false)) model.output.weights = omnibal::head_weights::tied;
   if (given.has("latent")) {
     auto const latent = given.object("latent");
@@ -235,6 +265,51 @@ omnibal::language_model own_language(json_fields const& given) {
   return model;
 }
 
+/// Patches keep what they are where the queries attend to them.
+query_tower own_resampler(json_fields const& given, omnibal::vision_transformer const& tower) {
+  query_tower result;
+  auto& layer = result.layer;
+  layer.feed_forward = omnibal::mlp_kind::plain;
+  layer.norm = omnibal::norm_kind::layer;
+  layer.mask = omnibal::attention_mask::full;
+  layer.cross = {tower.hidden, omnibal::cross_placement::instead_self};
+  auto const visit = [&](auto const& io) { visit_resampler(io, result); };
+  allow_fields(given, visit);
+  visit(field_reader{given});
+  if (result.is_perceiver() && layer.hidden != tower.hidden) {
+    given.refuse("hidden", "must be the width of the tower, " + std::to_string(tower.hidden) +
+                               ", where the kind is \"perceiver\"");
+  }
+  if (result.is_perceiver() && result.cross_every != 1) {
+    given.refuse("cross_every", "must be 1 where the kind is \"perceiver\"");
+  }
+  return result;
+}
+
+/// The connector of a resampler, to which the language model is still unknown.
+omnibal::projector connector_of(query_tower const& resampler) {
+  return {.input = resampler.layer.hidden, .tile_tokens = resampler.queries};
+}
+
+/// As the layers of the language model unless the file says otherwise.
+cross_layers own_cross(json_fields const& given, omnibal::language_model const& language) {
+  cross_layers result{.layer = language.layer};
+  auto& layer = result.layer;
+  layer.latent = {};
+  layer.experts = {};
+  layer.training = omnibal::training_mode::all;
+  layer.cross = {language.layer.hidden, omnibal::cross_placement::instead_self};
+  auto const visit = [&](auto const& io) { visit_cross(io, result); };
+  allow_fields(given, visit);
+  visit(field_reader{given});
+  if (layer.hidden != language.layer.hidden) {
+    given.refuse("hidden",
+                 "must be that of the language model, " + std::to_string(language.layer.hidden));
+  }
+  if (layer.mlp == 0) static_cast<void>(given.integer("mlp", 1, most));
+  return result;
+}
+
 /// A part that may also be the name of a known model or file, which lies beside this one.
 model_description part_of(json_fields const& given, char const* name) {
   std::string part = given.text(name);
@@ -247,7 +322,7 @@ model_description part_of(json_fields const& given, char const* name) {
 }
 
 model_description own_model(json_fields const& given) {
-  given.allow({"name", "vision", "projector", "language"});
+  given.allow({"name", "vision", "resampler", "projector", "language"});
   model_description model;
   if (given.has("vision")) {
     if (given.at("vision").is_string()) {
@@ -258,9 +333,21 @@ model_description own_model(json_fields const& given) {
       model.vision = {tower, connector_of(fields, tower, usual_side(tower))};
     }
   }
-  if (given.has("language")) {
-    model.language = given.at("language").is_string() ? part_of(given, "language").language
-                                                      : own_language(given.object("language"));
+  if (given.has("resampler")) {
+    if (!model.vision) given.refuse("resampler", "but there is no vision tower");
+    auto const resampler = own_resampler(given.object("resampler"), model.vision->tower.layer);
+    model.vision->resampler = resampler;
+    model.vision->connector = connector_of(resampler);
+  }
+  if (given.has("language") && given.at("language").is_string()) {
+    model.language = part_of(given, "language").language;
+  } else if (given.has("language")) {
+    auto const fields = given.object("language");
+    model.language = own_language(fields);
+    if (fields.has("cross")) {
+      if (!model.vision) fields.refuse("cross", "but there is no vision tower");
+      model.cross = own_cross(fields.object("cross"), *model.language);
+    }
   }
   if (given.has("projector")) {
     auto const fields = given.object("projector");
@@ -269,7 +356,7 @@ model_description own_model(json_fields const& given) {
     auto& connector = model.vision->connector;
     auto const visit = [&](auto const& io) { visit_projector(io, connector); };
     allow_fields(fields, visit);
-    if (fields.has("patches_per_token")) {
+    if (fields.has("patches_per_token") && !model.vision->resampler) {
       std::int64_t const patches = fields.integer("patches_per_token", 1, most);
       auto const& layer = model.vision->tower.layer;
       connector.input = patches * layer.hidden;
@@ -605,6 +692,7 @@ model_description joined(std::string const& given, std::size_t plus) {
   if (!result.vision) throw input_error("model \"" + first + "\" has no vision tower");
   if (!language.language) throw input_error("model \"" + second + "\" has no language model");
   result.language = language.language;
+  result.cross.reset();
   result.name += '+' + language.name;
   connect(result);
   return result;
@@ -639,12 +727,15 @@ model_description find_model(std::string const& given, model_parts needed) {
 }
 
 model_description padded(model_description model, std::int64_t tensor_ranks) {
+  auto const pad = [&](auto& layer) {
+    std::int64_t const odd = layer.heads % tensor_ranks;
+    if (odd == 0) return;
+    if (layer.head_size == 0) layer.head_size = layer.hidden / layer.heads;
+    layer.heads += tensor_ranks - odd;
+  };
   if (!model.vision) return model;
-  auto& layer = model.vision->tower.layer;
-  std::int64_t const odd = layer.heads % tensor_ranks;
-  if (odd == 0) return model;
-  if (layer.head_size == 0) layer.head_size = layer.hidden / layer.heads;
-  layer.heads += tensor_ranks - odd;
+  pad(model.vision->tower.layer);
+  if (model.vision->resampler) pad(model.vision->resampler->layer);
   return model;
 }
 
@@ -652,6 +743,9 @@ nlohmann::ordered_json model_json(model_description const& model) {
   nlohmann::ordered_json result{{"name", model.name}};
   if (model.vision) {
     visit_vision(field_writer{result["vision"]}, model.vision->tower);
+    if (model.vision->resampler) {
+      visit_resampler(field_writer{result["resampler"]}, *model.vision->resampler);
+    }
     visit_projector(field_writer{result["projector"]}, model.vision->connector);
   }
   if (!model.language) return result;
@@ -668,6 +762,7 @@ nlohmann::ordered_json model_json(model_description const& model) {
   if (layer.latent.key_value_rank != 0) {
     visit_latent(field_writer{language["latent"]}, layer.latent);
   }
+  if (model.cross) visit_cross(field_writer{language["cross"]}, *model.cross);
   return result;
 }
 

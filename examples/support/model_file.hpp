@@ -4,6 +4,8 @@
 /// Models by name or from a file: a description of towers and layers, or the public configuration
 /// of a model as it is published. docs/models.md describes both.
 
+#include "query_layers.hpp"
+
 #include <omnibal/cost/models.hpp>
 
 #include <cstdint>
@@ -18,8 +20,16 @@ namespace examples {
 
 /// A vision tower, and what makes tokens of the language model of its patches.
 struct vision_part {
-  omnibal::vision_model tower;
-  omnibal::projector connector;
+  omnibal::vision_model tower{};
+  omnibal::projector connector{};
+  std::optional<query_tower> resampler{};
+
+  template <class Visit>
+  void for_each_layer(Visit&& visit) const {
+    tower.for_each_layer(visit);
+    if (resampler) resampler->for_each_layer(tower.layer, visit);
+    visit(connector, std::int64_t{1});
+  }
 };
 
 /// A model in the order in which a pipeline has its layers. It has at least one of the parts; a
@@ -29,6 +39,8 @@ struct model_description {
   std::string name;
   std::optional<vision_part> vision;
   std::optional<omnibal::language_model> language;
+  /// Where the tokens of tiles do not stand in the documents, but are attended to.
+  std::optional<cross_layers> cross;
 
   model_description() = default;
   model_description(omnibal::vision_language_model const& model)
@@ -38,14 +50,32 @@ struct model_description {
     name = std::move(its_name);
   }
 
+  /// Tokens that a tile adds to its document. Precondition: the model has both parts.
+  [[nodiscard]] std::int64_t document_tokens_of_tile() const {
+    return cross ? 0 : vision->connector.tile_tokens;
+  }
+
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
-    if (vision) {
-      vision->tower.for_each_layer(visit);
-      visit(vision->connector, std::int64_t{1});
-    }
-    if (language) language->for_each_layer(visit);
+    if (vision) vision->for_each_layer(visit);
+    if (language) language_layers().for_each_layer(visit);
   }
+
+  /// The language model with its layers of cross-attention.
+  struct language_stack {
+    model_description const& model;
+
+    template <class Visit>
+    void for_each_layer(Visit&& visit) const {
+      if (model.cross) {
+        model.cross->for_each_layer(*model.language, model.vision->connector.tile_tokens, visit);
+      } else {
+        model.language->for_each_layer(visit);
+      }
+    }
+  };
+  /// Precondition: there is a language model, and a tower where it has cross-attention.
+  [[nodiscard]] language_stack language_layers() const { return {*this}; }
 };
 
 /// What a program needs of a model; others are refused with what is missing.

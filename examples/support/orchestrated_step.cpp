@@ -4,9 +4,11 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/set_costs.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/resources.hpp>
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,21 +16,77 @@ namespace examples {
 
 namespace {
 
+/// The convolutions of a piece, and all else.
+using convolved_time = omnibal::resources<2>;
+
+/// The time of a batch whose convolutions are padded: a cost of sets.
+class convolved_batch {
+ public:
+  void add(convolved_time const& piece) {
+    ++count_;
+    longest_ = std::max(longest_, piece[0]);
+    sum_ += piece[1];
+  }
+  [[nodiscard]] std::int64_t value() const { return count_ * longest_ + sum_; }
+
+ private:
+  std::int64_t count_ = 0;
+  std::int64_t longest_ = 0;
+  std::int64_t sum_ = 0;
+};
+
+/// The same where all else is padded too.
+class padded_convolved_batch {
+ public:
+  void add(convolved_time const& piece) { sums_.add(piece[0] + piece[1]); }
+  [[nodiscard]] std::int64_t value() const { return sums_.value(); }
+
+ private:
+  omnibal::padded_batch<> sums_;
+};
+
 std::span<std::int64_t const> times_of(batch_measures const& batch, std::size_t phase) {
   if (phase == 0) return batch.times;
   return batch.encoders[phase - 1].times;
 }
 
-/// The nanoseconds of a rank that has these items.
-std::int64_t load_of(std::span<std::uint32_t const> items, std::span<std::int64_t const> times,
-                     batching how) {
-  std::int64_t sum = 0;
-  std::int64_t longest = 0;
-  for (std::uint32_t const item : items) {
-    sum += times[item];
-    longest = std::max(longest, times[item]);
+/// Precondition: the phase is one of an encoder.
+std::vector<convolved_time> convolved_times(batch_measures::encoder const& encoder) {
+  std::vector<convolved_time> result;
+  for (std::size_t piece = 0; piece != encoder.times.size(); ++piece) {
+    result.push_back({encoder.convolution_times[piece], encoder.times[piece]});
   }
-  return how == batching::unpadded ? sum : longest * static_cast<std::int64_t>(items.size());
+  return result;
+}
+
+template <class Set, class Times>
+std::int64_t set_load(Set set, std::span<std::uint32_t const> items, Times const& times) {
+  for (std::uint32_t const item : items) set.add(times[item]);
+  return set.value();
+}
+
+/// The nanoseconds of each rank.
+std::vector<std::int64_t> loads_of(batch_measures const& batch, omnibal::grouping const& where,
+                                   std::size_t phase, batching how) {
+  auto const times = times_of(batch, phase);
+  std::vector<convolved_time> convolved;
+  if (how == batching::convolved || how == batching::padded_all) {
+    convolved = convolved_times(batch.encoders.at(phase - 1));
+  }
+  std::vector<std::int64_t> result;
+  for (auto const items : where) {
+    std::int64_t load = 0;
+    switch (how) {
+      case batching::unpadded:
+        for (std::uint32_t const item : items) load += times[item];
+        break;
+      case batching::padded: load = set_load(omnibal::padded_batch{}, items, times); break;
+      case batching::convolved: load = set_load(convolved_batch{}, items, convolved); break;
+      case batching::padded_all: load = set_load(padded_convolved_batch{}, items, convolved); break;
+    }
+    result.push_back(load);
+  }
+  return result;
 }
 
 omnibal::grouping copy_of(omnibal::grouping_view parts) {
@@ -48,9 +106,14 @@ void with_balancers(step_batching const& how, orchestration_rule rule, GoOn cons
     if (rule == orchestration_rule::lpt) return next(omnibal::lpt);
     return next(omnibal::keep_home);
   };
+  auto const with_encoder = [&](batching of, auto const& next) {
+    if (of == batching::convolved) return next(convolved_batch{});
+    if (of == batching::padded_all) return next(padded_convolved_batch{});
+    return with_one(of, next);
+  };
   with_one(how[0], [&](auto const& language) {
     with_one(how[1], [&](auto const& vision) {
-      with_one(how[2], [&](auto const& audio) { go_on(language, vision, audio); });
+      with_encoder(how[2], [&](auto const& audio) { go_on(language, vision, audio); });
     });
   });
 }
@@ -158,11 +221,10 @@ step_time time_of(batch_measures const& batch, step_arrangement const& where,
                   step_batching const& how) {
   step_time result;
   for (std::size_t phase = 0; phase != phase_count; ++phase) {
-    auto const times = times_of(batch, phase);
     double sum = 0;
     double slowest = 0;
-    for (auto const items : where[phase]) {
-      auto const load = static_cast<double>(load_of(items, times, how[phase]));
+    for (std::int64_t const nanoseconds : loads_of(batch, where[phase], phase, how[phase])) {
+      auto const load = static_cast<double>(nanoseconds);
       sum += load;
       slowest = std::max(slowest, load);
     }
@@ -187,15 +249,24 @@ omnibal::orchestration const& orchestrate_step(batch_measures const& batch,
                                                step_batching const& how, orchestration_rule rule,
                                                std::size_t ranks_per_node,
                                                omnibal::make_orchestration_workspace& workspace) {
-  auto const phase_of = [&](std::size_t m, auto const& balance) {
+  auto const phase_of = [&](std::size_t m, auto const& times, auto const& balance) {
     batch_measures::encoder const& one = batch.encoders[m];
-    return omnibal::encoder_phase{std::span(one.piece_counts), std::span(one.times),
+    return omnibal::encoder_phase{std::span(one.piece_counts), std::span(times),
                                   std::span(one.bytes), std::span(one.output_bytes), balance};
   };
+  std::vector<convolved_time> const sounds = convolved_times(batch.encoders[1]);
   with_balancers(how, rule, [&](auto const& language, auto const& vision, auto const& audio) {
-    omnibal::make_orchestration(batch.offsets, batch.language(language),
-                                std::tuple(phase_of(0, vision), phase_of(1, audio)),
-                                {.ranks_per_node = ranks_per_node}, workspace);
+    auto const make = [&](auto const& sound_times) {
+      omnibal::make_orchestration(
+          batch.offsets, batch.language(language),
+          std::tuple(phase_of(0, batch.encoders[0].times, vision), phase_of(1, sound_times, audio)),
+          {.ranks_per_node = ranks_per_node}, workspace);
+    };
+    if constexpr (omnibal::set_cost<std::decay_t<decltype(audio)>, convolved_time>) {
+      make(sounds);
+    } else {
+      make(batch.encoders[1].times);
+    }
   });
   return workspace.result();
 }

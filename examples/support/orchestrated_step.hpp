@@ -23,9 +23,13 @@ inline constexpr std::size_t phase_count = 1 + modality_count;
 inline constexpr std::array<std::string_view, phase_count> phase_names{
     "language model", encoder_names[0], encoder_names[1]};
 
-/// What a rank runs of a phase: samples or pieces one after the other, or as one batch in which
-/// each takes as long as the longest.
-enum class batching { unpadded, padded };
+/// What a rank runs of a phase.
+enum class batching {
+  unpadded,   ///< samples or pieces one after the other
+  padded,     ///< one batch in which each takes as long as the longest
+  convolved,  ///< of encoders: the convolutions as such a batch, then the pieces one after the other
+  padded_all  ///< of encoders: the convolutions and all else as such a batch
+};
 using step_batching = std::array<batching, phase_count>;
 
 /// Which samples, and which pieces of each kind, are on each rank.

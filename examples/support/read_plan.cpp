@@ -6,6 +6,7 @@
 #include "json_fields.hpp"
 #include "model_file.hpp"
 #include "progress.hpp"
+#include "text_lines.hpp"
 #include "vlm_exports.hpp"
 #include "vlm_layers.hpp"
 
@@ -151,11 +152,10 @@ vlm_data steps_of(std::filesystem::path const& path, std::size_t ranks) {
   file_text const text = text_of(path);
   batch_reader read_batch(text.name());
   vlm_data data{.batches = {}, .schedule = omnibal::steps(ranks)};
-  std::string_view rest = text.view();
-  for (std::size_t line = 1; !rest.empty(); ++line) {
-    std::size_t const end = std::min(rest.find('\n'), rest.size());
-    position const where{text.name(), 0, line};
-    auto const step = parse_json(to_text(where), rest.substr(0, end));
+  std::size_t number = 0;
+  for (std::string_view const line : lines_of(text.view())) {
+    position const where{text.name(), 0, ++number};
+    auto const step = parse_json(to_text(where), line);
     json_fields const given(to_text(where), "", step);
     auto const& list = given.at("ranks");
     if (!list.is_array() || list.size() != ranks) {
@@ -165,11 +165,10 @@ vlm_data steps_of(std::filesystem::path const& path, std::size_t ranks) {
       if (!rank.is_array()) fail(where, "a rank is no list of micro-batches");
       for (auto const& batch : rank) {
         data.schedule.push(static_cast<std::uint32_t>(data.batches.size()));
-        data.batches.push_back(read_batch(line, batch));
+        data.batches.push_back(read_batch(number, batch));
       }
       data.schedule.close();
     }
-    rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   if (data.batches.empty()) fail({text.name()}, "has no steps");
   return data;

@@ -2,9 +2,12 @@
 
 #include "pack_options.hpp"
 
+#include <omnibal/grouping.hpp>
+#include <omnibal/sample/loss_scale.hpp>
 #include <omnibal/steps.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -33,23 +36,66 @@ json head_json(dataset const& data, long_context_options const& options) {
           {"ranks", options.ranks},
           {"model", options.model.name},
           {"machine", options.machine.name},
-          {"samples", data.samples.size()}};
+          {"samples", data.samples.size()},
+          {"weights", loss_weight_names.at(static_cast<std::size_t>(options.weights))}};
 }
+
+/// The tokens of each step, and what each is divided by.
+class loss_divisor {
+ public:
+  loss_divisor(long_context_options const& options, std::vector<std::int64_t> step_tokens)
+      : tokens_(std::move(step_tokens)),
+        ranks_(static_cast<double>(options.ranks)),
+        is_by_step_(options.weights == loss_weights::step),
+        of_epoch_(ranks_ * omnibal::loss_scale(tokens_)) {}
+
+  /// Of each token's loss, before the mean over the ranks.
+  [[nodiscard]] double scale(std::size_t step) const {
+    return is_by_step_ ? ranks_ * omnibal::loss_scale(std::array{tokens_[step]}) : of_epoch_;
+  }
+  /// Of the mean loss of so many tokens.
+  [[nodiscard]] double weight(std::size_t step, std::int64_t tokens) const {
+    return scale(step) * static_cast<double>(tokens) / ranks_;
+  }
+
+ private:
+  std::vector<std::int64_t> tokens_;
+  double ranks_;
+  bool is_by_step_;
+  double of_epoch_;
+};
 
 struct rank_range {
   std::uint64_t first;
   std::uint64_t count;
 };
 
-json group_json(rank_range const& ranks, double seconds, std::vector<std::uint32_t> samples) {
-  return {{"first_rank", ranks.first},
-          {"degree", ranks.count},
-          {"seconds", seconds},
-          {"samples", std::move(samples)}};
-}
+/// The weight of a group is that of its step.
+struct step_writer {
+  dataset const& data;
+  loss_divisor const& divisor;
+  std::size_t step;
+
+  [[nodiscard]] json group(rank_range const& ranks, double seconds,
+                           std::vector<std::uint32_t> samples) const {
+    std::int64_t tokens = 0;
+    for (std::uint32_t const i : samples) tokens += data.samples[i].tokens;
+    return {{"first_rank", ranks.first},
+            {"degree", ranks.count},
+            {"seconds", seconds},
+            {"tokens", tokens},
+            {"weight", divisor.weight(step, tokens)},
+            {"samples", std::move(samples)}};
+  }
+  [[nodiscard]] json whole(double seconds, json micro_steps) const {
+    return {{"seconds", seconds},
+            {"loss_scale", divisor.scale(step)},
+            {"micro_steps", std::move(micro_steps)}};
+  }
+};
 
 /// Each cell of a step of a level that has a pack is a group.
-json level_step_json(dataset const& data, omnibal::language_profile const& profile,
+json level_step_json(step_writer const& writer, omnibal::language_profile const& profile,
                      long_context_plan const& plan, std::size_t level, std::size_t step) {
   omnibal::packing_level const& setting = plan.packed.levels[level].setting;
   omnibal::steps const& schedule = plan.schedules[level];
@@ -58,18 +104,21 @@ json level_step_json(dataset const& data, omnibal::language_profile const& profi
   double longest = 0;
   for (std::size_t cell = 0; cell != schedule.ranks(); ++cell) {
     for (std::uint32_t const pack : schedule(step, cell)) {
-      auto const reading = profile.reading(setting, documents_of(data, plan.packed, pack));
+      auto const reading = profile.reading(setting, documents_of(writer.data, plan.packed, pack));
       double const seconds = 1e-9 * static_cast<double>(reading.nanoseconds);
       auto const samples = plan.packed.groups[pack];
       groups.push_back(
-          group_json({cell * sequence, sequence}, seconds, {samples.begin(), samples.end()}));
+          writer.group({cell * sequence, sequence}, seconds, {samples.begin(), samples.end()}));
       longest = std::max(longest, seconds);
     }
   }
-  return {{"level", level}, {"seconds", longest}, {"micro_steps", json::array({groups})}};
+  json result{{"level", level}};
+  result.update(writer.whole(longest, json::array({groups})));
+  return result;
 }
 
-json context_step_json(std::span<std::uint32_t const> samples, omnibal::context_plan const& plan) {
+json context_step_json(step_writer const& writer, std::span<std::uint32_t const> samples,
+                       omnibal::context_plan const& plan) {
   json micro_steps = json::array();
   std::size_t g = 0;
   for (std::size_t k = 0; k != plan.micro_steps(); ++k) {
@@ -77,11 +126,38 @@ json context_step_json(std::span<std::uint32_t const> samples, omnibal::context_
     for (omnibal::context_group const& group : plan.groups_of(k)) {
       std::vector<std::uint32_t> own;
       for (std::uint32_t const item : plan.samples[g++]) own.push_back(samples[item]);
-      groups.push_back(group_json({group.first_rank, group.degree}, group.time, std::move(own)));
+      groups.push_back(writer.group({group.first_rank, group.degree}, group.time, std::move(own)));
     }
     micro_steps.push_back(std::move(groups));
   }
-  return {{"seconds", plan.makespan}, {"micro_steps", std::move(micro_steps)}};
+  return writer.whole(plan.makespan, std::move(micro_steps));
+}
+
+/// The tokens of each step in the order of the levels.
+std::vector<std::int64_t> tokens_of_steps(dataset const& data, long_context_plan const& plan,
+                                          std::span<std::size_t const> order) {
+  std::vector<std::int64_t> result;
+  std::vector<std::size_t> next(plan.schedules.size(), 0);
+  for (std::size_t const level : order) {
+    omnibal::steps const& schedule = plan.schedules[level];
+    std::int64_t& tokens = result.emplace_back(0);
+    for (std::size_t cell = 0; cell != schedule.ranks(); ++cell) {
+      for (std::uint32_t const pack : schedule(next[level], cell)) {
+        tokens += documents_of(data, plan.packed, pack).tokens;
+      }
+    }
+    ++next[level];
+  }
+  return result;
+}
+
+std::vector<std::int64_t> tokens_of_steps(dataset const& data, omnibal::grouping const& steps) {
+  std::vector<std::int64_t> result;
+  for (auto const samples : steps) {
+    std::int64_t& tokens = result.emplace_back(0);
+    for (std::uint32_t const i : samples) tokens += data.samples[i].tokens;
+  }
+  return result;
 }
 
 json levels_json(long_context_plan const& plan) {
@@ -112,10 +188,12 @@ std::vector<std::string> write_level_plan(staged_files& files, dataset const& da
                                           omnibal::language_profile const& profile,
                                           long_context_plan const& plan) {
   auto const order = level_order(plan, data, options.ranks, options.short_first_steps);
+  loss_divisor const divisor(options, tokens_of_steps(data, plan, order));
   files.write(options.output / "steps.jsonl", [&](std::ostream& out) {
     std::vector<std::size_t> next(plan.schedules.size(), 0);
-    for (std::size_t const level : order) {
-      out << level_step_json(data, profile, plan, level, next[level]++) << '\n';
+    for (std::size_t k = 0; k != order.size(); ++k) {
+      std::size_t const level = order[k];
+      out << level_step_json({data, divisor, k}, profile, plan, level, next[level]++) << '\n';
     }
   });
   json head = head_json(data, options);
@@ -148,9 +226,10 @@ std::vector<std::string> write_step_plans(staged_files& files, dataset const& da
   for (context_epoch const& epoch : comparison.epochs) {
     if (!epoch.misfit.empty()) continue;
     names.push_back(epoch.stem + ".jsonl");
-    files.write(options.output / names.back(), [&epoch](std::ostream& out) {
+    loss_divisor const divisor(options, tokens_of_steps(data, epoch.steps));
+    files.write(options.output / names.back(), [&](std::ostream& out) {
       for (std::size_t k = 0; k != epoch.plans.size(); ++k) {
-        out << context_step_json(epoch.steps[k], epoch.plans[k]) << '\n';
+        out << context_step_json({data, divisor, k}, epoch.steps[k], epoch.plans[k]) << '\n';
       }
     });
     plans.push_back({{"name", epoch.name},

@@ -33,17 +33,6 @@ plan_type const& last_plan(planned_scenario const& planned) {
   return planned.plan[omnibal::training_lever::memory].plan;
 }
 
-/// The number of layers before the language model.
-std::uint32_t tower_layers(model_description const& model) {
-  std::int64_t count = 0;
-  auto const visit = [&](auto const&, std::int64_t layers) { count += layers; };
-  if (model.vision) {
-    model.vision->tower.for_each_layer(visit);
-    visit(model.vision->connector, 1);
-  }
-  return static_cast<std::uint32_t>(count);
-}
-
 /// The best plan with a stage that begins with the language model, whichever it is.
 plan_type plan_with_border(planned_scenario const& planned, std::uint32_t border) {
   auto const layers = omnibal::shape_costs(planned.plan.balanced_data.batches,
@@ -252,7 +241,11 @@ void write_recompute_list(plan_type const& plan, std::span<omnibal::plan_layer<>
 megatron_export export_to_megatron(planned_scenario const& planned) {
   auto const& best = last_plan(planned);
   if (best.status != omnibal::solve_status::solved) return {"", "none, as no plan fits the memory"};
-  std::uint32_t const border = tower_layers(planned.cost.model);
+  if (planned.cost.model.cross) {
+    return {"", "none, as the layout has no letter for layers of cross-attention"};
+  }
+  auto const border =
+      static_cast<std::uint32_t>(first_language_layer(layer_kinds(planned.cost.model)));
   std::size_t const stage = stage_of(best, border);
   if (best.boundaries[stage] == border)
     return {layout_of(best, border), whose_stages(best, border)};

@@ -6,6 +6,7 @@
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/vision_transformer.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace examples {
@@ -18,6 +19,15 @@ constexpr std::string_view kind_of(omnibal::projector const&) { return "projecto
 constexpr std::string_view kind_of(omnibal::embedding const&) { return "embedding"; }
 constexpr std::string_view kind_of(omnibal::transformer const&) { return tower_kinds[1]; }
 constexpr std::string_view kind_of(omnibal::head const&) { return "head"; }
+constexpr std::string_view kind_of(query_layer const&) { return "resampler layer"; }
+constexpr std::string_view kind_of(cross_layer const&) { return "cross-attention layer"; }
+template <class Layer>
+constexpr std::string_view kind_of(passing<Layer> const& passes) {
+  return kind_of(passes.layer);
+}
+
+/// What model_layers recomputes: all but what stands alone.
+constexpr bool is_one_of_many(std::string_view kind) { return kind.ends_with(" layer"); }
 
 }  // namespace
 
@@ -29,14 +39,17 @@ std::vector<std::string_view> layer_kinds(model_description const& model) {
   return result;
 }
 
+std::size_t first_language_layer(std::span<std::string_view const> kinds) {
+  return static_cast<std::size_t>(std::ranges::find(kinds, "embedding") - kinds.begin());
+}
+
 std::vector<vlm_layer> model_layers(model_description const& model,
                                     training_setting const& setting) {
   std::vector<vlm_layer> result;
   padded(model, setting.degrees.tensor).for_each_layer([&](auto const& layer, std::int64_t count) {
     omnibal::layer_cost const cost = layer(setting.batch, setting.degrees);
     std::string_view const kind = kind_of(layer);
-    bool const is_in_tower = kind == tower_kinds[0] || kind == tower_kinds[1];
-    auto const choice = is_in_tower ? setting.recomputed : omnibal::recompute_choice::none;
+    auto const choice = is_one_of_many(kind) ? setting.recomputed : omnibal::recompute_choice::none;
     vlm_layer const made{.kind = kind,
                          .parameters = cost.parameters,
                          .nanoseconds = omnibal::layer_time{setting.device, choice}(cost),

@@ -20,11 +20,14 @@ namespace examples {
 /// By `omnibal::recompute_choice`.
 inline constexpr std::array<std::string_view, 3> recompute_names{"none", "selective", "full"};
 
-/// The kinds of layers of which a model has many, those of the tower and of the language model.
+/// The kinds of layers of which every model has many, those of the tower and of the language model.
 inline constexpr std::array<std::string_view, 2> tower_kinds{"vision layer", "language layer"};
 
 /// What each layer is, from the first to the last.
 [[nodiscard]] std::vector<std::string_view> layer_kinds(model_description const& model);
+
+/// The number of the embedding, with which the language model begins.
+[[nodiscard]] std::size_t first_language_layer(std::span<std::string_view const> kinds);
 
 /// What a layer takes on one rank for one micro-batch.
 struct vlm_layer {
@@ -45,7 +48,7 @@ struct training_setting {
   omnibal::workload batch{};
   omnibal::parallel_degrees degrees{};
   omnibal::accelerator device{};
-  /// Of the layers of both towers; the others keep everything.
+  /// Of all kinds of layers of which a model has many; the others keep everything.
   omnibal::recompute_choice recomputed = omnibal::recompute_choice::selective;
 };
 

@@ -47,10 +47,19 @@ cmp -s output again || complain "own machine: 32 ranks are not 4 stages, 2 and 4
 # The files that docs/models.md shows are what it says they are.
 awk '/^```json/ { ++n; next } /^```/ { open = 0 } n != last { last = n; open = 1 }
   open { print > (n ".json") }' "$docs/models.md"
-"$program" --model ./1.json --machine ./2.json --stages 2 2 >output 2>message ||
+"$program" --model ./1.json --machine ./3.json --stages 2 2 >output 2>message ||
   complain "the files of docs/models.md: it fails"
 grep -q '^mine: layers 0 patch embedding, 1-12 vision layer, 13 projector' output ||
   complain "the files of docs/models.md: other layers"
+"$program" --model ./2.json --stages 2 2 >output 2>message ||
+  complain "cross-attention: it fails"
+crossed='^mine-crossed: layers .*13-18 resampler layer, 19 projector, 20 embedding, '
+crossed+='21 cross-attention layer, 22-25 language layer, 26 cross-attention layer, 27-30'
+grep -qE "$crossed" output || complain "cross-attention: other layers"
+for model in flamingo-3b flamingo-80b blip2-opt-2.7b blip2-opt-6.7b; do
+  "$program" --model "$model" --stages 4 4 >output 2>message || complain "$model: it fails"
+  grep -qE '^4 +[0-9.]+ +[0-9.]+ ' output || complain "$model: no cuts fit"
+done
 
 # Measured bytes take the place of the modelled ones.
 printf 'layer,forward_ms,backward_ms,kept_mb,state_mb\n0-18,1,2,10,1000\n' >bytes.csv

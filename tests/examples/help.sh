@@ -35,6 +35,19 @@ for name in "$@"; do
     grep -q '^  [a-z]' output || complain "$short: no sections"
     continue
   fi
+  # These take a number or length files alone.
+  case $short in
+    step_gradients | gather_lengths_nccl)
+      grep -q 'samples COUNT=' output || complain "$short: no default"
+      continue
+      ;;
+    pack_on_gpu)
+      for option in format token-field image-field text tokens-per-tile synthetic; do
+        grep -qE -- "^ +--$option( |$)" output || complain "$short: no --$option"
+      done
+      continue
+      ;;
+  esac
   [ "$(grep -c 'Option Group: ' output)" -ge 2 ] || complain "$short: no groups"
   options_of output >options
   [ "$(wc -l <options)" -ge 8 ] || complain "$short: few options"

@@ -50,6 +50,9 @@ done
 packs lines.jsonl --output plan --short-first 1
 grep -qF "Plan: plan" output || complain "the output names no plan"
 grep -q 'The plan is that of ".*"' output || complain "the output does not say whose plan it is"
+grep -q '"weights": "epoch"' plan/plan.json || complain "the losses are divided by something else"
+packs lines.jsonl --output by_step --weights step
+grep -q '"weights": "step"' by_step/plan.json || complain "--weights step: not in the plan"
 head -n 1 plan/steps.jsonl | grep -q '^{"level":0,' || complain "the first step is not of the first level"
 [ "$(ls plan)" = "plan.json"$'\n'"steps.jsonl" ] || complain "other files: $(ls plan)"
 
@@ -149,6 +152,7 @@ refuses "too few ranks" '--ranks|is 4' --ranks 4
 refuses "ranks that are no number" '--ranks|is 8.5' --ranks 8.5
 refuses "no samples" '--synthetic|is 0' --synthetic 0
 refuses "negative seed" '--seed|is -1' --seed -1
+refuses "unknown weights" '--weights|means' --weights means
 refuses "unknown mix" '--mix|narrow' --mix narrow
 refuses "files and a mix" '--mix' list.json --mix broad
 refuses "files and synthetic" '--synthetic' list.json --synthetic 8

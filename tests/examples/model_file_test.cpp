@@ -4,13 +4,16 @@
 #include "input_error.hpp"
 #include "machine_file.hpp"
 #include "temporary_directory.hpp"
+#include "vlm_layers.hpp"
 
 #include <omnibal/cost/layered_model.hpp>
 #include <omnibal/cost/models.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch.hpp>
@@ -116,6 +119,27 @@ std::string const own = R"({"name": "mine",
   "language": {"layers": 8, "hidden": 1024, "heads": 8, "kv_heads": 2, "mlp": 4096,
                "vocabulary": 1000}})";
 
+/// A perceiver and layers of cross-attention, and a Q-Former whose tokens stand in the documents.
+std::string const crossed = R"({"name": "crossed",
+  "vision": {"layers": 4, "hidden": 768, "heads": 12, "mlp": 3072, "image_size": 224,
+             "class_tokens": 1, "training": "forward_only"},
+  "resampler": {"queries": 16, "layers": 3, "hidden": 768, "heads": 12, "mlp": 3072},
+  "language": {"layers": 7, "hidden": 1024, "heads": 8, "mlp": 4096, "vocabulary": 1000,
+               "first_layers": 1, "first_mlp": 2048, "training": "input_gradients",
+               "cross": {"every": 3}}})";
+std::string const queried = R"({"name": "queried",
+  "vision": {"layers": 4, "hidden": 768, "heads": 12, "mlp": 3072, "image_size": 224},
+  "resampler": {"kind": "q_former", "queries": 32, "layers": 5, "hidden": 512, "heads": 8,
+                "mlp": 2048, "cross_every": 2},
+  "language": {"layers": 8, "hidden": 1024, "heads": 8, "mlp": 4096, "vocabulary": 1000}})";
+
+/// How many layers of each kind there are, by their names.
+std::map<std::string, int> kinds_in(model_description const& model) {
+  std::map<std::string, int> result;
+  for (std::string_view const kind : layer_kinds(model)) ++result[std::string(kind)];
+  return result;
+}
+
 model_description read(std::string const& text) {
   return model_of("config.json", "", nlohmann::json::parse(text));
 }
@@ -196,6 +220,10 @@ TEST_CASE("known models have the sizes of their names") {
   billions("qwen1.5-110b", 111.2);
   billions("qwen2.5-72b", 72.7);
   billions("deepseek-v2", 235.7);
+  billions("flamingo-3b", 3.2);
+  billions("flamingo-80b", 80);
+  billions("blip2-opt-2.7b", 3.745);
+  billions("blip2-opt-6.7b", 7.75);
   auto const tower = [](std::string const& name, double expected) {
     check_billions(find_model(name, model_parts::vision), expected, 0.02);
   };
@@ -224,6 +252,100 @@ TEST_CASE("every known model is the same when written and read again, as every p
     }
   }
   CHECK(pairs == 7 * 9);
+}
+
+TEST_CASE("resamplers and cross-attention have the parameters that were published") {
+  auto const millions = [](std::string const& name, std::string_view kind) {
+    auto const model = find_model(name, model_parts::both);
+    training_setting const setting{.batch = {.tiles = 1},
+                                   .device = {.flops_per_second = 1'000'000'000'000}};
+    std::int64_t sum = 0;
+    for (vlm_layer const& layer : model_layers(model, setting)) {
+      if (layer.kind == kind) sum += layer.parameters;
+    }
+    return static_cast<double>(sum) / 1e6;
+  };
+  CHECK(millions("flamingo-80b", "resampler layer") == Approx(194).epsilon(0.03));
+  CHECK(millions("flamingo-3b", "cross-attention layer") == Approx(1200).epsilon(0.02));
+  CHECK(millions("flamingo-80b", "cross-attention layer") == Approx(10'000).epsilon(0.05));
+  CHECK(kinds_in(find_model("flamingo-80b", model_parts::both))["cross-attention layer"] == 12);
+  CHECK(millions("blip2-opt-6.7b", "resampler layer") == Approx(105).epsilon(0.01));
+}
+
+TEST_CASE("layers of cross-attention stand before every so many layers of the language model") {
+  auto const kinds = layer_kinds(read(crossed));
+  std::vector<std::string_view> expected{"patch embedding"};
+  expected.insert(expected.end(), 4, "vision layer");
+  expected.insert(expected.end(), 3, "resampler layer");
+  expected.insert(expected.end(), {"projector", "embedding"});
+  for (std::size_t const run : {3U, 3U, 2U}) {
+    expected.emplace_back("cross-attention layer");
+    expected.insert(expected.end(), run, "language layer");
+  }
+  expected.emplace_back("head");
+  CHECK(kinds == expected);
+  CHECK(first_language_layer(kinds) == 9);
+  CHECK(kinds_in(read(queried))["resampler layer"] == 5);
+  CHECK(kinds_in(read(queried)).count("cross-attention layer") == 0);
+}
+
+TEST_CASE("queries and tokens of documents attend to what the model says") {
+  omnibal::workload const batch{.tiles = 3,
+                                .documents = omnibal::equal_sequences({.count = 2, .length = 100})};
+  auto const costs = omnibal::layer_costs(read(crossed), batch);
+  // 16 queries of each of 3 tiles see its 257 tokens and one another.
+  std::int64_t const width = 768;
+  std::int64_t const rows = 3 * 16;
+  std::int64_t const seen = 3 * (257 + 16);
+  std::int64_t const perceiver = 2 * rows * (2 * width * width + 2 * width * 3072) +
+                                 2 * seen * 2 * width * width + 4 * 16 * seen * width;
+  CHECK(costs[5].forward.flops == perceiver);
+  CHECK(costs[5].backward.flops == 2 * perceiver);
+  // What later layers see is sent along, in 16 bits: the tokens of the tower, then the queries.
+  CHECK(costs[5].cut_bytes == 2 * (rows * width + 3 * 257 * width));
+  CHECK(costs[7].cut_bytes == 2 * rows * width);
+  // 200 tokens see 16 of a tile.
+  std::int64_t const hidden = 1024;
+  std::int64_t const cross = 2 * 200 * (2 * hidden * hidden + 3 * hidden * 4096) +
+                             2 * rows * 2 * hidden * hidden + 4 * 200 * 16 * hidden;
+  CHECK(costs[10].forward.flops == cross);
+  CHECK(costs[10].cut_bytes == 2 * (200 * hidden + rows * hidden));
+  CHECK(costs[18].cut_bytes == 2 * 200 * hidden);
+  // What is frozen has no gradients, and in front of what is trained no backward pass.
+  CHECK(costs[1].backward.flops == 0);
+  CHECK(costs[11].gradient_bytes == 0);
+  CHECK(costs[10].gradient_bytes > 0);
+
+  auto const former = omnibal::layer_costs(read(queried), batch);
+  std::int64_t const self = 2 * 3 * 32 * 512 * (4 * 512 + 2 * 2048) + 4 * 3 * 32 * 32 * 512;
+  CHECK(former[6].forward.flops == self);
+  CHECK(former[5].forward.flops ==
+        self + 2 * 3 * 32 * 2 * 512 * 512 + 2 * 3 * 256 * 2 * 768 * 512 + 4 * 3 * 32 * 256 * 512);
+  // Without tiles there is nothing to see.
+  auto const text = omnibal::layer_costs(
+      read(crossed), {.documents = omnibal::equal_sequences({.count = 2, .length = 100})});
+  CHECK(text[10].forward.flops == 2 * 200 * (2 * hidden * hidden + 3 * hidden * 4096));
+  CHECK(text[5].forward.flops == 0);
+}
+
+TEST_CASE("a tower with its resampler goes with another language model, without cross-attention") {
+  auto const pair = find_model("flamingo-80b+llama3-8b", model_parts::both);
+  CHECK(kinds_in(pair).count("cross-attention layer") == 0);
+  CHECK(kinds_in(pair)["resampler layer"] == 6);
+  CHECK(pair.vision->connector.output == 4096);
+  CHECK(pair.vision->connector.hidden == 0);
+  CHECK(pair.document_tokens_of_tile() == 64);
+  auto const language = find_model("internvit-300m+flamingo-3b", model_parts::both);
+  CHECK(kinds_in(language).count("cross-attention layer") == 0);
+  auto const written = model_json(pair);
+  CHECK(model_json(model_of("x.json", "", nlohmann::json::parse(written.dump()))) == written);
+}
+
+TEST_CASE("heads of towers and of resamplers are padded for the ranks that share them") {
+  auto const model = padded(find_model("blip2-opt-2.7b", model_parts::both), 8);
+  CHECK(model.vision->tower.layer.heads == 16);
+  CHECK(model.vision->resampler->layer.heads == 16);
+  CHECK(model.vision->resampler->layer.head_size == 64);
 }
 
 TEST_CASE("parts of a model file may be names and files beside it") {
@@ -287,6 +409,26 @@ TEST_CASE("what is no model is refused with the file, the field and the value") 
        "field \"language.norm\" is \"rsm\"; did you mean \"rms\"?"},
       {without(own, "\"vocabulary\": 1000", "\"experts\": {\"routed\": 8}, \"vocabulary\": 1000"),
        "no field \"language.experts.active\""},
+      {without(crossed, "\"every\": 3", "\"every\": 0"),
+       "field \"language.cross.every\" is 0, must be an integer from 1"},
+      {without(crossed, "\"every\": 3", "\"every\": 3, \"hidden\": 512"),
+       "field \"language.cross.hidden\" is 512, must be that of the language model, 1024"},
+      {without(crossed, "\"queries\": 16, ", ""), "no field \"resampler.queries\""},
+      {without(crossed, "\"queries\": 16", "\"queries\": 16, \"kind\": \"qformer\""),
+       "field \"resampler.kind\" is \"qformer\"; did you mean \"q_former\"?"},
+      {without(crossed, "\"layers\": 3, \"hidden\": 768", "\"layers\": 3, \"hidden\": 384"),
+       "field \"resampler.hidden\" is 384, must be the width of the tower, 768"},
+      {without(crossed, "\"queries\": 16", "\"queries\": 16, \"cross_every\": 2"),
+       "field \"resampler.cross_every\" is 2, must be 1"},
+      {without(crossed, "forward_only", "none"), "field \"vision.training\" is \"none\""},
+      {R"({"vision": "clip-l-336", "language": {"layers": 1, "hidden": 64, "heads": 1, "mlp": 64,
+          "vocabulary": 10, "cross": []}})",
+       "field \"language.cross\" is [], must be an object"},
+      {R"({"language": {"layers": 1, "hidden": 64, "heads": 1, "mlp": 64, "vocabulary": 10,
+          "cross": {"every": 1}}})",
+       "field \"language.cross\" is an object, but there is no vision tower"},
+      {R"({"resampler": {"queries": 1}, "language": "llama3-8b"})",
+       "field \"resampler\" is an object, but there is no vision tower"},
       {R"({"vision": "internvit-7b", "language": "llama3-8b"})",
        "there is no model \"internvit-7b\"; did you mean \"internvit-6b\"?"}};
   for (wrong_model const& one : models) {
@@ -336,7 +478,7 @@ TEST_CASE("a configuration with any value in place of one field is a model or an
     }
   };
   for (std::string const& text : {llama, qwen2_5_vl, internvl_1_5, deepseek, mixtral, clip, vit,
-                                  eva, siglip, llava, own, qwen3_8b}) {
+                                  eva, siglip, llava, own, qwen3_8b, crossed, queried}) {
     auto whole = nlohmann::json::parse(text);
     try_all(whole, whole, try_all);
   }

@@ -33,6 +33,19 @@ grep -q ',selective,' small/small.recompute.csv && complain "two choices: there 
   2>message || complain "options: it fails"
 grep -q 'under 9 images and 4096 tokens' output || complain "capacity: another one"
 
+# A resampler and cross-attention are in the plan, with what of the model is trained.
+echo '{"name": "crossed", "vision": {"layers": 4, "hidden": 768, "heads": 12, "mlp": 3072,
+  "image_size": 224, "training": "forward_only"}, "resampler": {"queries": 16, "layers": 2,
+  "hidden": 768, "heads": 12, "mlp": 3072}, "language": {"layers": 6, "hidden": 1024, "heads": 8,
+  "mlp": 4096, "vocabulary": 32000, "cross": {"every": 3}}}' >crossed.json
+"$program" --synthetic 4096 --model crossed.json --stages 2 --output crossed >output 2>message ||
+  complain "cross-attention: it fails: $(cat message)"
+grep -q '^Megatron layout: none, .*cross-attention' output || complain "cross-attention: a layout"
+[ "$(grep -c ',cross-attention layer,' crossed/crossed.recompute.csv)" -eq 2 ] ||
+  complain "cross-attention: other layers"
+"$program" --replay crossed/crossed.plan.json >replayed 2>message ||
+  complain "cross-attention: other figures"
+
 # Layers that take twice as long as modelled: all take a multiple, and the plan remembers it.
 printf 'layer,forward_ms,backward_ms,kept_mb\n0-11,20,40,300\n' >times.csv
 "$program" "${small[@]}" --measured times.csv --measured-batch 0 4 1024 --output measured >slow \

@@ -5,11 +5,13 @@
 #include "phase_report.hpp"
 #include "post_balance_options.hpp"
 #include "toy_model.hpp"
+#include "vlm_layers.hpp"
 
 #include <omnibal/balance/deal.hpp>
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/comm/thread_communicator.hpp>
+#include <omnibal/cost/layered_model.hpp>
 #include <omnibal/exchange/make_orchestration.hpp>
 #include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/grouping.hpp>
@@ -56,6 +58,30 @@ std::optional<post_balance_options> parsed(std::vector<char const*> arguments) {
 }
 
 }  // namespace
+
+TEST_CASE("tokens of tiles stand in documents, or documents attend to them") {
+  multimodal_sample const sample{
+      .number = 0, .text_tokens = 100, .pieces = {{modality::image, 1}, {modality::image, 2}}};
+  for (std::string const name : {"blip2-opt-2.7b", "flamingo-3b"}) {
+    auto const model = find_model(name, model_parts::both);
+    modality_costs const costs(model);
+    std::int64_t const tokens = model.cross ? 100 : 100 + 3 * 32;
+    CHECK(costs.language_tokens(sample) == tokens);
+    omnibal::workload const batch{
+        .tiles = 3, .documents = omnibal::equal_sequences({.count = 1, .length = tokens})};
+    std::int64_t flops = 0;
+    for (auto const& layer : omnibal::layer_costs(model.language_layers(), batch)) {
+      flops += layer.flops();
+    }
+    CHECK(costs.language_time(sample) == flops / 400'000);
+    std::int64_t encoder = 0;
+    auto const layers = omnibal::layer_costs(model, {.tiles = 3});
+    auto const kinds = layer_kinds(model);
+    for (std::size_t l = 0; kinds[l] != "projector"; ++l) encoder += layers[l].flops();
+    CHECK(costs.encoder_time(modality::image, 3) == encoder / 400'000);
+    CHECK(costs.output_bytes(modality::image, 3) == 2 * 3 * (model.cross ? 64 * 2048 : 32 * 2560));
+  }
+}
 
 TEST_CASE("draws depend on seed, step and rank, and have every kind of sample") {
   auto const samples = draw_samples({.samples = 2000});

@@ -1,5 +1,8 @@
 #include "context_model.hpp"
+#include "error_text.hpp"
+#include "input_error.hpp"
 #include "long_context_mix.hpp"
+#include "read_step_plan.hpp"
 #include "step_plan_writer.hpp"
 #include "temporary_directory.hpp"
 
@@ -78,6 +81,52 @@ struct read_plan {
     std::ranges::sort(samples);
   }
 };
+
+/// Sees that the weights of the steps are what docs/plan_format.md says, by the tokens of `data`.
+void check_weights(std::filesystem::path const& folder, dataset const& data) {
+  auto const read = read_step_plan(folder / "plan.json");
+  for (exported_steps const& plan : read.plans) {
+    std::vector<std::int64_t> tokens;
+    for (exported_step const& step : plan.steps) {
+      std::int64_t& sum = tokens.emplace_back(0);
+      for (auto const& groups : step.micro_steps) {
+        for (exported_group const& group : groups) {
+          std::int64_t own = 0;
+          for (std::uint32_t const sample : group.samples) own += data.samples[sample].tokens;
+          CHECK(group.tokens == own);
+          sum += own;
+        }
+      }
+    }
+    double const mean =
+        static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), std::int64_t{0})) /
+        static_cast<double>(tokens.size());
+    for (std::size_t k = 0; k != tokens.size(); ++k) {
+      double weights = 0;
+      for (auto const& groups : plan.steps[k].micro_steps) {
+        for (exported_group const& group : groups) weights += group.weight;
+      }
+      auto const own = static_cast<double>(tokens[k]);
+      bool const is_by_step = read.weights == loss_weights::step;
+      CHECK(weights == Approx(is_by_step ? 1 : own / mean));
+      CHECK(plan.steps[k].loss_scale == Approx(read.ranks / (is_by_step ? own : mean)));
+    }
+  }
+}
+
+/// The message where one text of a file is another.
+std::string complaint_about(std::filesystem::path const& folder, std::string const& file,
+                            std::string const& part, std::string const& in_place) {
+  std::string const before = text_of(folder / file);
+  std::string changed = before;
+  REQUIRE(before.find(part) != std::string::npos);
+  changed.replace(before.find(part), part.size(), in_place);
+  std::ofstream(folder / file) << changed;
+  std::string const message = test::error_text<input_error>(
+      [&] { static_cast<void>(read_step_plan(folder / "plan.json")); });
+  std::ofstream(folder / file) << before;
+  return message;
+}
 
 std::vector<std::uint32_t> all_but(std::size_t count, std::vector<std::uint32_t> const& without) {
   std::vector<std::uint32_t> all(count);
@@ -161,6 +210,7 @@ TEST_CASE("the plans of steps, read back, have all samples and the figures of th
 
   std::vector<std::string> before;
   for (std::string const& name : names) before.push_back(text_of(options.output / name));
+  check_weights(options.output, data);
   CHECK(write() == names);
   for (std::size_t i = 0; i != names.size(); ++i) {
     CHECK(text_of(options.output / names[i]) == before[i]);
@@ -226,6 +276,15 @@ TEST_CASE("the plan of levels, read back, is what a level sampler runs") {
   CHECK(packs[1] == head["levels"][1]["packs"]);
   for (std::size_t k = 0; k != 4; ++k) CHECK(steps[k].at("level") == 0);
 
+  check_weights(directory.path(), data);
+  CHECK(read_step_plan(directory.path() / "plan.json").weights == loss_weights::epoch);
+  options.weights = loss_weights::step;
+  staged_files by_step;
+  write_level_plan(by_step, data, options, profile, plan);
+  by_step.commit();
+  check_weights(directory.path(), data);
+  CHECK(read_step_plan(directory.path() / "plan.json").weights == loss_weights::step);
+
   // Rank by rank the steps of the sampler with these options.
   omnibal::level_sampler_options const of_sampler{
       {.seed = head["seed"], .max_dist_ratio = head["max_dist_ratio"]}, head["short_first_steps"]};
@@ -249,5 +308,50 @@ TEST_CASE("the plan of levels, read back, is what a level sampler runs") {
       }
       CHECK(found == expected);
     }
+  }
+}
+
+TEST_CASE("a plan of steps that is not whole is refused with file, line, field and value") {
+  temporary_directory const folder;
+  folder.write("plan.json", R"({"format": "omnibal steps", "format_version": 1, "ranks": 4,
+      "weights": "step", "plans": [{"name": "groups", "file": "groups.jsonl", "steps": 2}]})");
+  folder.write("groups.jsonl",
+               R"({"seconds":1,"loss_scale":0.04,"micro_steps":[[{"first_rank":0,"degree":2,)"
+               R"("seconds":1,"tokens":75,"weight":0.75,"samples":[0,1]},{"first_rank":2,)"
+               R"("degree":1,"seconds":1,"tokens":25,"weight":0.25,"samples":[2]}]]})"
+               "\n"
+               R"({"seconds":1,"loss_scale":0.4,"micro_steps":[[{"first_rank":1,"degree":1,)"
+               R"("seconds":1,"tokens":10,"weight":1,"samples":[3]}],[]]})"
+               "\n");
+  auto const plan = read_step_plan(folder.path() / "plan.json");
+  CHECK(plan.ranks == 4);
+  REQUIRE(plan.plans.size() == 1);
+  CHECK(plan.plans[0].name == "groups");
+  REQUIRE(plan.plans[0].steps.size() == 2);
+  CHECK(plan.plans[0].steps[1].micro_steps.size() == 2);
+  CHECK(plan.plans[0].steps[0].micro_steps[0][0].samples == std::vector<std::uint32_t>{0, 1});
+
+  struct broken {
+    std::string file, part, in_place, message;
+  };
+  std::vector<broken> const all{
+      {"plan.json", "omnibal steps", "omnibal plan", "field \"format\" is \"omnibal plan\""},
+      {"plan.json", "\"step\"", "\"steps\"",
+       "field \"weights\" is \"steps\"; did you mean \"step\"?"},
+      {"plan.json", "\"step\"", "\"epoch\"", "groups.jsonl: line 1: field \"loss_scale\" is 0.04"},
+      {"plan.json", "\"steps\": 2", "\"steps\": 3", "groups.jsonl: has 2 steps of 3"},
+      {"groups.jsonl", "0.75", "0.5", "line 1: field \"weight\" is 0.5, must be 0.75"},
+      {"groups.jsonl", "0.4,", "0.5,", "line 2: field \"loss_scale\" is 0.5, must be 0.4"},
+      {"groups.jsonl", "[3]", "[1]", "line 2: sample 1 runs twice"},
+      {"groups.jsonl", "\"first_rank\":2", "\"first_rank\":1",
+       "line 1: rank 1 is in two groups of a micro-step"},
+      {"groups.jsonl", "\"degree\":1", "\"degree\":3",
+       "line 1: field \"micro_steps.degree\" is 3, must be an integer from 1 to 2"},
+      {"groups.jsonl", "\"tokens\":75,", "", "line 1: no field \"micro_steps.tokens\""},
+      {"groups.jsonl", "[[", "[", "groups.jsonl: line 1: "}};
+  for (broken const& one : all) {
+    std::string const message = complaint_about(folder.path(), one.file, one.part, one.in_place);
+    INFO(message << " lacks " << one.message);
+    CHECK(message.find(one.message) != std::string::npos);
   }
 }

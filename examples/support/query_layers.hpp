@@ -1,0 +1,141 @@
+#pragma once
+
+/// \file
+/// Layers that attend to the tokens of tiles: those of a resampler or Q-Former behind a vision
+/// tower, and those between the layers of a language model.
+
+#include <omnibal/cost/layer_cost.hpp>
+#include <omnibal/cost/models.hpp>
+#include <omnibal/cost/transformer.hpp>
+#include <omnibal/cost/vision_transformer.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+
+namespace examples {
+
+/// Errors: `std::overflow_error` above 2^63 - 1.
+inline std::int64_t product_of(std::initializer_list<std::int64_t> factors) {
+  std::int64_t result = 1;
+  for (std::int64_t const factor : factors) {
+    if (__builtin_mul_overflow(result, factor, &result)) {
+      throw std::overflow_error("tokens and queries of tiles exceed 2^63 - 1");
+    }
+  }
+  return result;
+}
+
+/// A layer of the queries of each tile. They attend to one another, where it has an attention of
+/// its own, and to `seen` tokens of their tile.
+struct query_layer {
+  omnibal::transformer layer{};
+  std::int64_t queries = 0;
+  std::int64_t seen = 0;
+
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::workload const& batch,
+                                               omnibal::parallel_degrees const& degrees = {},
+                                               omnibal::byte_sizes const& bytes = {}) const {
+    return layer(
+        {.documents = omnibal::equal_sequences({.count = batch.tiles, .length = queries}),
+         .context = {product_of({batch.tiles, seen}), product_of({batch.tiles, queries, seen})}},
+        degrees, bytes);
+  }
+};
+
+/// A layer of the documents whose tokens attend to those of one tile, the last one before them.
+struct cross_layer {
+  omnibal::transformer layer{};
+  std::int64_t tile_tokens = 0;
+
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::workload const& batch,
+                                               omnibal::parallel_degrees const& degrees = {},
+                                               omnibal::byte_sizes const& bytes = {}) const {
+    std::int64_t const seen = batch.tiles == 0 ? 0 : tile_tokens;
+    return layer({.documents = batch.documents,
+                  .context = {product_of({batch.tiles, tile_tokens}),
+                              product_of({batch.documents.tokens, seen})}},
+                 degrees, bytes);
+  }
+};
+
+/// A layer behind which a cut also sends what later layers attend to: so many numbers of each tile.
+template <class Layer>
+struct passing {
+  Layer layer{};
+  std::int64_t numbers = 0;
+
+  [[nodiscard]] omnibal::layer_cost operator()(omnibal::workload const& batch,
+                                               omnibal::parallel_degrees const& degrees = {},
+                                               omnibal::byte_sizes const& bytes = {}) const {
+    omnibal::layer_cost cost = layer(batch, degrees, bytes);
+    bool const is_split = degrees.norms == omnibal::norm_regions::split;
+    std::int64_t const ranks = degrees.sequence * (is_split ? degrees.tensor : 1);
+    std::int64_t const passed = product_of({batch.tiles, numbers, bytes.activation});
+    std::int64_t const share = passed / ranks + (passed % ranks == 0 ? 0 : 1);
+    if (__builtin_add_overflow(cost.cut_bytes, share, &cost.cut_bytes)) {
+      throw std::overflow_error("what a cut sends exceeds 2^63 - 1 bytes");
+    }
+    return cost;
+  }
+};
+
+/// What makes a fixed number of tokens of each tile, between a tower and its connector.
+struct query_tower {
+  std::int64_t queries = 0;
+  std::int64_t layers = 0;
+  /// With cross-attention; where it stands instead of an attention of the queries, they are among
+  /// what it sees (perceiver), else they attend to one another in every layer (Q-Former).
+  omnibal::transformer layer{};
+  /// The first of so many layers sees the tile, the others have no cross-attention.
+  std::int64_t cross_every = 1;
+
+  [[nodiscard]] bool is_perceiver() const {
+    return layer.cross.placement == omnibal::cross_placement::instead_self;
+  }
+
+  template <class Visit>
+  void for_each_layer(omnibal::vision_transformer const& tower, Visit&& visit) const {
+    std::int64_t const patches = tower.tile_tokens();
+    std::int64_t const seen = patches + (is_perceiver() ? queries : 0);
+    std::int64_t const last = (layers - 1) / cross_every * cross_every;
+    for (std::int64_t l = 0; l != layers; ++l) {
+      query_layer one{layer, queries, seen};
+      if (l % cross_every != 0) one.layer.cross = {};
+      visit(passing<query_layer>{one, l < last ? product_of({patches, tower.hidden}) : 0},
+            std::int64_t{1});
+    }
+  }
+};
+
+/// Layers of cross-attention to the tokens of tiles, one before each run of so many layers of a
+/// language model.
+struct cross_layers {
+  omnibal::transformer layer{};
+  std::int64_t every = 1;
+
+  template <class Visit>
+  void for_each_layer(omnibal::language_model const& model, std::int64_t tile_tokens,
+                      Visit&& visit) const {
+    std::int64_t const layers = model.first_layers + model.layers;
+    std::int64_t const last = (layers - 1) / every * every;
+    std::int64_t const passed = product_of({tile_tokens, layer.cross.context_width});
+    visit(passing<omnibal::embedding>{model.input, passed}, std::int64_t{1});
+    for (std::int64_t l = 0; l < layers;) {
+      std::int64_t const numbers = l < last ? passed : 0;
+      if (l % every == 0) {
+        visit(passing<cross_layer>{{layer, tile_tokens}, numbers}, std::int64_t{1});
+      }
+      bool const is_first = l < model.first_layers;
+      std::int64_t const end =
+          std::min((l / every + 1) * every, is_first ? model.first_layers : layers);
+      visit(passing<omnibal::transformer>{is_first ? model.first_layer : model.layer, numbers},
+            end - l);
+      l = end;
+    }
+    visit(model.output, std::int64_t{1});
+  }
+};
+
+}  // namespace examples
