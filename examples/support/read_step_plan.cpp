@@ -18,7 +18,7 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t largest_integer = std::numeric_limits<std::int64_t>::max();
 
 double seconds_of(json_fields const& given) {
   return given.number("seconds", 0, std::numeric_limits<double>::max());
@@ -32,7 +32,7 @@ class step_reader {
   exported_step operator()(json_fields const& given) {
     exported_step step;
     if (given.has("level")) {
-      step.level = static_cast<std::size_t>(given.integer("level", 0, largest));
+      step.level = static_cast<std::size_t>(given.integer("level", 0, largest_integer));
     }
     step.seconds = seconds_of(given);
     step.loss_scale = given.number("loss_scale", 0, std::numeric_limits<double>::max());
@@ -62,7 +62,7 @@ class step_reader {
       busy[group.first_rank + k] = true;
     }
     group.seconds = seconds_of(given);
-    group.tokens = given.integer("tokens", 0, largest);
+    group.tokens = given.integer("tokens", 0, largest_integer);
     group.weight = given.number("weight", 0, std::numeric_limits<double>::max());
     group.samples = given.integers<std::uint32_t>("samples");
     for (std::uint32_t const sample : group.samples) {
@@ -141,7 +141,7 @@ exported_step_plan read_step_plan(std::filesystem::path const& path) {
       auto const step = parse_json(where, line);
       made.steps.push_back(read({where, "", step}));
     }
-    std::int64_t const steps = fields.integer("steps", 0, largest);
+    std::int64_t const steps = fields.integer("steps", 0, largest_integer);
     if (std::cmp_not_equal(made.steps.size(), steps)) {
       fail({lines.name()},
            "has " + std::to_string(made.steps.size()) + " steps of " + std::to_string(steps));
