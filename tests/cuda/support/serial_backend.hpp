@@ -20,6 +20,9 @@
 
 namespace test {
 
+// Hidden as what it runs, of which its lambdas hold references.
+#pragma GCC visibility push(hidden)
+
 /// The members of `device_backend`. The indices of a step are visited in a chosen order: an
 /// algorithm without races gives the same for each. Scratch is filled with the byte 0xCD, each
 /// array in an allocation of its own.
@@ -139,5 +142,7 @@ class serial_backend {
   std::size_t scratch_bytes_ = 0;
   std::vector<std::unique_ptr<std::byte, release>> arrays_;
 };
+
+#pragma GCC visibility pop
 
 }  // namespace test

@@ -15,6 +15,9 @@
 
 namespace test {
 
+// Hidden as what it runs, of which its lambdas hold references.
+#pragma GCC visibility push(hidden)
+
 /// One warp of a block of threads: as `serial_block`, with 32 threads and no memory of its own.
 class serial_warp {
  public:
@@ -148,5 +151,7 @@ class serial_block {
   visit_order order_;
   std::uint64_t seed_;
 };
+
+#pragma GCC visibility pop
 
 }  // namespace test

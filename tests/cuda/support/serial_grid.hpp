@@ -11,6 +11,9 @@
 
 namespace test {
 
+// Hidden as what it runs, of which its lambdas hold references.
+#pragma GCC visibility push(hidden)
+
 /// The members of `device_grid`: what `serial_block` is for one block.
 class serial_grid {
  public:
@@ -68,5 +71,7 @@ class serial_grid {
   visit_order order_;
   std::uint64_t seed_;
 };
+
+#pragma GCC visibility pop
 
 }  // namespace test
