@@ -283,7 +283,7 @@ TEST_CASE("layers of cross-attention stand before every so many layers of the la
     expected.insert(expected.end(), run, "language layer");
   }
   expected.emplace_back("head");
-  CHECK(kinds == expected);
+  CHECK((kinds == expected));
   CHECK(first_language_layer(kinds) == 9);
   CHECK(kinds_in(read(queried))["resampler layer"] == 5);
   CHECK(kinds_in(read(queried)).count("cross-attention layer") == 0);
