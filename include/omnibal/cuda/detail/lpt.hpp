@@ -21,9 +21,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast `gpu::lpt` is, not what it finds: on an H100 one step of 4,096 on 64
-/// parts takes 119 us with these, 133 with 256 threads and 138 with 1,024; 3 for `few` is as fast,
-/// 9 takes 3.6 times as long on 8 parts.
+/// Numbers that decide how fast `gpu::lpt` is, not what it finds: on an H100 256 and 1,024 threads
+/// were slower for one step, and so was 9 for `few` where there are few parts.
 struct lpt_tuning {
   /// Of which each sorts at most 16 samples.
   static constexpr int threads = 512;
