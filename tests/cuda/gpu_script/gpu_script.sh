@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench/gpu.sh without a GPU: programs, nvcc and compute-sanitizer are stand-ins. Looks at what it runs,
-# goes on with, gives up and prints.
+# bench/gpu.sh without a GPU: programs, nvcc, compute-sanitizer and the clock are stand-ins, so that no
+# busy machine changes what happens. Looks at what it runs, goes on with, gives up and prints.
 # usage: gpu_script.sh FOLDER
 set -euo pipefail
 
@@ -9,7 +9,8 @@ root=$here/../../..
 work=$1
 rm -rf "$work"
 mkdir -p "$work"
-export NVCC=$here/nvcc.sh PATH=$here:$PATH CALLS=$work/calls DEVICE='stand-in GPU'
+export NVCC=$here/nvcc.sh PATH=$here:$PATH CALLS=$work/calls CLOCK=$work/clock DEVICE='stand-in GPU'
+echo 0 >"$CLOCK"
 
 failed=0
 fail() {
