@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
+#include <numeric>
+#include <stdexcept>
 #include <vector>
 
 namespace cookbook {
@@ -40,11 +42,24 @@ void even_parts() {
             << largest_load(differencing) << ", deal " << largest_load(dealt) << '\n';
   auto const refined = omnibal::refine(costs, dealt, std::identity{});
   std::cout << "deal refined " << largest_load(refined) << '\n';
+  // No parts are below the mean.
+  auto const total = std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
+  std::cout << "the least possible is at least " << (total + 2) / 3 << '\n';
 }
 
 void as_many_samples_in_every_part() {
   using omnibal::count_policy;
   print(omnibal::lpt(costs, 3, std::identity{}, {.count = count_policy::equal}));
+  // Nine samples do not divide by four.
+  try {
+    print(omnibal::lpt(costs, 4, std::identity{}, {.count = count_policy::equal}));
+  } catch (std::invalid_argument const& error) {
+    std::cout << error.what() << '\n';
+  }
+  auto const near =
+      omnibal::lpt(costs, 4, std::identity{}, {.count = count_policy::at_most_one_apart});
+  for (std::size_t part = 0; part != 4; ++part) std::cout << near[part].size() << ' ';
+  std::cout << "samples, the largest load is " << largest_load(near) << '\n';
 }
 
 void several_costs_at_once() {
@@ -63,13 +78,16 @@ void several_costs_at_once() {
 void padded_batches() {
   std::vector<std::int64_t> const lengths{900, 120, 110, 100, 450, 95, 90, 430};
   // A padded batch costs count * longest, which is no sum of its samples.
-  auto const parts = omnibal::balance_set(lengths, 3, omnibal::padded_batch{});
-  print(parts);
-  for (std::size_t p = 0; p != parts.size(); ++p) {
-    omnibal::padded_batch<> batch;
-    for (auto const index : parts[p]) batch.add(lengths[index]);
-    std::cout << batch.value() << " padded tokens\n";
-  }
+  auto const show = [&](omnibal::grouping const& parts) {
+    print(parts);
+    for (std::size_t p = 0; p != parts.size(); ++p) {
+      omnibal::padded_batch<> batch;
+      for (auto const index : parts[p]) batch.add(lengths[index]);
+      std::cout << "  " << batch.value() << " padded tokens\n";
+    }
+  };
+  show(omnibal::balance_set(lengths, 3, omnibal::padded_batch{}));
+  show(omnibal::lpt(lengths, 3));  // even before padding
 }
 
 void with_few_bytes_moved() {
@@ -113,10 +131,19 @@ void micro_batches_for_every_rank() {
 }
 
 void the_best_with_a_proof() {
+  auto const report = [](auto const& found) {
+    std::cout << found.largest_load;
+    if (found.proven) {
+      std::cout << ", the least possible\n";
+    } else {
+      std::cout << ", no parts are below " << found.lower_bound << '\n';
+    }
+  };
   auto const best = omnibal::balance_exactly(costs, 3);
   print(best.parts);
-  std::cout << best.largest_load << ", " << (best.proven ? "the least possible" : "not proven")
-            << '\n';
+  report(best);
+  // The search is exponential: a limit in nodes, not in seconds, ends it everywhere at one place.
+  report(omnibal::balance_exactly(costs, 3, std::identity{}, {.nodes = 10}));
 }
 
 }  // namespace cookbook

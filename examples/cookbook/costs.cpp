@@ -9,7 +9,9 @@
 #include <omnibal/cost/transformer.hpp>
 #include <omnibal/cost/two_point_probe.hpp>
 #include <omnibal/demand.hpp>
+#include <omnibal/group_loads.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <vector>
 
@@ -32,8 +34,14 @@ void what_a_document_costs() {
   auto const flops = omnibal::document_cost(omnibal::llama3_8b);
   std::vector<std::int64_t> const lengths{64'000, 32'000, 32'000, 16'000, 16'000, 16'000, 16'000};
   // Halves that are even by tokens are not even by work.
-  print(omnibal::lpt(lengths, 2));
-  print(omnibal::lpt(lengths, 2, flops));
+  auto const show = [&](omnibal::grouping const& halves) {
+    print(halves);
+    for (auto const& load : omnibal::group_loads(halves, lengths, flops)) {
+      std::cout << "  " << load[0] / 1'000'000'000'000 << " TFLOP\n";
+    }
+  };
+  show(omnibal::lpt(lengths, 2));
+  show(omnibal::lpt(lengths, 2, flops));
   std::cout << flops(64'000) / flops(16'000) << " times the work of 16,000 tokens\n"
             << omnibal::count_parameters(omnibal::llama3_8b).total << " parameters\n";
 }
@@ -86,7 +94,12 @@ void from_a_measured_table() {
   };
   std::vector<point> const points{{1024, 900'000}, {4096, 4'000'000}, {16384, 25'000'000}};
   auto const time = omnibal::measured_table(points, &point::tokens, &point::nanoseconds);
-  std::cout << time(2048) << " ns for 2048 tokens\n";
+  for (std::int64_t const tokens : {2048, 8192, 16384}) {
+    std::cout << time(tokens) << " ns for " << tokens << " tokens\n";
+  }
+  // It is a cost like any other.
+  std::vector<std::int64_t> const lengths{16384, 8192, 8192, 4096, 4096, 2048, 1024};
+  print(omnibal::lpt(lengths, 2, time));
 }
 
 void from_two_readings_of_memory() {
@@ -95,18 +108,31 @@ void from_two_readings_of_memory() {
       omnibal::two_point_probe({.checkpointed_layers = 4, .free_bytes = 2'500'000'000},
                                {.checkpointed_layers = 24, .free_bytes = 22'500'000'000});
   std::cout << line.bytes_per_layer() / 1e9 << " GB a layer\n";
-  auto const needed = line.checkpointed_for(32, 10'000'000'000);
-  std::cout << needed.layers << " of 32 layers must be checkpointed for 10 GB to stay free\n";
+  for (std::int64_t const gigabytes : {10, 40}) {
+    auto const needed = line.checkpointed_for(32, gigabytes * 1'000'000'000);
+    if (needed.status == omnibal::solve_status::infeasible) {
+      std::cout << gigabytes << " GB cannot stay free, " << needed.missing_bytes / 1'000'000'000
+                << " GB are missing\n";
+    } else {
+      std::cout << needed.layers << " of 32 layers must be checkpointed for " << gigabytes
+                << " GB to stay free\n";
+    }
+  }
 }
 
 void what_a_step_reached() {
-  std::cout << 100 * omnibal::flops_utilisation({.flops = 4.1e18,
-                                                 .seconds = 20,
-                                                 .gpus = 1024,
-                                                 .peak_flops_per_gpu_second = 312e12})
-            << " % of the peak\n"
-            << omnibal::gpu_days({.steps = 10'000, .seconds_per_step = 20, .gpus = 1024})
-            << " GPU days\n";
+  // A step of 8192 samples of 4096 tokens each, before and after its ranks were evened.
+  auto const work = omnibal::document_cost(omnibal::llama3_8b);
+  double const flops = 8192 * static_cast<double>(work(4096));
+  for (double const seconds : {12.0, 9.0}) {
+    std::cout << 100 * omnibal::flops_utilisation({.flops = flops,
+                                                   .seconds = seconds,
+                                                   .gpus = 1024,
+                                                   .peak_flops_per_gpu_second = 312e12})
+              << " % of the peak, "
+              << omnibal::gpu_days({.steps = 10'000, .seconds_per_step = seconds, .gpus = 1024})
+              << " GPU days\n";
+  }
 }
 
 }  // namespace cookbook

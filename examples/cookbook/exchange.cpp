@@ -72,6 +72,8 @@ void lengths_on_every_rank() {
       for (auto const length : lengths[rank]) std::cout << length << ' ';
       std::cout << (rank == 3 ? "\n" : "| ");
     }
+    // All of them in a row, for anything that is decided without messages, as on every rank here.
+    print(omnibal::lpt(lengths.values(), 4));
   });
 }
 

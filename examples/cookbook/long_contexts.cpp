@@ -75,14 +75,23 @@ void packs_of_two_lengths() {
 }
 
 void what_long_packs_cost() {
-  auto const packed = omnibal::pack_levels(lengths, std::identity{}, std::vector{131'072});
   auto const attention = [](std::int64_t length) { return length * length; };
-  auto const loads = omnibal::group_loads(packed.groups, lengths, attention);
-  auto const steps = omnibal::schedule_steps(loads, 4);
-  std::cout << "one level: ranks wait " << omnibal::attention_balance(steps, packed.groups, lengths)
-            << " of the attention, "
-            << omnibal::communication_ratio(packed.groups, lengths, [](std::uint32_t) { return 8; })
-            << " of the tokens are shared by ranks\n";
+  auto const report = [&](char const* name, auto const& packed, auto const& ranks_of) {
+    auto const& groups = packed.groups;
+    auto const steps = omnibal::schedule_steps(omnibal::group_loads(groups, lengths, attention), 4);
+    std::cout << name << ": ranks wait " << omnibal::attention_balance(steps, groups, lengths)
+              << " of the attention, " << omnibal::communication_ratio(groups, lengths, ranks_of)
+              << " of the tokens are shared by ranks\n";
+  };
+  auto const long_ones = omnibal::pack_levels(lengths, std::identity{}, std::vector{131'072});
+  report("one level", long_ones, [](std::uint32_t /*pack*/) { return 8; });
+  // Packs up to 16K need one rank: of two levels those of the first.
+  auto const both = omnibal::pack_levels(lengths, std::identity{}, levels);
+  auto const degree_of = [&](std::uint32_t pack) {
+    auto const first = both.levels[0].first_group;
+    return pack - first < both.levels[0].group_count ? 1 : 8;
+  };
+  report("two levels", both, degree_of);
 }
 
 void train_on_levels_and_stop() {
@@ -129,9 +138,7 @@ void tokens_of_each_rank() {
     auto const time = [](std::int64_t length, std::uint32_t degree) {
       return 20 * degree + static_cast<double>(length * length) / degree;
     };
-    auto const tokens = [](std::int64_t length, std::uint32_t degree) {
-      return (length + degree - 1) / degree;
-    };
+    auto const tokens = [](auto length, auto degree) { return (length + degree - 1) / degree; };
     auto const cost = omnibal::tabulate_context_cost(time, 4, {.lengths = {6, 24, 48}});
     auto const plan = omnibal::context_groups(all.values(), 4, cost, tokens, {.capacity = 12});
     auto const layout = omnibal::context_pieces(plan, all.values(), 4);
@@ -146,8 +153,8 @@ void tokens_of_each_rank() {
       std::cout << "micro-step " << cell / 4 << ", rank " << cell % 4 << ':';
       for (auto const number : layout.pieces_of(cell / 4, cell % 4)) {
         auto const& piece = layout.pieces()[number];
-        std::cout << " sample " << piece.sample << " [" << piece.first << ", "
-                  << piece.first + piece.tokens << ')';
+        auto const last = piece.first + piece.tokens;
+        std::cout << " sample " << piece.sample << " [" << piece.first << ", " << last << ')';
       }
       std::cout << '\n';
     }

@@ -3,6 +3,7 @@
 #include <omnibal/balance/balance_set.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/group_loads.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -27,9 +27,16 @@ std::vector<sample> const samples{{5, 1340}, {1, 358}, {3, 811}, {9, 2400}, {1, 
 
 void a_cost_of_your_own() {
   // A member, a lambda, an object that measured: anything that gives a number for a sample.
-  print(omnibal::lpt(samples, 2, &sample::tokens));
+  std::vector<sample> const mixed{{1, 3000}, {9, 900}, {2, 1500}, {8, 400}, {1, 600}};
   auto const milliseconds = [](sample const& s) { return 8.0 * s.images + 0.002 * s.tokens; };
-  print(omnibal::lpt(samples, 2, milliseconds));
+  auto const show = [&](omnibal::grouping const& parts) {
+    print(parts);
+    for (auto const& load : omnibal::group_loads(parts, mixed, milliseconds)) {
+      std::cout << "  " << load[0] << " ms\n";
+    }
+  };
+  show(omnibal::lpt(mixed, 2, &sample::tokens));
+  show(omnibal::lpt(mixed, 2, milliseconds));
 }
 
 // A cost that is no sum: the encoder pads to the largest image count, the text does not.
@@ -56,45 +63,45 @@ struct long_with_short {
   template <class Samples, class Demand>
   omnibal::packing operator()(Samples const& given, Demand const& demand, std::int64_t room) const {
     auto const length = [&](std::uint32_t index) { return std::invoke(demand, given[index]); };
-    std::vector<std::uint32_t> order(std::size(given));
-    std::iota(order.begin(), order.end(), 0u);
+    std::vector<std::uint32_t> order;
+    omnibal::packing result;
+    for (std::uint32_t index = 0; index != std::size(given); ++index) {
+      (length(index) > room ? result.oversized : order).push_back(index);
+    }
     std::stable_sort(order.begin(), order.end(),
                      [&](auto left, auto right) { return length(left) > length(right); });
-    omnibal::packing result;
-    auto first = order.begin();
-    for (auto last = order.end(); first != last;) {
-      std::int64_t load = length(*first);
-      if (load > room) {
-        result.oversized.push_back(*first++);
-        continue;
+    for (std::span left(order); !left.empty(); result.groups.close()) {
+      std::int64_t load = length(left.front());
+      result.groups.push(left.front());
+      for (left = left.subspan(1); !left.empty() && load + length(left.back()) <= room;) {
+        load += length(left.back());
+        result.groups.push(left.back());
+        left = left.first(left.size() - 1);
       }
-      result.groups.push(*first++);
-      while (first != last && load + length(last[-1]) <= room) {
-        load += length(*--last);
-        result.groups.push(*last);
-      }
-      result.groups.close();
     }
-    std::sort(result.oversized.begin(), result.oversized.end());
     return result;
   }
 };
 
 void a_packer_of_your_own() {
   std::vector<std::int64_t> const lengths{900, 300, 2500, 100, 700, 200};
+  std::vector const levels{1000, 4000};
   print(long_with_short{}(lengths, std::identity{}, 1000).groups);
-  // What takes a packer takes this one.
   print(omnibal::split_long(lengths, std::identity{}, 1000, long_with_short{}).groups);
-  print(omnibal::pack_levels(lengths, std::identity{}, std::vector{1000, 4000}, long_with_short{})
-            .groups);
+  print(omnibal::pack_levels(lengths, std::identity{}, levels, long_with_short{}).groups);
 }
 
 void a_shuffle_and_a_rule_of_your_own() {
-  auto const reversed = [](std::span<std::uint32_t> indices, std::uint64_t /*round*/) {
-    std::reverse(indices.begin(), indices.end());
+  // The rounds count from zero: here every second one takes the samples in reversed order.
+  auto const reversed = [](std::span<std::uint32_t> indices, std::uint64_t round) {
+    if (round % 2 == 0) std::reverse(indices.begin(), indices.end());
   };
   auto const is_full = [](auto const& load) { return load[0] >= 3000; };
-  print(omnibal::isf(samples, &sample::tokens, 4096, {.rounds = 5}, is_full, reversed).groups);
+  auto const packed =
+      omnibal::isf(samples, &sample::tokens, 4096, {.rounds = 5}, is_full, reversed);
+  print(packed.groups);
+  std::cout << packed.report.below_keep << " group is below 3000 tokens after "
+            << packed.report.rounds << " rounds\n";
 }
 
 // 1F1B in which every stage keeps `more` micro-batches in flight than it must.

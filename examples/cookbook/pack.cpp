@@ -9,6 +9,7 @@
 #include <omnibal/pack/cu_seqlens.hpp>
 #include <omnibal/pack/improve.hpp>
 #include <omnibal/pack/isf.hpp>
+#include <omnibal/pack/keep.hpp>
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/online_packer.hpp>
 #include <omnibal/pack/packing_bound.hpp>
@@ -16,8 +17,10 @@
 #include <omnibal/pack/split_long.hpp>
 #include <omnibal/pack/tune_capacity.hpp>
 #include <omnibal/rng/engine.hpp>
+#include <omnibal/rng/fisher_yates.hpp>
 #include <omnibal/rng/numpy.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <iterator>
@@ -41,32 +44,62 @@ void few_groups_at_once() {
   std::cout << packed.groups.size() << " groups, none has fewer than " << packed.report.lower_bound
             << '\n';
   for (auto const index : packed.oversized) std::cout << index << " fits no group\n";
+
+  // A mini-batch is a group of indices; what it adds up to is one call more.
+  auto const loads = omnibal::group_loads(packed.groups, samples, demand);
+  for (std::size_t group = 0; group != packed.groups.size(); ++group) {
+    std::cout << "mini-batch " << group << ": samples " << packed.groups[group].size()
+              << ", images " << loads[group][0] << ", tokens " << loads[group][1] << '\n';
+  }
 }
 
 void a_score_of_your_own() {
   std::vector<sample> const few{{7, 2096}, {3, 3796}, {1, 200}};
-  print(omnibal::best_fit_decreasing(few, demand, capacity).groups);
+  auto const show = [&](omnibal::packing const& packed) {
+    print(packed.groups);
+    for (auto const& load : omnibal::group_loads(packed.groups, few, demand)) {
+      std::cout << "  " << capacity[0] - load[0] << " images and " << capacity[1] - load[1]
+                << " tokens are left\n";
+    }
+  };
   // The default leaves the least share of both. This one fills tokens first: the least score wins.
   auto const tokens_left = [](auto const& left, auto const& /*demand*/) { return left[1]; };
-  print(omnibal::best_fit_decreasing(few, demand, capacity, {}, tokens_left).groups);
+  show(omnibal::best_fit_decreasing(few, demand, capacity));
+  show(omnibal::best_fit_decreasing(few, demand, capacity, {}, tokens_left));
 }
 
 void fewer_and_evener_groups() {
   std::vector<int> const lengths{41, 37, 33, 29, 26, 24, 22, 19, 17, 14, 12, 9, 9, 8};
   auto const tokens = [](int length) { return length; };
+  auto const show = [&](char const* name, omnibal::packing const& packed) {
+    std::cout << name << ": " << packed.groups.size() << " groups of";
+    for (auto const& load : omnibal::group_loads(packed.groups, lengths, tokens)) {
+      std::cout << ' ' << load[0];
+    }
+    std::cout << " tokens, the bound is " << packed.report.lower_bound << '\n';
+  };
   auto const start = omnibal::next_fit(lengths, tokens, 100);
-  auto const better = omnibal::improve(lengths, tokens, 100, start);
-  std::cout << start.groups.size() << " groups become " << better.groups.size() << ", the bound is "
-            << better.report.lower_bound << '\n';
-  for (auto const& load : omnibal::group_loads(better.groups, lengths, tokens)) {
-    std::cout << load[0] << ' ';
-  }
-  std::cout << "tokens\n";
+  show("as they come", start);
+  show("fewer", omnibal::improve(lengths, tokens, 100, start));
+  show("only evener", omnibal::improve(lengths, tokens, 100, start, {.passes = 0}));
+
+  // Where a few samples must fill each group exactly, or a time limit decides: many passes, and a
+  // functor that is asked after each whether to go on.
+  auto const go_on = [](auto const& now) { return now.groups != now.lower_bound; };
+  auto const best = omnibal::improve(lengths, tokens, 100, start, {.passes = 2000}, go_on);
+  std::cout << best.report.rounds << " passes\n";
+
+  // Room in every group lets the loads become as even as whole samples allow.
+  show("even",
+       omnibal::improve(lengths, tokens, 100, best, {.even_passes = 96, .spare_groups = 0.34}));
 }
 
 void random_groups_as_omnibal_trains() {
-  auto const packed = omnibal::isf(samples, demand, capacity);
-  print(packed.groups);
+  print(omnibal::isf(samples, demand, capacity).groups);
+  // Another seed, in every epoch, gives other groups of the same samples.
+  auto const keep = omnibal::reaches_most(capacity);
+  omnibal::rng::fisher_yates const shuffle{7};
+  print(omnibal::isf(samples, demand, capacity, {.rounds = 5}, keep, shuffle).groups);
 
   // The groups of the reference implementation: NumPy's shuffle, and its rule of what is full.
   auto const is_full = [](auto const& load) { return load[0] == 9 || load[1] >= 4000; };
@@ -77,7 +110,16 @@ void random_groups_as_omnibal_trains() {
 }
 
 void groups_in_the_order_of_the_samples() {
-  print(omnibal::next_fit(samples, demand, capacity).groups);
+  auto const packed = omnibal::next_fit(samples, &sample::tokens, 2500);
+  print(packed.groups);
+  // Each group is a range of the data that a loader reads in one piece, but for what fits nowhere.
+  for (std::size_t group = 0; group != packed.groups.size(); ++group) {
+    auto const indices = packed.groups[group];
+    std::cout << "read samples " << indices.front() << " to " << indices.back() << '\n';
+  }
+  for (auto const index : packed.oversized) std::cout << "but not sample " << index << '\n';
+  auto const freely = omnibal::best_packing(samples, &sample::tokens, 2500);
+  std::cout << packed.groups.size() << " groups, in any order " << freely.groups.size() << '\n';
 }
 
 void a_stream() {
@@ -89,7 +131,9 @@ void a_stream() {
   for (std::size_t id = 0; id != samples.size(); ++id) {
     if (auto const group = packer.push(id, demand(samples[id]))) train(group);
   }
-  while (auto const group = packer.flush()) train(group);
+  // A checkpoint holds what waits; a packer made of it has the same future.
+  omnibal::online_packer resumed(packer.state());
+  while (auto const group = resumed.flush()) train(group);
 }
 
 void a_capacity_for_a_wanted_batch() {
@@ -150,6 +194,10 @@ void how_good_any_packing_can_be() {
       omnibal::packing_bound(lengths, tokens, 1000, {.effort = omnibal::effort::thorough});
   std::cout << packed.groups.size() << " groups, at least " << bound << " by volume, at least "
             << thorough << " for certain\n";
+  if (packed.groups.size() == thorough) {
+    // No packer can do better under this capacity. What would another one give?
+    std::cout << "1020 tokens: at least " << omnibal::packing_bound(lengths, tokens, 1020) << '\n';
+  }
 }
 
 void offsets_for_variable_length_attention() {
@@ -159,6 +207,9 @@ void offsets_for_variable_length_attention() {
     for (auto const offset : offsets[g]) std::cout << ' ' << offset;
     std::cout << ", the longest has " << offsets.longest(g) << '\n';
   }
+  // One copy takes those of all groups to a device.
+  std::cout << offsets.offsets().size() << " numbers, those of group 1 from " << offsets.begins()[1]
+            << '\n';
   std::vector<std::int32_t> positions;
   offsets.position_ids(1, std::back_inserter(positions));
   std::cout << positions.size() << " position ids, restarting at " << offsets[1][1] << '\n';
@@ -172,6 +223,9 @@ void how_full_the_groups_are() {
             << " % of the tokens\n";
   auto const padding = omnibal::pad_ratio(packed.groups, samples, &sample::tokens);
   std::cout << "padding to the longest would waste " << std::round(100 * padding) << " %\n";
+  auto const emptiest = std::min_element(loads.begin(), loads.end(),
+                                         [](auto left, auto right) { return left[1] < right[1]; });
+  std::cout << "group " << emptiest - loads.begin() << " has " << (*emptiest)[1] << " tokens\n";
 }
 
 }  // namespace cookbook

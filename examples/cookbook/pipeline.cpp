@@ -38,8 +38,16 @@ void show(std::vector<std::uint32_t> const& boundaries) {
 
 void even_stages() {
   auto const cuts = omnibal::minimax(milliseconds, 4);
-  show(cuts.boundaries);
+  for (std::size_t stage = 0; stage != 4; ++stage) {
+    std::cout << "stage " << stage << " has layers " << cuts.boundaries[stage] << " to "
+              << cuts.boundaries[stage + 1] - 1 << '\n';
+  }
   std::cout << "the slowest stage takes " << cuts.bottleneck << " ms, the least possible\n";
+  // The last two devices are half as fast again.
+  std::vector<std::int64_t> const speeds{2, 2, 3, 3};
+  auto const mixed = omnibal::minimax(milliseconds, speeds);
+  show(mixed.boundaries);
+  std::cout << "on devices of two kinds\n";
 }
 
 void any_cost_of_a_stage() {
@@ -107,6 +115,10 @@ void which_activations_to_keep() {
   for (auto const choice : plan.choices) std::cout << choice << ' ';
   std::cout << ": " << plan.time << " ms, none is below " << plan.lower_bound
             << (plan.proven ? ", proven\n" : "\n");
+  auto const none = omnibal::select_recompute(layers, 400, {.in_flight = 2});
+  if (none.status == omnibal::solve_status::infeasible) {
+    std::cout << "400 bytes are " << none.missing_bytes << " too few\n";
+  }
 }
 
 void how_long_a_step_takes() {

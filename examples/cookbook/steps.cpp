@@ -20,6 +20,7 @@
 #include <iostream>
 #include <numeric>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ void even_steps() {
   }
   std::cout << "\nranks wait " << omnibal::dist_ratio(even, loads) << " of a step, "
             << omnibal::dist_ratio(random, loads) << " where groups are dealt at random\n";
+  auto const next = omnibal::schedule_steps(loads, 8, {.seed = 42, .epoch = 4});
+  std::cout << "pairs of groups meet in the next epoch " << omnibal::step_overlap(even, next)
+            << " times as often as by chance\n";
 }
 
 void what_an_epoch_leaves() {
@@ -62,18 +66,31 @@ void what_an_epoch_leaves() {
 }
 
 void several_groups_on_a_rank() {
+  auto const report = [](omnibal::steps const& steps) {
+    std::cout << steps.size() << " steps, waiting " << omnibal::dist_ratio(steps, loads)
+              << ", the totals of steps vary " << omnibal::step_mix(steps, loads).totals
+              << " times as much as random ones\n";
+  };
   auto const steps = omnibal::schedule_steps(loads, 4, {.groups_per_rank = 5});
   std::cout << "rank 0 runs";
   for (auto const group : steps(0, 0)) std::cout << ' ' << loads[group];
-  std::cout << "\nwaiting " << omnibal::dist_ratio(steps, loads) << ", the totals of steps vary "
-            << omnibal::step_mix(steps, loads).totals << " times as much as random ones\n";
+  std::cout << '\n';
+  report(steps);
+  report(omnibal::schedule_steps(loads, 4));  // one group: even, but of one size
 }
 
 void batches_of_your_own() {
   // What a sampler of yours gives: batches in the order of steps and ranks.
-  std::vector<std::vector<std::uint32_t>> const batches{{0, 1}, {2}, {3}, {4, 5}};
+  std::vector<std::vector<std::uint32_t>> batches{{0, 1}, {2}, {3}, {4, 5}};
   auto const steps = omnibal::make_steps(batches, 2, {.groups = 6});
   std::cout << steps.size() << " steps, ranks wait " << omnibal::dist_ratio(steps, loads) << '\n';
+  // A group that runs twice is an error.
+  batches[3] = {4, 1};
+  try {
+    std::cout << omnibal::make_steps(batches, 2, {.groups = 6}).size() << " steps\n";
+  } catch (std::invalid_argument const& error) {
+    std::cout << error.what() << '\n';
+  }
 }
 
 void samples_one_by_one() {
@@ -83,6 +100,11 @@ void samples_one_by_one() {
   sampler.seek(100'000'000);  // at once: no array of indices
   for (auto const sample : sampler.next()) std::cout << sample << ' ';
   std::cout << "\nstep " << sampler.step() << " of " << sampler.step_count() << '\n';
+
+  // The state of any rank is a checkpoint for all, and for another number of them.
+  omnibal::epoch_sampler resumed(1'000'000'000, {.ranks = 2}, options, sampler.state());
+  for (auto const sample : resumed.next()) std::cout << sample << ' ';
+  std::cout << "\nstep " << resumed.step() << " of " << resumed.step_count() << " on two ranks\n";
 }
 
 void stop_and_go_on_with_other_ranks() {
@@ -137,6 +159,9 @@ void what_must_stay_together() {
   std::vector<turn> const turns{{7, 300}, {4, 500}, {7, 200}, {4, 100}, {9, 650}};
   auto const talks = omnibal::bundle_by(turns, &turn::conversation);
   auto const tokens = omnibal::bundle_loads(talks, turns, &turn::tokens);
+  for (std::size_t talk = 0; talk != talks.size(); ++talk) {
+    std::cout << talks[talk].size() << " turns with " << tokens[talk][0] << " tokens\n";
+  }
   auto const packed = omnibal::isf(tokens, std::identity{}, 1200);
   print(talks);
   print(omnibal::unbundle(packed, talks).groups);
@@ -144,21 +169,33 @@ void what_must_stay_together() {
 
 void other_groups_in_every_epoch() {
   std::vector<std::int64_t> const lengths(loads.begin(), loads.begin() + 8);
+  auto const is_full = [](auto const& load) { return load[0] >= 8000; };
   auto const pack = [&](std::uint64_t seed) {
-    return omnibal::isf(
-        lengths, std::identity{}, 9000, {}, [](auto const& load) { return load[0] >= 8000; },
-        omnibal::rng::fisher_yates{seed});
+    return omnibal::isf(lengths, std::identity{}, 9000, {}, is_full,
+                        omnibal::rng::fisher_yates{seed});
   };
   for (std::uint64_t epoch = 0; epoch != 2; ++epoch) {
-    print(omnibal::repack(42, epoch, pack).groups);
+    // A rank that resumes makes the packing of its epoch again, from the same two numbers.
+    auto const packed = omnibal::repack(42, epoch, pack);
+    std::cout << "epoch " << epoch << ": ";
+    print(packed.groups);
   }
 }
 
 void the_same_loss_for_every_token() {
-  // Tokens with a loss of each rank in this step, as gathered. A rank multiplies the sum of its
-  // losses by this; the mean of the gradients over the ranks is then the mean of all tokens.
+  // Tokens with a loss of each rank in this step, as gathered, and the sums of their losses.
   std::vector<std::int64_t> const loss_tokens{4000, 3900, 4100, 2000};
-  std::cout << "1 / " << 1 / omnibal::loss_scale(loss_tokens) << '\n';
+  std::vector<double> const loss_sums{8000, 7800, 8200, 6000};
+  // A rank multiplies its sum by this; the mean of the gradients over the ranks is then the mean
+  // of all tokens. The mean of the ranks' own means favours the tokens of the last rank.
+  double const scale = omnibal::loss_scale(loss_tokens);
+  double scaled = 0, means = 0;
+  for (std::size_t rank = 0; rank != 4; ++rank) {
+    scaled += scale * loss_sums[rank] / 4;
+    means += loss_sums[rank] / static_cast<double>(loss_tokens[rank]) / 4;
+  }
+  std::cout << "1 / " << 1 / scale << ": loss " << scaled << " of a token, instead of " << means
+            << '\n';
 }
 
 void how_even_how_random() {
@@ -170,7 +207,9 @@ void how_even_how_random() {
             << omnibal::dist_ratio(steps, loads) << " in the epoch\n"
             << "largest over mean: " << omnibal::imbalance(ranks) << '\n'
             << "pairs of groups meet again " << omnibal::step_overlap(steps, next)
-            << " times as often as by chance\n";
+            << " times as often as by chance\n"
+            << "the totals of steps vary " << omnibal::step_mix(steps, loads).totals
+            << " times as much as random ones\n";
 }
 
 void orders_that_are_the_same_everywhere() {

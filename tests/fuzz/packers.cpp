@@ -34,6 +34,9 @@ namespace {
 using test::byte_reader;
 using test::require;
 
+/// What a run asks: all of few samples, or one family, which leaves time for many runs.
+enum class family { all, packers, isf, best_fit, improve, online, split, thorough_bound };
+
 /// From 1 to 2^62 + 255.
 std::int64_t read_capacity(byte_reader& bytes) {
   std::int64_t const power = std::int64_t{1} << bytes.next() % 63;
@@ -47,6 +50,32 @@ std::int64_t read_amount(byte_reader& bytes, std::int64_t limit) {
                                   limit - 1, limit,     limit + 1,     1};
   if (kind < std::size(special)) return special[kind];
   return limit / 240 * kind + bytes.next() % (limit / 240 + 2);
+}
+
+template <std::size_t R, class T>
+void check_all_packers(std::vector<omnibal::resources<R, T>> const& samples,
+                       omnibal::resources<R, T> const& capacity) {
+  test::for_each_packer([&](std::string const& name, auto const& pack) {
+    std::string const wrong =
+        test::fault(pack(samples, std::identity{}, capacity), samples, capacity);
+    require(wrong.empty(), name + ": " + wrong);
+  });
+  auto const next = omnibal::next_fit(samples, std::identity{}, capacity);
+  require(next.groups == test::naive_next_fit(samples, capacity).groups,
+          "next_fit gives the groups of a naive next-fit");
+  require(omnibal::packing_bound(samples, std::identity{}, capacity) == next.report.lower_bound,
+          "next_fit reports the lower bound");
+}
+
+template <std::size_t R, class T>
+void check_thorough_bound(std::vector<omnibal::resources<R, T>> const& samples,
+                          omnibal::resources<R, T> const& capacity, std::size_t steps) {
+  auto const best = omnibal::best_packing(samples, std::identity{}, capacity);
+  auto const plain = omnibal::packing_bound(samples, std::identity{}, capacity);
+  auto const thorough = omnibal::packing_bound(samples, std::identity{}, capacity,
+                                               {omnibal::effort::thorough, steps});
+  require(plain <= thorough, "the thorough bound is not below the plain one");
+  require(thorough <= best.groups.size(), "no packing has fewer groups than the thorough bound");
 }
 
 template <std::size_t R, class T, class Shuffle>
@@ -114,10 +143,10 @@ void check_online(std::vector<omnibal::resources<R, T>> const& samples,
   require(resumed == output, "online_packer has the same future when it is restored");
 }
 
-/// Splits samples of up to 200 capacities of the first.
+/// Splits samples of up to 30 capacities of the first.
 void check_split(std::vector<omnibal::resources<1>> const& samples, std::int64_t capacity,
                  omnibal::piece_sizes sizes) {
-  std::int64_t const smaller = capacity / 200 + 1;
+  std::int64_t const smaller = capacity / 30 + 1;
   omnibal::split_long_options const options{.sizes = sizes, .multiple = smaller / 3 + 1};
   auto const result = omnibal::split_long(
       samples, [](auto const& sample) { return sample[0]; }, smaller, options);
@@ -134,7 +163,7 @@ void check_split(std::vector<omnibal::resources<1>> const& samples, std::int64_t
 }
 
 template <std::size_t R, class T>
-void check_packers(byte_reader& bytes) {
+void check_packers(byte_reader& bytes, family asked) {
   omnibal::resources<R> limits{};
   omnibal::resources<R, T> capacity{};
   omnibal::resources<R, T> threshold{};
@@ -155,10 +184,15 @@ void check_packers(byte_reader& bytes) {
   std::size_t const few = bytes.next() % 4u + 1;
   omnibal::best_packing_options const fit_options{.measure = measure, .orders = few};
   std::uint8_t const seed = bytes.next();
-  // Each sample is there so many times, so that few bytes make many blocks of samples.
-  std::size_t const copies = std::size_t{1} << bytes.next() % 8;
+  // Each sample is there so many times, so that few bytes make many blocks of samples. Only what cuts
+  // them into blocks is asked about many.
+  std::uint8_t const shape = bytes.next();
+  std::size_t const copies = std::size_t{1} << shape % 8;
+  bool const has_blocks =
+      asked == family::packers || asked == family::isf || asked == family::best_fit;
+  std::size_t const most = has_blocks && shape < 8 ? 4096 : asked == family::all ? 24 : 48;
   std::vector<omnibal::resources<R, T>> samples;
-  while (!bytes.empty() && samples.size() < 4096) {
+  while (!bytes.empty() && samples.size() < most) {
     omnibal::resources<R, T> sample{};
     for (std::size_t r = 0; r != R; ++r) {
       sample[r] = convert(read_amount(bytes, limits[r]));
@@ -166,36 +200,37 @@ void check_packers(byte_reader& bytes) {
     samples.insert(samples.end(), copies, sample);
   }
 
-  test::for_each_packer([&](std::string const& name, auto const& pack) {
-    std::string const wrong =
-        test::fault(pack(samples, std::identity{}, capacity), samples, capacity);
-    require(wrong.empty(), name + ": " + wrong);
-  });
-  auto const next = omnibal::next_fit(samples, std::identity{}, capacity);
-  require(next.groups == test::naive_next_fit(samples, capacity).groups,
-          "next_fit gives the groups of a naive next-fit");
-  require(omnibal::packing_bound(samples, std::identity{}, capacity) == next.report.lower_bound,
-          "next_fit reports the lower bound");
-  require(omnibal::packing_bound(samples, std::identity{}, capacity,
-                                 {.effort = omnibal::effort::thorough}) <= next.groups.size(),
-          "no packing has fewer groups than the thorough bound");
-
-  omnibal::reaches_any const keep{threshold};
-  auto const rotate = [seed](std::span<std::uint32_t> order, std::uint64_t round) {
-    auto const middle = static_cast<std::ptrdiff_t>((seed + round) % order.size());
-    std::rotate(order.begin(), order.begin() + middle, order.end());
-  };
-  check_isf(samples, capacity, options, keep, omnibal::rng::fisher_yates{seed});
-  check_isf(samples, capacity, options, keep, omnibal::rng::feistel{seed});
-  check_isf(samples, capacity, options, keep, omnibal::rng::numpy_shuffle{seed});
-  check_isf(samples, capacity, options, keep, rotate);
-  check_best_fit(samples, capacity, fit_options);
-  check_improve(samples, capacity, {.passes = options.rounds, .even_passes = few, .seed = seed});
-  check_online(samples, capacity,
-               {.buffer = seed + 1u, .longest_wait = 8 * options.rounds + seed, .candidates = few});
+  auto const asks = [&](family one) { return asked == family::all || asked == one; };
+  if (asks(family::packers)) check_all_packers(samples, capacity);
+  if (asks(family::thorough_bound)) {
+    // Ends early now and then, and never takes as long as by default.
+    check_thorough_bound(samples, capacity, std::size_t{1} << seed % 15);
+  }
+  if (asks(family::isf)) {
+    omnibal::reaches_any const keep{threshold};
+    auto const rotate = [seed](std::span<std::uint32_t> order, std::uint64_t round) {
+      auto const middle = static_cast<std::ptrdiff_t>((seed + round) % order.size());
+      std::rotate(order.begin(), order.begin() + middle, order.end());
+    };
+    check_isf(samples, capacity, options, keep, omnibal::rng::fisher_yates{seed});
+    check_isf(samples, capacity, options, keep, omnibal::rng::feistel{seed});
+    check_isf(samples, capacity, options, keep, omnibal::rng::numpy_shuffle{seed});
+    check_isf(samples, capacity, options, keep, rotate);
+  }
+  if (asks(family::best_fit)) check_best_fit(samples, capacity, fit_options);
+  if (asks(family::improve)) {
+    check_improve(samples, capacity, {.passes = options.rounds, .even_passes = few, .seed = seed});
+  }
+  if (asks(family::online)) {
+    check_online(
+        samples, capacity,
+        {.buffer = seed + 1u, .longest_wait = 8 * options.rounds + seed, .candidates = few});
+  }
   if constexpr (R == 1 && std::integral<T>) {
-    check_split(samples, capacity[0],
-                seed % 2 == 0 ? omnibal::piece_sizes::even : omnibal::piece_sizes::full);
+    if (asks(family::split)) {
+      check_split(samples, capacity[0],
+                  seed % 2 == 0 ? omnibal::piece_sizes::even : omnibal::piece_sizes::full);
+    }
   }
 }
 
@@ -203,12 +238,14 @@ void check_packers(byte_reader& bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   byte_reader bytes({data, size});
-  switch (bytes.next() % 5) {
-    case 0: check_packers<1, std::int64_t>(bytes); break;
-    case 1: check_packers<2, std::int64_t>(bytes); break;
-    case 2: check_packers<3, std::int64_t>(bytes); break;
-    case 3: check_packers<1, double>(bytes); break;
-    default: check_packers<2, double>(bytes); break;
+  std::uint8_t const first = bytes.next();
+  auto const asked = static_cast<family>(first / 5 % 8);
+  switch (first % 5) {
+    case 0: check_packers<1, std::int64_t>(bytes, asked); break;
+    case 1: check_packers<2, std::int64_t>(bytes, asked); break;
+    case 2: check_packers<3, std::int64_t>(bytes, asked); break;
+    case 3: check_packers<1, double>(bytes, asked); break;
+    default: check_packers<2, double>(bytes, asked); break;
   }
   return 0;
 }
