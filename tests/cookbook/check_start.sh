@@ -6,7 +6,7 @@
 # usage: check_start.sh ROOT CXX
 set -euo pipefail
 
-root=$1 compiler=$2
+root=$1 compiler=$(command -v "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
