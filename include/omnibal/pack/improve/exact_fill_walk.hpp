@@ -27,11 +27,15 @@ namespace omnibal::inline v0::detail {
 /// The temperature of simulated annealing, in integers.
 class cooling {
  public:
-  /// Begins with a twentieth of `size`: there a loss of that many is accepted now and then.
+  /// Begins with a twentieth of `size`: there a loss of that many is accepted now and then. A tenth
+  /// and a fortieth are as good: in 0.1 s all make the same groups of ten lists of 1000 samples from
+  /// 200 to 350 and from 266 to 396 of 1000, and of ten lists of 999 generated triplets 5, 0 and 0
+  /// stay above the optimum.
   explicit cooling(std::int64_t size) : first_(static_cast<uint128>(size) * fraction / 20 + 1) {}
 
   /// Sets the temperature at `step` of `steps`: it falls by a constant factor each, to 2^-12 of the
-  /// first, where no loss of a whole unit is accepted among values below some thousands.
+  /// first, where no loss of a whole unit is accepted among values below some thousands. To 2^-6 all
+  /// of these ten lists of triplets stay above the optimum, to 2^-24 two.
   void set(std::uint64_t step, std::uint64_t steps) {
     constexpr std::uint64_t halvings = 12;
     auto const passed = static_cast<uint128>(step) * halvings * fraction / steps;
@@ -104,7 +108,9 @@ class sample_values {
 
   /// The sample came into a group that is worth no more with it.
   void raise(std::uint32_t sample) {
-    // With 50 some samples outweigh others before those have found a place.
+    // With 50 some samples outweigh others before those have found a place; with 200 and 800 twenty
+    // lists each of 250 samples from 50 to 350 of 500 and from 266 to 396 of 1000 take as many
+    // groups, in 0.1 s.
     constexpr std::int64_t rises_to_double = 400;
     constexpr std::int64_t most = std::int64_t{1} << 48;
     if (!are_rising_ || values_[sample] > most) return;
