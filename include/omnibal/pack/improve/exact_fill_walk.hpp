@@ -27,10 +27,10 @@ namespace omnibal::inline v0::detail {
 /// The temperature of simulated annealing, in integers.
 class cooling {
  public:
-  /// Begins with a twentieth of `size`: there a loss of that many is accepted now and then. A tenth
-  /// and a fortieth are as good: in 0.1 s all make the same groups of ten lists of 1000 samples from
-  /// 200 to 350 and from 266 to 396 of 1000, and of ten lists of 999 generated triplets 5, 0 and 0
-  /// stay above the optimum.
+  /// Begins with a twentieth of `size`: there a loss of that many is accepted now and then. With a
+  /// tenth and a fortieth ten lists of 1000 samples from 200 to 350 and from 266 to 396 of 1000 take
+  /// as many groups in 0.1 s, and of ten lists of 999 generated triplets none stays above the
+  /// optimum, with a twentieth five.
   explicit cooling(std::int64_t size) : first_(static_cast<uint128>(size) * fraction / 20 + 1) {}
 
   /// Sets the temperature at `step` of `steps`: it falls by a constant factor each, to 2^-12 of the
