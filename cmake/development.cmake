@@ -24,14 +24,14 @@ set(omnibal_mpi_environment
 # includes those of Gloo, which Debian has in a package of its own.
 set(omnibal_has_torch OFF)
 find_path(OMNIBAL_GLOO_INCLUDE_DIR gloo/context.h HINTS ${TORCH_INCLUDE_DIRS})
-if(NOT TARGET omnibal::torch)
-  set(omnibal_torch_missing "libtorch was not found")
-elseif(NOT OMNIBAL_GLOO_INCLUDE_DIR)
-  set(omnibal_torch_missing "the headers of Gloo were not found")
-elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND Torch_VERSION VERSION_LESS 2)
-  set(omnibal_torch_missing "clang++ does not compile libtorch ${Torch_VERSION} as C++20")
-else()
-  set(omnibal_has_torch ON)
+if(TARGET omnibal::torch)
+  if(NOT OMNIBAL_GLOO_INCLUDE_DIR)
+    set(omnibal_torch_missing "the headers of Gloo were not found")
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND Torch_VERSION VERSION_LESS 2)
+    set(omnibal_torch_missing "clang++ does not compile libtorch ${Torch_VERSION} as C++20")
+  else()
+    set(omnibal_has_torch ON)
+  endif()
 endif()
 
 # Groups the files that match, such as "*/*.cpp", by folder: `areas` names the folders and

@@ -78,6 +78,7 @@ endif()
 
 # omnibal::torch, where there is libtorch. A consumer of the package asks for the component `torch`.
 omnibal_switch(torch libtorch)
+set(omnibal_torch_missing "OMNIBAL_WITH_TORCH is OFF")
 if(OMNIBAL_WITH_TORCH)
   set(omnibal_torch_missing "")
   if(omnibal_seek_torch)

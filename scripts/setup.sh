@@ -77,15 +77,15 @@ look() {
   needs catch2 has_header catch2
   wants libopenmpi-dev has_tool mpicxx
   wants openmpi-bin has_tool mpirun
-  wants libtorch-dev has_header torch/csrc/distributed/c10d/ProcessGroup.hpp
-  wants libgloo-dev has_header gloo/context.h
-  # The reference BLAS is twenty times slower.
-  wants libopenblas0-pthread has_library libopenblas.so.0
   wants pybind11-dev has_header pybind11/pybind11.h
   wants python3-dev has_python Python.h
   wants python3-numpy has_python numpy
   [[ $purpose != test ]] || return 0
 
+  wants libtorch-dev has_header torch/csrc/distributed/c10d/ProcessGroup.hpp
+  wants libgloo-dev has_header gloo/context.h
+  # The reference BLAS is twenty times slower.
+  wants libopenblas0-pthread has_library libopenblas.so.0
   needs libbenchmark-dev has_header benchmark/benchmark.h
   needs clang has_tool clang++
   wants doxygen has_tool doxygen
