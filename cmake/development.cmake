@@ -50,6 +50,14 @@ endmacro()
 
 option(OMNIBAL_BUNDLE_TESTS "Compile the files of a test program several at a time" OFF)
 
+# omnibal_runs_briefly(target): optimising it takes longer than it runs. With OMNIBAL_BUNDLE_TESTS, where
+# nothing is measured and everything waits for the compiler, it is not optimised.
+function(omnibal_runs_briefly target)
+  if(OMNIBAL_BUNDLE_TESTS)
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+endfunction()
+
 # omnibal_bundle(variable name files...): sets the variable to what compiles the files, with
 # OMNIBAL_BUNDLE_TESTS six at a time, for less than half of what each alone costs. Each file is included in
 # a namespace of its own, so that their names do not meet, after all headers of the six.
