@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the project needs and this machine lacks: Debian 12 and 13, Ubuntu 24.04 or later.
-# usage: setup.sh main_job | docs | wheel | test | ci | nightly
+# usage: setup.sh main_job | docs | wheel | training | test | ci | nightly
 # Without root and sudo it names the missing packages instead. It does nothing where nothing is missing.
 set -euo pipefail
 
@@ -51,6 +51,14 @@ has_fuzzer() {
 needs() { "${@:2}" || required+=("$1"); }
 wants() { "${@:2}" || optional+=("$1"); }
 
+# look_for_torch needs|wants
+look_for_torch() {
+  "$1" libtorch-dev has_header torch/csrc/distributed/c10d/ProcessGroup.hpp
+  "$1" libgloo-dev has_header gloo/context.h
+  # The reference BLAS is twenty times slower.
+  "$1" libopenblas0-pthread has_library libopenblas.so.0
+}
+
 # Lists the packages of what is missing in `required` and `optional`.
 look() {
   required=()
@@ -72,7 +80,8 @@ look() {
     needs python3-dev has_python Python.h
     needs python3-numpy has_python numpy
   fi
-  [[ $purpose != main_job && $purpose != wheel ]] || return 0
+  [[ $purpose != training ]] || look_for_torch needs
+  [[ $purpose != main_job && $purpose != wheel && $purpose != training ]] || return 0
 
   needs catch2 has_header catch2
   wants libopenmpi-dev has_tool mpicxx
@@ -82,10 +91,7 @@ look() {
   wants python3-numpy has_python numpy
   [[ $purpose != test ]] || return 0
 
-  wants libtorch-dev has_header torch/csrc/distributed/c10d/ProcessGroup.hpp
-  wants libgloo-dev has_header gloo/context.h
-  # The reference BLAS is twenty times slower.
-  wants libopenblas0-pthread has_library libopenblas.so.0
+  look_for_torch wants
   needs libbenchmark-dev has_header benchmark/benchmark.h
   needs clang has_tool clang++
   wants doxygen has_tool doxygen

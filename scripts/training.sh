@@ -12,7 +12,7 @@ if [[ ${1:-} == --quick ]]; then
 fi
 folder=$(realpath -m "${1:-$root/build/training}")
 
-"$root/scripts/setup.sh" ci
+"$root/scripts/setup.sh" training
 cd "$root"
 cmake --preset examples
 cmake --build --preset examples --target example_train_vlm
