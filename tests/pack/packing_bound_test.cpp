@@ -3,12 +3,14 @@
 
 #include <omnibal/pack/next_fit.hpp>
 #include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/packing_bound/martello_toth.hpp>
 #include <omnibal/solve_status.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -39,6 +41,28 @@ std::int64_t plain_l2(std::vector<std::int64_t> const& sizes, std::int64_t capac
     bound = std::max(bound, alone + large + (rest + capacity - 1) / capacity);
   }
   return bound;
+}
+
+/// Up to 300 sizes in [0, capacity], in one of three shapes: any, pairs that nearly fill a group, and
+/// half of the groups nearly filled while the rest is small.
+std::vector<std::int64_t> random_sizes(test::random_amounts& random, std::int64_t capacity) {
+  auto const shape = random.between(0, 2);
+  std::int64_t const width = std::max<std::int64_t>(1, capacity >> random.between(0, 10));
+  std::vector<std::int64_t> sizes(static_cast<std::size_t>(random.between(0, 300)));
+  for (std::size_t i = 0; i != sizes.size(); ++i) {
+    sizes[i] = shape == 2 ? random.between(0, width) : random.between(0, capacity);
+    if (shape != 0 && i % 2 == 1) {
+      std::int64_t const beside = capacity - sizes[i - 1];
+      sizes[i] = random.between(std::max<std::int64_t>(0, beside - width / 8), beside);
+    }
+  }
+  return sizes;
+}
+
+/// L2 of sizes that are not sorted.
+std::size_t bucketed_l2(std::vector<std::int64_t> const& sizes, std::int64_t capacity) {
+  auto const size = [&](std::size_t i) { return sizes[i]; };
+  return omnibal::detail::bucketed_martello_toth(sizes.size(), size, capacity)();
 }
 
 template <std::size_t R>
@@ -146,6 +170,31 @@ TEST_CASE("thorough packing_bound sees samples that cannot meet for several reas
   // Their sums may exceed the largest integer.
   std::vector<omnibal::resources<2>> const large(5, {INT64_MAX - 1, INT64_MAX - 2});
   CHECK(thorough_bound_of(large, omnibal::resources<2>{INT64_MAX, INT64_MAX}) == 5);
+}
+
+TEST_CASE("the bound of Martello and Toth is the same without sorting") {
+  test::random_amounts random(1);
+  std::size_t above_volume = 0;
+  for (int repeat = 0; repeat != 400; ++repeat) {
+    std::int64_t const capacity = random.between(1, 1 << random.between(1, 12));
+    std::vector<std::int64_t> const sizes = random_sizes(random, capacity);
+    INFO("capacity " << capacity << ", " << sizes.size() << " sizes");
+    std::int64_t const bound = plain_l2(sizes, capacity);
+    REQUIRE(bucketed_l2(sizes, capacity) == static_cast<std::size_t>(bound));
+    auto const volume = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
+    if (bound > (volume + capacity - 1) / capacity) ++above_volume;
+  }
+  CHECK(above_volume > 50);
+  for (std::int64_t const capacity : {INT64_MAX, INT64_MAX - 1, std::int64_t{1} << 40}) {
+    for (int repeat = 0; repeat != 400; ++repeat) {
+      std::vector<std::int64_t> sizes = random_sizes(random, capacity);
+      std::size_t const bound = bucketed_l2(sizes, capacity);
+      std::sort(sizes.begin(), sizes.end());
+      REQUIRE(bound == omnibal::detail::martello_toth_bound(
+                           sizes.size(), [&](std::size_t k) { return sizes[k]; },
+                           [](std::size_t) { return std::uint32_t{1}; }, capacity));
+    }
+  }
 }
 
 TEMPLATE_TEST_CASE("packing_bound is at most the fewest groups", "",

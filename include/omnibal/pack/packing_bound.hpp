@@ -10,6 +10,7 @@
 #include <omnibal/pack/packing_bound/column_generation.hpp>
 #include <omnibal/pack/packing_bound/conflict_clique.hpp>
 #include <omnibal/pack/packing_bound/dual_feasible.hpp>
+#include <omnibal/pack/packing_bound/martello_toth.hpp>
 #include <omnibal/pack/packing_bound/pattern_pricing.hpp>
 #include <omnibal/pack/packing_bound/summed_shares.hpp>
 #include <omnibal/resources.hpp>
@@ -155,48 +156,6 @@ class pattern_prices {
   return bound;
 }
 
-/// Martello and Toth's L2 over values in ascending order, `value(k)` occurring `count(k)` times:
-/// for each threshold alpha <= capacity / 2 the values above capacity - alpha take a group alone,
-/// the others above capacity / 2 one each, and what the values from alpha on exceed the room beside
-/// the latter takes further groups. Thresholds that are values suffice; the lowest gives the volume
-/// bound.
-template <class Value, class Count>
-[[nodiscard]] std::size_t martello_toth_bound(std::size_t entries, Value const& value,
-                                              Count const& count, std::int64_t capacity) {
-  auto const size = static_cast<uint128>(capacity);
-  auto const room = [&](std::size_t k) {
-    return (size - static_cast<uint128>(value(k))) * static_cast<uint128>(count(k));
-  };
-  auto const volume = [&](std::size_t k) {
-    return static_cast<uint128>(value(k)) * static_cast<uint128>(count(k));
-  };
-  std::size_t first_large = 0;
-  uint128 small_sum = 0;
-  while (first_large != entries && value(first_large) <= capacity - value(first_large)) {
-    small_sum += volume(first_large++);
-  }
-  std::size_t large_count = 0;
-  uint128 large_room = 0;
-  for (std::size_t k = first_large; k != entries; ++k) {
-    large_count += count(k);
-    large_room += room(k);
-  }
-
-  std::size_t bound = large_count;
-  std::size_t alone = entries;
-  for (std::size_t k = 0; k != first_large; ++k) {
-    while (alone != first_large && value(alone - 1) > capacity - value(k)) {
-      large_room -= room(--alone);
-    }
-    if (small_sum > large_room) {
-      uint128 const further = (small_sum - large_room + size - 1) / size;
-      bound = std::max(bound, large_count + static_cast<std::size_t>(further));
-    }
-    small_sum -= volume(k);
-  }
-  return bound;
-}
-
 /// How often each value from zero to the capacity occurs.
 template <class Value>
 [[nodiscard]] std::vector<std::uint32_t> count_values(std::size_t count, Value const& value,
@@ -251,10 +210,7 @@ template <class Value, class T>
 [[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
   if constexpr (std::integral<T>) {
     if (is_countable(count, capacity)) return counted_bound(count_values(count, value, capacity));
-    std::vector<std::uint64_t> const values = sorted_values(count, value, capacity);
-    return martello_toth_bound(
-        count, [&](std::size_t k) { return static_cast<std::int64_t>(values[k]); },
-        [](std::size_t) { return std::uint32_t{1}; }, capacity);
+    return bucketed_martello_toth(count, value, capacity)();
   } else {
     double const unit = std::numeric_limits<double>::epsilon();
     double const half = capacity / 2 * (1 + 4 * unit);
@@ -427,10 +383,10 @@ struct packing_bound_fn {
   /// Integers are at most 2^63 - 1 each; their sums may exceed that.
   ///
   /// For floating-point amounts it is the volume, less an allowance for rounding, and the number of
-  /// samples above half of the capacity. Complexity: linear where a capacity is below the number of
-  /// samples, else that of a radix sort; times R^2. Memory: 8 to 8R + 8 bytes per sample for the
-  /// demands and at most 16 bytes more; thorough up to 64 bytes for each different amount, and
-  /// column generation up to 4 bytes for each step that it takes.
+  /// samples above half of the capacity. Complexity: linear, at worst that of a radix sort where a
+  /// capacity is not below the number of samples; times R^2. Memory: 8 to 8R + 8 bytes per sample
+  /// for the demands and at most 16 bytes more; thorough up to 64 bytes for each different amount,
+  /// and column generation up to 4 bytes for each step that it takes.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for a capacity that is not
   /// positive and for a demand that is negative or not finite, `std::length_error` above 2^32 - 1
   /// samples.

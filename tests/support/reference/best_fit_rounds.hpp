@@ -12,7 +12,7 @@
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/packing.hpp>
-#include <omnibal/pack/packing_bound.hpp>
+#include <omnibal/pack/packing_bound/martello_toth.hpp>
 #include <omnibal/resources.hpp>
 
 #include <algorithm>
