@@ -3,6 +3,7 @@
 #include "all_cuts.hpp"
 #include "certificate.hpp"
 
+#include <omnibal/detail/function_ref.hpp>
 #include <omnibal/partition/minimax.hpp>
 #include <omnibal/partition/partition_layers.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
@@ -309,6 +310,11 @@ struct instance {
   stage_table<T> table;
 };
 
+/// A function of a stage and its layers without its type, so that the searches are compiled once for
+/// all weights that they work on in one type.
+template <class Result>
+using stage_function = omnibal::detail::function_ref<Result(std::size_t, std::size_t, std::size_t)>;
+
 enum class memory_kind { none, rule, predicate };
 
 template <class T, class Solve>
@@ -316,6 +322,7 @@ std::string try_partition(omnibal::rng::engine& random, std::int64_t of_bottlene
                           std::int64_t of_sum, Solve const& solve) {
   using cost_type = working<T>;
   instance<T> const given(random);
+  stage_function<cost_type> const cost(given);
   omnibal::partition_layers_options<cost_type> options{.constraints = given.rules};
   if (given.is_additive && number_between(random, 0, 2) != 0) {
     options.base = omnibal::weight_list<cost_type>(given.own);
@@ -342,16 +349,16 @@ std::string try_partition(omnibal::rng::engine& random, std::int64_t of_bottlene
   auto const best = try_all<cost_type>(given.layers, given.stages, given.rules, given, admits,
                                        lacks, of_bottleneck, of_sum);
   bool const has_devices = given.rules.devices != 0;
+  auto const fault = [&](auto const& fits) {
+    return fault_of(solve(given.layers, given.stages, cost, fits, options), best, is_exact,
+                    has_devices);
+  };
   try {
     if (kind == memory_kind::rule) {
-      omnibal::memory_rule const rule{taken, room};
-      return fault_of(solve(given, rule, options), best, is_exact, has_devices);
+      return fault(omnibal::memory_rule{stage_function<std::int64_t>(taken), room});
     }
-    if (kind == memory_kind::predicate) {
-      return fault_of(solve(given, admits, options), best, is_exact, has_devices);
-    }
-    omnibal::fits_always const fits;
-    return fault_of(solve(given, fits, options), best, is_exact, has_devices);
+    if (kind == memory_kind::predicate) return fault(stage_function<bool>(admits));
+    return fault(omnibal::fits_always{});
   } catch (std::invalid_argument const& error) {
     return best.obeys ? error.what() : "";
   } catch (std::overflow_error const& error) {
@@ -422,10 +429,12 @@ struct chain_instance {
 TEMPLATE_TEST_CASE("partition_layers proves what is true", "[certificate]",
                    TEST_CERTIFIED_WEIGHTS) {
   test::certify<TestType>("partition_layers", [](omnibal::rng::engine& random) {
-    return try_partition<TestType>(
-        random, 1, 0, [](auto const& given, auto const& fits, auto const& options) {
-          return omnibal::partition_layers(given.layers, given.stages, given, fits, options);
-        });
+    return try_partition<TestType>(random, 1, 0,
+                                   [](std::size_t layers, std::size_t stages, auto const& cost,
+                                      auto const& fits, auto const& options) {
+                                     return omnibal::partition_layers(layers, stages, cost, fits,
+                                                                      options);
+                                   });
   });
 }
 
@@ -435,14 +444,15 @@ TEMPLATE_TEST_CASE("partition_throughput proves what is true", "[certificate]",
     std::int64_t const micro_batches = number_between(random, 1, 9);
     return try_partition<TestType>(
         random, micro_batches - 1, 1,
-        [&](auto const& given, auto const& fits, auto const& options) {
+        [&](std::size_t layers, std::size_t stages, auto const& cost, auto const& fits,
+            auto const& options) {
           omnibal::partition_throughput_options<working<TestType>> const step{
               .micro_batches = static_cast<std::size_t>(micro_batches),
               .base = options.base,
               .speeds = options.speeds,
               .constraints = options.constraints,
               .labels = options.labels};
-          return omnibal::partition_throughput(given.layers, given.stages, given, fits, step);
+          return omnibal::partition_throughput(layers, stages, cost, fits, step);
         });
   });
 }
