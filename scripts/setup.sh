@@ -86,11 +86,11 @@ look() {
   needs catch2 has_header catch2
   wants libopenmpi-dev has_tool mpicxx
   wants openmpi-bin has_tool mpirun
+  [[ $purpose != test ]] || return 0
+
   wants pybind11-dev has_header pybind11/pybind11.h
   wants python3-dev has_python Python.h
   wants python3-numpy has_python numpy
-  [[ $purpose != test ]] || return 0
-
   look_for_torch wants
   needs libbenchmark-dev has_header benchmark/benchmark.h
   needs clang has_tool clang++

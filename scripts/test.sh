@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds and runs the tests with one compiler: that of CXX, else the system's. Without CUDA
-# and libtorch; what takes longer is in .ci/run and scripts/nightly.sh.
+# Builds and runs the tests with one compiler: that of CXX, else the system's. Without CUDA, libtorch,
+# the interfaces to C and Python and the certificates; these, and what takes longer, are in .ci/run and
+# scripts/nightly.sh.
 # usage: test.sh [OPTIONS OF cmake]
 set -euo pipefail
 
