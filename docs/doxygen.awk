@@ -20,11 +20,15 @@ function slug_of(heading,  slug) {
   return slug
 }
 
-function with_links(line,  result, target, at, page, anchor) {
+function with_links(line,  result, text, target, at, page, anchor) {
   result = ""
-  while (match(line, /\]\([^) ]*\.md(#[^)]*)?\)|\]\(#[^)]*\)/)) {
-    target = substr(line, RSTART + 2, RLENGTH - 3)
-    result = result substr(line, 1, RSTART - 1)
+  while (match(line, /\[[^][]*\]\([^) ]*\.md(#[^)]*)?\)|\[[^][]*\]\(#[^)]*\)/)) {
+    at = index(substr(line, RSTART), "](")
+    # Backticks would be shown.
+    text = substr(line, RSTART, at - 1)
+    gsub(/`/, "", text)
+    target = substr(line, RSTART + at + 1, RLENGTH - at - 2)
+    result = result substr(line, 1, RSTART - 1) text
     line = substr(line, RSTART + RLENGTH)
     at = index(target, "#")
     page = at ? substr(target, 1, at - 1) : target
@@ -37,6 +41,18 @@ function with_links(line,  result, target, at, page, anchor) {
   while (match(line, /`docs\/[a-z_\/]+\.md`/)) {
     target = substr(line, RSTART + 1, RLENGTH - 2)
     result = result substr(line, 1, RSTART - 1) "[" target "](@ref page_" base_of(target) ")"
+    line = substr(line, RSTART + RLENGTH)
+  }
+  return result line
+}
+
+# An apostrophe ends code that begins with one backtick.
+function with_apostrophes(line,  result, code) {
+  result = ""
+  while (match(line, /`[^`]*`/)) {
+    code = substr(line, RSTART, RLENGTH)
+    if (code ~ /'/) code = "`" code "`"
+    result = result substr(line, 1, RSTART - 1) code
     line = substr(line, RSTART + RLENGTH)
   }
   return result line
@@ -67,7 +83,24 @@ function markdown(line,  slug, title) {
     title = substr(line, 4, RLENGTH - 5)
     return "| [" title "](@ref omnibal::" title ") " substr(line, RLENGTH + 1)
   }
-  return with_links(line)
+  return with_apostrophes(with_links(line))
+}
+
+# A link whose text goes on in the next line becomes one line, as a reference must be.
+function page(line) {
+  if (held != "") {
+    if (line == "") print markdown(held)
+    else {
+      sub(/^ */, "", line)
+      line = held " " line
+    }
+    held = ""
+  }
+  if (!in_code && line ~ /\[[^][`]*$/ && line !~ /^    /) {
+    held = line
+    return
+  }
+  print markdown(line)
 }
 
 function flush_comment() {
@@ -169,6 +202,6 @@ FNR == 1 {
   sub(/^.*\//, "", group)
   if (FILENAME !~ /include\/omnibal\//) group = ""
 }
-is_page { print markdown($0); next }
+is_page { page($0); next }
 { header($0) }
-END { if (!is_page) close_namespace() }
+END { if (is_page) { if (held != "") print markdown(held) } else close_namespace() }

@@ -15,4 +15,10 @@ rm -rf "$folder/html"
   printf 'PROJECT_NUMBER = %s.%s.%s\n' "$(number MAJOR)" "$(number MINOR)" "$(number PATCH)"
   printf 'OUTPUT_DIRECTORY = "%s"\n' "$folder"
 } | doxygen -
+# What a page shows instead of following it.
+left='@(section|subsection|ref) |&lt;t[dhr] class=|&lt;table class='
+if grep -lE "$left" "$folder"/html/page_*.html "$folder/html/index.html"; then
+  printf 'docs.sh: these pages show commands of Doxygen\n' >&2
+  exit 1
+fi
 printf 'the site begins with %s\n' "$folder/html/index.html"
