@@ -72,8 +72,7 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
 /// `order_descending` of keys that lie in `words`; `key` gives them again.
 [[nodiscard]] inline std::vector<std::uint32_t> order_words(std::vector<std::uint64_t>&& words,
                                                             index_key key) {
-  std::vector<std::uint32_t> order(words.size());
-  if (words.empty()) return order;
+  if (words.empty()) return {};
   std::uint64_t smallest = words[0];
   std::uint64_t largest = words[0];
   for (std::uint64_t const word : words) {
@@ -86,6 +85,7 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
     std::vector<std::uint32_t> starts(static_cast<std::size_t>(range) + 2, 0);
     for (std::uint64_t const word : words) ++starts[static_cast<std::size_t>(largest - word) + 1];
     for (std::size_t k = 1; k != starts.size(); ++k) starts[k] += starts[k - 1];
+    std::vector<std::uint32_t> order(words.size());
     for (std::size_t i = 0; i != words.size(); ++i) {
       order[starts[static_cast<std::size_t>(largest - words[i])]++] = static_cast<std::uint32_t>(i);
     }
@@ -101,6 +101,7 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
     std::vector<std::uint64_t> spare;
     radix_sort(words, spare, 32, range_bits - dropped_bits);
   }
+  std::vector<std::uint32_t> order(words.size());
   for (std::size_t i = 0; i != words.size(); ++i) order[i] = static_cast<std::uint32_t>(words[i]);
   if (dropped_bits != 0) sort_runs(words, order, key);
   return order;

@@ -256,7 +256,7 @@ template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
                                          std::int64_t capacity_b) {
-  std::size_t const most_buckets = std::max<std::size_t>(1024, count / 4);
+  std::size_t const most_buckets = std::clamp<std::size_t>(count / 4, 1024, 65536);
   unsigned shift = 0;
   while ((static_cast<std::uint64_t>(capacity_b) >> shift) >= most_buckets) ++shift;
   auto const bucket_of = [shift](std::int64_t value) {
