@@ -9,7 +9,6 @@
 #include <omnibal/pack/detail/collect_groups.hpp>
 #include <omnibal/pack/packing.hpp>
 #include <omnibal/pack/packing_bound.hpp>
-#include <omnibal/pack/packing_bound/martello_toth.hpp>
 
 #include <algorithm>
 #include <cstddef>

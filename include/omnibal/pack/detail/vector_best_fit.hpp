@@ -261,10 +261,12 @@ class open_bin_index {
   open_bin_index(amounts_type const& capacity, demand_traits<R, T> const& traits,
                  std::size_t sample_count)
       : fine_(traits.finest), next_(sample_count) {
-    // Enough levels to be exact for common capacities. One for each sample, of a million with noise
-    // of 40 bits, packs into at most 0.01 % fewer groups, in a tenth more time.
+    // Enough levels to be exact for common capacities, and no more than the samples are worth. One
+    // for each of a million samples with noise of 40 bits saves at most 0.01 % of the groups, in a
+    // tenth more time.
     std::size_t const most_levels =
-        std::max(std::clamp<std::size_t>(16 * sample_count, 4096, 32768), sample_count / 4);
+        std::max({std::clamp<std::size_t>(16 * sample_count, 4096, 32768),
+                  std::min<std::size_t>(sample_count, 131072), sample_count / 4});
     std::size_t cells = 1;
     std::size_t kinds_left = 0;
     for (std::size_t r = 0; r != R; ++r) kinds_left += r != fine_ && traits.binds[r] ? 1 : 0;
