@@ -258,13 +258,12 @@ template <class Value, class T>
 
 /// The bound from conflicts between two resources: for a threshold x the samples with a above half
 /// of its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs.
-/// Thresholds are multiples of a power of two, 1 where the capacity of b is small.
+/// Thresholds are multiples of a power of two, 1 where the capacity of b is small. Half and twice as
+/// many of them give the same bounds of generated lists of 1000 to 100,000 samples in as much time.
 template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
                                          std::int64_t capacity_b) {
-  // Half and twice as many give the same bounds of generated lists of 1000 to 100,000 samples, in
-  // as much time.
   std::size_t const most_buckets = std::max<std::size_t>(1024, count / 4);
   unsigned shift = 0;
   while ((static_cast<std::uint64_t>(capacity_b) >> shift) >= most_buckets) ++shift;

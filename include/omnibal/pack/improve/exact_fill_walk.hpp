@@ -115,8 +115,8 @@ class sample_values {
     // With 50 some samples outweigh others before those have found a place; with 200 and 800 twenty
     // lists each of 250 samples from 50 to 350 of 500 and from 266 to 396 of 1000 take as many
     // groups, in 0.1 s. Where none rises ten lists each of 200 samples of three and of five kinds
-    // take 8 and 22 groups above the bound in place of 1 and 11; of one kind they take as many, since
-    // its descents with such values begin as hot.
+    // take 8 and 22 groups above the bound in place of 1 and 11; lists of one kind take as many,
+    // since its descents with such values begin as hot.
     constexpr std::int64_t rises_to_double = 400;
     // So that 64 of them can be added.
     constexpr std::int64_t most = std::int64_t{1} << 48;
