@@ -248,7 +248,7 @@ TEST_CASE("subset_sum takes values whose sum exceeds 64 bits") {
 
 TEST_CASE("cooling accepts losses of the size of the temperature in the mean") {
   omnibal::rng::engine words(3);
-  omnibal::detail::cooling temperature(20000);
+  omnibal::detail::cooling temperature(20000, 20);
   constexpr int draws = 20000;
   for (auto const& [step, mean] : {std::pair(0u, 1000.0), std::pair(50u, 1000.0 / 64)}) {
     temperature.set(step, 100);

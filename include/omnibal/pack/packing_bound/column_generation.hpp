@@ -18,15 +18,19 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The steps of a thorough bound: mostly below a tenth of a second.
+/// The steps of a thorough bound: mostly below a tenth of a second. Of 120 generated lists of one
+/// to ten kinds half as many lower one bound by one, in half of the time where they end it; twice
+/// as many raise three, in up to three times the time.
 inline constexpr std::size_t most_pattern_steps = std::size_t{1} << 24;
 
-/// The steps of a change of the basis.
+/// The steps of a change of the basis, with which a step takes as long in it as in a search of
+/// patterns; with half and twice as many bounds are as with twice and half of all steps.
 [[nodiscard]] constexpr std::size_t steps_of_change(std::size_t types) { return types * types / 4; }
 
 /// The most types for which a linear program may end in so many steps: few end with fewer changes
 /// of the basis than they have types.
 [[nodiscard]] constexpr std::size_t most_pattern_types(std::size_t steps) {
+  // The inverse of the basis then takes 64 MB.
   constexpr std::size_t most = 4096;
   std::size_t types = 1;
   while (types != most && steps_of_change(types + 1) * (types + 1) <= steps) ++types;

@@ -61,7 +61,10 @@ class conflict_clique {
   using amounts_type = typename Layout::amounts_type;
   using weight_type = typename amounts_type::value_type;
   static constexpr std::size_t kinds = amounts_type::size();
-  /// All pairs of these take about a millisecond.
+  /// All pairs of these take about a millisecond, of ten kinds two to three. Of 384 cliques of
+  /// generated lists of 1000 samples of three and five kinds have 76 and 87 % as many samples, in a
+  /// third of the time; of 1536 those of 2000 samples of two kinds 111 %, of 4000 of ten 156 %, in
+  /// three to four times the time.
   static constexpr std::size_t most_samples = 768;
 
   [[nodiscard]] bool are_in_conflict(amounts_type const& one, amounts_type const& other) const {

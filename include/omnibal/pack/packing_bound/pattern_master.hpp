@@ -86,6 +86,8 @@ class pattern_master {
   [[nodiscard]] static float perturbed(std::uint32_t count, std::size_t type) {
     // The high bits of multiples of an odd number of 32 bits are spread evenly.
     std::uint32_t const spread = static_cast<std::uint32_t>(type) * 0x9e3779b9U >> 22;
+    // From a quarter to twice of it bounds of generated lists are the same, in as much time;
+    // without, they take 0.9 to 1.5 times as long.
     constexpr float largest_share = 1.0F / 8192;
     float const share = static_cast<float>(spread) * (largest_share / 1024);
     return static_cast<float>(count) * (1.0F + share);
@@ -148,7 +150,10 @@ class pattern_master {
     return price < static_cast<double>(most) ? static_cast<std::int64_t>(price) : most;
   }
 
-  /// Iterative refinement: prices for which the patterns of the basis are worth `one`.
+  /// Iterative refinement: prices for which the patterns of the basis are worth `one`. With one
+  /// round 5 of 16 bounds of lists of few generated types are lower, others take 0.6 to 1.7 times
+  /// as long; with two and eight they are the same, as with a tolerance 16 times as large. With one
+  /// a 16th as large lists take 1.0 to 1.4 times as long.
   void correct_prices() {
     constexpr std::int64_t tolerated = one >> 24;
     constexpr std::int64_t most = (std::int64_t{1} << 29) - 1;
@@ -239,6 +244,8 @@ class pattern_master {
   std::vector<float> column_;
   std::vector<double> corrections_;
   std::size_t changes_ = 0;
+  /// With 64 and 256, and with a tenth and ten times of the pivot, bounds of generated lists are
+  /// the same, in 0.8 to 1.2 times the time.
   static constexpr std::size_t changes_between_inversions = 128;
   static constexpr float least_pivot = 1e-3F;
 };
