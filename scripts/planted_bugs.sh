@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Plants each bug of tests/planted/bugs.txt in a copy of the headers, one at a time, and demands that
-# the test program named with it fails.
+# Plants each bug of tests/planted/bugs.txt in a copy of the headers, one at a time, and demands that a
+# test of the folder named with it fails. Compiles one file of tests after the other until one does, and
+# demands of each that it passes without a bug.
 # usage: planted_bugs.sh [--check] [TEXT]    (only bugs whose line contains TEXT)
 # --check: compiles nothing; says which lines of the list name a text that does not occur exactly once
 # in its header, or a folder of tests that is not there.
@@ -15,7 +16,6 @@ fi
 only=${1:-}
 work=$root/build/planted
 tree=$work/tree
-build=$work/build
 log=$work/log.txt
 # A program that looks for races fails with the first.
 export TSAN_OPTIONS=halt_on_error=1
@@ -38,20 +38,86 @@ stop() {
   exit 2
 }
 
-# True where the tests of the folder pass, those by brute force too. Builds them first; a failing
-# static_assert counts as a red test.
-passes() {
-  local -a programs=("test_$1")
-  ! compgen -G "$tree/tests/$1/*_certificate_test.cpp" >/dev/null || programs+=("certify_$1")
-  if ! cmake --build "$build" --target "${programs[@]}" >"$log" 2>&1; then
-    grep -q 'static assertion failed' "$log" && return 1
-    cat "$log"
-    stop "the tests of $1 do not compile"
-  fi
-  local program
-  for program in "${programs[@]}"; do
-    OMNIBAL_TEST_INSTANCES=20000 timeout 300 "$build/tests/$program" --abort >"$log" 2>&1 || return 1
+# Sets `readers` to the files of tests of a folder that include the header, by way of others too, each
+# behind the word quick or, for its tests with the tag [slow] and for certificates, slow. First come those
+# that are named after the header or after the folder that it is private to, then those with the fewest
+# headers in between, then what is slow, and certificates last. cuda_stand_in is the folder cuda/stand_in.
+find_readers() {
+  local header=$1 folder=tests/${2/_//} distance=0 user stem own named
+  local -a level=("include/omnibal/$header") users found=()
+  local -A seen=() stems
+  local -A own_stems=(["$(basename "${header%.*}")"]=1 ["$(basename "$(dirname "$header")")"]=1)
+  while [[ ${#level[@]} -gt 0 ]]; do
+    mapfile -t users < <(cd "$tree" && includes "${level[@]}" | grep -rlFf - include tests bench | sort)
+    stems=()
+    for user in "${level[@]}"; do
+      stems[$(basename "${user%.*}")]=1
+    done
+    level=()
+    for user in "${users[@]}"; do
+      [[ -z ${seen[$user]:-} ]] || continue
+      seen[$user]=1
+      level+=("$user")
+      [[ $user == "$folder"/*_test.c* && ${user#"$folder"/} != */* ]] || continue
+      stem=$(basename "${user%_test.*}")
+      own=$((${own_stems[$stem]:-0} == 0))
+      named=$((${stems[$stem]:-0} == 0))
+      if [[ $stem == *_certificate ]]; then
+        found+=("$own 2 $distance $named slow $user")
+        continue
+      fi
+      found+=("$own 0 $distance $named quick $user")
+      ! grep -q '"\[slow\]"' "$tree/$user" || found+=("$own 1 $distance $named slow $user")
+    done
+    distance=$((distance + 1))
   done
+  readers=()
+  [[ ${#found[@]} == 0 ]] ||
+    mapfile -t readers < <(printf '%s\n' "${found[@]}" | sort | cut -d ' ' -f 5-)
+}
+
+# The texts by which a file includes any of the headers.
+includes() {
+  local file
+  for file in "$@"; do
+    case $file in
+      include/*) printf '<%s>\n' "${file#include/}" ;;
+      *) printf '"%s"\n/%s"\n' "${file##*/}" "${file##*/}" ;;
+    esac
+  done
+}
+
+# build_alone(quick or slow, folder, file): a program of the file of tests without the others of its
+# folder, from the objects that the build links it with, so that all are of the same headers.
+build_alone() {
+  local file=$3 link word
+  local -a words=() objects=()
+  link=$(ninja -C "$work/$1" -t commands "$(program_of "$@")" | tail -n 1)
+  link=${link#: && }
+  link=${link%% && *}
+  for word in $link; do
+    [[ $word != *_test.c*.o || $word == */"${file##*/}".o ]] || continue
+    words+=("$word")
+    [[ $word == /* || $word != *.[oa] ]] || objects+=("$word")
+  done
+  ninja -C "$work/$1" "${objects[@]}" >"$log" 2>&1 || return 1
+  (cd "$work/$1" && eval "${words[*]}") >"$log" 2>&1
+}
+
+program_of() {
+  local name=test
+  [[ $3 != *_certificate_test.* ]] || name=certify
+  printf 'tests/%s_%s' "$name" "$2"
+}
+
+# passes(limit, quick or slow, folder, file): true where the tests of the file pass within so many seconds.
+passes() {
+  local limit=$1 tests='~[slow]'
+  shift
+  [[ $1 == quick ]] || tests='[slow]'
+  [[ $3 != *_certificate_test.* ]] || tests='*'
+  OMNIBAL_TEST_INSTANCES=20000 timeout "$limit" "$work/$1/$(program_of "$@")" --abort "$tests" \
+    >"$log" 2>&1
 }
 
 # Fails where the fields of a bug do not fit the headers and the tests, and says why.
@@ -73,7 +139,6 @@ fits() {
 }
 
 bugs=()
-tests=()
 misfits=0
 while IFS= read -r line; do
   [[ -n $line && $line != '#'* && $line == *"$only"* ]] || continue
@@ -84,7 +149,6 @@ while IFS= read -r line; do
     continue
   fi
   bugs+=("$line")
-  tests+=("${fields[3]}")
 done <"$root/tests/planted/bugs.txt"
 [[ $misfits == 0 ]] || stop "lines that do not fit: $misfits"
 [[ ${#bugs[@]} -gt 0 ]] || stop 'no bug to plant'
@@ -96,28 +160,71 @@ fi
 rm -rf "$tree"
 mkdir -p "$tree"
 cp -r "$root"/{CMakeLists.txt,cmake,include,tests,bench} "$tree"
-cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_CXX_FLAGS=-O1 -DOMNIBAL_BUILD_BENCH=OFF \
-  -DOMNIBAL_BUILD_EXAMPLES=OFF -DOMNIBAL_BUILD_DOCS=OFF >/dev/null
-
-for test in $(printf '%s\n' "${tests[@]}" | sort -u); do
-  passes "$test" || stop "test_$test fails without a bug"
+# clang++ without optimisation is what compiles soonest; slow tests and certificates do not run soon then.
+for kind in quick:-O0 slow:-O1; do
+  cmake -S "$tree" -B "$work/${kind%:*}" -G Ninja -DCMAKE_CXX_FLAGS="${kind#*:}" \
+    -DCMAKE_CXX_COMPILER="$(command -v clang++ || command -v c++)" -DOMNIBAL_BUILD_BENCH=OFF \
+    -DOMNIBAL_BUILD_EXAMPLES=OFF -DOMNIBAL_BUILD_DOCS=OFF >/dev/null
 done
 
-missed=0
+# What a reader may take with a bug, in seconds: much longer than without one.
+declare -A limits
+
+# Demands, once, that the tests of a reader pass without a bug.
+expect_green() {
+  [[ -z ${limits[$*]:-} ]] || return 0
+  build_alone "$@" || { cat "$log"; stop "$3 does not compile without a bug"; }
+  local begin=$SECONDS
+  passes 900 "$@" || { cat "$log"; stop "$3 fails without a bug"; }
+  limits[$*]=$((30 + 10 * (SECONDS - begin)))
+}
+
+# True where a reader is red, which it is with a failing static_assert too. Counts what does not compile
+# for another reason.
+is_red() {
+  build_alone "$@" || {
+    grep -q 'error:.*static[_ ]assert' "$log" || { cat "$log"; broken=$((broken + 1)); }
+    return 0
+  }
+  ! passes "${limits[$*]}" "$@"
+}
+
+programs=$(ninja -C "$work/quick" -t targets all)
+caught=0
+skipped=0
+broken=0
 for bug in "${bugs[@]}"; do
   split "$bug"
-  header=$tree/include/omnibal/${fields[0]}
-  old=${fields[1]}
-  good=$(<"$header")
-  printf '%s\n' "${good/"$old"/"${fields[2]}"}" >"$header"
-  if passes "${fields[3]}"; then
-    printf 'MISSED  %s\n' "$bug"
-    missed=$((missed + 1))
-  else
-    printf 'caught  %s\n' "$bug"
+  if [[ $programs != *"tests/test_${fields[3]}: "* ]]; then
+    printf 'skipped  %s: there is no test_%s here\n' "$bug" "${fields[3]}"
+    skipped=$((skipped + 1))
+    continue
   fi
-  printf '%s\n' "$good" >"$header"
+  header=$tree/include/omnibal/${fields[0]}
+  good=$(<"$header")
+  bad=${good/"${fields[1]}"/"${fields[2]}"}
+  begin=$SECONDS
+  by=
+  find_readers "${fields[0]}" "${fields[3]}"
+  for reader in "${readers[@]}"; do
+    kind=${reader%% *}
+    file=${reader#* }
+    expect_green "$kind" "${fields[3]}" "$file"
+    printf '%s\n' "$bad" >"$header"
+    ! is_red "$kind" "${fields[3]}" "$file" || by=$file
+    printf '%s\n' "$good" >"$header"
+    [[ -z $by ]] || break
+  done
+  if [[ -n $by ]]; then
+    printf 'caught %3d s by %s:  %s\n' "$((SECONDS - begin))" "${by##*/}" "$bug"
+    caught=$((caught + 1))
+  else
+    printf 'MISSED %3d s:  %s\n' "$((SECONDS - begin))" "$bug"
+  fi
 done
 
-printf '%d of %d planted bugs caught\n' "$((${#bugs[@]} - missed))" "${#bugs[@]}"
-[[ $missed == 0 ]]
+printf '%d of %d planted bugs caught in %d s' "$caught" "$((${#bugs[@]} - skipped))" "$SECONDS"
+[[ $skipped == 0 ]] || printf ', %d not planted' "$skipped"
+printf '\n'
+[[ $broken == 0 ]] || stop "bugs that do not compile: $broken"
+[[ $((caught + skipped)) == "${#bugs[@]}" ]]
