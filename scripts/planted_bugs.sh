@@ -40,10 +40,11 @@ stop() {
 
 # Sets `readers` to the files of tests of a folder that include the header, by way of others too, each
 # behind the word quick or, for its tests with the tag [slow] and for certificates, slow. First come those
-# that are named after the header or after the folder that it is private to, then those with the fewest
-# headers in between, then what is slow, and certificates last. cuda_stand_in is the folder cuda/stand_in.
+# that are named after the header or after the folder that it is private to, then those that caught most
+# bugs of headers without a file of their own, then those with the fewest headers in between, then what is
+# slow, and certificates last. cuda_stand_in is the folder cuda/stand_in.
 find_readers() {
-  local header=$1 folder=tests/${2/_//} distance=0 user stem own named
+  local header=$1 folder=tests/${2/_//} distance=0 user stem own named few
   local -a level=("include/omnibal/$header") users found=()
   local -A seen=() stems
   local -A own_stems=(["$(basename "${header%.*}")"]=1 ["$(basename "$(dirname "$header")")"]=1)
@@ -62,18 +63,19 @@ find_readers() {
       stem=$(basename "${user%_test.*}")
       own=$((${own_stems[$stem]:-0} == 0))
       named=$((${stems[$stem]:-0} == 0))
+      few=$((1000 - ${catches[$user]:-0}))
       if [[ $stem == *_certificate ]]; then
-        found+=("$own 2 $distance $named slow $user")
+        found+=("$own 2 $few $distance $named slow $user")
         continue
       fi
-      found+=("$own 0 $distance $named quick $user")
-      ! grep -q '"\[slow\]"' "$tree/$user" || found+=("$own 1 $distance $named slow $user")
+      found+=("$own 0 $few $distance $named quick $user")
+      ! grep -q '"\[slow\]"' "$tree/$user" || found+=("$own 1 $few $distance $named slow $user")
     done
     distance=$((distance + 1))
   done
   readers=()
   [[ ${#found[@]} == 0 ]] ||
-    mapfile -t readers < <(printf '%s\n' "${found[@]}" | sort | cut -d ' ' -f 5-)
+    mapfile -t readers < <(printf '%s\n' "${found[@]}" | sort | cut -d ' ' -f 1,6-)
 }
 
 # The texts by which a file includes any of the headers.
@@ -116,8 +118,11 @@ passes() {
   shift
   [[ $1 == quick ]] || tests='[slow]'
   [[ $3 != *_certificate_test.* ]] || tests='*'
-  OMNIBAL_TEST_INSTANCES=20000 timeout "$limit" "$work/$1/$(program_of "$@")" --abort "$tests" \
-    >"$log" 2>&1
+  # The shell says nothing where the program crashes.
+  {
+    OMNIBAL_TEST_INSTANCES=20000 timeout "$limit" "$work/$1/$(program_of "$@")" --abort "$tests" \
+      >"$log" 2>&1
+  } 2>/dev/null
 }
 
 # Fails where the fields of a bug do not fit the headers and the tests, and says why.
@@ -190,6 +195,7 @@ is_red() {
 }
 
 programs=$(ninja -C "$work/quick" -t targets all)
+declare -A catches
 caught=0
 skipped=0
 broken=0
@@ -207,11 +213,13 @@ for bug in "${bugs[@]}"; do
   by=
   find_readers "${fields[0]}" "${fields[3]}"
   for reader in "${readers[@]}"; do
-    kind=${reader%% *}
-    file=${reader#* }
+    read -r other kind file <<<"$reader"
     expect_green "$kind" "${fields[3]}" "$file"
     printf '%s\n' "$bad" >"$header"
-    ! is_red "$kind" "${fields[3]}" "$file" || by=$file
+    if is_red "$kind" "${fields[3]}" "$file"; then
+      by=$file
+      catches[$file]=$((${catches[$file]:-0} + other))
+    fi
     printf '%s\n' "$good" >"$header"
     [[ -z $by ]] || break
   done
