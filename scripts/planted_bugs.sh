@@ -40,11 +40,12 @@ stop() {
 
 # Sets `readers` to the files of tests of a folder that include the header, by way of others too, each
 # behind the word quick or, for its tests with the tag [slow] and for certificates, slow. First come those
-# that are named after the header or after the folder that it is private to, then those that caught most
-# bugs of headers without a file of their own, then those with the fewest headers in between, then what is
-# slow, and certificates last. cuda_stand_in is the folder cuda/stand_in.
+# that are named after the header or after the folder that it is private to, then those that include it
+# themselves, then the others. Among these what is slow is behind what is quick, certificates come last,
+# and first what caught most bugs of headers without a file of their own, then what has the fewest headers
+# in between. cuda_stand_in is the folder cuda/stand_in.
 find_readers() {
-  local header=$1 folder=tests/${2/_//} distance=0 user stem own named few
+  local header=$1 folder=tests/${2/_//} distance=0 user stem far named few
   local -a level=("include/omnibal/$header") users found=()
   local -A seen=() stems
   local -A own_stems=(["$(basename "${header%.*}")"]=1 ["$(basename "$(dirname "$header")")"]=1)
@@ -61,15 +62,16 @@ find_readers() {
       level+=("$user")
       [[ $user == "$folder"/*_test.c* && ${user#"$folder"/} != */* ]] || continue
       stem=$(basename "${user%_test.*}")
-      own=$((${own_stems[$stem]:-0} == 0))
+      far=$((distance == 0 ? 1 : 2))
+      [[ -z ${own_stems[$stem]:-} ]] || far=0
       named=$((${stems[$stem]:-0} == 0))
       few=$((1000 - ${catches[$user]:-0}))
       if [[ $stem == *_certificate ]]; then
-        found+=("$own 2 $few $distance $named slow $user")
+        found+=("$far 2 $few $distance $named slow $user")
         continue
       fi
-      found+=("$own 0 $few $distance $named quick $user")
-      ! grep -q '"\[slow\]"' "$tree/$user" || found+=("$own 1 $few $distance $named slow $user")
+      found+=("$far 0 $few $distance $named quick $user")
+      ! grep -q '"\[slow\]"' "$tree/$user" || found+=("$far 1 $few $distance $named slow $user")
     done
     distance=$((distance + 1))
   done
@@ -213,12 +215,12 @@ for bug in "${bugs[@]}"; do
   by=
   find_readers "${fields[0]}" "${fields[3]}"
   for reader in "${readers[@]}"; do
-    read -r other kind file <<<"$reader"
+    read -r far kind file <<<"$reader"
     expect_green "$kind" "${fields[3]}" "$file"
     printf '%s\n' "$bad" >"$header"
     if is_red "$kind" "${fields[3]}" "$file"; then
       by=$file
-      catches[$file]=$((${catches[$file]:-0} + other))
+      catches[$file]=$((${catches[$file]:-0} + (far != 0)))
     fi
     printf '%s\n' "$good" >"$header"
     [[ -z $by ]] || break
