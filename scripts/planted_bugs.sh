@@ -39,7 +39,7 @@ stop() {
 }
 
 # Sets `readers` to the files of tests of a folder that include the header, by way of others too, each
-# behind the word quick or, for its tests with the tag [slow] and for certificates, slow. First come those
+# behind the word quick or, for its tests with the tag [slow], certificates and races, slow. First come those
 # that are named after the header or after the folder that it is private to, then those that include it
 # themselves, then the others. Among these what is slow is behind what is quick, certificates come last,
 # and first what caught most bugs of headers without a file of their own, then what has the fewest headers
@@ -66,7 +66,7 @@ find_readers() {
       [[ -z ${own_stems[$stem]:-} ]] || far=0
       named=$((${stems[$stem]:-0} == 0))
       few=$((1000 - ${catches[$user]:-0}))
-      if [[ $stem == *_certificate ]]; then
+      if is_slow "$2" "$user"; then
         found+=("$far 2 $few $distance $named slow $user")
         continue
       fi
@@ -108,6 +108,12 @@ build_alone() {
   (cd "$work/$1" && eval "${words[*]}") >"$log" 2>&1
 }
 
+# True for a file of a folder all tests of which are slow. Races are among them since clang++ without
+# optimisation does not show one that g++ shows.
+is_slow() {
+  [[ $1 == cuda_races || $2 == *_certificate_test.* ]]
+}
+
 program_of() {
   local name=test
   [[ $3 != *_certificate_test.* ]] || name=certify
@@ -119,7 +125,7 @@ passes() {
   local limit=$1 tests='~[slow]'
   shift
   [[ $1 == quick ]] || tests='[slow]'
-  [[ $3 != *_certificate_test.* ]] || tests='*'
+  ! is_slow "$2" "$3" || tests='*'
   # The shell says nothing where the program crashes.
   {
     OMNIBAL_TEST_INSTANCES=20000 timeout "$limit" "$work/$1/$(program_of "$@")" --abort "$tests" \
@@ -167,12 +173,14 @@ fi
 rm -rf "$tree"
 mkdir -p "$tree"
 cp -r "$root"/{CMakeLists.txt,cmake,include,tests,bench} "$tree"
-# clang++ without optimisation is what compiles soonest; slow tests and certificates do not run soon then.
-for kind in quick:-O0 slow:-O1; do
-  cmake -S "$tree" -B "$work/${kind%:*}" -G Ninja -DCMAKE_CXX_FLAGS="${kind#*:}" \
-    -DCMAKE_CXX_COMPILER="$(command -v clang++ || command -v c++)" -DOMNIBAL_BUILD_BENCH=OFF \
-    -DOMNIBAL_BUILD_EXAMPLES=OFF -DOMNIBAL_BUILD_DOCS=OFF >/dev/null
-done
+# configure(quick or slow, options of CMake...)
+configure() {
+  cmake -S "$tree" -B "$work/$1" -G Ninja -DOMNIBAL_BUILD_BENCH=OFF -DOMNIBAL_BUILD_EXAMPLES=OFF \
+    -DOMNIBAL_BUILD_DOCS=OFF "${@:2}" >/dev/null
+}
+# clang++ without optimisation is what compiles soonest; what is slow would run too long.
+configure quick -DCMAKE_CXX_FLAGS=-O0 -DCMAKE_CXX_COMPILER="$(command -v clang++ || command -v c++)"
+configure slow -DCMAKE_CXX_FLAGS=-O1
 
 # What a reader may take with a bug, in seconds: much longer than without one.
 declare -A limits
