@@ -7,6 +7,7 @@
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/balance/refine.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -43,6 +44,32 @@ std::string error_of(std::vector<int> const& samples, grouping const& parts,
       [&] { static_cast<void>(refine(samples, parts, std::identity{}, options)); });
 }
 
+/// True where a swap, or a move where these are allowed, of a sample of the part with the largest load
+/// lowers it and leaves the other part below it.
+bool can_fall(grouping const& parts, std::vector<std::int64_t> const& costs, part_counts counts) {
+  auto const load = [&](std::size_t part) {
+    std::int64_t sum = 0;
+    for (std::uint32_t const i : parts[part]) sum += costs[i];
+    return sum;
+  };
+  std::vector<std::int64_t> loads;
+  for (std::size_t p = 0; p != parts.size(); ++p) loads.push_back(load(p));
+  auto const heaviest = std::max_element(loads.begin(), loads.end());
+  if (std::count(loads.begin(), loads.end(), *heaviest) != 1) return false;
+  auto const heavy = static_cast<std::size_t>(heaviest - loads.begin());
+  for (std::size_t p = 0; p != parts.size(); ++p) {
+    if (p == heavy) continue;
+    auto const helps = [&](std::int64_t gone) { return gone > 0 && loads[p] + gone < *heaviest; };
+    for (std::uint32_t const i : parts[heavy]) {
+      if (counts == part_counts::free && helps(costs[i])) return true;
+      for (std::uint32_t const j : parts[p]) {
+        if (helps(costs[i] - costs[j])) return true;
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("refine moves and swaps, or only swaps") {
@@ -64,6 +91,24 @@ TEST_CASE("refine goes on to the bound, and to other parts than the lightest") {
   // Nothing can be swapped with the empty part.
   CHECK(refine(std::vector<int>{5, 4, 3}, grouping({0, 2, 2, 3}, {0, 1, 2}), std::identity{},
                {.counts = part_counts::kept}) == grouping({0, 2, 2, 3}, {1, 2, 0}));
+}
+
+TEST_CASE("refine ends where no exchange with any part lowers the largest load") {
+  test::random_amounts random(26);
+  for (int set = 0; set != 300; ++set) {
+    auto const parts = static_cast<std::size_t>(random.between(2, 6));
+    std::vector<std::int64_t> costs(static_cast<std::size_t>(random.between(1, 20)));
+    for (auto& cost : costs) cost = random.between(0, 40);
+    auto const start = consecutive(costs.size(), parts);
+    for (part_counts const counts : {part_counts::free, part_counts::kept}) {
+      for (std::size_t const splits : {0u, 2048u}) {
+        INFO("set " << set << ", " << parts << " parts, " << splits << " splits");
+        auto const result =
+            refine(costs, start, std::identity{}, {.counts = counts, .splits = splits});
+        CHECK_FALSE(can_fall(result, costs, counts));
+      }
+    }
+  }
 }
 
 TEST_CASE("refine ends at the tolerance, or when the exchanges are used up") {
