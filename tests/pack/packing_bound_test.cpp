@@ -61,8 +61,12 @@ std::vector<std::int64_t> random_sizes(test::random_amounts& random, std::int64_
 
 /// L2 of sizes that are not sorted.
 std::size_t bucketed_l2(std::vector<std::int64_t> const& sizes, std::int64_t capacity) {
-  auto const size = [&](std::size_t i) { return sizes[i]; };
-  return omnibal::detail::bucketed_martello_toth(sizes.size(), size, capacity)();
+  omnibal::detail::bucketed_martello_toth bound(sizes.size(), capacity);
+  for (std::int64_t const size : sizes) bound.add(size);
+  if (bound.needs_values()) {
+    for (std::int64_t const size : sizes) bound.add_within(size);
+  }
+  return bound.bound();
 }
 
 template <std::size_t R>

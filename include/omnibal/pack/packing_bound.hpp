@@ -217,7 +217,12 @@ template <class Value, class T>
 [[nodiscard]] std::size_t resource_bound(std::size_t count, Value const& value, T capacity) {
   if constexpr (std::integral<T>) {
     if (is_countable(count, capacity)) return counted_bound(count_values(count, value, capacity));
-    return bucketed_martello_toth(count, value, capacity)();
+    bucketed_martello_toth bound(count, capacity);
+    for (std::size_t i = 0; i != count; ++i) bound.add(value(i));
+    if (bound.needs_values()) {
+      for (std::size_t i = 0; i != count; ++i) bound.add_within(value(i));
+    }
+    return bound.bound();
   } else {
     double const unit = std::numeric_limits<double>::epsilon();
     double const half = capacity / 2 * (1 + 4 * unit);
