@@ -298,8 +298,7 @@ class part_refiner {
     may_move_ = may_move;
     // Each part that is above the target takes an exchange at least. Half and twice as many end at
     // the same loads in 18 generated families; without a limit 50,000 samples on 16 parts, of which
-    // 320 have nearly all of the cost, take 1.3 times as long and end at a
-    // quarter of what is left.
+    // 320 have nearly all of the cost, take 1.3 times as long and end at a quarter of what is left.
     halving_limit limit(target, 64 + 4 * parts_.size());
     while (left_ != 0) {
       std::uint32_t const heavy = rank_.part(heaviest().least());
