@@ -79,7 +79,7 @@ class bucketed_martello_toth {
     large_count_ += own.is_room ? 1 : 0;
   }
 
-  /// After all values: true where all of them must be given to `add_within` too.
+  /// After all values, once: true where all of them must be given to `add_within` too.
   [[nodiscard]] bool needs_values() {
     int128 above = 0;
     for (std::size_t k = buckets_.size(); k-- != 0;) {
@@ -98,6 +98,7 @@ class bucketed_martello_toth {
     words_.push_back(own.size << 1 | (own.is_room ? 1 : 0));
   }
 
+  /// Last, once.
   [[nodiscard]] std::size_t bound() {
     std::vector<std::uint64_t> spare;
     auto const half = static_cast<std::uint64_t>(capacity_) / 2;
