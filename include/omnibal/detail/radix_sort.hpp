@@ -4,52 +4,119 @@
 /// Sorting in linear time.
 
 #include <omnibal/detail/function_ref.hpp>
+#include <omnibal/detail/unset_array.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace omnibal::inline v0::detail {
 
-/// Sorts words by the bits [first_bit, first_bit + bits), stably, by counting digit after digit.
-/// `spare` is a buffer of the same size. Digits that are equal in all words cost one pass of
-/// counting.
-inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint64_t>& spare,
-                       unsigned first_bit, unsigned bits) {
-  unsigned const passes = (bits + 10) / 11;
-  unsigned const digit_bits = passes == 0 ? 0 : (bits + passes - 1) / passes;
-  std::size_t const digits = std::size_t{1} << digit_bits;
-  spare.resize(words.size());
-  std::uint32_t starts[2048];
-  for (unsigned pass = 0; pass != passes; ++pass) {
-    unsigned const shift = first_bit + pass * digit_bits;
-    // The last digit may have fewer bits than the others.
-    unsigned const width = std::min(digit_bits, bits - pass * digit_bits);
-    std::uint64_t const mask = (std::uint64_t{1} << width) - 1;
-    std::fill(starts, starts + digits, 0u);
-    for (std::uint64_t const word : words) ++starts[(word >> shift) & mask];
-    if (!words.empty() && starts[(words[0] >> shift) & mask] == words.size()) continue;
+/// A digit of words, and where in their order those with each value of it begin.
+class radix_digit {
+ public:
+  static constexpr unsigned most_bits = 11;
+
+  radix_digit() = default;
+  radix_digit(unsigned shift, unsigned bits) : value_of_{shift, (std::uint64_t{1} << bits) - 1} {
+    std::fill(starts_, starts_ + value_of_.mask + 1, 0u);
+  }
+
+  /// Counts the words in three digits at once.
+  static void count(std::span<std::uint64_t const> words, radix_digit (&digits)[3]) {
+    // Copies, as a compiler cannot know that no count lies where a shift does.
+    field const first = digits[0].value_of_;
+    field const second = digits[1].value_of_;
+    field const third = digits[2].value_of_;
+    for (std::uint64_t const word : words) {
+      ++digits[0].starts_[first(word)];
+      ++digits[1].starts_[second(word)];
+      ++digits[2].starts_[third(word)];
+    }
+  }
+
+  /// After the words are counted: true where they are equal in this digit.
+  [[nodiscard]] bool is_equal(std::span<std::uint64_t const> words) const {
+    return words.empty() || starts_[value_of_(words[0])] == words.size();
+  }
+
+  /// Puts the words, or their low bits, in the order of the digit, stably; once.
+  template <class Word>
+  void scatter(std::span<std::uint64_t const> words, Word* output) {
+    field const value_of = value_of_;
     std::uint32_t position = 0;
-    for (std::size_t digit = 0; digit != digits; ++digit) {
-      std::uint32_t const count = starts[digit];
-      starts[digit] = position;
-      position += count;
+    for (std::size_t value = 0; value != value_of.mask + 1; ++value) {
+      position += std::exchange(starts_[value], position);
     }
     for (std::uint64_t const word : words) {
-      spare[starts[(word >> shift) & mask]++] = word;
+      output[starts_[value_of(word)]++] = static_cast<Word>(word);
     }
-    words.swap(spare);
   }
+
+ private:
+  struct field {
+    unsigned shift = 0;
+    std::uint64_t mask = 0;
+
+    [[nodiscard]] std::size_t operator()(std::uint64_t word) const {
+      return static_cast<std::size_t>((word >> shift) & mask);
+    }
+  };
+
+  field value_of_;
+  std::uint32_t starts_[std::size_t{1} << most_bits];
+};
+
+/// Sorts words by the bits [first_bit, first_bit + bits), stably, digit after digit, but for the
+/// last: calls `last(digit, words, spare)` with the words in the one buffer and the other. Three
+/// digits are counted in a pass; one that is equal in all words costs no more.
+template <class Last>
+void radix_passes(std::span<std::uint64_t> words, std::span<std::uint64_t> spare,
+                  unsigned first_bit, unsigned bits, Last const& last) {
+  unsigned const passes = (bits + radix_digit::most_bits - 1) / radix_digit::most_bits;
+  unsigned const digit_bits = passes == 0 ? 0 : (bits + passes - 1) / passes;
+  for (unsigned pass = 0; pass < passes; pass += 3) {
+    radix_digit digits[3];
+    for (unsigned k = 0; k != 3; ++k) {
+      unsigned const before = std::min(bits, (pass + k) * digit_bits);
+      digits[k] = radix_digit(first_bit + before, std::min(digit_bits, bits - before));
+    }
+    radix_digit::count(words, digits);
+    for (unsigned k = 0; k != 3 && pass + k != passes; ++k) {
+      if (pass + k + 1 == passes) {
+        last(digits[k], words, spare);
+      } else if (!digits[k].is_equal(words)) {
+        digits[k].scatter(words, spare.data());
+        std::swap(words, spare);
+      }
+    }
+  }
+}
+
+/// Sorts words by the bits [first_bit, first_bit + bits), stably. `spare` is a buffer that gets as
+/// large.
+inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint64_t>& spare,
+                       unsigned first_bit, unsigned bits) {
+  spare.resize(words.size());
+  bool is_in_spare = false;
+  radix_passes(words, spare, first_bit, bits,
+               [&](radix_digit& digit, std::span<std::uint64_t> from, std::span<std::uint64_t> to) {
+                 bool const is_sorted = digit.is_equal(from);
+                 if (!is_sorted) digit.scatter(from, to.data());
+                 is_in_spare = (is_sorted ? from : to).data() == spare.data();
+               });
+  if (is_in_spare) words.swap(spare);
 }
 
 /// A function from an index to an integer that is not negative.
 using index_key = function_ref<std::uint64_t(std::size_t)>;
 
 /// Sorts runs of indices by descending key that agree in the leading 32 bits of their words.
-inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::uint32_t>& order,
+inline void sort_runs(std::span<std::uint64_t const> words, std::vector<std::uint32_t>& order,
                       index_key key) {
   for (std::size_t first = 0; first != words.size();) {
     std::size_t last = first + 1;
@@ -69,10 +136,11 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
   }
 }
 
-/// `order_descending` of keys that lie in `words`; `key` gives them again.
-[[nodiscard]] inline std::vector<std::uint32_t> order_words(std::vector<std::uint64_t>&& words,
-                                                            index_key key) {
-  if (words.empty()) return {};
+/// `order_descending` of keys that lie in so many words; `key` gives them again.
+[[nodiscard]] inline std::vector<std::uint32_t> order_words(unset_array<std::uint64_t>&& memory,
+                                                            std::size_t count, index_key key) {
+  if (count == 0) return {};
+  std::span<std::uint64_t> const words(memory.data(), count);
   std::uint64_t smallest = words[0];
   std::uint64_t largest = words[0];
   for (std::uint64_t const word : words) {
@@ -81,12 +149,14 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
   }
   std::uint64_t const range = largest - smallest;
 
-  if (range < std::max<std::uint64_t>(1024, words.size() / 4)) {
+  // Before any buffer, so that what is free at the end is not all at the end of the heap, which
+  // allocators give back to the system.
+  std::vector<std::uint32_t> order(count);
+  if (range < std::max<std::uint64_t>(1024, count / 4)) {
     std::vector<std::uint32_t> starts(static_cast<std::size_t>(range) + 2, 0);
     for (std::uint64_t const word : words) ++starts[static_cast<std::size_t>(largest - word) + 1];
     for (std::size_t k = 1; k != starts.size(); ++k) starts[k] += starts[k - 1];
-    std::vector<std::uint32_t> order(words.size());
-    for (std::size_t i = 0; i != words.size(); ++i) {
+    for (std::size_t i = 0; i != count; ++i) {
       order[starts[static_cast<std::size_t>(largest - words[i])]++] = static_cast<std::uint32_t>(i);
     }
     return order;
@@ -94,16 +164,22 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
 
   auto const range_bits = static_cast<unsigned>(std::bit_width(range));
   unsigned const dropped_bits = range_bits > 32 ? range_bits - 32 : 0;
-  for (std::size_t i = 0; i != words.size(); ++i) {
+  for (std::size_t i = 0; i != count; ++i) {
     words[i] = (largest - words[i]) >> dropped_bits << 32 | i;
   }
-  {
-    std::vector<std::uint64_t> spare;
-    radix_sort(words, spare, 32, range_bits - dropped_bits);
-  }
-  std::vector<std::uint32_t> order(words.size());
-  for (std::size_t i = 0; i != words.size(); ++i) order[i] = static_cast<std::uint32_t>(words[i]);
-  if (dropped_bits != 0) sort_runs(words, order, key);
+  unset_array<std::uint64_t> const spare(count);
+  radix_passes(words, {spare.data(), count}, 32, range_bits - dropped_bits,
+               [&](radix_digit& digit, std::span<std::uint64_t> from, std::span<std::uint64_t> to) {
+                 if (dropped_bits == 0) {
+                   digit.scatter(from, order.data());
+                   return;
+                 }
+                 digit.scatter(from, to.data());
+                 for (std::size_t i = 0; i != count; ++i) {
+                   order[i] = static_cast<std::uint32_t>(to[i]);
+                 }
+                 sort_runs(to, order, key);
+               });
   return order;
 }
 
@@ -113,9 +189,9 @@ inline void sort_runs(std::vector<std::uint64_t> const& words, std::vector<std::
 template <class Key>
 [[nodiscard]] std::vector<std::uint32_t> order_descending(std::size_t count, Key const& key) {
   auto const word = [&key](std::size_t i) { return static_cast<std::uint64_t>(key(i)); };
-  std::vector<std::uint64_t> words(count);
+  unset_array<std::uint64_t> words(count);
   for (std::size_t i = 0; i != count; ++i) words[i] = word(i);
-  return order_words(std::move(words), word);
+  return order_words(std::move(words), count, word);
 }
 
 }  // namespace omnibal::inline v0::detail

@@ -4,6 +4,7 @@
 /// How packers collect their groups: one after the other, or by the group of each sample.
 
 #include <omnibal/detail/parts_of_samples.hpp>
+#include <omnibal/detail/unset_array.hpp>
 #include <omnibal/grouping.hpp>
 
 #include <cstddef>
@@ -91,24 +92,6 @@ struct group_run {
     return first < last ? first + distance : first - distance;
   }
   [[nodiscard]] group_run reversed() const { return {last, first}; }
-};
-
-/// Memory for values that are not set yet: `std::make_unique_for_overwrite`, whose header takes as
-/// long to compile as all of the packing that uses it.
-template <class T>
-class unset_array {
- public:
-  explicit unset_array(std::size_t count) : values_(new T[count]) {}
-  unset_array(unset_array&& other) noexcept : values_(std::exchange(other.values_, nullptr)) {}
-  unset_array& operator=(unset_array&&) = delete;
-  ~unset_array() { delete[] values_; }
-
-  [[nodiscard]] T* data() const { return values_; }
-  [[nodiscard]] T& operator[](std::size_t k) const { return values_[k]; }
-  void release() { delete[] std::exchange(values_, nullptr); }
-
- private:
-  T* values_;
 };
 
 /// The group of each sample, in the order in which they are packed, and the size of each group.

@@ -445,26 +445,39 @@ class open_bin_index {
   level_sets occupied_;
   amounts_type least_[most_cells] = {};
   std::vector<std::uint32_t> heads_;
-  std::vector<std::uint32_t> next_;
+  /// The group behind each group in its list.
+  unset_array<std::uint32_t> next_;
 };
 
-/// Best-fit of `demands` in their order, each of which fits an empty group; overwrites them.
-///
-/// The room of group g replaces demand g: a group is opened by a sample of its own, so sample g has
-/// been packed by then.
-template <class Layout, std::size_t R, class T, class Score>
-[[nodiscard]] group_assignment fit_by_index(Layout const& layout,
-                                            std::vector<typename Layout::demand_type> demands,
-                                            resources<R, T> const& capacity, Score const& score) {
-  group_assignment result(demands.size());
-  if (demands.empty()) return result;
-  auto const traits = traits_of(layout, demands, capacity);
+/// Best-fit of the samples in this order, each of which fits an empty group.
+template <class Layout, class Score>
+[[nodiscard]] group_assignment fit_by_index(measured<Layout>& input, demands_after after,
+                                            std::vector<std::uint32_t> const& order,
+                                            Score const& score) {
+  using demand_type = typename Layout::demand_type;
+  // Demands of one word are read where they lie, which may be anywhere, and so many ahead. Others
+  // are brought into the order first, and rooms overwrite them, as no more groups are open than
+  // demands have been read: that keeps to 24 + 8R bytes a sample. A million samples with noise take
+  // 7 % less time the first way.
+  constexpr bool is_wide = sizeof(demand_type) > sizeof(std::uint64_t);
+  constexpr std::size_t ahead = 16;
+  std::size_t const count = order.size();
+  if (count == 0) return group_assignment(0);
+  auto const layout = input.layout;
+  auto const traits = traits_of(layout, input.demands, input.capacity);
   auto const least_demand = layout.encode(traits.smallest);
-  auto* const rooms = demands.data();
-  group_rooms<Layout> const groups{layout, rooms};
-  open_bin_index<R, T> open(capacity, traits, demands.size());
-  for (std::size_t k = 0; k != demands.size(); ++k) {
-    auto const demand = demands[k];
+  unset_array<demand_type> rooms(count);
+  if constexpr (is_wide) {
+    for (std::size_t k = 0; k != count; ++k) rooms[k] = input.demands[order[k]];
+    if (after == demands_after::freed) release(input.demands);
+  }
+  demand_type const* const demands = is_wide ? rooms.data() : input.demands.data();
+  group_rooms<Layout> const groups{layout, rooms.data()};
+  open_bin_index open(input.capacity, traits, count);
+  group_assignment result(count);
+  for (std::size_t k = 0; k != count; ++k) {
+    if (!is_wide && k + ahead < count) __builtin_prefetch(demands + order[k + ahead]);
+    auto const demand = demands[is_wide ? k : order[k]];
     std::uint32_t group = open.take(groups, demand, score);
     if (group == open.none) {
       group = result.open(1).first;
@@ -474,6 +487,7 @@ template <class Layout, std::size_t R, class T, class Score>
     result.assign(group);
     if (layout.fits(rooms[group], least_demand)) open.push(group, layout.left(rooms[group]));
   }
+  if (after == demands_after::freed) release(input.demands);
   return result;
 }
 
@@ -529,12 +543,7 @@ template <class Layout, class Size, class Score>
       input.size(), [&size, layout = input.layout, first = input.demands.data()](std::size_t k) {
         return size(layout.amounts(first[k]), k);
       });
-  std::vector<typename Layout::demand_type> demands(input.size());
-  for (std::size_t position = 0; position != order.size(); ++position) {
-    demands[position] = input.demands[order[position]];
-  }
-  if (after == demands_after::freed) release(input.demands);
-  auto assigned = fit_by_index(input.layout, std::move(demands), input.capacity, score);
+  auto assigned = fit_by_index(input, after, order, score);
   number_to_index(order, input.oversized);
   return std::move(assigned).collect(order);
 }

@@ -1,0 +1,29 @@
+#pragma once
+
+/// \file
+/// Arrays that are not set to zero first.
+
+#include <cstddef>
+#include <utility>
+
+namespace omnibal::inline v0::detail {
+
+/// Memory for values that are not set yet: `std::make_unique_for_overwrite`, whose header takes as
+/// long to compile as all of the packing that uses it.
+template <class T>
+class unset_array {
+ public:
+  explicit unset_array(std::size_t count) : values_(new T[count]) {}
+  unset_array(unset_array&& other) noexcept : values_(std::exchange(other.values_, nullptr)) {}
+  unset_array& operator=(unset_array&&) = delete;
+  ~unset_array() { delete[] values_; }
+
+  [[nodiscard]] T* data() const { return values_; }
+  [[nodiscard]] T& operator[](std::size_t k) const { return values_[k]; }
+  void release() { delete[] std::exchange(values_, nullptr); }
+
+ private:
+  T* values_;
+};
+
+}  // namespace omnibal::inline v0::detail
