@@ -278,8 +278,9 @@ template <class ValueA, class ValueB>
   std::size_t const buckets = bucket_of(capacity_b) + 1;
   std::vector<std::uint32_t> counts(2 * buckets, 0);
   for (std::size_t i = 0; i != count; ++i) {
-    bool const large = a(i) > capacity_a - a(i);
-    ++counts[(large ? 0 : buckets) + bucket_of(b(i))];
+    // Without a branch, which would be hard to predict.
+    auto const is_small = static_cast<std::size_t>(a(i) <= capacity_a - a(i));
+    ++counts[is_small * buckets + bucket_of(b(i))];
   }
   return most_conflicts(counts, capacity_b, shift);
 }
