@@ -1,7 +1,9 @@
 #include "every_plan.hpp"
 
 #include <omnibal/recompute/select_recompute.hpp>
+#include <omnibal/rng/engine.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -35,6 +37,20 @@ struct layer {
   std::string name;
   std::vector<profile> ways;
 };
+
+constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max() / 2;
+
+/// The least time of so many equal layers, by trying everything; their bytes may exceed 2^63.
+std::int64_t least_time(std::span<choice<> const> choices, std::size_t layers,
+                        std::int64_t budget) {
+  if (layers == 0) return 0;
+  std::int64_t least = never;
+  for (choice<> const& one : choices) {
+    if (one.bytes > budget) continue;
+    least = std::min(least, one.time + least_time(choices, layers - 1, budget - one.bytes));
+  }
+  return least;
+}
 
 }  // namespace
 
@@ -134,6 +150,27 @@ TEST_CASE("select_recompute takes the largest numbers") {
   CHECK(select_recompute(layers, largest - 1).time == largest - 1);
   CHECK(select_recompute(layers, 0, {.in_flight = largest}).choices == numbers{1, 1});
   CHECK(select_recompute(layers, largest, {.states = 1}).choices.size() == 2);
+}
+
+TEST_CASE("select_recompute stays within the budget where the bytes of equal layers exceed 2^63") {
+  omnibal::rng::engine words(7);
+  for (int instance = 0; instance != 3000; ++instance) {
+    auto const below = [&words](std::uint64_t count) {
+      return static_cast<std::int64_t>(omnibal::rng::below(words, count));
+    };
+    test::layer_choices choices{{below(50), 0, 0}};
+    for (int k = 0; k != 3; ++k) {
+      std::int64_t const time = below(50);
+      choices.push_back({time, below(std::uint64_t{1} << 63), 0});
+    }
+    test::layers_type const layers(static_cast<std::size_t>(4 + instance % 4), choices);
+    std::int64_t const budget =
+        std::numeric_limits<std::int64_t>::max() - below(std::uint64_t{1} << 60);
+    INFO("instance " << instance);
+    auto const result = select_recompute(layers, budget);
+    CHECK(result.proven);
+    CHECK(result.time == least_time(choices, layers.size(), budget));
+  }
 }
 
 TEST_CASE("choice deduces its type") {
