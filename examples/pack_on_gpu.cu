@@ -1,7 +1,7 @@
 // Packs the samples of a data set on the device and on the host: by isf under a capacity for images
-// and tokens, where both give the same groups, bit for bit, and by best fit under one for tokens, in
-// rounds on the device and one sample after the other on the host, where the device may have a few
-// groups more. The program checks that and prints how long each takes.
+// and tokens, where both give the same groups, bit for bit, and by best fit under one for tokens,
+// in rounds on the device and one sample after the other on the host, where the device may have a
+// few groups more. The program checks that and prints how long each takes.
 //
 //   ./pack_on_gpu --synthetic 1200000
 //   ./pack_on_gpu train.jsonl more.csv

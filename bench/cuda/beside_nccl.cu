@@ -1,5 +1,5 @@
-// Times of best-fit packing beside an all-reduce that runs: of one rank, which is a copy, and of two
-// ranks that share the device.
+// Times of best-fit packing beside an all-reduce that runs: of one rank, which is a copy, and of
+// two ranks that share the device.
 
 #include "background.hpp"
 #include "beside.cuh"
@@ -63,8 +63,8 @@ void time_beside_one_rank(test::comparison& results) {
   results.expect(error.empty(), "an all-reduce of one rank: " + error);
 }
 
-/// One of two processes: both submit as many all-reduces at once, and the first one packs while they
-/// run.
+/// One of two processes: both submit as many all-reduces at once, and the first one packs while
+/// they run.
 void time_beside_two_ranks(test::comparison& results, int rank) {
   constexpr int all_reduces = 300;
   bench::stopwatch watch;

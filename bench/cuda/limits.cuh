@@ -32,8 +32,8 @@ namespace bench {
           })};
 }
 
-/// The time that so many bytes take at the bandwidth of a large copy, which reads and writes: no work
-/// that must read or write them can take less.
+/// The time that so many bytes take at the bandwidth of a large copy, which reads and writes: no
+/// work that must read or write them can take less.
 [[nodiscard]] inline limit time_at_bandwidth(stopwatch& watch, std::size_t bytes) {
   static double const microseconds_per_byte = [&] {
     std::size_t const copied = sized(std::size_t{1} << 29);

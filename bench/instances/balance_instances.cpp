@@ -1,7 +1,7 @@
 /// \file
 /// Balances published instances of P||Cmax, and of bin packing with the least number of parts under
-/// strict caps, which a folder of the user's holds, and compares parts and bounds with what is known
-/// of them.
+/// strict caps, which a folder of the user's holds, and compares parts and bounds with what is
+/// known of them.
 ///
 ///   balance_instances FOLDER [fast|normal|thorough]
 ///

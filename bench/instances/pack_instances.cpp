@@ -13,8 +13,8 @@
 ///
 /// For each set it prints the sums of these, of the groups after SECONDS of processor time for each
 /// instance (0.1) and of the lower bounds, how many are equal to the optimum, how many groups more
-/// than the optimum those have together of which it is known, and the time. The bounds are three: at
-/// normal effort, at thorough effort without column generation, and with it. A contradiction is
+/// than the optimum those have together of which it is known, and the time. The bounds are three:
+/// at normal effort, at thorough effort without column generation, and with it. A contradiction is
 /// printed as well, and the program then ends with 1.
 
 #include "instance_files.hpp"

@@ -1,6 +1,7 @@
 /// \file
 /// Samples that change their rank over MPI, beside a bare `MPI_Alltoallv` of the same bytes in the
-/// same run, where all samples leave; and what balancing costs in a step of training. To be run by mpirun: see docs/benchmarks.md.
+/// same run, where all samples leave; and what balancing costs in a step of training. To be run by
+/// mpirun: see docs/benchmarks.md.
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/mpi.hpp>
@@ -207,7 +208,8 @@ bool run(mpi::communicator& comm, bool is_quick) {
   return is_held;
 }
 
-/// What a rank has drawn: documents of 100 to 12,800 tokens, of which a third are patches of images.
+/// What a rank has drawn: documents of 100 to 12,800 tokens, of which a third are patches of
+/// images.
 struct drawn_samples {
   omnibal::ragged<std::int32_t> tokens;
   omnibal::ragged<std::int32_t> labels;
@@ -240,8 +242,8 @@ double step_seconds(omnibal::ragged<std::int32_t> const& tokens) {
 }
 
 /// All that a step does besides training: lengths are gathered, all make a plan and compare it, the
-/// fields of all samples move, and a loss of each goes back. Times are the least of the rounds: what
-/// other work on the machine adds is not balancing.
+/// fields of all samples move, and a loss of each goes back. Times are the least of the rounds:
+/// what other work on the machine adds is not balancing.
 void run_steps(mpi::communicator& comm, int rounds) {
   if (comm.rank() == 0) {
     std::printf(

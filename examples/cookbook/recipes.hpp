@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// What the programs of docs/cookbook share: they run their recipes one after the other, and the page
-/// shows the body of each with what it prints.
+/// What the programs of docs/cookbook share: they run their recipes one after the other, and the
+/// page shows the body of each with what it prints.
 
 #include <omnibal/grouping.hpp>
 

@@ -15,8 +15,8 @@ namespace examples {
 /// The bytes of a file and, behind them, the spaces that a vectorised parser may read.
 class file_text {
  public:
-  /// Reads a file or a pipe, `-` being the standard input; what gzip has compressed is expanded, and
-  /// a byte order mark dropped. Errors: `input_error`.
+  /// Reads a file or a pipe, `-` being the standard input; what gzip has compressed is expanded,
+  /// and a byte order mark dropped. Errors: `input_error`.
   file_text(std::filesystem::path const& path, progress& shown);
 
   [[nodiscard]] std::string_view view() const {

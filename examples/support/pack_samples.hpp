@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// From lengths to groups: the capacity, the packer, the keep rule and the shuffler that the options name.
+/// From lengths to groups: the capacity, the packer, the keep rule and the shuffler that the
+/// options name.
 
 #include "dataset.hpp"
 #include "pack_options.hpp"

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::string_view blank = " \t\r\n";
 
-/// The first letter of the value of the first field of the object that `text` begins with; a closing
-/// brace where there is none.
+/// The first letter of the value of the first field of the object that `text` begins with; a
+/// closing brace where there is none.
 char first_value(std::string_view text) {
   std::size_t i = text.find_first_not_of(blank, 1);
   if (i == std::string_view::npos) return '\0';

@@ -80,8 +80,8 @@ struct planned_scenario {
                                          model_description const& model,
                                          layer_profile profile = {});
 
-/// Plans a model, with layers corrected by what was measured of them. `profile` has the costs of the
-/// model on the ranks and the device of the scenario.
+/// Plans a model, with layers corrected by what was measured of them. `profile` has the costs of
+/// the model on the ranks and the device of the scenario.
 [[nodiscard]] planned_scenario plan_scenario(dataset const& data, vlm_scenario const& scenario,
                                              model_description const& model, std::uint64_t seed,
                                              layer_profile profile = {});

@@ -64,8 +64,8 @@ struct step_mix_fn {
     });
   }
 
-  /// The same, where `load(group)` is a weight or resources. It is called twice for each group, once
-  /// for those of a last step that does not count.
+  /// The same, where `load(group)` is a weight or resources. It is called twice for each group,
+  /// once for those of a last step that does not count.
   template <class Load>
     requires demand_function<Load, std::uint32_t>
   [[nodiscard]] auto operator()(steps const& schedule, Load const& load) const

@@ -44,8 +44,8 @@ std::string error_of(std::vector<int> const& samples, grouping const& parts,
       [&] { static_cast<void>(refine(samples, parts, std::identity{}, options)); });
 }
 
-/// True where a swap, or a move where these are allowed, of a sample of the part with the largest load
-/// lowers it and leaves the other part below it.
+/// True where a swap, or a move where these are allowed, of a sample of the part with the largest
+/// load lowers it and leaves the other part below it.
 bool can_fall(grouping const& parts, std::vector<std::int64_t> const& costs, part_counts counts) {
   auto const load = [&](std::size_t part) {
     std::int64_t sum = 0;

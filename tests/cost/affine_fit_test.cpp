@@ -423,11 +423,12 @@ TEST_CASE("what a fit of the largest numbers misses is a number, or an error") {
   for (std::int64_t tokens = 1; tokens != 1000; ++tokens) {
     std::vector<point> const points{{tokens, 0, most}, {tokens + 1, 0, most / 3}};
     for (std::size_t const count : {1u, 2u}) {
-      std::vector<point> const some(points.begin(), points.begin() + static_cast<std::ptrdiff_t>(count));
+      std::vector<point> const some(points.begin(),
+                                    points.begin() + static_cast<std::ptrdiff_t>(count));
       std::string const text = test::error_text<std::overflow_error>([&] {
-        auto const fit = affine_fit(some, &point::tokens, &point::seconds,
-                                    {.offset = omnibal::fit_offset::zero,
-                                     .loss = omnibal::fit_loss::huber});
+        auto const fit =
+            affine_fit(some, &point::tokens, &point::seconds,
+                       {.offset = omnibal::fit_offset::zero, .loss = omnibal::fit_loss::huber});
         CHECK(std::isfinite(fit.root_mean_square_residual));
         CHECK(std::isfinite(fit.largest_residual));
       });

@@ -23,7 +23,8 @@ namespace {
 
 using omnibal::resources;
 
-/// What `metric(exec, out)` writes to so many numbers on the device, with as much scratch as counted.
+/// What `metric(exec, out)` writes to so many numbers on the device, with as much scratch as
+/// counted.
 template <class Metric>
 std::vector<double> numbers(std::size_t count, Metric const& metric) {
   auto const exec = gpu::on(cudaStreamPerThread);

@@ -1,5 +1,5 @@
-// Groups of ranks for whatever the bytes describe, checked by their definition, and steps of samples
-// that wait, compared with a naive queue.
+// Groups of ranks for whatever the bytes describe, checked by their definition, and steps of
+// samples that wait, compared with a naive queue.
 
 #include "../context/context_faults.hpp"
 #include "byte_reader.hpp"

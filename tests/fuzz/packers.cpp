@@ -184,8 +184,8 @@ void check_packers(byte_reader& bytes, family asked) {
   std::size_t const few = bytes.next() % 4u + 1;
   omnibal::best_packing_options const fit_options{.measure = measure, .orders = few};
   std::uint8_t const seed = bytes.next();
-  // Each sample is there so many times, so that few bytes make many blocks of samples. Only what cuts
-  // them into blocks is asked about many.
+  // Each sample is there so many times, so that few bytes make many blocks of samples. Only what
+  // cuts them into blocks is asked about many.
   std::uint8_t const shape = bytes.next();
   std::size_t const copies = std::size_t{1} << shape % 8;
   bool const has_blocks =

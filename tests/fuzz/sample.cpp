@@ -55,8 +55,8 @@ std::vector<std::uint64_t> new_ones(omnibal::level_sampler<Load, Scheduler>& sam
 }
 
 /// Walks some epochs; before steps that the bytes choose all ranks are restored from the state, and
-/// sometimes they are other ranks then. `make(shard, state)` gives a sampler, at the begin without a
-/// state; `take(sampler, rank)` what it runs next.
+/// sometimes they are other ranks then. `make(shard, state)` gives a sampler, at the begin without
+/// a state; `take(sampler, rank)` what it runs next.
 template <class Make, class Take>
 void check_walk(std::string const& name, byte_reader& bytes, std::size_t count,
                 std::vector<std::size_t> const& ranks_of, bool carries, Make const& make,

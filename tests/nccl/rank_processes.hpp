@@ -1,8 +1,8 @@
 #pragma once
 
-// Starts this program again as several processes, each a rank of NCCL. They may share a device, which
-// NCCL refuses where host and device agree: so each names a host of its own, and they talk over
-// sockets. Not a way to run NCCL that its makers support.
+// Starts this program again as several processes, each a rank of NCCL. They may share a device,
+// which NCCL refuses where host and device agree: so each names a host of its own, and they talk
+// over sockets. Not a way to run NCCL that its makers support.
 
 #include <cstdint>
 #include <cstdlib>

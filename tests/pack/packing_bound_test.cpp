@@ -43,8 +43,8 @@ std::int64_t plain_l2(std::vector<std::int64_t> const& sizes, std::int64_t capac
   return bound;
 }
 
-/// Up to 300 sizes in [0, capacity], in one of three shapes: any, pairs that nearly fill a group, and
-/// half of the groups nearly filled while the rest is small.
+/// Up to 300 sizes in [0, capacity], in one of three shapes: any, pairs that nearly fill a group,
+/// and half of the groups nearly filled while the rest is small.
 std::vector<std::int64_t> random_sizes(test::random_amounts& random, std::int64_t capacity) {
   auto const shape = random.between(0, 2);
   std::int64_t const width = std::max<std::int64_t>(1, capacity >> random.between(0, 10));

@@ -310,8 +310,8 @@ struct instance {
   stage_table<T> table;
 };
 
-/// A function of a stage and its layers without its type, so that the searches are compiled once for
-/// all weights that they work on in one type.
+/// A function of a stage and its layers without its type, so that the searches are compiled once
+/// for all weights that they work on in one type.
 template <class Result>
 using stage_function = omnibal::detail::function_ref<Result(std::size_t, std::size_t, std::size_t)>;
 

@@ -26,8 +26,8 @@ template <class Comm, class Values>
   return result;
 }
 
-/// What the other ranks send to this one, a row for each: of `values` the first `sent[0]` go to rank
-/// 0, the next `sent[1]` to rank 1; `received` has the number of values of each row.
+/// What the other ranks send to this one, a row for each: of `values` the first `sent[0]` go to
+/// rank 0, the next `sent[1]` to rank 1; `received` has the number of values of each row.
 template <class Comm, class T>
 [[nodiscard]] auto exchanged_rows(Comm& comm, std::vector<T> const& values,
                                   std::vector<std::uint64_t> sent,

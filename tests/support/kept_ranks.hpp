@@ -15,8 +15,8 @@ namespace test {
 
 using omnibal::thread_communicator;
 
-/// Ranks over threads that last as long as this object, for callers on other threads. Each handle is
-/// taken once.
+/// Ranks over threads that last as long as this object, for callers on other threads. Each handle
+/// is taken once.
 class kept_ranks {
  public:
   explicit kept_ranks(std::size_t ranks)

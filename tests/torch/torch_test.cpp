@@ -1,5 +1,5 @@
-// The bodies that every communicator must satisfy, over Gloo: torch_test RANKS [leave | hang], which
-// starts as many processes.
+// The bodies that every communicator must satisfy, over Gloo: torch_test RANKS [leave | hang],
+// which starts as many processes.
 
 #include "comm_bodies.hpp"
 #include "context_bodies.hpp"
@@ -118,8 +118,8 @@ void run_all(communicator& comm) {
 
 constexpr std::chrono::seconds short_timeout(5);
 
-/// After one call of all ranks the last one leaves, or lives on without a call; the others get an error
-/// instead of waiting for ever.
+/// After one call of all ranks the last one leaves, or lives on without a call; the others get an
+/// error instead of waiting for ever.
 void miss_one_rank(communicator& comm, bool is_hanging) {
   if (comm.rank() + 1 == comm.size()) {
     static_cast<void>(omnibal::all_gather(comm, 1));

@@ -88,7 +88,8 @@ TEST_CASE("recomputed layers give the same gradients in less memory", "[train_vl
   auto const run = [&](bool is_recomputed) {
     model.recompute_layers(std::vector<bool>(5, is_recomputed));
     model.zero_grad();
-    return measure_memory([&] { model.loss_sum(make_batch(size, all, padding::none)).backward(); }).peak;
+    return measure_memory([&] { model.loss_sum(make_batch(size, all, padding::none)).backward(); })
+        .peak;
   };
   auto const gradients = [&] {
     std::vector<at::Tensor> rows;

@@ -81,8 +81,8 @@ std::vector<double> mean_of_ranks(trainer const& of, std::vector<double> const& 
   return mean;
 }
 
-/// Fits the times of each layer to packs and halves of packs. All ranks measure at the same time, as
-/// they compute at the same time in a step.
+/// Fits the times of each layer to packs and halves of packs. All ranks measure at the same time,
+/// as they compute at the same time in a step.
 std::vector<pipeline_costs::layer_model> profile_layers(train_options const& options, trainer& of) {
   struct point {
     batch_features features;

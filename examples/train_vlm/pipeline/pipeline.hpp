@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// A stage of a pipeline: some layers of the model, on one of the processes that run a step together.
+/// A stage of a pipeline: some layers of the model, on one of the processes that run a step
+/// together.
 
 #include "model.hpp"
 
@@ -24,8 +25,9 @@ struct stage_operation {
   double seconds = 0;
 };
 
-/// What a neighbour sends, a tensor for each micro-batch: the next one is under way while this stage
-/// computes. Where there is nothing to send, as of a text before the projector, nothing is sent.
+/// What a neighbour sends, a tensor for each micro-batch: the next one is under way while this
+/// stage computes. Where there is nothing to send, as of a text before the projector, nothing is
+/// sent.
 class arrivals {
  public:
   using group = ::c10d::ProcessGroupGloo;
@@ -50,8 +52,8 @@ class arrivals {
 };
 
 /// The layers [boundaries[rank], boundaries[rank + 1]) of the chain of a model, which must live as
-/// long. Every process has the whole model here, so that cuts can be changed; one of another stage's
-/// layers is neither read nor changed.
+/// long. Every process has the whole model here, so that cuts can be changed; one of another
+/// stage's layers is neither read nor changed.
 class pipeline_stage {
  public:
   using group = arrivals::group;

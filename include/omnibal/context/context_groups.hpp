@@ -52,9 +52,9 @@ struct context_groups_options {
   std::uint32_t multiple = 1;
   /// `fast` tries about five plans; `normal` four more, up to ten with levels of length and, where
   /// the best is more than 3 % above the bound, some with each doubling of the degree that all
-  /// samples have at least; `thorough` 36 more. For at most twelve samples `normal` also looks at up to 20,000 nodes of a search tree
-  /// and `thorough` at 10,000,000, after which the plan is proven to be the best unless there are
-  /// more of them. No plan is worse than one of less effort.
+  /// samples have at least; `thorough` 36 more. For at most twelve samples `normal` also looks at
+  /// up to 20,000 nodes of a search tree and `thorough` at 10,000,000, after which the plan is
+  /// proven to be the best unless there are more of them. No plan is worse than one of less effort.
   effort level = effort::normal;
 };
 

@@ -66,8 +66,8 @@ struct context_pieces_fn {
   /// With padding counted as tokens, the ranks of a group have as many of them, but for `multiple`,
   /// over all samples of a micro-step; and of a sample of n padded tokens they have as many causal
   /// pairs, but for `multiple` * (n + `multiple`). `to_equal_pieces` leaves no difference between
-  /// these. Every token is in one piece of one rank of its group. What has no tokens has no pieces; where samples are
-  /// padded to equal pieces, some may be padding alone.
+  /// these. Every token is in one piece of one rank of its group. What has no tokens has no pieces;
+  /// where samples are padded to equal pieces, some may be padding alone.
   ///
   /// Complexity: linear in the pieces, of which a sample has at most two for each rank of its
   /// group, in samples times the ranks of their groups, and in ranks times micro-steps. Memory: 20

@@ -454,9 +454,9 @@ struct affine_fit_fn {
   /// `value` are called once for each point, in order.
   ///
   /// Where sizes and values are integers that whole coefficients give exactly, these are the
-  /// result. Kinds that the points hardly tell apart are in `collinear_kinds()` of the result; those
-  /// that they do not tell apart at all are an error with the kind and its value, or what it is in
-  /// all points.
+  /// result. Kinds that the points hardly tell apart are in `collinear_kinds()` of the result;
+  /// those that they do not tell apart at all are an error with the kind and its value, or what it
+  /// is in all points.
   ///
   /// Preconditions: at least as many points as coefficients, and sizes that determine them.
   /// Complexity: linear in the points, 2^kinds small systems where no coefficient may be negative,
@@ -464,7 +464,8 @@ struct affine_fit_fn {
   /// run-to-run; portable where the result is exact. Errors: `std::invalid_argument` for too few
   /// points, sizes that do not determine the coefficients, and a number that is not finite;
   /// `std::overflow_error` for a coefficient or a residual above the largest number.
-  /// Sources: Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter", 1964.
+  /// Sources: Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter",
+  /// 1964.
   template <class Points, class Size, class Value>
     requires detail::profiled_points<Points, Size, Value>
   [[nodiscard]] auto operator()(Points const& points, Size const& size, Value const& value,

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// What a model is to the cost functions: the costs of its layers, of stages of them, of samples, and
-/// how many numbers it learns.
+/// What a model is to the cost functions: the costs of its layers, of stages of them, of samples,
+/// and how many numbers it learns.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -45,8 +45,8 @@ class data_digest {
   std::uint64_t value_ = 0;
 };
 
-/// Throws where `given`, the digest of a state, is that of other data; `sources` are what the digest
-/// is made of.
+/// Throws where `given`, the digest of a state, is that of other data; `sources` are what the
+/// digest is made of.
 inline void check_digest(std::string_view function, std::uint64_t given, std::uint64_t digest,
                          std::string_view sources) {
   if (given == digest) return;

@@ -183,8 +183,8 @@ struct pack_levels_fn {
   /// portable where the packer is. Errors: `std::invalid_argument` for no levels, lengths that are
   /// not positive, not increasing or above `longest_level`, a negative demand, one above the last
   /// level that is to be rejected, one above `longest_level` that is to be alone, and a packer that
-  /// loses or doubles samples or exceeds a length; `std::length_error` above 2^32 - 1 samples; those
-  /// of the packer. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// loses or doubles samples or exceeds a length; `std::length_error` above 2^32 - 1 samples;
+  /// those of the packer. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   template <class Samples, class Demand, level_range Levels,
             length_packer Pack = best_fit_decreasing_fn>
     requires detail::token_samples<Samples, Demand>

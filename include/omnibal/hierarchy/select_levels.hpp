@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Which lengths, sequence-parallel degrees and checkpoint settings to train with, and what has to be
-/// measured for it.
+/// Which lengths, sequence-parallel degrees and checkpoint settings to train with, and what has to
+/// be measured for it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -333,11 +333,11 @@ struct improve_fn {
   ///
   /// Each pass dissolves some of the groups into a pool, exchanges up to two samples of every other
   /// group against one or two of the pool that fill it better, and packs what is left in the pool
-  /// afresh. A pass that makes more groups is undone. For integers, passes of all sizes are followed
-  /// by simulated annealing: with a few groups in the pool, a sample of it is forced into a group
-  /// and the rest of that group filled as well as can be, of one resource by subset sums, of several
-  /// by a depth-first search (of one too, in turn with sums, where samples that are hard to place
-  /// count more), at a temperature that falls over one pass, then two, four and so on,
+  /// afresh. A pass that makes more groups is undone. For integers, passes of all sizes are
+  /// followed by simulated annealing: with a few groups in the pool, a sample of it is forced into
+  /// a group and the rest of that group filled as well as can be, of one resource by subset sums,
+  /// of several by a depth-first search (of one too, in turn with sums, where samples that are hard
+  /// to place count more), at a temperature that falls over one pass, then two, four and so on,
   /// until the pool takes fewer groups.
   ///
   /// The passes end at the lower bound or at `options.passes`, and with floating-point numbers when

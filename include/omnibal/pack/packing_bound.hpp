@@ -263,8 +263,9 @@ template <class Value, class T>
 
 /// The bound from conflicts between two resources: for a threshold x the samples with a above half
 /// of its capacity and b >= x, and those with b > capacity - x, exceed a capacity in pairs.
-/// Thresholds are multiples of a power of two, 1 where the capacity of b is small. Half and twice as
-/// many of them give the same bounds of generated lists of 1000 to 100,000 samples in as much time.
+/// Thresholds are multiples of a power of two, 1 where the capacity of b is small. Half and twice
+/// as many of them give the same bounds of generated lists of 1000 to 100,000 samples in as much
+/// time.
 template <class ValueA, class ValueB>
 [[nodiscard]] std::size_t conflict_bound(std::size_t count, ValueA const& a,
                                          std::int64_t capacity_a, ValueB const& b,
@@ -390,9 +391,9 @@ struct packing_bound_fn {
   ///   linear program over patterns by column generation: the bound of Gilmore and Gomory, which is
   ///   the optimum or one less in nearly all cases of one resource. Only where first-fit decreasing
   ///   needs more groups than the other bounds, and for 406 different samples at most, or the cube
-  ///   root of `4 * pattern_steps`, up to 4096. It ends where the steps do, with the best bound so far: a tenth
-  ///   of a second, a quarter of ten resources. Integers, so that rounding cannot make it too
-  ///   large. Sources: Gilmore, Gomory, 1961; Farley, 1990; Nemhauser, Ullmann, 1969.
+  ///   root of `4 * pattern_steps`, up to 4096. It ends where the steps do, with the best bound so
+  ///   far: a tenth of a second, a quarter of ten resources. Integers, so that rounding cannot make
+  ///   it too large. Sources: Gilmore, Gomory, 1961; Farley, 1990; Nemhauser, Ullmann, 1969.
   ///
   /// Integers are at most 2^63 - 1 each; their sums may exceed that.
   ///

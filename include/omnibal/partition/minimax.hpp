@@ -181,12 +181,13 @@ struct minimax_fn {
   /// of two sums of first layers, for floating-point costs too.
   ///
   /// Complexity: linear for the sums, and about ten to twenty passes over the stages, each with a
-  /// search from a stage of the mean length on, in what earlier passes left open. Memory: 8 bytes per layer and 16 per stage.
-  /// Determinism: portable for integers. Errors: `std::invalid_argument` for no stages, for fewer
-  /// layers than stages where empty ones are forbidden and for a cost that is negative, not finite
-  /// or above 2^63 - 1; `std::overflow_error` where the sum of the costs leaves its type;
-  /// `std::length_error` above 2^32 - 1 layers or stages. Source: Pinar, Aykanat, "Fast optimal
-  /// load balancing algorithms for 1D partitioning", JPDC 2004.
+  /// search from a stage of the mean length on, in what earlier passes left open. Memory: 8 bytes
+  /// per layer and 16 per stage. Determinism: portable for integers. Errors:
+  /// `std::invalid_argument` for no stages, for fewer layers than stages where empty ones are
+  /// forbidden and for a cost that is negative, not finite or above 2^63 - 1; `std::overflow_error`
+  /// where the sum of the costs leaves its type; `std::length_error` above 2^32 - 1 layers or
+  /// stages. Source: Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning",
+  /// JPDC 2004.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, std::size_t stages, Cost const& cost = {},

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// What a schedule of a pipeline is, how many micro-batches one keeps at once, what a step is simulated
-/// from, and what that gives.
+/// What a schedule of a pipeline is, how many micro-batches one keeps at once, what a step is
+/// simulated from, and what that gives.
 
 #include <omnibal/check.hpp>
 #include <omnibal/resources.hpp>

@@ -1,4 +1,5 @@
-// What CCCL calls a stream, a span and a vector goes into the algorithms as it is; nothing here runs.
+// What CCCL calls a stream, a span and a vector goes into the algorithms as it is; nothing here
+// runs.
 
 #include <omnibal/cuda/deal.cuh>
 #include <omnibal/cuda/group_loads.cuh>

@@ -1,5 +1,5 @@
-// The collectives of a block beside those of CUB, each in a kernel of its own: what `kernels.sh show`
-// counts in them is in docs/gpu.md. Nothing here runs.
+// The collectives of a block beside those of CUB, each in a kernel of its own: what `kernels.sh
+// show` counts in them is in docs/gpu.md. Nothing here runs.
 
 #include <omnibal/cuda/detail/device_block.cuh>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The atomic functions of device code, for threads of the host: no other access is put in order, but by
-// fences before and after them.
+// The atomic functions of device code, for threads of the host: no other access is put in order,
+// but by fences before and after them.
 
 #include "launch.hpp"
 

@@ -41,10 +41,11 @@ extern "C" {
 namespace stand_in {
 namespace {
 
-// What the thread sanitizer is told: each stack is a thread of its own, and only barriers, fences with
-// atomic operations between them, begin and end of a launch put what two of them do in order, not the turns that they take on the one
-// thread of the host, nor that one block runs after another. This file itself is compiled without
-// the sanitizer, which would take its own data for that of the kernels.
+// What the thread sanitizer is told: each stack is a thread of its own, and only barriers, fences
+// with atomic operations between them, begin and end of a launch put what two of them do in order,
+// not the turns that they take on the one thread of the host, nor that one block runs after
+// another. This file itself is compiled without the sanitizer, which would take its own data for
+// that of the kernels.
 bool is_observed() { return __tsan_create_fiber != nullptr; }
 void* observed_now() { return is_observed() ? __tsan_get_current_fiber() : nullptr; }
 void observe(void* fiber) {
@@ -71,14 +72,14 @@ class observed_thread {
   void* fiber_;
 };
 
-/// What a thread's fences and atomic operations put in order. A fence orders nothing alone: what came
-/// before it is seen by who then finds, with an atomic operation, what this thread has changed with
-/// one after it, and that behind a fence of its own. So two more threads, for the sanitizer, remember:
-/// one what came before the last fence, the other what was found since.
+/// What a thread's fences and atomic operations put in order. A fence orders nothing alone: what
+/// came before it is seen by who then finds, with an atomic operation, what this thread has changed
+/// with one after it, and that behind a fence of its own. So two more threads, for the sanitizer,
+/// remember: one what came before the last fence, the other what was found since.
 class memory_order {
  public:
-  /// A thread begins; `self` is what the sanitizer takes it for, `host` the thread of the host, whose
-  /// all memory of the stand-in is.
+  /// A thread begins; `self` is what the sanitizer takes it for, `host` the thread of the host,
+  /// whose all memory of the stand-in is.
   void begin(void* self, void* host) {
     self_ = self;
     host_ = host;
@@ -167,8 +168,8 @@ struct fiber {
 /// Where threads wait for all others.
 struct barrier {
   std::vector<std::size_t> waiting;
-  /// What the thread sanitizer sees, in turn: who goes on is after what came before the barrier, and
-  /// not after what others did from there to the next time.
+  /// What the thread sanitizer sees, in turn: who goes on is after what came before the barrier,
+  /// and not after what others did from there to the next time.
   std::array<char, 2> meetings{};
   unsigned meeting = 0;
 };

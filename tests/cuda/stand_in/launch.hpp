@@ -6,9 +6,9 @@
 // kernel that needs an order shows it, the same way each time. A barrier that not all threads
 // reach, or reach together with another one, ends the program with a message, and so do lanes of a
 // warp that meet in different collectives or with masks that differ or do not name them. In a
-// program that is compiled with the thread sanitizer every thread of a kernel is one for it, ordered
-// by barriers, and by fences around atomic operations, alone: it reports what two threads of a block, or two blocks of a launch, do to a word
-// at once.
+// program that is compiled with the thread sanitizer every thread of a kernel is one for it,
+// ordered by barriers, and by fences around atomic operations, alone: it reports what two threads
+// of a block, or two blocks of a launch, do to a word at once.
 
 #include <cstddef>
 #include <functional>
@@ -19,8 +19,8 @@ namespace stand_in {
 
 constexpr unsigned lanes = 32;
 
-/// Multiprocessors of the device, OMNIBAL_MULTIPROCESSORS or 3, and the blocks that each of them runs
-/// at once.
+/// Multiprocessors of the device, OMNIBAL_MULTIPROCESSORS or 3, and the blocks that each of them
+/// runs at once.
 unsigned multiprocessors();
 constexpr unsigned blocks_on_each = 2;
 /// Shared memory that a kernel may take unasked, and at most.
@@ -62,8 +62,8 @@ void forget_trap();
 
 void wait_for_block();
 void wait_for_grid();
-/// A fence: who finds a word changed that this thread changes later, and then calls it, is after what
-/// this thread did before it.
+/// A fence: who finds a word changed that this thread changes later, and then calls it, is after
+/// what this thread did before it.
 void order_memory();
 /// Told of each word before an atomic operation changes it.
 void change_word(void const* word);

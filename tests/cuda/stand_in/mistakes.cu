@@ -1,6 +1,5 @@
-// Kernels with one mistake each, which the stand-in or the thread sanitizer over it must report, and
-// the same kernels without it.
-// usage: mistakes NAME wrong|right
+// Kernels with one mistake each, which the stand-in or the thread sanitizer over it must report,
+// and the same kernels without it. usage: mistakes NAME wrong|right
 
 #include <omnibal/cuda/detail/integers.hpp>
 #include <omnibal/cuda/device_array.hpp>

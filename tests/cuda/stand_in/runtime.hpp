@@ -25,8 +25,8 @@ std::size_t live_allocations();
 /// Copies that ran when their target had been given back; they write nothing.
 std::size_t late_copies();
 
-/// Whether copies read ordinary memory when they run, as devices do that can, or when they are asked
-/// for.
+/// Whether copies read ordinary memory when they run, as devices do that can, or when they are
+/// asked for.
 void set_reading_late(bool reads);
 
 /// How often all threads together asked the runtime so far.

@@ -40,8 +40,8 @@ class comparison {
     std::fflush(stdout);
   }
 
-  /// True for each of many comparisons that are alike; where OMNIBAL_FEW is set for one of eleven, so
-  /// that each value of a loop that does not run a multiple of eleven times comes about.
+  /// True for each of many comparisons that are alike; where OMNIBAL_FEW is set for one of eleven,
+  /// so that each value of a loop that does not run a multiple of eleven times comes about.
   [[nodiscard]] bool takes_next() {
     std::size_t const distance = std::getenv("OMNIBAL_FEW") != nullptr ? 11 : 1;
     return offered_++ % distance == 0;

@@ -1,5 +1,5 @@
-// Over the stand-in for NCCL and CUDA: what becomes of memory and of the caller when a rank does not
-// come to an exchange, and what an abort waits for.
+// Over the stand-in for NCCL and CUDA: what becomes of memory and of the caller when a rank does
+// not come to an exchange, and what an abort waits for.
 
 #include "boot_bodies.hpp"
 #include "catch.hpp"

@@ -1,5 +1,5 @@
-// Over the stand-in for NCCL and CUDA: what the calls on a stream refuse, on all ranks where all must
-// agree, and that the next call works.
+// Over the stand-in for NCCL and CUDA: what the calls on a stream refuse, on all ranks where all
+// must agree, and that the next call works.
 
 #include "boot_bodies.hpp"
 #include "catch.hpp"
@@ -68,7 +68,8 @@ TEST_CASE("numbers that must be equal are agreed upon when they are new", "[nccl
     gather(4);
     comm.wait(stream);
     static_cast<void>(omnibal::all_equal(comm, 1));
-    // Each of two collectives of the host and one gather, once on each rank, and some of the others'.
+    // Each of two collectives of the host and one gather, once on each rank, and some of the
+    // others'.
     test::require(stand_in::operations() - before <= 9, "no agreement again");
 
     auto const rows = gpu::upload(exec, std::vector<float>(4, 1.0F));

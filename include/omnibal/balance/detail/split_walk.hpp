@@ -179,10 +179,10 @@ class split_walk {
     return sample == none ? 0 : costs_[sample][0];
   }
 
-  /// In 16 generated families of 24 lists each: without the heaviest part loads stay 1.1 to 18 times
-  /// as far above the bound, with any other beside it alone 0.8 to 8 times, with the lightest alone
-  /// up to 2.6 times, and with both but no other pair up to 7 times. The lightest with any matters
-  /// least.
+  /// In 16 generated families of 24 lists each: without the heaviest part loads stay 1.1 to 18
+  /// times as far above the bound, with any other beside it alone 0.8 to 8 times, with the lightest
+  /// alone up to 2.6 times, and with both but no other pair up to 7 times. The lightest with any
+  /// matters least.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> choose_pair(std::uint32_t heavy) {
     auto const any = [this] {
       return static_cast<std::uint32_t>(rng::below(words_, loads_.size()));

@@ -52,8 +52,8 @@ struct filled_group {
 /// Best fit of malleable jobs under deadlines, one for each micro-step: the longest sample that is
 /// left joins the most loaded group in which it ends in time, of those with the least degree that
 /// would do, or opens such a group; where no ranks are left, shorter samples fill what room there
-/// is. The last micro-step of a level takes the rest of it and as long as that needs, and where memory
-/// is full another one follows. What room is left over is for samples of later levels.
+/// is. The last micro-step of a level takes the rest of it and as long as that needs, and where
+/// memory is full another one follows. What room is left over is for samples of later levels.
 class context_filling {
  public:
   /// Gives up where the plan would take longer than a limit. Memory: 8 bytes for each sample and 36

@@ -70,8 +70,8 @@ struct exchange_bounded_fn {
         options.slot_bytes, report);
   }
 
-  /// The scratch of a call with such a plan, in bytes: that of payloads, rows take less. A template,
-  /// so that a program that never asks does not compile the steps for it.
+  /// The scratch of a call with such a plan, in bytes: that of payloads, rows take less. A
+  /// template, so that a program that never asks does not compile the steps for it.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           exchange_bounded_options const& options) const {

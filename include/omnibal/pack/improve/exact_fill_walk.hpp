@@ -65,9 +65,9 @@ class cooling {
   uint128 temperature_ = 0;
 };
 
-/// What samples are worth in a packing: of one kind of demand what they take; of several, and of one
-/// where values rise, the sum of what they take as shares of the capacity, weighted by how scarce
-/// each kind is.
+/// What samples are worth in a packing: of one kind of demand what they take; of several, and of
+/// one where values rise, the sum of what they take as shares of the capacity, weighted by how
+/// scarce each kind is.
 ///
 /// Where groups cannot be full, some samples are harder to place than their size tells, as the
 /// prices of a linear program would: such a sample gains value whenever it comes in at no gain.
@@ -149,8 +149,8 @@ class sample_values {
   bool are_rising_ = false;
 };
 
-/// The best samples for what a group has left: of one kind of demand by subset sums where values are
-/// what samples take, else by a search.
+/// The best samples for what a group has left: of one kind of demand by subset sums where values
+/// are what samples take, else by a search.
 template <std::size_t R>
 class group_filling {
  public:
@@ -496,16 +496,16 @@ class partial_packing {
 ///
 /// The groups with the most room are dissolved: as many as shall be saved, and two more that the
 /// pool may take in the end, where it holds enough for the others to fill exactly. When the pool
-/// fits these, so many groups are saved. Temperature falls over some passes, after which the pool is
-/// packed afresh; where that saves nothing, half as many groups shall be saved and the next descent
-/// takes twice as long. To save a single group, descents of several kinds of demand dissolve two and
-/// four more in turn. Of one kind there are two descents before that time doubles: one by sizes
-/// alone, which fills groups exactly, and one by values that rise, since groups that hold as many
-/// samples as can be may not be full.
+/// fits these, so many groups are saved. Temperature falls over some passes, after which the pool
+/// is packed afresh; where that saves nothing, half as many groups shall be saved and the next
+/// descent takes twice as long. To save a single group, descents of several kinds of demand
+/// dissolve two and four more in turn. Of one kind there are two descents before that time doubles:
+/// one by sizes alone, which fills groups exactly, and one by values that rise, since groups that
+/// hold as many samples as can be may not be full.
 ///
 /// Memory: 16 bytes per sample and 8 + 16R per group; a step allocates nothing but where the pool
-/// grows. Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a weight
-/// annealing heuristic", 2008; Buljubasic, Vasquez, "Consistent neighborhood search for
+/// grows. Sources: Loh, Golden, Wasil, "Solving the one-dimensional bin packing problem with a
+/// weight annealing heuristic", 2008; Buljubasic, Vasquez, "Consistent neighborhood search for
 /// one-dimensional bin packing and two-dimensional vector packing", 2016.
 template <class Layout>
 class exact_fill_walk {

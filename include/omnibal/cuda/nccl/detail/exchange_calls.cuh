@@ -164,8 +164,8 @@ void exchange_exact_call(std::string_view function, gpu::execution<Resource> con
 /// For plans that are there.
 inline constexpr auto no_step_before = [](auto&, auto const&, gpu::fault*) {};
 
-/// Adds up what is taken from it, each array rounded up to the alignment. The pointers that it gives
-/// must not be looked at.
+/// Adds up what is taken from it, each array rounded up to the alignment. The pointers that it
+/// gives must not be looked at.
 class counting_resource {
  public:
   [[nodiscard]] void* allocate(cudaStream_t /*stream*/, std::size_t bytes, std::size_t alignment) {

@@ -9,8 +9,8 @@
 
 namespace infini_train {
 
-/// Batch k of rank r has the rows from (k * ranks + r) * batch_size on; rows that do not fill a batch
-/// for every rank are not loaded.
+/// Batch k of rank r has the rows from (k * ranks + r) * batch_size on; rows that do not fill a
+/// batch for every rank are not loaded.
 class DistributedDataLoader {
  public:
   class iterator {
