@@ -309,8 +309,12 @@ namespace omnibal::inline v0 {
 
 struct improve_options {
   /// The most passes that seek fewer groups.
+  // Of 96 generated cases 3 have a group or two more with 32, in 0.93 of the time, and one has one
+  // less with 128, in 1.09 times the time.
   std::size_t passes = 64;
   /// The most passes that then even the loads.
+  // In 144 cases the variance of the loads is 1.16 times as large with 8, in 0.6 of the time, and
+  // 0.94 times with 32, in 1.5 times the time.
   std::size_t even_passes = 16;
   /// Up to this share more groups than were found, for these passes: with room in all of them loads
   /// become as even as whole samples allow, in some 64 passes.
