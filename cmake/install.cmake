@@ -30,6 +30,7 @@ install(
         "${PROJECT_SOURCE_DIR}/cmake/omnibal-mpi.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/omnibal-torch.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/omnibal-cuda.cmake"
+        "${PROJECT_SOURCE_DIR}/cmake/omnibal-toolkit.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/omnibal-nccl.cmake"
         "${PROJECT_SOURCE_DIR}/cmake/FindNCCL.cmake"
   DESTINATION "${OMNIBAL_INSTALL_CMAKEDIR}"

@@ -1,19 +1,25 @@
 # What a project is told at configure where the CUDA toolkit is too old, where there is none, where it has
-# not looked for one, and where OMNIBAL_WITH_CUDA switches the component off. The old toolkit is a folder with an nvcc that only says
-# its version.
+# not looked for one, and where OMNIBAL_WITH_CUDA switches the component off. The toolkits are folders with an
+# nvcc that only says its version; that of 13.0 has no nvToolsExt.
 # usage: cmake -DSOURCE=... -DPREFIX=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P toolkit.cmake
 
-set(old "${WORK}/cuda-12.4")
 file(REMOVE_RECURSE "${WORK}")
-file(WRITE "${old}/bin/nvcc" "#!/bin/sh\necho 'Cuda compilation tools, release 12.4, V12.4.99'\n")
-file(CHMOD "${old}/bin/nvcc" PERMISSIONS OWNER_READ OWNER_EXECUTE)
-file(WRITE "${old}/include/cuda_runtime.h" "")
-file(WRITE "${old}/lib64/libcudart.so" "")
+foreach(version 12.4 13.0)
+  set(toolkit "${WORK}/cuda-${version}")
+  file(WRITE "${toolkit}/bin/nvcc"
+       "#!/bin/sh\necho 'Cuda compilation tools, release ${version}, V${version}.99'\n")
+  file(CHMOD "${toolkit}/bin/nvcc" PERMISSIONS OWNER_READ OWNER_EXECUTE)
+  file(WRITE "${toolkit}/include/cuda_runtime.h" "")
+  file(WRITE "${toolkit}/lib64/libcudart.so" "")
+endforeach()
+set(old "${WORK}/cuda-12.4")
+file(WRITE "${old}/lib64/libnvToolsExt.so" "")
 
 set(subdirectory "-DOMNIBAL_DIR=${SOURCE}" --log-level=VERBOSE)
 set(looks -DLOOKS_FOR_CUDA=ON)
 set(package "-DCMAKE_PREFIX_PATH=${PREFIX}")
 set(with_old "-DCUDAToolkit_ROOT=${old}")
+set(with_new "-DCUDAToolkit_ROOT=${WORK}/cuda-13.0")
 set(with_none -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
 
 # expect(succeeds|fails text options...): what the configuration with these options does and says.
@@ -52,3 +58,5 @@ expect(fails "The component cuda needs CUDA 12.8 or later, and 12.4.99 was found
        ${with_old})
 expect(fails "The component cuda needs a CUDA toolkit, and none was found." ${package}
        ${with_none})
+expect(succeeds "There is omnibal::cuda" ${subdirectory} ${with_new} -DOMNIBAL_WITH_CUDA=ON)
+expect(succeeds "There is omnibal::cuda" ${package} ${with_new})
