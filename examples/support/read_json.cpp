@@ -16,6 +16,16 @@ namespace examples {
 
 namespace {
 
+/// simdjson 3.0 knows no argument, 3.6 no default for it: whether to replace what is no character.
+template <class Field>
+[[nodiscard]] auto key_of(Field& field) {
+  if constexpr (requires { field.unescaped_key(); }) {
+    return field.unescaped_key();
+  } else {
+    return field.unescaped_key(false);
+  }
+}
+
 namespace json = simdjson::ondemand;
 
 std::string_view trimmed(std::string_view text) {
@@ -127,7 +137,7 @@ void for_each_wanted(position const& where, json::object object, record_fields c
     json::field field;
     check(where, std::move(item).get(field));
     std::string_view key;
-    check(where, field.unescaped_key().get(key));
+    check(where, key_of(field).get(key));
     std::size_t const place = fields.find(key);
     if (place == names.size()) {
       check_ignored(where, field.value());
@@ -352,7 +362,7 @@ std::vector<manifest_entry> read_manifest(file_text const& text) {
     json::field field;
     check(where, std::move(item).get(field));
     std::string_view name;
-    check(where, field.unescaped_key().get(name));
+    check(where, key_of(field).get(name));
     manifest_entry entry{std::string(name), ""};
     std::string const subject = "entry \"" + entry.name + "\" ";
     if (std::ranges::count(entries, entry.name, &manifest_entry::name) != 0) {
@@ -367,7 +377,7 @@ std::vector<manifest_entry> read_manifest(file_text const& text) {
       json::field property;
       check(where, std::move(inner).get(property));
       std::string_view key;
-      check(where, property.unescaped_key().get(key));
+      check(where, key_of(property).get(key));
       if (key != path_field) {
         check_ignored(where, property.value());
         continue;
