@@ -458,7 +458,7 @@ template <class Layout, class Score>
   // Demands of one word are read where they lie, which may be anywhere, and so many ahead. Others
   // are brought into the order first, and rooms overwrite them, as no more groups are open than
   // demands have been read: that keeps to 24 + 8R bytes a sample. A million samples with noise take
-  // 7 % less time the first way.
+  // 4 to 5 % less time the first way, with 16 as with 32, 64 and 128.
   constexpr bool is_wide = sizeof(demand_type) > sizeof(std::uint64_t);
   constexpr std::size_t ahead = 16;
   std::size_t const count = order.size();
