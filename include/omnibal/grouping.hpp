@@ -52,6 +52,12 @@ class grouping_view {
     return offsets_[group + 1] - offsets_[group];
   }
 
+  // g++ 13 takes the spans of a view that is a temporary for references into the view.
+#if defined(__GNUC__) && __GNUC__ == 13
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdangling-reference"
+#endif
+
   /// The indices of one group. Precondition: `group < size()`.
   [[nodiscard]] constexpr std::span<std::uint32_t const> operator[](std::size_t group) const {
     return {items_ + offsets_[group], group_size(group)};
@@ -65,6 +71,10 @@ class grouping_view {
   [[nodiscard]] constexpr std::span<std::uint32_t const> items() const {
     return {items_, item_count()};
   }
+
+#if defined(__GNUC__) && __GNUC__ == 13
+#pragma GCC diagnostic pop
+#endif
 
  private:
   std::uint32_t const* offsets_ = nullptr;
