@@ -45,7 +45,7 @@ if [[ ${1:-} == cuda ]]; then
   finish
 fi
 
-for preset in asan tsan clang; do
+for preset in asan tsan libcxx clang; do
   step cmake --workflow --preset "$preset"
 done
 

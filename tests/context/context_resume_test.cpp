@@ -86,8 +86,8 @@ class trained_tokens {
   }
 
   [[nodiscard]] bool all_are(int times) const {
-    return std::ranges::all_of(counts_, [times](std::vector<int> const& sample) {
-      return std::ranges::count(sample, times) == std::ssize(sample);
+    return std::all_of(counts_.begin(), counts_.end(), [times](std::vector<int> const& sample) {
+      return std::count(sample.begin(), sample.end(), times) == std::ssize(sample);
     });
   }
 

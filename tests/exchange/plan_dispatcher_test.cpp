@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -112,7 +113,7 @@ TEST_CASE("plans of the next steps are made on a thread that the caller gives") 
   test::watchdog const limit;
   for (std::size_t const ranks : {1u, 3u, 5u}) {
     std::vector<dispatcher> plans(ranks);
-    std::jthread const planners([&] {
+    auto const planners = std::async(std::launch::async, [&] {
       thread_communicator::run(ranks, [&](thread_communicator& comm) {
         plans[comm.rank()].serve([&](drawn_step const& step) { return plan_of(comm, step); });
       });

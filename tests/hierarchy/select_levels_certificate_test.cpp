@@ -129,9 +129,9 @@ std::optional<int128> epoch(instance const& given, std::vector<timed_level> cons
     sum += int128{(packs + at_once - 1) / at_once} * level.nanoseconds;
     above = level.setting.length;
   }
-  bool const holds_all = std::ranges::all_of(given.samples, [&](std::int64_t length) {
-    return length <= above || length > given.search.lengths.back();
-  });
+  bool const holds_all = std::all_of(
+      given.samples.begin(), given.samples.end(),
+      [&](std::int64_t length) { return length <= above || length > given.search.lengths.back(); });
   if (chosen == 0 || !holds_all) return std::nullopt;
   return sum;
 }
@@ -172,8 +172,8 @@ std::string fault_of(instance const& given) {
     if (time && (!least || *time < *least)) least = time;
   }
   for (std::size_t k = 0; k != levels.size(); ++k) {
-    bool const is_chosen =
-        std::ranges::find(result.levels, levels[k].setting) != result.levels.end();
+    bool const is_chosen = std::find(result.levels.begin(), result.levels.end(),
+                                     levels[k].setting) != result.levels.end();
     chosen_of_result |= std::size_t{is_chosen} << k;
   }
   if (result.epoch_nanoseconds != *least) return "an epoch that is not the shortest";

@@ -45,6 +45,12 @@ std::vector<cuts> neighbours_of_all(cuts const& anchor, std::size_t radius) {
   return result;
 }
 
+std::size_t count_of(omnibal::neighbourhood const& range) {
+  std::size_t count = 0;
+  for (auto at = range.begin(); at != range.end(); ++at) ++count;
+  return count;
+}
+
 }  // namespace
 
 TEST_CASE("neighbours are all cuts in the radius, the nearest first") {
@@ -67,7 +73,7 @@ TEST_CASE("neighbours are all cuts in the radius, the nearest first") {
 TEST_CASE("three cuts that move by one have 27 neighbours, the anchor first") {
   cuts const anchor{0, 10, 20, 30, 40};
   auto const range = omnibal::neighbours(anchor, 1);
-  CHECK(std::ranges::distance(range.begin(), range.end()) == 27);
+  CHECK(count_of(range) == 27);
   CHECK(*range.begin() == anchor);
   CHECK(*++range.begin() == cuts{0, 9, 20, 30, 40});
 }
@@ -87,5 +93,5 @@ TEST_CASE("neighbours are made one by one, however many there are") {
 TEST_CASE("every neighbour of narrow stages has layers in every stage") {
   cuts const anchor{0, 1, 2, 3, 4};
   auto const range = omnibal::neighbours(anchor, 3);
-  CHECK(std::ranges::distance(range.begin(), range.end()) == 1);
+  CHECK(count_of(range) == 1);
 }

@@ -73,7 +73,7 @@ struct instance {
     for (auto const& pin : constraints.pinned) {
       if ((first <= pin.layer && pin.layer < last) != (pin.stage == stage)) return false;
     }
-    return std::ranges::none_of(constraints.tied, [&](auto const& tie) {
+    return std::none_of(constraints.tied.begin(), constraints.tied.end(), [&](auto const& tie) {
       return (tie.first < first && first <= tie.last) || (tie.first < last && last <= tie.last);
     });
   }
@@ -253,8 +253,9 @@ template <class Time>
 exact_time<Time> longest_step(instance<Time> const& given) {
   exact_time<Time> sum{};
   for (auto const& layer : given.layers) {
-    auto const slowest = std::ranges::max_element(layer.choices, {}, &omnibal::choice<Time>::time);
-    sum += static_cast<exact_time<Time>>(slowest->time);
+    Time slowest = layer.choices.front().time;
+    for (auto const& choice : layer.choices) slowest = std::max(slowest, choice.time);
+    sum += static_cast<exact_time<Time>>(slowest);
   }
   return static_cast<exact_time<Time>>(given.micro_batches) * sum;
 }

@@ -61,7 +61,9 @@ std::int64_t small_budget(omnibal::rng::engine& random, layers_type const& layer
   std::int64_t least = options.reserve_bytes;
   std::int64_t most = options.reserve_bytes;
   for (auto const& layer : layers) {
-    auto const [few, many] = std::ranges::minmax_element(layer, {}, &choice<>::bytes);
+    auto const [few, many] =
+        std::minmax_element(layer.begin(), layer.end(),
+                            [](choice<> const& a, choice<> const& b) { return a.bytes < b.bytes; });
     least += options.in_flight * few->bytes;
     most += options.in_flight * many->bytes;
   }

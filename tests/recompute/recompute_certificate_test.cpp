@@ -197,7 +197,9 @@ std::string fault_of(instance<Time> const& given) {
   try_all<Time>(given, 0, 0, 0, {}, best);
   int128 fewest = 0;
   for (auto const& layer : given.layers) {
-    fewest += std::ranges::min_element(layer, {}, &omnibal::choice<Time>::bytes)->bytes;
+    std::int64_t least = layer.front().bytes;
+    for (auto const& choice : layer) least = std::min(least, choice.bytes);
+    fewest += least;
   }
   bool const may_overflow =
       fewest > most_int64 || (!best.is_feasible && (best.least_bytes > most_int64 ||

@@ -6,6 +6,7 @@
 #include "gathered_rows.hpp"
 #include "rank_checks.hpp"
 #include "samples.hpp"
+#include "to_vector.hpp"
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/gather_lengths.hpp>
@@ -180,8 +181,8 @@ omnibal::ragged<head_vector> attend_pieces(Comm& comm, context_step_plan const& 
     row = first_row;
     for (std::uint32_t const number : step.layout.pieces_of(k, rank)) {
       auto const& piece = step.layout.pieces()[number];
-      auto const in_group =
-          std::ranges::find(step.groups.samples[g], piece.sample) - step.groups.samples[g].begin();
+      auto const group = step.groups.samples[g];
+      auto const in_group = std::find(group.begin(), group.end(), piece.sample) - group.begin();
       auto const begin = static_cast<std::size_t>(whole[static_cast<std::size_t>(in_group)]);
       std::vector<head_vector> outputs;
       for (std::int32_t t = 0; t != piece.tokens; ++t) {
@@ -259,8 +260,8 @@ void return_context_fields(Comm& comm) {
     auto const same_rows =
         omnibal::join_pieces(step.layout, step.home_offsets, rank, std::get<1>(back));
     for (std::size_t i = 0; i != lengths.size(); ++i) {
-      require(std::ranges::equal(same_ids[i], ids[i]), "ids that came back");
-      require(std::ranges::equal(same_rows[i], rows[i]), "rows that came back");
+      require(to_vector(same_ids[i]) == to_vector(ids[i]), "ids that came back");
+      require(to_vector(same_rows[i]) == to_vector(rows[i]), "rows that came back");
     }
   }
 }

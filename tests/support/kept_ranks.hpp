@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <future>
 #include <latch>
-#include <thread>
 #include <vector>
 
 namespace test {
@@ -20,12 +19,12 @@ using omnibal::thread_communicator;
 class kept_ranks {
  public:
   explicit kept_ranks(std::size_t ranks)
-      : comms_(ranks), done_(1), thread_([this, ranks] {
+      : comms_(ranks), done_(1), running_(std::async(std::launch::async, [this, ranks] {
           thread_communicator::run(ranks, [this](thread_communicator& comm) {
             comms_[comm.rank()].set_value(comm);
             done_.wait();
           });
-        }) {}
+        })) {}
   ~kept_ranks() { done_.count_down(); }
 
   thread_communicator of(std::size_t rank) { return comms_[rank].get_future().get(); }
@@ -33,7 +32,7 @@ class kept_ranks {
  private:
   std::vector<std::promise<thread_communicator>> comms_;
   std::latch done_;
-  std::jthread thread_;
+  std::future<void> running_;
 };
 
 }  // namespace test

@@ -292,18 +292,17 @@ class thread_communicator {
         group.leave(rank, std::current_exception());
       }
     };
-    {
-      std::vector<std::jthread> others;
-      others.reserve(ranks - 1);
-      std::size_t next = 1;
-      try {
-        for (; next != ranks; ++next) others.emplace_back(run_rank, next);
-        next = 0;
-      } catch (...) {
-        group.leave(next, std::current_exception());
-      }
-      if (next == 0) run_rank(0);
+    std::vector<std::thread> others;
+    others.reserve(ranks - 1);
+    std::size_t next = 1;
+    try {
+      for (; next != ranks; ++next) others.emplace_back(run_rank, next);
+      next = 0;
+    } catch (...) {
+      group.leave(next, std::current_exception());
     }
+    if (next == 0) run_rank(0);
+    for (std::thread& other : others) other.join();
     group.rethrow();
   }
 

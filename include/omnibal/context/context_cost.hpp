@@ -104,7 +104,7 @@ struct tabulate_context_cost_fn {
       detail::check_between(name, "options.lengths[" + detail::to_text(i) + "]", lengths[i], 1,
                             detail::most_tokens);
     }
-    std::ranges::sort(lengths);
+    std::sort(lengths.begin(), lengths.end());
     bool const has_equal = std::adjacent_find(lengths.begin(), lengths.end()) != lengths.end();
     if (lengths.size() >= 3 && !has_equal) return;
     detail::throw_invalid(name, "options.lengths is " + detail::list_text(lengths) +

@@ -75,7 +75,7 @@ struct context_groups_options {
     result.push_back(degree);
     if (degree != number / degree) result.push_back(number / degree);
   }
-  std::ranges::sort(result);
+  std::sort(result.begin(), result.end());
   return result;
 }
 
@@ -397,7 +397,7 @@ struct context_groups_fn {
     auto& order = workspace.order_;
     order.resize(groups.size());
     for (std::uint32_t g = 0; g != groups.size(); ++g) order[g] = g;
-    std::ranges::sort(order, [&groups](std::uint32_t left, std::uint32_t right) {
+    std::sort(order.begin(), order.end(), [&groups](std::uint32_t left, std::uint32_t right) {
       auto const place = [](detail::filled_group const& group) {
         return std::uint64_t{group.micro_step} << 32 | group.first_rank;
       };

@@ -264,10 +264,10 @@ class deferral_queue {
       sum += costs_[i][0];
       if (!never_waits(measured(i))) heap_.push_back(costs_[i][0]);
     }
-    std::ranges::make_heap(heap_);
+    std::make_heap(heap_.begin(), heap_.end());
     while (!heap_.empty() && detail::int128{options_.group_size} * heap_.front() > sum) {
       sum -= heap_.front();
-      std::ranges::pop_heap(heap_);
+      std::pop_heap(heap_.begin(), heap_.end());
       heap_.pop_back();
     }
     return heap_.empty() ? -1 : heap_.front();

@@ -22,7 +22,7 @@ class byte_buffer {
     if (bytes > capacity_) {
       bytes_.reset();
       capacity_ = 0;
-      bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      bytes_.reset(new std::byte[bytes]);
       capacity_ = bytes;
     }
     return {bytes_.get(), bytes};

@@ -45,7 +45,7 @@ class plan_dispatcher {
   plan_dispatcher(Comm comm, Make make, Leave leave) {
     auto const shared = std::make_shared<Comm>(std::move(comm));
     leave_ = [shared, leave = std::move(leave)] { leave(*shared); };
-    thread_ = std::jthread([this, shared, make = std::move(make)]() mutable {
+    thread_ = std::thread([this, shared, make = std::move(make)]() mutable {
       serve([&](Step const& step) { return make(*shared, step); });
     });
   }
@@ -60,6 +60,7 @@ class plan_dispatcher {
   ~plan_dispatcher() {
     close();
     if (leave_) leave_();
+    if (thread_.joinable()) thread_.join();
   }
 
   /// Does not wait.
@@ -136,7 +137,7 @@ class plan_dispatcher {
   std::size_t submitted_ = 0;
   bool is_closed_ = false;
   std::function<void()> leave_;
-  std::jthread thread_;
+  std::thread thread_;
 };
 
 }  // namespace omnibal::inline v0

@@ -112,7 +112,7 @@ inline void check_level(std::string_view function, std::string_view argument,
 template <level_range Levels>
 [[nodiscard]] std::vector<packing_level> checked_levels(std::string_view function,
                                                         Levels const& levels) {
-  if (std::ranges::empty(levels)) throw_invalid(function, "levels is empty");
+  if (std::ranges::size(levels) == 0) throw_invalid(function, "levels is empty");
   std::vector<packing_level> result;
   result.reserve(std::ranges::size(levels));
   for (auto const& given : levels) {

@@ -4,6 +4,7 @@
 /// A timeline as a file for Perfetto and chrome://tracing.
 
 #include <omnibal/check.hpp>
+#include <omnibal/detail/put_text.hpp>
 #include <omnibal/pipeline/schedule.hpp>
 
 #include <algorithm>
@@ -108,22 +109,23 @@ struct write_trace_fn {
                  StageName const& stage_name, Out out) const {
     std::string const process = detail::to_text(options.process_id);
     std::uint32_t stages = 0;
-    put(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
-    put(out, metadata("process_name", process, 0, options.process));
+    detail::put_text(out, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+    detail::put_text(out, metadata("process_name", process, 0, options.process));
     std::size_t index = 0;
     for (auto const& operation : timeline) {
       detail::check_weight(name, "begin", index, operation.begin);
       detail::check_weight(name, "duration", index, operation.end - operation.begin);
       stages = std::max(stages, operation.stage + 1);
-      put(out, ",\n");
-      put(out, event(operation, process, options.unit));
+      detail::put_text(out, ",\n");
+      detail::put_text(out, event(operation, process, options.unit));
       ++index;
     }
     for (std::uint32_t stage = 0; stage != stages; ++stage) {
-      put(out, ",\n");
-      put(out, metadata("thread_name", process, stage, std::string(stage_name(stage))));
+      detail::put_text(out, ",\n");
+      detail::put_text(out,
+                       metadata("thread_name", process, stage, std::string(stage_name(stage))));
     }
-    put(out, "\n]}\n");
+    detail::put_text(out, "\n]}\n");
     return out;
   }
 
@@ -141,11 +143,6 @@ struct write_trace_fn {
 
  private:
   static constexpr std::string_view name = "write_trace";
-
-  template <class Out>
-  static void put(Out& out, std::string_view text) {
-    out = std::ranges::copy(text, std::move(out)).out;
-  }
 
   [[nodiscard]] static std::string metadata(std::string_view kind, std::string_view process,
                                             std::uint32_t thread, std::string_view value) {

@@ -236,7 +236,7 @@ struct plan_training_fn {
     constexpr auto full = static_cast<std::size_t>(recompute_choice::full);
     for (auto& layer : layers) layer.choices = {layer.choices[full]};
     auto result = plan_pipeline(layers, machine, options);
-    std::ranges::fill(result.choices, static_cast<std::uint32_t>(full));
+    std::fill(result.choices.begin(), result.choices.end(), static_cast<std::uint32_t>(full));
     return result;
   }
 };

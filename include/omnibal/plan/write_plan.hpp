@@ -5,10 +5,10 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/detail/put_text.hpp>
 #include <omnibal/grouping.hpp>
 #include <omnibal/plan/pipeline_plan.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -113,7 +113,7 @@ struct write_megatron_layout_fn {
       auto const last = static_cast<std::uint32_t>(std::ranges::begin(boundaries)[at(s + 1)]);
       std::string text = s == 0 ? "" : "|";
       append_layers(letter, first, last, text);
-      out = std::ranges::copy(text, std::move(out)).out;
+      detail::put_text(out, text);
     }
     return out;
   }
@@ -165,7 +165,8 @@ struct write_plan_fn {
     if (plan.status == solve_status::infeasible) {
       text.append("{\"status\":\"infeasible\",\"stage\":").append(detail::to_text(plan.stage));
       text.append(",\"missing_bytes\":").append(detail::to_text(plan.missing_bytes)).append("}\n");
-      return std::ranges::copy(text, std::move(out)).out;
+      detail::put_text(out, text);
+      return out;
     }
     text.append("{\"status\":\"ok\",\n\"boundaries\":").append(list(plan.boundaries));
     text.append(",\n\"choices\":").append(list(plan.choices)).append(",\n\"stages\":[");
@@ -179,7 +180,8 @@ struct write_plan_fn {
     text.append("],\n\"step_time\":").append(detail::to_text(plan.step_time));
     text.append(",\"lower_bound\":").append(detail::to_text(plan.lower_bound));
     text.append(",\"proven\":").append(plan.proven ? "true" : "false").append("}\n");
-    return std::ranges::copy(text, std::move(out)).out;
+    detail::put_text(out, text);
+    return out;
   }
 
  private:

@@ -35,7 +35,7 @@ struct loss_scale_fn {
   template <sample_range LossTokens>
     requires std::integral<std::ranges::range_value_t<LossTokens const>>
   [[nodiscard]] double operator()(LossTokens const& loss_tokens) const {
-    if (std::ranges::empty(loss_tokens)) detail::throw_invalid(name, "loss_tokens is empty");
+    if (std::ranges::size(loss_tokens) == 0) detail::throw_invalid(name, "loss_tokens is empty");
     std::int64_t sum = 0;
     std::size_t rank = 0;
     for (auto const count : loss_tokens) {

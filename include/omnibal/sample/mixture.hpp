@@ -33,7 +33,7 @@ template <sample_range Sources, class Weight>
 [[nodiscard]] std::vector<std::uint64_t> whole_shares(std::string_view function,
                                                       Sources const& sources,
                                                       Weight const& weight) {
-  if (std::ranges::empty(sources)) throw_invalid(function, "there are no sources");
+  if (std::ranges::size(sources) == 0) throw_invalid(function, "there are no sources");
   if (std::ranges::size(sources) > most_sources) {
     throw_length(function, "sources", std::ranges::size(sources));
   }

@@ -13,6 +13,7 @@
 #include <omnibal/sample/epoch.hpp>
 #include <omnibal/steps.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +81,7 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
   [[nodiscard]] static std::vector<Load> copy_of(GroupLoads const& loads) {
     check_index_count(name, "loads", std::ranges::size(loads));
     std::vector<Load> result(std::ranges::size(loads));
-    std::ranges::copy(loads, result.begin());
+    std::copy_n(std::ranges::begin(loads), result.size(), result.begin());
     return result;
   }
 };

@@ -135,11 +135,14 @@ class compared_loads {
 
   /// The block with the least bound in the run with the least bound.
   [[nodiscard]] block const* nearest_block(resources<R> const& cost) const {
-    auto const bound = [&cost](bounds const& least) { return largest_amount(least.loads + cost); };
-    auto const run = std::ranges::min_element(runs_, {}, bound);
+    auto const is_less = [&cost](bounds const& a, bounds const& b) {
+      return largest_amount(a.loads + cost) < largest_amount(b.loads + cost);
+    };
+    auto const run = std::min_element(runs_.begin(), runs_.end(), is_less);
     auto const blocks = blocks_of(static_cast<std::size_t>(run - runs_.begin()));
-    return &*std::ranges::min_element(blocks, {},
-                                      [&bound](block const& own) { return bound(own.least); });
+    return &*std::min_element(
+        blocks.begin(), blocks.end(),
+        [&is_less](block const& a, block const& b) { return is_less(a.least, b.least); });
   }
 
   void measure_run(std::size_t run) {

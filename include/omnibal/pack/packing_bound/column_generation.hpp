@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>
@@ -52,7 +53,9 @@ struct sample_types {
       if constexpr (std::integral<demand_type>) {
         return entry.first < demand;
       } else {
-        return std::ranges::lexicographical_compare(entry.first.amounts, demand.amounts);
+        return std::lexicographical_compare(std::begin(entry.first.amounts),
+                                            std::end(entry.first.amounts),
+                                            std::begin(demand.amounts), std::end(demand.amounts));
       }
     };
     demand_type const nothing = input.layout.encode({});
