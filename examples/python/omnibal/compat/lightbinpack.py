@@ -1,8 +1,8 @@
 """LightBinPack's `pack` and the functions behind it, but for those of unlike nodes.
 
 There are never more bins than `obfd` and `ogbfd` have there: for one length the best fit of the
-largest first is the same algorithm, which `ffd` is here, too. Groups of bins for data-parallel ranks have even sums of squares, and no sample is
-repeated to fill the last group.
+largest first is the same algorithm, which `ffd` is here, too. Groups of bins for data-parallel
+ranks have even sums of squares, and no sample is repeated to fill the last group.
 """
 
 from enum import Enum
