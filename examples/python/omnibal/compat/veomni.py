@@ -1,7 +1,8 @@
 """VeOmni's batching strategy for text: samples wait in a buffer until a micro-batch is due.
 
 VeOmni takes the first samples that still fit. Here the oldest sample is in the micro-batch too, and
-those that fill it best are chosen from the whole buffer.
+those that fill it best are chosen from the whole buffer. There is one count of tokens:
+`physical_token_cap` and `get_physical_length_fn` of newer versions are not taken.
 """
 
 from typing import Any, Callable, Dict, List, Optional
