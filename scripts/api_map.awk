@@ -1,12 +1,13 @@
 # Lists the public names of headers: awk -f api_map.awk HEADER... gives lines of
 # group, name, kind, header, first sentence, separated by tabs. See api_map.sh.
 
-function summary(text,  end) {
+function summary(text) {
   gsub(/ *\/\/\/<? ?/, " ", text)
   sub(/^ +/, "", text)
   gsub(/ +/, " ", text)
-  end = match(text, /\.( |$)|: | Determinism| Complexity/)
-  if (end) text = substr(text, 1, RSTART - 1)
+  if (match(text, /[^.]\.( |$)/)) text = substr(text, 1, RSTART)
+  if (match(text, /: | Determinism| Complexity/)) text = substr(text, 1, RSTART - 1)
+  sub(/ \([^()]*$/, "", text)
   sub(/; see `[a-z_]+`$/, "", text)
   gsub(/\|/, "\\|", text)
   return text
@@ -35,8 +36,14 @@ FNR == 1 {
   comment = ""
   next
 }
-/^namespace detail/ { is_hidden = 1 }
-/^}  \/\/ namespace detail/ { is_hidden = 0; comment = ""; next }
+/^namespace detail/ { is_hidden = 1; has_bodies = 0; next }
+is_hidden && /\{/ { has_bodies = 1 }
+# Where nothing but declarations is in it, it ends without a comment.
+/^}  \/\/ namespace detail/ || (is_hidden && !has_bodies && $0 == "}") {
+  is_hidden = 0
+  comment = ""
+  next
+}
 /^}  \/\/ namespace/ { is_public = 0 }
 !is_public || is_hidden { next }
 /^\/\/\// { comment = comment $0; next }
@@ -52,7 +59,7 @@ in_call && of_call != "" { in_call = 0 }
   if (comment == "") comment = of_call
   report(name, "function")
 }
-/^(class|struct|enum class) [a-z0-9_]+( |$)/ && !/_fn/ && !/;$/ {
+/^(class|struct|enum class) [a-z0-9_]+( |$)/ && !/_fn/ && (/\{/ || !/;$/) {
   name = $0
   sub(/^(enum class|class|struct) /, "", name)
   sub(/[^a-z0-9_].*$/, "", name)
@@ -61,7 +68,14 @@ in_call && of_call != "" { in_call = 0 }
   report(name, /^enum/ ? "enumeration" : is_options ? "the options of `" of "`" : "type")
 }
 /^concept [a-z0-9_]+/ { report($2, "concept") }
-/^\[\[nodiscard\]\][^(]* [a-z0-9_]+\(/ && !/ decltype\(/ {
+/^using [a-z0-9_]+ =/ { report($2, "type") }
+/^inline constexpr .*[a-z0-9_]+( =|\{)/ && !/_fn / {
+  name = $0
+  sub(/( =|\{).*$/, "", name)
+  sub(/^.* /, "", name)
+  report(name, "constant")
+}
+/^(\[\[nodiscard\]\][^(]*|(inline )?void) [a-z0-9_]+\(/ && !/ decltype\(/ {
   name = $0
   sub(/\(.*$/, "", name)
   sub(/^.* /, "", name)

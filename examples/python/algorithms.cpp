@@ -551,61 +551,88 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
 
 void define_results(py::module_& module) {
   py::class_<tuned_capacity>(module, "TunedCapacity", "A capacity and what its packing is like.")
-      .def_readonly("capacity", &tuned_capacity::capacity)
-      .def_readonly("groups", &tuned_capacity::groups)
-      .def_readonly("oversized", &tuned_capacity::oversized)
-      .def_readonly("mean_group_size", &tuned_capacity::mean_group_size)
-      .def_readonly("fill", &tuned_capacity::fill)
-      .def_readonly("objective", &tuned_capacity::objective);
+      .def_readonly("capacity", &tuned_capacity::capacity, "A number for each resource, int64.")
+      .def_readonly("groups", &tuned_capacity::groups, "The number of groups.")
+      .def_readonly("oversized", &tuned_capacity::oversized,
+                    "Samples that exceed the capacity alone.")
+      .def_readonly("mean_group_size", &tuned_capacity::mean_group_size,
+                    "Samples in groups over groups.")
+      .def_readonly("fill", &tuned_capacity::fill, "The share of each resource that is used.")
+      .def_readonly("objective", &tuned_capacity::objective,
+                    "What is waited for, the less the better; infinite where there is no group.");
   py::class_<tuned>(module, "Tuned", "The result of tune_capacity.")
-      .def_readonly("status", &tuned::status)
-      .def_readonly("best", &tuned::best)
-      .def_readonly("finalists", &tuned::finalists)
-      .def_readonly("warnings", &tuned::warnings);
+      .def_readonly("status", &tuned::status,
+                    "'solved', 'not_found' where no capacity has the wanted mean, or 'infeasible'.")
+      .def_readonly("best", &tuned::best, "The best of the finalists.")
+      .def_readonly("finalists", &tuned::finalists,
+                    "What was tried on all samples, the best first.")
+      .def_readonly("warnings", &tuned::warnings,
+                    "What is hopeless about the best capacity, as texts.");
   py::class_<within>(module, "Within", "The result of balance_within.")
-      .def_readonly("status", &within::status)
-      .def_readonly("reason", &within::reason)
-      .def_readonly("parts", &within::parts)
-      .def_readonly("largest_load", &within::largest_load)
-      .def_readonly("lower_bound", &within::lower_bound)
-      .def_readonly("proven", &within::proven)
-      .def_readonly("parts_needed", &within::parts_needed)
-      .def_readonly("sample", &within::sample);
+      .def_readonly("status", &within::status, "'solved', 'not_found' or 'infeasible'.")
+      .def_readonly("reason", &within::reason, "Why there are no parts.")
+      .def_readonly("parts", &within::parts, "The samples of each part; empty unless solved.")
+      .def_readonly("largest_load", &within::largest_load, "The largest cost of a part.")
+      .def_readonly("lower_bound", &within::lower_bound,
+                    "No such parts have a smaller largest cost.")
+      .def_readonly("proven", &within::proven,
+                    "True where no other parts have a smaller largest cost.")
+      .def_readonly("parts_needed", &within::parts_needed,
+                    "No parts within the capacity are fewer than this.")
+      .def_readonly("sample", &within::sample,
+                    "The sample that exceeds the capacity, the first of them.");
   py::class_<stages>(module, "Partition",
                      "Stages of a chain: stage s runs the layers boundaries[s] to "
                      "boundaries[s + 1].")
-      .def_readonly("status", &stages::status)
-      .def_readonly("boundaries", &stages::boundaries)
-      .def_readonly("bottleneck", &stages::bottleneck)
-      .def_readonly("objective", &stages::objective)
-      .def_readonly("lower_bound", &stages::lower_bound)
-      .def_readonly("proven", &stages::proven)
-      .def_readonly("stage", &stages::stage)
-      .def_readonly("missing_bytes", &stages::missing_bytes);
+      .def_readonly("status", &stages::status, "'solved', 'not_found' or 'infeasible'.")
+      .def_readonly("boundaries", &stages::boundaries,
+                    "One more than there are stages, uint32; none where there are no stages.")
+      .def_readonly("bottleneck", &stages::bottleneck, "The largest cost of a stage.")
+      .def_readonly("objective", &stages::objective,
+                    "What was minimised: the bottleneck, or the time of a step.")
+      .def_readonly("lower_bound", &stages::lower_bound, "No stages have a smaller objective.")
+      .def_readonly("proven", &stages::proven,
+                    "True where the objective, or what is missing, is the smallest possible.")
+      .def_readonly("stage", &stages::stage, "Where infeasible, the stage that lacks most.")
+      .def_readonly("missing_bytes", &stages::missing_bytes,
+                    "Where infeasible, what every capacity must have more.");
   py::class_<recompute>(module, "Recompute", "A choice for each layer.")
-      .def_readonly("status", &recompute::status)
-      .def_readonly("choices", &recompute::choices)
-      .def_readonly("time", &recompute::time)
-      .def_readonly("lower_bound", &recompute::lower_bound)
-      .def_readonly("proven", &recompute::proven)
-      .def_readonly("bytes", &recompute::bytes)
-      .def_readonly("missing_bytes", &recompute::missing_bytes);
+      .def_readonly("status", &recompute::status, "'solved' or 'infeasible'.")
+      .def_readonly("choices", &recompute::choices,
+                    "The number of the choice of each layer, uint32.")
+      .def_readonly("time", &recompute::time, "The sum of the times of these choices.")
+      .def_readonly("lower_bound", &recompute::lower_bound,
+                    "No choices within the budget take less time.")
+      .def_readonly("proven", &recompute::proven, "True where the time is the least possible.")
+      .def_readonly(
+          "bytes", &recompute::bytes,
+          "What the choices take of the budget; where infeasible, the least that any take.")
+      .def_readonly("missing_bytes", &recompute::missing_bytes,
+                    "By how much that exceeds the budget.");
   py::class_<context_plan>(module, "ContextPlan",
                            "Micro-steps of groups of ranks: the groups of micro-step k are "
                            "micro_step_offsets[k] to micro_step_offsets[k + 1].")
-      .def_readonly("status", &context_plan::status)
-      .def_readonly("micro_step_offsets", &context_plan::micro_step_offsets)
-      .def_readonly("first_ranks", &context_plan::first_ranks)
-      .def_readonly("degrees", &context_plan::degrees)
-      .def_readonly("times", &context_plan::times)
-      .def_readonly("samples", &context_plan::samples)
-      .def_readonly("makespan", &context_plan::makespan)
-      .def_readonly("lower_bound", &context_plan::lower_bound)
-      .def_readonly("proven", &context_plan::proven)
-      .def_readonly("idle_ranks", &context_plan::idle_ranks)
-      .def_readonly("sample", &context_plan::sample)
-      .def_readonly("least_degree", &context_plan::least_degree)
-      .def_readonly("digest", &context_plan::digest);
+      .def_readonly("status", &context_plan::status, "'solved' or 'infeasible'.")
+      .def_readonly("micro_step_offsets", &context_plan::micro_step_offsets,
+                    "Where the groups of each micro-step begin, uint32.")
+      .def_readonly("first_ranks", &context_plan::first_ranks,
+                    "The first rank of each group, uint32.")
+      .def_readonly("degrees", &context_plan::degrees, "The number of ranks of each group, uint32.")
+      .def_readonly("times", &context_plan::times,
+                    "What each group takes without the fixed time of a micro-step.")
+      .def_readonly("samples", &context_plan::samples, "The samples of each group, ascending.")
+      .def_readonly("makespan", &context_plan::makespan,
+                    "How long the step takes if all ranks begin each micro-step together.")
+      .def_readonly("lower_bound", &context_plan::lower_bound, "No plan takes less.")
+      .def_readonly("proven", &context_plan::proven, "True where no plan takes less than this one.")
+      .def_readonly("idle_ranks", &context_plan::idle_ranks,
+                    "Ranks without a group, summed over the micro-steps.")
+      .def_readonly("sample", &context_plan::sample,
+                    "Where infeasible, the first sample that fits nowhere.")
+      .def_readonly(
+          "least_degree", &context_plan::least_degree,
+          "Where infeasible, the least degree with which it would fit; 0 where none does.")
+      .def_readonly("digest", &context_plan::digest, "Equal on all ranks that have the same plan.");
 }
 
 void define_packing(py::module_& module) {

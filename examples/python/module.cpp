@@ -58,7 +58,7 @@ void define_groups(py::module_& module) {
 void define_packing(py::module_& module) {
   py::class_<packing>(module, "Packing",
                       "Groups under a capacity: every sample is in one of the groups or oversized.")
-      .def_readonly("groups", &packing::of)
+      .def_readonly("groups", &packing::of, "The samples of each group.")
       .def_readonly("oversized", &packing::oversized,
                     "The samples that exceed the capacity alone, ascending, uint32.")
       .def_property_readonly(
@@ -104,7 +104,7 @@ void define_steps(py::module_& module) {
   py::class_<steps>(module, "Steps",
                     "What each rank runs in each step: steps[s, r] has the indices of rank r in "
                     "step s.")
-      .def_readonly("ranks", &steps::ranks)
+      .def_readonly("ranks", &steps::ranks, "The number of ranks.")
       .def_readonly("cells", &steps::cells, "All of them: group s * ranks + r is steps[s, r].")
       .def("__len__", &steps::size)
       .def(

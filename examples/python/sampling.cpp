@@ -275,11 +275,13 @@ void define_samplers(py::module_& module) {
           "__call__", [](sampler const& self, std::uint64_t step) { return to_array(self(step)); },
           py::arg("step"), "The samples of this rank in a step of the epoch.")
       .def("seek", &sampler::seek, py::arg("step"), "The next call of next() gives this step.")
-      .def_property_readonly("done", &sampler::done)
-      .def_property_readonly("epoch", &sampler::epoch)
-      .def_property_readonly("step", &sampler::step)
-      .def_property_readonly("step_count", &sampler::step_count)
-      .def_property_readonly("left_over", &sampler::left_over)
+      .def_property_readonly("done", &sampler::done, "True where all steps of the epoch have run.")
+      .def_property_readonly("epoch", &sampler::epoch, "The number of the epoch.")
+      .def_property_readonly("step", &sampler::step, "How many steps of the epoch have run.")
+      .def_property_readonly("step_count", &sampler::step_count,
+                             "The number of steps of the epoch.")
+      .def_property_readonly("left_over", &sampler::left_over,
+                             "How many samples this epoch leaves to the next one.")
       .def(
           "state",
           [](sampler const& self) {
@@ -295,8 +297,10 @@ void define_samplers(py::module_& module) {
            "The draws at `count` positions from `first` on: sources, epochs and samples.")
       .def("__len__",
            [](omnibal::mixture const& self) { return static_cast<std::size_t>(self.size()); })
-      .def_property_readonly("period", &omnibal::mixture::period)
-      .def_property_readonly("digest", &omnibal::mixture::digest);
+      .def_property_readonly("period", &omnibal::mixture::period,
+                             "In so many draws each source has exactly its weight, a whole number.")
+      .def_property_readonly("digest", &omnibal::mixture::digest,
+                             "Identifies sizes, weights and options.");
 }
 
 }  // namespace

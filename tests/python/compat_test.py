@@ -353,13 +353,20 @@ class Isf(unittest.TestCase):
             rounds = int(RANDOM.randint(1, 8))
             seed = int(RANDOM.randint(1000))
             self.assertEqual(
-                isf.iter_random_groups(items, 3900, seed, rounds, vit_packed_length=10),
+                isf.iter_random_groups(items, seed, None, 10, 3900, 4096, rounds),
                 rivals.iterative_sampling(items, seed, 10, (10, 4096), 3900, rounds))
 
     def test_what_is_too_large_is_not_lost(self):
-        groups = isf.iter_random_groups([[0, 1, 5000], [1, 2, 10]], 4000, iter_time=3)
+        groups = isf.iter_random_groups([[0, 1, 5000], [1, 2, 10]], llm_thresh=4000, iter_time=3)
         self.assertEqual(groups, [[[1, 2, 10]], [[0, 1, 5000]]])
-        self.assertEqual(isf.iter_random_groups([], 4000), [])
+        self.assertEqual(isf.iter_random_groups([]), [])
+
+    def test_the_arguments_of_the_reference(self):
+        items = [[0, 4, 900], [1, 5, 1000], [2, 9, 4000], [3, 1, 100]]
+        self.assertEqual(
+            isf.fast_process_random_groups(
+                patch_set=items, seed=1024, vit_min=9, vit_max=9, llm_min=4050, llm_max=4096),
+            isf.iter_random_groups(items, iter_time=3))
 
 
 class Llava(unittest.TestCase):

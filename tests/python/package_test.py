@@ -77,9 +77,20 @@ class Docstrings(unittest.TestCase):
             of = getattr(omnibal, "".join(word.title() for word in name.split("_")))
             self.assertEqual(of.__doc__, docstrings.docstring(include, name, header))
 
-    def test_every_function_has_one(self):
+    def test_every_function_and_member_has_one(self):
         for name in omnibal.__all__:
-            self.assertTrue(getattr(omnibal, name).__doc__, name)
+            of = getattr(omnibal, name)
+            self.assertTrue(of.__doc__, name)
+            for member, value in vars(of).items() if inspect.isclass(of) else ():
+                if not member.startswith("_"):
+                    self.assertTrue(value.__doc__, (name, member))
+
+    def test_every_function_of_other_systems_has_one(self):
+        for path in (ROOT / "examples/python/omnibal/compat").glob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                    if not getattr(node, "name", "").startswith("_"):
+                        self.assertTrue(ast.get_docstring(node), (path.name, node))
 
 
 class Page(unittest.TestCase):

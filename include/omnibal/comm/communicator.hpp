@@ -110,8 +110,9 @@ concept exchanging_communicator = communicator<Comm> &&
   comm.all_to_all_v(in, counts, out, counts);
 };
 
-/// Bytes that are sent, or received, from where or to where they belong.
+/// Bytes that are sent from where they lie.
 using sent_piece = std::span<std::byte const>;
+/// Bytes that are received where they belong.
 using received_piece = std::span<std::byte>;
 
 /// Ranks that exchange bytes which lie in pieces, so that nothing has to be collected before and

@@ -426,14 +426,17 @@ struct affine_cost {
   [[nodiscard]] friend bool operator==(affine_cost const&, affine_cost const&) = default;
 };
 
+/// Whether a fit has an offset or leads through zero.
 enum class fit_offset { free, zero };
 
+/// Which signs the coefficients of a fit may have.
 enum class fit_signs {
   any,
   /// No coefficient is negative, so that a larger size never costs less.
   not_negative,
 };
 
+/// What a fit makes least.
 enum class fit_loss {
   squares,
   /// Huber's: beyond 1.345 standard deviations the difference counts instead of its square, so that

@@ -154,6 +154,7 @@ enum class attention_mask {
   full,    ///< all
 };
 
+/// How attention is computed.
 enum class attention_kernel {
   flash,    ///< keeps no scores and skips what a causal mask hides
   unfused,  ///< computes and keeps the whole square of scores
@@ -196,6 +197,7 @@ struct expert_layer {
   std::int64_t mlp = 0;
 };
 
+/// Where a cross-attention stands in its layer.
 enum class cross_placement {
   after_self,    ///< both, as in encoder-decoder models
   instead_self,  ///< as in every fifth layer of Llama 3.2 Vision

@@ -19,6 +19,7 @@
 
 namespace omnibal::inline v0 {
 
+/// Which rank takes which part, and what that moves.
 struct placement_result {
   std::vector<std::uint32_t> rank_of_part;
   /// The bytes of samples that change their rank, and of those that change their node.

@@ -18,6 +18,7 @@
 
 namespace omnibal::inline v0 {
 
+/// The result of `level_metrics`.
 struct level_figures {
   /// DBR: the share of a step for which ranks wait for the one with the most tokens.
   double data_balance = 0.0;

@@ -71,6 +71,7 @@ struct timed_level {
   [[nodiscard]] friend bool operator==(timed_level const&, timed_level const&) = default;
 };
 
+/// The result of `select_levels`.
 struct level_selection {
   /// Infeasible where the longest length that is needed does not fit with any degree, even if all
   /// is checkpointed.

@@ -359,12 +359,12 @@ struct improve_fn {
   /// knows no keep rule.
   ///
   /// Complexity: a pass is linear in the samples but for the looking up of groups as in
-  /// `best_fit_decreasing`: 0.1 to 0.7 microseconds per sample, less where most groups are full.
-  /// Memory: about 56 + 16R bytes per sample. Determinism: portable for integers. Errors: those of
-  /// `best_fit_decreasing` for capacity and demands; `std::invalid_argument` where `start` names an
-  /// index twice or not at all, one that is not a sample, an oversized sample in a group or one
-  /// that fits as oversized, where a group exceeds the capacity, and for `options.spare_groups`
-  /// outside [0, 1].
+  /// `best_fit_decreasing`: 0.1 to 0.7 microseconds per sample, rarely 2, less where most groups
+  /// are full. Memory: about 56 + 16R bytes per sample. Determinism: portable for integers. Errors:
+  /// those of `best_fit_decreasing` for capacity and demands; `std::invalid_argument` where `start`
+  /// names an index twice or not at all, one that is not a sample, an oversized sample in a group
+  /// or one that fits as oversized, where a group exceeds the capacity, and for
+  /// `options.spare_groups` outside [0, 1].
   template <class Samples, class Demand, class Capacity, class GoOn>
     requires detail::measured_samples<Samples, Demand, Capacity> && progress_predicate<GoOn>
   [[nodiscard]] packing operator()(Samples const& samples, Demand const& demand,

@@ -103,6 +103,7 @@ struct timed_layers_fn {
 /// Layers with times; see `timed_layers_fn`.
 inline constexpr timed_layers_fn timed_layers{};
 
+/// What a plan makes of a stage.
 template <weight Time>
 struct planned_stage {
   /// What a micro-batch takes, forward, backward and recomputation together.

@@ -121,6 +121,7 @@ struct lever_result {
   [[nodiscard]] friend bool operator==(lever_result const&, lever_result const&) = default;
 };
 
+/// The result of `plan_training`: both orders of the data, and the plan of each lever.
 template <class MicroBatch>
 struct training_plan {
   training_data<MicroBatch> first_data;

@@ -46,7 +46,7 @@ struct select_recompute_fn {
   /// much at most the lower bound says. Up to four different kinds of layers with three choices
   /// were always solved with a proof, and most of the layers that have little in common. For 93
   /// layers off by 1 percent the gap was at most 0.2 percent of the time that recomputation adds,
-  /// and at most 0.4 percent for layers off by up to 10.
+  /// and at most 0.5 percent for layers off by up to 10.
   ///
   /// Of choices of a layer that are equal the first is taken; of equal layers the first ones take
   /// the first choices. The order of the layers has no influence on the time. Floating-point times

@@ -1,12 +1,13 @@
-"""OmniBal's iterative sampling and filtering, as its `balanced_dynamic_batch` has it.
+"""OmniBal's iterative sampling and filtering, as its `dataset` and `fast_isf` have it.
 
 Token lengths are items `[index, images, tokens]`, as there. The groups and their order are the
-reference's, bit for bit, where no sample exceeds a capacity. Such samples, which the reference
-leaves out without a word, and the open group that it loses with one in the last place, are here in
-groups of their own at the end.
+reference's, bit for bit, where no sample exceeds a capacity and `vit_min` is `vit_max`. Samples
+that exceed one, which the reference leaves out without a word, and the open group that it loses
+with one in the last place, are here in groups of their own at the end. Of a smaller `vit_min` the
+reference keeps groups of exactly as many images; here those of more are kept, too.
 """
 
-from typing import Any, List, Sequence
+from typing import Any, List, Optional, Sequence
 
 import numpy as np
 
@@ -16,40 +17,47 @@ Item = Sequence[Any]
 
 
 def fast_process_random_groups(
-    token_lengths: Sequence[Item],
+    patch_set: Sequence[Item],
     seed: int,
-    vit_packed_thresh: int,
-    vit_packed_length: int,
-    llm_thresh: int,
-    llm_packed_length: int,
-    iter_time: int = 10,
+    vit_min: int,
+    vit_max: int,
+    llm_min: int,
+    llm_max: int,
+    iter_time: int = 3,
 ) -> List[List[Item]]:
-    """The groups of items of `iter_time` rounds."""
-    if len(token_lengths) == 0:
+    """The groups of items of `iter_time` rounds: of at most `vit_max` images and `llm_max` tokens,
+    kept from `vit_min` images or `llm_min` tokens on."""
+    if len(patch_set) == 0:
         return []
-    demands = np.array([(item[1], item[2]) for item in token_lengths], dtype=np.int64)
+    demands = np.array([(item[1], item[2]) for item in patch_set], dtype=np.int64)
     packed = _core.isf(
         demands,
-        (vit_packed_length, llm_packed_length),
+        (vit_max, llm_max),
         rounds=iter_time,
-        threshold=(vit_packed_thresh, llm_thresh),
+        threshold=(vit_min, llm_min),
         seed=seed,
         shuffle="numpy",
     )
     groups = packed.groups.tolist() + [[i] for i in packed.oversized.tolist()]
-    return [[token_lengths[i] for i in group] for group in groups]
+    return [[patch_set[i] for i in group] for group in groups]
 
 
 def iter_random_groups(
     groups: Sequence[Item],
-    llm_thresh: int,
     seed: int = 1024,
+    vit_thresh: Optional[int] = None,
+    vit_max: int = 9,
+    llm_thresh: int = 4050,
+    llm_max: int = 4096,
     iter_time: int = 300,
-    *,
-    vit_packed_length: int = 9,
-    llm_packed_length: int = 4096,
 ) -> List[List[Item]]:
-    """The method of `BalancedDataset`, whose attributes are arguments here."""
+    """The method of `BalancedDataset`; what is left out is what its constructor takes then."""
     return fast_process_random_groups(
-        groups, seed, vit_packed_length, vit_packed_length, llm_thresh, llm_packed_length, iter_time
+        groups,
+        seed,
+        vit_max if vit_thresh is None else vit_thresh,
+        vit_max,
+        llm_thresh,
+        llm_max,
+        iter_time,
     )

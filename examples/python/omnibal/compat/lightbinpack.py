@@ -1,8 +1,8 @@
 """LightBinPack's `pack` and the functions behind it, but for those of unlike nodes.
 
-There are never more bins than there: for one length the best fit of the largest first is the same
-algorithm. Groups of bins for data-parallel ranks have even sums of squares, and no sample is
-repeated to fill the last group.
+There are never more bins than `obfd` and `ogbfd` have there: for one length the best fit of the
+largest first is the same algorithm, which `ffd` is here, too. Groups of bins for data-parallel
+ranks have even sums of squares, and no sample is repeated to fill the last group.
 """
 
 from enum import Enum
@@ -17,6 +17,8 @@ Number = Union[int, float]
 
 
 class PackingStrategy(Enum):
+    """The strategies of `pack` by their names there."""
+
     NF = "nf"
     FFD = "ffd"
     BFD = "bfd"
@@ -27,6 +29,8 @@ class PackingStrategy(Enum):
 
 
 class PackingVariant(Enum):
+    """What the work of a sample grows with: `pack` groups bins where it is the square."""
+
     LINEAR = "linear"
     SQUARE = "square"
 

@@ -46,6 +46,8 @@ class DpBalancedScheduler(_Scheduler):
     packs here are the fewest that are found, and those of a micro-batch have even work."""
 
     def get_groups_and_subsamples(self, sample_id_seqlens: Sequence[Sample]) -> Assignment:
+        """The ids of each rank in each micro-batch; the ranks of a context-parallel group have the
+        same ones."""
         ids = [sample[0] for sample in sample_id_seqlens]
         lengths = np.array([sample[1] for sample in sample_id_seqlens], dtype=np.int64)
         if not ids:
@@ -94,6 +96,8 @@ class DefaultDynamicCPScheduler(_Scheduler):
         self.min_cp_size = min_cp_size
 
     def get_groups_and_subsamples(self, sample_id_seqlens: Sequence[Sample]) -> Assignment:
+        """The ids of each rank in each micro-batch; the ranks that share a sample have the same
+        ones."""
         if not sample_id_seqlens:
             return []
         ranks = self.cp_size * self.dp_size

@@ -1,7 +1,8 @@
 """VeOmni's batching strategy for text: samples wait in a buffer until a micro-batch is due.
 
 VeOmni takes the first samples that still fit. Here the oldest sample is in the micro-batch too, and
-those that fill it best are chosen from the whole buffer.
+those that fill it best are chosen from the whole buffer. There is one count of tokens:
+`physical_token_cap` and `get_physical_length_fn` of newer versions are not taken.
 """
 
 from typing import Any, Callable, Dict, List, Optional
@@ -61,10 +62,12 @@ class TextBatchingStrategy:
         return self.token_micro_bsz
 
     def is_ready_for_micro_batch(self) -> bool:
+        """Whether `buffer_size` samples wait, and the tokens of a micro-batch after the warm-up."""
         return len(self._items) >= self.buffer_size and self._tokens >= self.token_micro_bsz
 
     def put_item(self, item: Any) -> None:
-        """A sample of no tokens is an error; VeOmni drops it with a warning."""
+        """A sample of no tokens is an error. VeOmni drops it with a warning, and one of a single
+        token, which is kept here."""
         length = self._length(item)
         if length < 1:
             raise ValueError("omnibal.compat.veomni: a sample has %d tokens" % length)
@@ -89,4 +92,5 @@ class TextBatchingStrategy:
         return [self._items.pop(number) for number in sorted(numbers)]
 
     def empty(self) -> bool:
+        """Whether no sample waits."""
         return not self._items
