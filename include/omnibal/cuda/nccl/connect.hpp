@@ -198,6 +198,7 @@ inline void write_whole(std::string_view function, std::string const& path,
 
 namespace omnibal::inline v0::nccl {
 
+/// Where the ranks of a world meet, for `share_id_by_file`.
 struct file_meeting {
   /// A file on a file system that all ranks share. Rank 0 writes it.
   std::string path;
