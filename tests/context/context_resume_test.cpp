@@ -167,7 +167,8 @@ struct training {
   std::uint64_t step(trained_tokens& tokens) {
     std::vector<std::vector<std::uint32_t>> drawn(samplers.size());
     for (std::size_t rank = 0; rank != samplers.size(); ++rank) {
-      for (std::uint32_t const pack : data->groups_of(samplers[rank].next(), rank)) {
+      auto const step = samplers[rank].next();
+      for (std::uint32_t const pack : data->groups_of(step, rank)) {
         for (std::uint32_t const sample : data->groups[pack]) drawn[rank].push_back(sample);
       }
     }
