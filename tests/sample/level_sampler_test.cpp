@@ -149,16 +149,25 @@ static_assert(std::same_as<decltype(level_sampler(level_packing{}, std::vector<d
 
 TEST_CASE("levels take the steps of any scheduler") {
   packed_data const data(60);
+  std::size_t const level_count = data.packed.levels.size();
+  std::vector<std::multiset<std::int64_t>> loads_of_level(level_count);
+  for (std::uint32_t group = 0; group != data.loads.size(); ++group) {
+    loads_of_level[data.packed.level_of(group)].insert(data.loads[group][0]);
+  }
   std::size_t calls = 0;
   auto const counted = [&](std::span<omnibal::resources<1> const> loads, std::size_t ranks,
                            omnibal::schedule_steps_options const& options) {
+    std::multiset<std::int64_t> offered;
+    for (auto const& load : loads) offered.insert(load[0]);
+    auto const& own = loads_of_level[calls % level_count];
+    CHECK(std::includes(own.begin(), own.end(), offered.begin(), offered.end()));
     ++calls;
     return omnibal::schedule_steps(loads, ranks, options);
   };
   level_sampler_options const options{.schedule = {.seed = 5, .rounds = 3}};
   level_sampler mine(data.packed, data.loads, {.ranks = 4}, options, counted);
   level_sampler expected(data.packed, data.loads, {.ranks = 4}, options);
-  CHECK(calls == data.packed.levels.size());
+  CHECK(calls == level_count);
   for (int step = 0; step != 30; ++step) {
     CHECK(test::to_vector(mine.next().groups) == test::to_vector(expected.next().groups));
   }
