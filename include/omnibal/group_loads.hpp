@@ -12,9 +12,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 namespace omnibal::inline v0 {
+
+namespace detail {
+
+/// The load of each group, for errors of `function` that call what it measures `argument`.
+template <class Samples, class Demand>
+[[nodiscard]] auto add_up_groups(std::string_view function, std::string_view argument,
+                                 grouping_view groups, Samples const& samples,
+                                 Demand const& demand) {
+  using load_type = measured_amounts<Samples, Demand>;
+  using working = typename load_type::value_type;
+
+  std::vector<load_type> loads(groups.size(), load_type{});
+  for (std::size_t g = 0; g != groups.size(); ++g) {
+    for (std::uint32_t const item : groups[g]) {
+      auto&& sample = sample_at(function, samples, g, item);
+      auto const amounts =
+          to_resources<working>({function, argument, item}, std::invoke(demand, sample));
+      for (std::size_t r = 0; r != load_type::size(); ++r) {
+        check_weight(function, argument, item, amounts[r]);
+        checked_add(function, "a group's load", loads[g][r], amounts[r]);
+      }
+    }
+  }
+  return loads;
+}
+
+}  // namespace detail
 
 struct group_loads_fn {
   /// The load of each group as resources, in the order of the groups.
@@ -27,22 +55,7 @@ struct group_loads_fn {
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(groups_argument groups, Samples const& samples,
                                 Demand const& demand) const {
-    using load_type = detail::measured_amounts<Samples, Demand>;
-    using working = typename load_type::value_type;
-
-    std::vector<load_type> loads(groups.size(), load_type{});
-    for (std::size_t g = 0; g != groups.size(); ++g) {
-      for (std::uint32_t const item : groups[g]) {
-        auto&& sample = detail::sample_at("group_loads", samples, g, item);
-        auto const amounts = detail::to_resources<working>({"group_loads", "demand", item},
-                                                           std::invoke(demand, sample));
-        for (std::size_t r = 0; r != load_type::size(); ++r) {
-          detail::check_weight("group_loads", "demand", item, amounts[r]);
-          detail::checked_add("group_loads", "a group's load", loads[g][r], amounts[r]);
-        }
-      }
-    }
-    return loads;
+    return detail::add_up_groups("group_loads", "demand", groups, samples, demand);
   }
 };
 

@@ -135,6 +135,16 @@ std::vector<bad_call> const bad_calls{
      [] {
        static_cast<void>(omnibal::level_metrics(packed(), {}, lengths_type{3, 7, 12}));
      }},
+    {"level_metrics: group 1 has item 2, but there are 2 samples",
+     [] {
+       auto const steps = omnibal::level_steps(packed(), lengths_type{1, 2}, 2);
+       static_cast<void>(omnibal::level_metrics(packed(), steps, lengths_type{3, 7}));
+     }},
+    {"level_metrics: length[2] is -12, must be finite and not negative",
+     [] {
+       auto const steps = omnibal::level_steps(packed(), lengths_type{1, 2}, 2);
+       static_cast<void>(omnibal::level_metrics(packed(), steps, lengths_type{3, 7, -12}));
+     }},
     {"language_profile: level.length is 0", profiling({.length = 0}, 1)},
     {"language_profile: memory_bytes is 0", profiling({.length = 8}, 0)},
     {"language_profile: ranks is 1, must be a multiple", profiling(two_ranks, 1)},

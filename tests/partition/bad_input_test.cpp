@@ -122,7 +122,7 @@ TEST_CASE("more layers or stages than indices can name are a length error") {
         return omnibal::minimax(std::vector{1, 2}, many, std::identity{},
                                 {.empty = omnibal::empty_stages::allowed});
       },
-      {"omnibal::minimax", "4294967296"});
+      {"omnibal::minimax: stages is 4294967296, must be at most 4294967295"});
   check_refused<std::length_error>([&] { return omnibal::partition_layers(many, 2, count_of); },
                                    {"omnibal::partition_layers", "layers", "4294967296"});
 }

@@ -92,7 +92,12 @@ TEST_CASE("simulate refuses schedules that cannot be") {
       [&] {
         return simulate(gpipe{1, std::size_t{1} << 32}, time);
       },
-      "4294967296");
+      "gpipe: micro_batches is 4294967296, must be at most 4294967295");
+  check_refused<std::length_error>(
+      [&] {
+        return simulate(interleaved_1f1b{1, 65536, 65536}, time);
+      },
+      "simulate: schedule.micro_batches * schedule.chunk_count() is 4294967296, must be at most");
 }
 
 TEST_CASE("simulate refuses schedules whose operations wait for each other") {

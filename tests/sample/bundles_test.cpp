@@ -150,7 +150,12 @@ TEST_CASE("bundles that are no partition are errors") {
         "omnibal::bundle_loads: the list of bundles names 0 twice, of 3 samples");
   CHECK(of(grouping({0, 2}, {0, 1})) ==
         "omnibal::bundle_loads: the list of bundles has 2 of 3 samples");
-  CHECK(of(grouping({0, 3}, {0, 1, 3})) != "no error");
+  CHECK(of(grouping({0, 3}, {0, 1, 3})) ==
+        "omnibal::bundle_loads: group 0 has item 3, but there are 3 samples");
+  CHECK(test::error_text<std::invalid_argument>([] {
+          grouping const bundle({0, 2}, {0, 1});
+          static_cast<void>(bundle_loads(bundle, std::vector<int>{1, -2}, std::identity{}));
+        }) == "omnibal::bundle_loads: demand[1] is -2, must be finite and not negative");
   CHECK(test::error_text<std::invalid_argument>([] {
           static_cast<void>(unbundle(grouping({0, 1}, {1}), grouping({0, 1}, {0})));
         }) == "omnibal::unbundle: group 0 has bundle 1, but there are 1");

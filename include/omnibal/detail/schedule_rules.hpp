@@ -95,9 +95,9 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
                            schedule_steps_options const& options) {
   check_positive(function, "ranks", ranks);
   check_positive(function, "options.groups_per_rank", options.groups_per_rank);
-  check_index_count(function, "a step", ranks);
+  check_number(function, "ranks", ranks);
   std::size_t const in_step = ranks * options.groups_per_rank;
-  check_index_count(function, "a step", in_step);
+  check_number(function, "ranks * options.groups_per_rank", in_step);
   check_weight(function, "options.max_dist_ratio", options.max_dist_ratio);
   std::size_t const carried = options.carried.size();
   check_index_count(function, "the schedule", carried + std::max(groups, in_step));

@@ -47,7 +47,7 @@ struct level_metrics_fn {
                                          Length const& length = {}) const {
     detail::check_size(name, "schedules", schedules.size(), packed.levels.size(), "levels");
     auto const groups = packed.groups.view();
-    auto const loads = group_loads(groups, samples, length);
+    auto const loads = detail::add_up_groups(name, "length", groups, samples, length);
     detail::check_loads(name, packed, loads.size());
     level_figures result;
     double step_count = 0;

@@ -158,7 +158,7 @@ namespace detail {
 inline void check_stages(std::string_view function, std::size_t layers, std::size_t stages,
                          empty_stages empty) {
   check_positive(function, "stages", stages);
-  check_index_count(function, "the result", stages);
+  check_number(function, "stages", stages);
   if (empty == empty_stages::allowed || layers >= stages) return;
   throw_invalid(function, to_text(layers) + " layers do not give " + to_text(stages) +
                               " stages a layer each, and empty stages are forbidden");

@@ -585,8 +585,10 @@ struct simulate_fn {
     detail::check_at_least_one(name, "schedule.stages", shape.stages);
     detail::check_at_least_one(name, "schedule.micro_batches", shape.micro_batches);
     detail::check_at_least_one(name, "schedule.chunk_count()", shape.chunks);
-    detail::check_index_count(name, "the schedule", shape.micro_batches * shape.chunks);
-    detail::check_index_count(name, "the schedule", shape.stages * shape.chunks);
+    detail::check_number(name, "schedule.micro_batches * schedule.chunk_count()",
+                         shape.micro_batches * shape.chunks);
+    detail::check_number(name, "schedule.stages * schedule.chunk_count()",
+                         shape.stages * shape.chunks);
     return shape;
   }
 

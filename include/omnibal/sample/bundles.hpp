@@ -86,13 +86,15 @@ struct bundle_loads_fn {
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(groups_argument bundles, Samples const& samples,
                                 Demand const& demand) const {
-    auto loads = group_loads(bundles, samples, demand);
-    detail::each_once named("bundle_loads", "the list of bundles", "samples",
-                            std::ranges::size(samples));
+    auto loads = detail::add_up_groups(name, "demand", bundles, samples, demand);
+    detail::each_once named(name, "the list of bundles", "samples", std::ranges::size(samples));
     named.take(bundles.items());
     named.finish();
     return loads;
   }
+
+ private:
+  static constexpr std::string_view name = "bundle_loads";
 };
 
 /// Samples that must stay together, as one sample; see `bundle_loads_fn`.

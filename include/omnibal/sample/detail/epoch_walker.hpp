@@ -33,8 +33,8 @@ namespace omnibal::inline v0::detail {
     throw_invalid(function, "shard.ranks is " + to_text(place.ranks) + ", must be at most " +
                                 to_text(most_ranks));
   }
-  check_index_count(function, "a step of one rank", batch);
-  check_index_count(function, "a step", place.ranks * batch);
+  check_number(function, "options.batch", batch);
+  check_number(function, "shard.ranks * options.batch", place.ranks * batch);
   return {static_cast<std::uint32_t>(place.ranks), static_cast<std::uint32_t>(batch), 0};
 }
 
