@@ -76,9 +76,11 @@ using amounts_of = std::vector<index_amount<Cost>>;
 
 }  // namespace detail
 
-/// What makes parts for a plan: called like the balancers of balance/, with a range of costs and
-/// `std::identity`, or like `keep_home`; or the cost of an empty set, such as `padded_batch{}`, by
-/// which `balance_set` makes the parts. It must give equal parts for equal costs, on every rank.
+/// What makes parts for a plan: called like the balancers of balance/, with a range of costs, the
+/// number of parts and `std::identity`, or like `keep_home`, with a `grouping_view` of the samples
+/// of each rank, costs, bytes and `keep_home_options`; or the cost of an empty set, such as
+/// `padded_batch{}`, by which `balance_set` makes the parts. A lambda names the types of parameters
+/// that tell these calls apart. It must give equal parts for equal costs, on every rank.
 template <class Balance, class Cost>
 concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
     detail::home_balancer<Balance, detail::amounts_of<Cost>> ||

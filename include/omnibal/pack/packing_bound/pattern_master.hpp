@@ -223,7 +223,7 @@ class pattern_master {
       column_[i] = static_cast<float>(static_cast<double>(needed_[i]) - corrections_[i]);
     }
     for (std::size_t row = 0; row != types; ++row) {
-      double sum = groups_[row];
+      auto sum = static_cast<double>(groups_[row]);
       float const* const line = inverse_.data() + row * types;
       for (std::size_t i = 0; i != types; ++i) {
         sum += static_cast<double>(line[i]) * static_cast<double>(column_[i]);
