@@ -191,7 +191,7 @@ expect_green() {
   build_alone "$@" || { cat "$log"; stop "$3 does not compile without a bug"; }
   local begin=$SECONDS
   passes 900 "$@" || { cat "$log"; stop "$3 fails without a bug"; }
-  limits[$*]=$((30 + 10 * (SECONDS - begin)))
+  limits[$*]=$((30 + 3 * (SECONDS - begin)))
 }
 
 # True where a reader is red, which it is with a failing static_assert too. Counts what does not compile
