@@ -47,9 +47,6 @@ has_fuzzer() {
   has_tool clang++ && compgen -G "$(clang++ -print-resource-dir)/lib/*/libclang_rt.fuzzer*.a" >/dev/null
 }
 
-# The standard library of LLVM, which comes with a version of clang++.
-has_libcxx() { clang++ -stdlib=libc++ -include version -x c++ -fsyntax-only /dev/null 2>/dev/null; }
-
 # needs PACKAGE CHECK...: nothing works without it. wants PACKAGE CHECK...: some tests are skipped.
 needs() { "${@:2}" || required+=("$1"); }
 wants() { "${@:2}" || optional+=("$1"); }
@@ -98,8 +95,6 @@ look() {
   needs libbenchmark-dev has_header benchmark/benchmark.h
   needs clang has_tool clang++
   wants doxygen has_tool doxygen
-  wants libc++-dev has_libcxx
-  wants libc++abi-dev has_libcxx
   if [[ $purpose == nightly ]]; then
     needs clang-tidy has_tool clang-tidy
     needs libclang-rt-dev has_fuzzer
