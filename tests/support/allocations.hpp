@@ -1,14 +1,15 @@
 #pragma once
 
-// Counts the allocations of a program. To be included in one file of it.
+// Counts the allocations of a program, of all its threads. To be included in one file of it.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
 namespace test {
 
-inline std::size_t allocation_count = 0;
+inline std::atomic<std::size_t> allocation_count = 0;
 
 }  // namespace test
 
