@@ -32,3 +32,22 @@ TEST_CASE("group_reducer goes on after passes with all shares that have gained s
     });
   }
 }
+
+TEST_CASE("group_reducer keeps no group for samples that take nothing") {
+  std::vector<std::int64_t> samples;
+  omnibal::grouping groups;
+  for (std::uint32_t pair = 0; pair != 10; ++pair) {
+    for (std::int64_t const amount : {990, 10, 0}) samples.push_back(amount);
+    groups.push(3 * pair);
+    groups.close();
+    groups.push(3 * pair + 1);
+    groups.push(3 * pair + 2);
+    groups.close();
+  }
+  omnibal::detail::with_measured("test", samples, std::identity{}, 1000, [&](auto&& input) {
+    omnibal::detail::group_reducer<decltype(input.layout)> reducer(input, 0);
+    reducer.run(groups);
+    CHECK(groups.size() == 10);
+    CHECK(groups.item_count() == samples.size());
+  });
+}
