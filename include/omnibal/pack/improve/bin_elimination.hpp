@@ -276,7 +276,8 @@ class group_reducer {
   /// True after passes with all shares.
   [[nodiscard]] bool has_stalled() const { return has_stalled_; }
 
-  /// True after passes with all shares, none of which gained anything.
+  /// True after passes with all shares, none of which gained anything. What the last of them gains
+  /// counts for the next round.
   [[nodiscard]] bool is_exhausted() const { return is_exhausted_; }
 
  private:
