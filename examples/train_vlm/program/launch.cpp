@@ -96,6 +96,7 @@ int launch(train_options const& options, char** words) {
   std::string folder = fs::temp_directory_path() / "train_vlm_XXXXXX";
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("cannot make " + folder);
   auto const& files = options.lengths.files;
+  std::string const meeting = folder + "/meeting";
   std::string const input =
       std::ranges::find(files, "-") != files.end() ? folder + "/input" : std::string();
   if (!input.empty()) copy_input(input);
@@ -104,7 +105,7 @@ int launch(train_options const& options, char** words) {
   for (std::size_t rank = 0; rank != options.ranks; ++rank) {
     pid_t const process = ::fork();
     if (process == 0 && !input.empty()) take_input(input);
-    if (process == 0) become_rank(rank, options.ranks, folder + "/meeting", words);
+    if (process == 0) become_rank(rank, options.ranks, meeting, words);
     processes.push_back(process);
   }
   auto const tell = [&](int signal) {
@@ -134,7 +135,8 @@ int launch(train_options const& options, char** words) {
     has_told = asked != 0;
     if (is_late != 0) tell(SIGKILL);
   }
-  fs::remove_all(folder);
+  // One by one: the libtorch of PyTorch's wheels exports a `remove_all` of its own, which crashes.
+  for (std::string const& path : {input, meeting, folder}) fs::remove(path);
   return all_well ? 0 : 1;
 }
 
