@@ -76,7 +76,14 @@ class communicator_ref {
     at::Tensor received = tensor_over(out);
     std::vector<std::int64_t> sizes_sent(send_counts.begin(), send_counts.end());
     std::vector<std::int64_t> sizes_received(receive_counts.begin(), receive_counts.end());
-    group_->alltoall_base(received, sent, sizes_received, sizes_sent)->wait();
+    // The name of newer versions (2.15 has it), which deprecate the other.
+    if constexpr (requires {
+                    group_->all_to_all_single(received, sent, sizes_received, sizes_sent);
+                  }) {
+      group_->all_to_all_single(received, sent, sizes_received, sizes_sent)->wait();
+    } else {
+      group_->alltoall_base(received, sent, sizes_received, sizes_sent)->wait();
+    }
   }
 
  private:
