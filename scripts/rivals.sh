@@ -20,6 +20,13 @@ for package in binpacking prtpy highspy pyarrow pybind11 '--no-deps trl' '--no-d
   timeout 600 "$environment/bin/pip" install -q $package >&2 ||
     printf 'rivals: without %s\n' "${package##* }" >&2
 done
-PYTHONPATH=$root/build/examples/examples/python/package \
+# The wheel of seqpacker is named after a Python that it does not run on; its module is for all from 3.9 on.
+timeout 600 "$environment/bin/pip" download -q --no-deps --only-binary=:all: --ignore-requires-python \
+  --python-version 3.8 --implementation cp --abi cp38 --platform manylinux2014_x86_64 \
+  -d "$environment/wheels" seqpacker >&2 &&
+  "$python" -m zipfile -e "$environment"/wheels/seqpacker-*.whl "$environment/seqpacker" &&
+  mv "$environment"/seqpacker/seqpacker/_core{.cpython-38-x86_64-linux-gnu,.abi3}.so ||
+  printf 'rivals: without seqpacker\n' >&2
+PYTHONPATH=$root/build/examples/examples/python/package:$environment/seqpacker \
   "$environment/bin/python" bench/rivals/compare.py \
   build/examples/examples/python/rivals/direct.so "$@"

@@ -138,6 +138,9 @@ def lists_of(found):
     """Groups as lists of indices."""
     if isinstance(found, omnibal.Steps):
         found = found.cells
+    if isinstance(found, tuple):
+        items, ends = found
+        found = [of.tolist() for of in np.split(items, ends)]
     return found if isinstance(found, list) else found.tolist()
 
 
@@ -170,6 +173,10 @@ def packing(count, own_bfd):
     if lightbinpack:
         named.append(("LightBinPack's `obfd`, C++ called from Python",
                       lambda: lightbinpack.obfd(as_list, capacity)))
+    seqpacker = find("seqpacker")
+    if seqpacker:
+        named.append(("seqpacker's `obfd` on arrays, Rust called from Python",
+                      lambda: seqpacker.Packer(capacity, "obfd").pack_flat(lengths)))
     binpacking, prtpy = find("binpacking"), find("prtpy")
     if binpacking and count <= 10_000:
         named.append(("`binpacking.to_constant_volume`", lambda: [
