@@ -93,11 +93,12 @@ std::size_t bound_of(std::vector<omnibal::resources<R, T>> const& samples,
   return omnibal::packing_bound(samples, std::identity{}, capacity);
 }
 
+/// Without column generation, which may find what the others miss.
 template <std::size_t R, class T>
 std::size_t thorough_bound_of(std::vector<omnibal::resources<R, T>> const& samples,
                               omnibal::resources<R, T> const& capacity) {
   return omnibal::packing_bound(samples, std::identity{}, capacity,
-                                {.effort = omnibal::effort::thorough});
+                                {.effort = omnibal::effort::thorough, .pattern_steps = 0});
 }
 
 /// The largest sum of images of values that fit the capacity together, by an unbounded knapsack.
