@@ -82,10 +82,10 @@ set(omnibal_torch_missing "OMNIBAL_WITH_TORCH is OFF")
 if(OMNIBAL_WITH_TORCH)
   set(omnibal_torch_missing "")
   if(omnibal_seek_torch)
-    # Caffe2 looks for glog within itself, of which CMake warns where glog's own package fails.
-    set(FPHSA_NAME_MISMATCHED ON)
+    # Its packages warn, however quietly it is looked for, of libraries that few need (kineto, glog).
+    set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
     find_package(Torch QUIET)
-    unset(FPHSA_NAME_MISMATCHED)
+    unset(CMAKE_MESSAGE_LOG_LEVEL)
   endif()
   if(NOT TORCH_FOUND)
     set(omnibal_torch_missing "libtorch was not found")

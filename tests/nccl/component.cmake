@@ -1,7 +1,7 @@
 # The component nccl where NCCL is missing or old: off, or a clear error where it was asked for. NCCL is
 # a header of FOLDER here, which says that it is of an old version, or forbidden.
 #
-# cmake -DSOURCE=... -DCONSUMER=... -DPREFIX=... -DFOLDER=... -P component.cmake
+# cmake -DSOURCE=... -DCONSUMER=... -DPREFIX=... -DGENERATOR=... -DFOLDER=... -P component.cmake
 
 file(REMOVE_RECURSE "${FOLDER}")
 file(WRITE "${FOLDER}/old/include/nccl.h"
@@ -14,7 +14,7 @@ set(missing "-DCMAKE_DISABLE_FIND_PACKAGE_NCCL=ON")
 # expect(name succeeds? text source options...): configures the project in `source`.
 function(expect name wanted text source)
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -S "${source}" -B "${FOLDER}/${name}" ${ARGN}
+    COMMAND "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${FOLDER}/${name}" ${ARGN}
     RESULT_VARIABLE code
     OUTPUT_VARIABLE said
     ERROR_VARIABLE complained)
