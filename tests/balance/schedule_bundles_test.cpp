@@ -482,6 +482,22 @@ TEST_CASE("a last step that repeats groups is full but for one rank") {
   }
 }
 
+TEST_CASE("a last step in which every rank has a group repeats none") {
+  for (std::size_t ranks = 1; ranks != 5; ++ranks) {
+    for (std::uint32_t per_rank = 2; per_rank != 5; ++per_rank) {
+      std::size_t const step = ranks * per_rank;
+      for (std::size_t count = 4 * step + 1 + step - per_rank; count != 5 * step; ++count) {
+        INFO(count << " groups on " << ranks << " ranks, " << per_rank << " on each");
+        auto const loads = random_loads(count, 20, 100);
+        auto const with = [&](remainder_policy policy) {
+          return schedule_steps(loads, ranks, {.remainder = policy, .groups_per_rank = per_rank});
+        };
+        CHECK(with(remainder_policy::repeat) == with(remainder_policy::short_step));
+      }
+    }
+  }
+}
+
 TEST_CASE("what does not fill a step of bundles runs first in the next epoch") {
   auto const loads = random_loads(8 * 4 * 10 + 29, 20, 100);
   options_type options{.remainder = remainder_policy::carry, .groups_per_rank = 4};
