@@ -126,9 +126,9 @@ std::size_t omnibal_lower_bound(omnibal_groups const* groups) { return groups->l
 
 std::size_t omnibal_ranks(omnibal_groups const* groups) { return groups->ranks; }
 
-int omnibal_pack(omnibal_packer packer, std::int64_t const* demands, std::size_t samples,
-                 std::size_t kinds, std::int64_t const* capacity, std::uint64_t seed,
-                 omnibal_groups** result, omnibal_error* error) {
+int omnibal_pack(int packer, std::int64_t const* demands, std::size_t samples, std::size_t kinds,
+                 std::int64_t const* capacity, std::uint64_t seed, omnibal_groups** result,
+                 omnibal_error* error) {
   return guard(error, [&] {
     check_pointer("pack", "result", result);
     auto const rows = table("pack", "demands", demands, samples, kinds);
@@ -141,7 +141,7 @@ int omnibal_pack(omnibal_packer packer, std::int64_t const* demands, std::size_t
       case OMNIBAL_BEST_PACKING:
         packed = arrays::best_packing(rows, limits, omnibal::effort::normal);
         break;
-      default: reject("pack", "there is no packer " + std::to_string(static_cast<int>(packer)));
+      default: reject("pack", "there is no packer " + std::to_string(packer));
     }
     give(result, {.groups = std::move(packed.groups),
                   .oversized = std::move(packed.oversized),

@@ -64,8 +64,9 @@ enum omnibal_packer {
   OMNIBAL_BEST_PACKING = 3
 };
 
-/** Groups under a capacity of `kinds` numbers. `seed` is that of OMNIBAL_ISF. */
-int omnibal_pack(enum omnibal_packer packer, int64_t const* demands, size_t samples, size_t kinds,
+/** Groups under a capacity of `kinds` numbers. `packer` is an omnibal_packer, `seed` that of
+ * OMNIBAL_ISF. */
+int omnibal_pack(int packer, int64_t const* demands, size_t samples, size_t kinds,
                  int64_t const* capacity, uint64_t seed, omnibal_groups** result,
                  omnibal_error* error);
 

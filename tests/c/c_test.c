@@ -60,8 +60,8 @@ static void test_packing(int64_t const* demands) {
   CHECK(omnibal_packing_bound(demands, samples, kinds, capacity, &bound, &error) == OMNIBAL_OK);
   CHECK(bound > 1);
   for (packer = OMNIBAL_NEXT_FIT; packer <= OMNIBAL_BEST_PACKING; ++packer) {
-    CHECK(omnibal_pack((enum omnibal_packer)packer, demands, samples, kinds, capacity, 1, &groups,
-                       &error) == OMNIBAL_OK);
+    CHECK(omnibal_pack(packer, demands, samples, kinds, capacity, 1, &groups, &error) ==
+          OMNIBAL_OK);
     CHECK(error.text[0] == '\0');
     CHECK(omnibal_group_count(groups) >= omnibal_lower_bound(groups));
     CHECK(omnibal_lower_bound(groups) == bound);
@@ -139,8 +139,7 @@ static void test_errors(int64_t const* demands) {
         OMNIBAL_INVALID);
   CHECK(omnibal_pack(OMNIBAL_ISF, demands, samples, 4, capacity, 0, &groups, &error) ==
         OMNIBAL_INVALID);
-  CHECK(omnibal_pack((enum omnibal_packer)9, demands, samples, kinds, capacity, 0, &groups,
-                     &error) == OMNIBAL_INVALID);
+  CHECK(omnibal_pack(9, demands, samples, kinds, capacity, 0, &groups, &error) == OMNIBAL_INVALID);
   CHECK(omnibal_pack(OMNIBAL_ISF, NULL, samples, kinds, capacity, 0, &groups, &error) ==
         OMNIBAL_INVALID);
   CHECK(strstr(error.text, "demands is NULL") != NULL);
