@@ -432,6 +432,49 @@ class Veomni(unittest.TestCase):
             fewer += len(rivals.first_that_fit(lengths, 1024)) - len(taken)
         self.assertGreaterEqual(fewer, 0)
 
+    def test_two_counts_of_tokens(self):
+        for _ in range(30):
+            physical = random_lengths(200, 1000) + [3000]
+            lengths = [length // 3 for length in physical]
+            strategy = veomni.TextBatchingStrategy(
+                300, 20, get_length_fn=lambda i: lengths[i], physical_token_cap=1200,
+                get_physical_length_fn=lambda i: physical[i])
+            taken = []
+            for i in range(len(lengths)):
+                strategy.put_item(i)
+                if strategy.is_ready_for_micro_batch():
+                    taken.append(strategy.get_micro_batch(len(taken)))
+            while not strategy.empty():
+                taken.append(strategy.get_micro_batch(len(taken)))
+            self.assertEqual(sorted(flat(taken)), list(range(201)))
+            for batch in taken:
+                effective = sum(lengths[i] for i in batch)
+                of_memory = sum(physical[i] for i in batch)
+                self.assertTrue((effective <= 300 and of_memory <= 1200) or len(batch) == 1)
+
+    def test_physical_tokens(self):
+        # Samples that no loss counts are taken too; ready is what fills the cap.
+        strategy = veomni.TextBatchingStrategy(
+            100, 2, get_length_fn=lambda item: item[0], physical_token_cap=10,
+            get_physical_length_fn=lambda item: item[1])
+        for item in ((0, 4), (1, 3)):
+            strategy.put_item(item)
+            self.assertFalse(strategy.is_ready_for_micro_batch())
+        strategy.put_item((0, 6))
+        self.assertTrue(strategy.is_ready_for_micro_batch())
+        self.assertEqual(strategy.get_micro_batch(0), [(0, 4), (0, 6)])
+        self.assertFalse(strategy.is_ready_for_micro_batch())
+        self.assertEqual(strategy.get_micro_batch(1), [(1, 3)])
+        self.assertRaisesRegex(ValueError, "has 0 tokens", strategy.put_item, (5, 0))
+        self.assertRaisesRegex(ValueError, "has -1 tokens", strategy.put_item, (-1, 5))
+        self.assertRaisesRegex(ValueError, "physical_token_cap is 0",
+                               veomni.TextBatchingStrategy, 8, physical_token_cap=0)
+        # By default both counts are the same.
+        strategy = veomni.TextBatchingStrategy(100, get_length_fn=len, physical_token_cap=3)
+        for item in ("ab", "cd", "e"):
+            strategy.put_item(item)
+        self.assertEqual(strategy.get_micro_batch(0), ["ab", "e"])
+
     def test_masks_and_warm_up(self):
         strategy = veomni.TextBatchingStrategy(8, 2, bsz_warmup_steps=4, bsz_warmup_init_mbtoken=4)
         for length in (3, 1, 5, 2, 6):
