@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 import rivals
-from omnibal.compat import isf, lightbinpack, llava, megatron, trl, veomni, verl
+from omnibal.compat import isf, lightbinpack, llamafactory, llava, megatron, trl, veomni, verl
 
 RANDOM = np.random.RandomState(11)
 
@@ -20,6 +20,19 @@ def random_lengths(count, most):
     if kind == 1:
         return np.clip(RANDOM.lognormal(np.log(most) - 2, 1, count), 1, most).astype(int).tolist()
     return RANDOM.choice([most // 2, most // 2 + 1, most // 3 + 1, 1], count).tolist()
+
+
+def fullest_first(lengths, capacity):
+    """LLaMA-Factory's way: one bin after the other takes the largest that still fits."""
+    left, bins = sorted(lengths), []
+    while left:
+        bins.append([])
+        while True:
+            fitting = [i for i, length in enumerate(left) if length + sum(bins[-1]) <= capacity]
+            if not fitting:
+                break
+            bins[-1].append(left.pop(fitting[-1]))
+    return bins
 
 
 def flat(lists):
@@ -408,6 +421,29 @@ class Llava(unittest.TestCase):
                          llava.get_length_grouped_indices(lengths, 4, 8, generator=3))
         self.assertEqual(llava.get_length_grouped_indices([], 4, 8), [])
         self.assertEqual(llava.get_length_grouped_order([], 4), [])
+
+
+class LlamaFactory(unittest.TestCase):
+    def test_knapsacks(self):
+        for _ in range(100):
+            lengths = random_lengths(200, 1000)
+            given = list(lengths)
+            found = llamafactory.greedy_knapsack(given, 1024)
+            self.assertEqual(given, lengths)
+            self.assertEqual(sorted(flat(found)), sorted(lengths))
+            for knapsack in found:
+                self.assertLessEqual(sum(knapsack), 1024)
+                self.assertEqual(knapsack, sorted(knapsack, reverse=True))
+            self.assertLessEqual(len(found), len(fullest_first(lengths, 1024)))
+
+    def test_odd_input(self):
+        pack = llamafactory.greedy_knapsack
+        self.assertEqual(pack([], 8), [])
+        self.assertEqual(pack([8, 3, 5], 8), [[8], [5, 3]])
+        self.assertRaisesRegex(ValueError, "a number is 9", pack, [1, 9], 8)
+        self.assertRaisesRegex(ValueError, "a number is -1", pack, [-1, 9], 8)
+        self.assertRaisesRegex(ValueError, "capacity is 0", pack, [1], 0)
+        self.assertRaisesRegex(ValueError, "must be integers", pack, [0.5], 8)
 
 
 class Veomni(unittest.TestCase):

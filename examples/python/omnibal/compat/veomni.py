@@ -70,9 +70,13 @@ class TextBatchingStrategy:
     def _push(self, number: int) -> None:
         """A sample to the packer, as one that fills a micro-batch where it is longer."""
         length, physical = self._lengths[number]
-        length = min(length, self._capacity)
         cap = self.physical_token_cap
-        self._packer.push(number, length if cap is None else (length, min(physical, cap)))
+        if cap is None:
+            self._packer.push(number, min(length, self._capacity))
+        elif length > self._capacity or physical > cap:
+            self._packer.push(number, (self._capacity, cap))
+        else:
+            self._packer.push(number, (length, physical))
 
     def get_cur_token_micro_bsz(self) -> int:
         """The tokens of a micro-batch in the present step."""
