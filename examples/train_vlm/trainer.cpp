@@ -37,14 +37,13 @@ c10::intrusive_ptr<trainer::group> trainer::connect(train_options const& options
   settings->devices.push_back(group::createDeviceForHostname("127.0.0.1"));
   int const ranks = static_cast<int>(place.ranks);
   auto store = c10::make_intrusive<::c10d::FileStore>(place.meeting, ranks);
-  auto ranks_met = c10::make_intrusive<group>(store, static_cast<int>(place.rank), ranks, settings);
-  // A rank whose input is refused ends only after all others have met it, and so say the same.
-  ranks_met->barrier()->wait();
-  return ranks_met;
+  return c10::make_intrusive<group>(store, static_cast<int>(place.rank), ranks, settings);
 }
 
 trainer::trainer(train_options const& options, place_in_world const& place)
     : options_(options), place_(place), comm_(connect(options, place)) {
+  // A rank whose input is refused ends only after all others have met it, and so say the same.
+  comm_.get()->barrier()->wait();
   reset(options.seed);
 }
 
