@@ -38,7 +38,10 @@ build second 90 "$@"
   -Xlinker -rpath -Xlinker "$work"
 
 # All symbols at once, also those of functions that are never called.
-LD_DEBUG=bindings LD_BIND_NOW=1 "$work/program" 2>"$work/bindings.txt" || [[ $? -eq 77 ]]
+LD_DEBUG=bindings LD_BIND_NOW=1 "$work/program" 2>"$work/bindings.txt" || [[ $? -eq 77 ]] || {
+  tail -n 1 "$work/bindings.txt"
+  exit 1
+}
 if ! grep -q 'binding file .*libsecond\.so .* to .*libcudart' "$work/bindings.txt"; then
   echo "the loader does not say what it binds"
   exit 1
