@@ -3,6 +3,7 @@
 Each has the order of growth of the original, so that times may be compared too.
 """
 
+import bisect
 import collections
 import heapq
 
@@ -189,3 +190,16 @@ def first_that_fit(lengths, capacity):
         result.append(taken)
     return result
 
+
+def fullest_first(lengths, capacity):
+    """Knapsacks of LLaMA-Factory's `greedy_knapsack`: one after the other takes the largest length
+    that still fits."""
+    left = sorted(lengths)
+    result = []
+    while left:
+        room, taken = capacity, []
+        while left and left[0] <= room:
+            taken.append(left.pop(bisect.bisect(left, room) - 1))
+            room -= taken[-1]
+        result.append(taken)
+    return result
