@@ -435,7 +435,7 @@ class LlamaFactory(unittest.TestCase):
 
 class Veomni(unittest.TestCase):
     def batches_of(self, strategy, count):
-        """The micro-batches of so many samples, each once; the last ones have the oldest that waits."""
+        """The micro-batches of so many samples, each once; the last have the oldest that waits."""
         taken = []
         for i in range(count):
             strategy.put_item(i)

@@ -6,8 +6,8 @@ from .. import _core
 
 
 def greedy_knapsack(numbers: Sequence[int], capacity: int) -> List[List[int]]:
-    """The lengths of each packed sequence, descending. `numbers` stays as it is, where LLaMA-Factory
-    empties it, and one above the capacity is an error, where LLaMA-Factory does not end."""
+    """The lengths of each packed sequence, descending. `numbers` stays as it is, where
+    LLaMA-Factory empties it, and one above the capacity is an error, where it does not end."""
     packing = _core.best_packing(numbers, capacity)
     if packing.oversized.size:
         raise ValueError(
