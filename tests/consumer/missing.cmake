@@ -1,7 +1,7 @@
-# What a project is told at configure where the CUDA toolkit is too old, where there is none, where it has
-# not looked for one, and where OMNIBAL_WITH_CUDA switches the component off. The toolkits are folders with an
-# nvcc that only says its version; that of 13.0 has no nvToolsExt.
-# usage: cmake -DSOURCE=... -DPREFIX=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P toolkit.cmake
+# What a project is told at configure where the CUDA toolkit or MPI is missing, where the toolkit is too old,
+# where the project has not looked for them, and where OMNIBAL_WITH_CUDA switches the component off. The toolkits
+# are folders with an nvcc that only says its version; that of 13.0 has no nvToolsExt.
+# usage: cmake -DSOURCE=... -DPREFIX=... -DWORK=... -DGENERATOR=... -DCOMPILER=... -P missing.cmake
 
 file(REMOVE_RECURSE "${WORK}")
 foreach(version 12.4 13.0)
@@ -16,7 +16,7 @@ set(old "${WORK}/cuda-12.4")
 file(WRITE "${old}/lib64/libnvToolsExt.so" "")
 
 set(subdirectory "-DOMNIBAL_DIR=${SOURCE}" --log-level=VERBOSE)
-set(looks -DLOOKS_FOR_CUDA=ON)
+set(looks -DLOOKS_FOR=CUDAToolkit)
 set(package "-DCMAKE_PREFIX_PATH=${PREFIX}")
 set(with_old "-DCUDAToolkit_ROOT=${old}")
 set(with_new "-DCUDAToolkit_ROOT=${WORK}/cuda-13.0")
@@ -26,7 +26,7 @@ set(with_none -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
 function(expect outcome text)
   file(REMOVE_RECURSE "${WORK}/build")
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/toolkit" -B "${WORK}/build" -G
+    COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/missing" -B "${WORK}/build" -G
             "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" ${ARGN}
     RESULT_VARIABLE status
     OUTPUT_VARIABLE said
@@ -60,3 +60,14 @@ expect(fails "The component cuda needs a CUDA toolkit, and none was found." ${pa
        ${with_none})
 expect(succeeds "There is omnibal::cuda" ${subdirectory} ${with_new} -DOMNIBAL_WITH_CUDA=ON)
 expect(succeeds "There is omnibal::cuda" ${package} ${with_new})
+
+# MPI that is looked for in vain, also where it is there.
+set(subdirectory ${subdirectory} -DCOMPONENT=mpi)
+set(package ${package} -DCOMPONENT=mpi)
+set(looks -DLOOKS_FOR=MPI)
+set(without_mpi -DMPI_SKIP_COMPILER_WRAPPER=ON -DMPI_SKIP_GUESSING=ON
+                -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON)
+expect(succeeds "omnibal::mpi is off: MPI was not found" ${subdirectory} ${looks} ${without_mpi})
+expect(fails "OMNIBAL_WITH_MPI is ON, but MPI was not found. MPI_HOME names" ${subdirectory}
+       ${without_mpi} -DOMNIBAL_WITH_MPI=ON)
+expect(fails "The component mpi needs MPI, which was not found." ${package} ${without_mpi})
