@@ -29,9 +29,9 @@
 namespace {
 
 /// The least processor time of the iterations. The sizes of a benchmark come one after the other,
-/// and each benchmark has a `Run` of its own.
+/// and each benchmark has a `Run` of its own. instructions.sh counts what is within it.
 template <class Run>
-void time_growth(benchmark::State& state, Run const& run) {
+[[gnu::noinline]] void time_growth(benchmark::State& state, Run const& run) {
   static double size_before = 0;
   static double seconds_before = 0;
   double least = std::numeric_limits<double>::infinity();

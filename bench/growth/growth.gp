@@ -1,11 +1,11 @@
-# Draws what bench_growth prints: time against size, both axes logarithmic. Along the grey lines the time
-# doubles with the size.
+# Draws what bench_growth or instructions.sh prints: time or instructions against size, both axes
+# logarithmic. Along the grey lines they double with the size.
 # usage: bench_growth --benchmark_filter=-large >growth.txt
-#        gnuplot -c growth.gp growth.txt >growth.svg
+#        gnuplot -c growth.gp growth.txt "processor time, ms" >growth.svg
 set terminal svg size 900,640 font "sans-serif,14" background "white"
 set logscale xy
 set xlabel "samples, groups or layers"
-set ylabel "processor time, ms"
+set ylabel ARG2
 set format xy "10^{%L}"
 set xrange [400:2e7]
 set yrange [1e-3:5e4]
