@@ -275,7 +275,7 @@ done
 find_missing "${checks[@]}"
 if ((${#missing[@]} != 0)); then
   say "compute-sanitizer, $beside programs at a time"
-  run_all 150 "$beside" "${missing[@]}"
+  run_all 240 "$beside" "${missing[@]}"
 fi
 
 # The table, of this device and these sources.
