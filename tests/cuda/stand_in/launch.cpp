@@ -279,6 +279,11 @@ class scheduler {
 
   /// Ends the launch. What its threads have on their stacks is lost, as they are.
   [[noreturn]] void trap() {
+    // What they did comes before what follows the launch.
+    for (auto const& each : all_) {
+      observe(each->observed.fiber());
+      release(&end_);
+    }
     observe(host_);
     ready_.clear();
     unfinished_ = 0;
