@@ -14,10 +14,10 @@ set key outside bottom center horizontal maxrows 3 noenhanced
 names = "pack_tokens pack_images_and_tokens improve_pass lpt schedule_steps minimax partition_layers"
 labels = "'best fit, tokens' 'best packing, images and tokens' 'a pass of improve' 'lpt, 512 parts' \
   'schedule_steps, 64 ranks' 'minimax, 1024 stages' 'partition_layers, 16 stages'"
-points_of(name) = sprintf("< sed -n 's|^%s/n:\\([0-9]*\\)/.*ns_per_item=\\(.*\\)|\\1 \\2|p' '%s'", name, ARG1)
+points_of(name) = sprintf("< sed -n 's|^%s/n:\\([0-9]*\\)/.*_per_item=\\(.*\\)|\\1 \\2|p' '%s'", name, ARG1)
 # Thousands are printed with a k.
-nanoseconds(text) = strstrt(text, "k") == 0 ? real(text) : 1000 * real(text[1:strlen(text) - 1])
+number(text) = strstrt(text, "k") == 0 ? real(text) : 1000 * real(text[1:strlen(text) - 1])
 plot for [power = -8:0] 10.0**power * x title "" with lines linecolor "#cccccc" linewidth 1, \
   for [i = 1:words(names)] points_of(word(names, i)) \
-    using 1:(nanoseconds(strcol(2)) * $1 * 1e-6) \
+    using 1:(number(strcol(2)) * $1 * 1e-6) \
     with linespoints linetype i pointtype 7 pointsize 0.5 linewidth 2 title word(labels, i)

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Counts the instructions of what bench_growth times, and prints them as it prints nanoseconds: for each
-# item, in the mean of its three runs. Valgrind counts them, so that caches and other work on the machine
-# do not matter.
+# Counts the instructions of what bench_growth times, for each item and in the mean of its runs. Valgrind
+# counts them, so that caches and other work on the machine do not matter.
 # usage: instructions.sh bench_growth >instructions.txt
 #        gnuplot -c growth.gp instructions.txt "million instructions" >instructions.svg
 set -euo pipefail
@@ -12,9 +11,11 @@ runs=3
 count() {
   local name=$1 size=$2 counted
   counted=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*time_growth*' \
-    "$program" --benchmark_filter="^$name/n:$size/" 2>&1 >/dev/null | sed -n 's/.*Collected : *//p')
+    "$program" --benchmark_filter="^$name/n:$size/iterations:$runs/" 2>&1 >/dev/null | sed -n 's/.*Collected : *//p')
+  # Nothing is counted where no benchmark has this name, size and number of runs.
+  ((counted > 0))
   awk -v name="$name" -v size="$size" -v counted="$counted" -v runs="$runs" \
-    'BEGIN { printf "%s/n:%d/ instructions ns_per_item=%.1f\n", name, size, counted / runs / size }'
+    'BEGIN { printf "%s/n:%d/ instructions_per_item=%.1f\n", name, size, counted / runs / size }'
 }
 
 # count_doubled NAME LEAST MOST

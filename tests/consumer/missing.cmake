@@ -65,7 +65,7 @@ expect(succeeds "There is omnibal::cuda" ${package} ${with_new})
 set(subdirectory ${subdirectory} -DCOMPONENT=mpi)
 set(package ${package} -DCOMPONENT=mpi)
 set(looks -DLOOKS_FOR=MPI)
-set(without_mpi -DMPI_SKIP_COMPILER_WRAPPER=ON -DMPI_SKIP_GUESSING=ON
+set(without_mpi -DMPI_ASSUME_NO_BUILTIN_MPI=ON -DMPI_SKIP_COMPILER_WRAPPER=ON -DMPI_SKIP_GUESSING=ON
                 -DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON)
 expect(succeeds "omnibal::mpi is off: MPI was not found" ${subdirectory} ${looks} ${without_mpi})
 expect(fails "OMNIBAL_WITH_MPI is ON, but MPI was not found. MPI_HOME names" ${subdirectory}
