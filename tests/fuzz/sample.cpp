@@ -18,6 +18,7 @@
 #include <functional>
 #include <iterator>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,6 +68,8 @@ void check_walk(std::string const& name, byte_reader& bytes, std::size_t count,
   for (std::size_t rank = 0; rank != ranks; ++rank) fleet.push_back(make({ranks, rank}, nullptr));
   std::vector<std::uint64_t> runs(count, 0);
   std::uint64_t const first_epoch = fleet[0].epoch();
+  bool const is_limited = !std::is_same_v<sampler_type, omnibal::epoch_sampler>;
+  std::size_t const most_changes = is_limited ? omnibal::most_rank_changes : std::size_t{60};
   std::size_t changes = 0;
   for (std::size_t step = 0; step != 60; ++step) {
     std::uint8_t const event = bytes.next();
@@ -80,7 +83,7 @@ void check_walk(std::string const& name, byte_reader& bytes, std::size_t count,
     }
     if (event % 4 == 1) {
       sampler_state const state = fleet[0].state();
-      if (event % 8 == 5 && changes < omnibal::most_rank_changes && !fleet[0].done()) {
+      if (event % 8 == 5 && changes < most_changes && !fleet[0].done()) {
         ranks = ranks_of[event / 8 % ranks_of.size()];
         ++changes;
       }

@@ -1,5 +1,6 @@
 #include "error_text.hpp"
 #include "fleet.hpp"
+#include "samples.hpp"
 #include "to_vector.hpp"
 
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -11,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <ranges>
 #include <stdexcept>
 #include <string>
@@ -48,6 +50,13 @@ std::vector<std::uint64_t> order_of(std::uint64_t samples, std::uint64_t seed,
   omnibal::rng::permutation const order(samples, omnibal::epoch_seed(seed, epoch));
   std::vector<std::uint64_t> result;
   for (std::uint64_t i = 0; i != samples; ++i) result.push_back(order(i));
+  return result;
+}
+
+std::vector<std::uint64_t> order_prefix(std::uint64_t samples, std::uint64_t seed,
+                                        std::uint64_t epoch, std::size_t length) {
+  std::vector<std::uint64_t> result = order_of(samples, seed, epoch);
+  result.resize(length);
   return result;
 }
 
@@ -211,32 +220,100 @@ TEST_CASE("another number of ranks or batch goes on where the others stopped") {
   }
 }
 
-TEST_CASE("ranks may change eight times in an epoch") {
+TEST_CASE("ranks may change any number of times in an epoch") {
   epoch_sampler_options const options{.seed = 2};
-  auto all = make_fleet(100, 1, options);
-  run_counts counts(100);
-  for (std::size_t change = 0; change != omnibal::most_rank_changes; ++change) {
-    counts.add(all.next());
-    all = resumed_fleet(100, change + 2, options, all.state());
+  auto all = make_fleet(1000, 1, options);
+  run_counts counts(1000);
+  std::vector<std::uint64_t> stream;
+  for (std::size_t change = 0; change != 40; ++change) {
+    fleet_step const step = all.next();
+    counts.add(step);
+    append(stream, in_order(step));
+    REQUIRE(all.first().step() == change + 1);
+    sampler_state const state = all.state();
+    all = resumed_fleet(1000, change + 2, options, state);
+    // Without a step in between a change is none.
+    REQUIRE(all.state() == state);
   }
-  counts.add(all.next());
-  sampler_state const full = all.state();
-  CHECK(full.segments[8].ranks == 9);
-  // Without a step in between a change is none, and neither is a resume with the same ranks.
-  all = resumed_fleet(100, 9, options, full);
-  CHECK(all.state() == full);
-  CHECK(test::error_text<std::invalid_argument>([&] { resumed_fleet(100, 10, options, full); }) ==
-        "omnibal::epoch_sampler: the ranks of epoch 0 changed for the time number 9, a state "
-        "holds 8 changes");
+  CHECK(stream == order_prefix(1000, 2, 0, stream.size()));
   finish_epoch(all, counts);
   CHECK(counts.all_are(1));
   // The epoch has ended, and so any ranks may start the next one.
-  all = resumed_fleet(100, 10, options, all.state());
+  all = resumed_fleet(1000, 10, options, all.state());
   CHECK(all.done());
   counts.add(all.next());
   CHECK(all.epoch() == 1);
+  CHECK(all.first().step() == 1);
   finish_epoch(all, counts);
   CHECK(counts.all_are(2));
+}
+
+TEST_CASE("the oldest of many changes are one rank with the same steps and samples") {
+  epoch_sampler_options const options{.seed = 2, .order = omnibal::sample_order::given};
+  auto all = make_fleet(1000, 1, options);
+  for (std::size_t ranks = 2; ranks != 10; ++ranks) {
+    static_cast<void>(all.next());
+    all = resumed_fleet(1000, ranks, options, all.state());
+  }
+  static_cast<void>(all.next());
+  CHECK(all.state().segments[0] == omnibal::sampler_segment{1, 1, 1});
+  CHECK(all.state().segments[8] == omnibal::sampler_segment{9, 1, 1});
+  // 1, 2 and 3 samples in three steps are 2 in each.
+  all = resumed_fleet(1000, 50, options, all.state());
+  static_cast<void>(all.next());
+  CHECK(all.state().segments[0] == omnibal::sampler_segment{1, 2, 3});
+  CHECK(all.state().segments[1] == omnibal::sampler_segment{4, 1, 1});
+  CHECK(all.state().segments[7] == omnibal::sampler_segment{50, 1, 1});
+  CHECK(all.state().segments[8] == omnibal::sampler_segment{});
+  // There is room for one more; then 6, 4 and 5 samples in five steps are 3 in each.
+  all = resumed_fleet(1000, 51, options, all.state());
+  static_cast<void>(all.next());
+  all = resumed_fleet(1000, 52, options, all.state());
+  static_cast<void>(all.next());
+  CHECK(all.state().segments[0] == omnibal::sampler_segment{1, 3, 5});
+  CHECK(all.first().step() == 12);
+  CHECK(all.next()[0].new_ones == std::vector<std::uint64_t>{198});
+}
+
+TEST_CASE("changes of ranks and batches at any step leave the order over all ranks as it is") {
+  test::random_amounts random(11);
+  for (int round = 0; round != 400; ++round) {
+    epoch_sampler_options options{.seed = static_cast<std::uint64_t>(round),
+                                  .order = omnibal::sample_order{round % 2 == 0}};
+    options.remainder = policies[round % 3];
+    std::uint64_t const samples = static_cast<std::uint64_t>(random.between(1, 400));
+    std::size_t ranks = 1;
+    auto all = make_fleet(samples, ranks, options);
+    std::vector<std::uint64_t> carried;
+    for (int epoch = 0; epoch != 3; ++epoch) {
+      // The batch of the last ranks decides what is left over, so read it at the end.
+      std::vector<std::uint64_t> stream;
+      std::uint64_t steps = 0;
+      do {
+        sampler_state const state = all.state();
+        fleet_step const step = all.next();
+        append(stream, in_order(step));
+        REQUIRE(all.first().step() == ++steps);
+        REQUIRE(resumed_fleet(samples, ranks, options, state).next() == step);
+        REQUIRE(resumed_fleet(samples, ranks, options, all.state()).state() == all.state());
+        if (all.done()) break;
+        if (random.between(0, 2) == 0) continue;
+        ranks = static_cast<std::size_t>(random.between(1, 5));
+        options.batch = static_cast<std::size_t>(random.between(1, 3));
+        all = resumed_fleet(samples, ranks, options, all.state());
+      } while (!all.done());
+      INFO("round " << round << ", " << samples << " samples");
+      std::vector<std::uint64_t> expected = carried;
+      bool const is_given = options.order == omnibal::sample_order::given;
+      std::vector<std::uint64_t> order = order_of(samples, options.seed, all.epoch());
+      if (is_given) std::iota(order.begin(), order.end(), std::uint64_t{0});
+      append(expected, order);
+      auto const left = static_cast<std::ptrdiff_t>(all.first().left_over());
+      carried.assign(expected.end() - left, expected.end());
+      expected.resize(expected.size() - carried.size());
+      REQUIRE(stream == expected);
+    }
+  }
 }
 
 TEST_CASE("any step of the epoch can be had and gone to") {

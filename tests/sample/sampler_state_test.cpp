@@ -190,6 +190,22 @@ TEST_CASE("a state that no sampler could have is refused") {
   CHECK(with([](auto& s) { s.carried = ~std::uint64_t{0}; }) != "no error");
 }
 
+TEST_CASE("an epoch leaves over fewer samples than a step of the most samples") {
+  std::uint64_t const samples = omnibal::most_samples;
+  omnibal::epoch_sampler_options const options{.remainder = remainder_policy::carry};
+  sampler_state state = epoch_sampler(samples, both, {.epoch = 1}).state();
+  auto const error = [&](std::uint64_t carried) {
+    state.carried = carried;
+    return test::error_text<std::invalid_argument>(
+        [&] { epoch_sampler(samples, both, options, state); });
+  };
+  CHECK(error(4'294'967'294) == "no error");
+  CHECK(error(4'294'967'295) ==
+        "omnibal::epoch_sampler: state.carried is 4294967295 in epoch 1 of 9223372036854775807, "
+        "at most 4294967294 can be left over");
+  CHECK(error(samples - 1) != "no error");
+}
+
 TEST_CASE("a state that no step sampler could have is refused") {
   for (remainder_policy const policy : {remainder_policy::short_step, remainder_policy::carry}) {
     sampler_state const sound = step_state(policy);

@@ -229,9 +229,11 @@ TEST_CASE("a chain of ranks is resumed exactly at every step") {
     auto all = make_fleet(loads, 1, options);
     run_counts counts(47);
     for (std::size_t change = 0; change != omnibal::most_rank_changes; ++change) {
+      CHECK(all.first().rank_changes_left() == omnibal::most_rank_changes - change);
       counts.add(all.next());
       all = resumed_fleet(loads, change + 2, options, all.state());
     }
+    CHECK(all.first().rank_changes_left() == 0);
     while (!all.done()) {
       sampler_state const state = all.state();
       counts.add(all.next());
@@ -243,8 +245,8 @@ TEST_CASE("a chain of ranks is resumed exactly at every step") {
       if (all.state().segments[8].ranks == 0) continue;
       CHECK(test::error_text<std::invalid_argument>(
                 [&] { resumed_fleet(loads, 3, options, all.state()); }) ==
-            "omnibal::step_sampler: the ranks of epoch 0 changed for the time number 9, a "
-            "state holds 8 changes");
+            "omnibal::step_sampler: the ranks changed 9 times in epoch 0, a state holds at most 8 "
+            "changes: continue with 9 ranks, other ranks can start the next epoch");
     }
     CHECK(counts.sum() + all.first().left_over() == 47);
     all = resumed_fleet(loads, 1, {.seed = 2, .remainder = policy}, all.state());

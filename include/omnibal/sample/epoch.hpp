@@ -51,7 +51,9 @@ struct sampler_segment {
                                                  sampler_segment const&) = default;
 };
 
-/// How often the ranks may change within an epoch, as to their number or their batch.
+/// How often the ranks may change within an epoch of `step_sampler` and `level_sampler`. A run that
+/// changes them more often is refused when it resumes; `rank_changes_left()` says before how many
+/// changes are left. In `epoch_sampler` the ranks and their batch may change any number of times.
 inline constexpr std::size_t most_rank_changes = 8;
 
 /// The most ranks that a sampler serves.
@@ -72,7 +74,9 @@ struct sampler_state {
   std::uint64_t epoch = 0;
   /// Identifies the data, and the options that change what runs when.
   std::uint64_t digest = 0;
-  /// What of the epoch has run, oldest first, then zeros.
+  /// What of the epoch has run, oldest first, then zeros. If the ranks of an `epoch_sampler` change
+  /// more than `most_rank_changes` times, the oldest segments are replaced by segments of one rank
+  /// with the same number of steps and of samples.
   sampler_segment segments[most_rank_changes + 1] = {};
   /// The number of samples or groups that the epoch before left over for this one.
   std::uint64_t carried = 0;

@@ -123,6 +123,7 @@ class epoch_plan {
   static constexpr std::string_view name = "epoch_sampler";
   static constexpr std::string_view things = "samples";
   static constexpr bool lends = false;
+  static constexpr bool counts_only = true;
 
   epoch_plan(std::uint64_t samples, shard const& place, epoch_sampler_options const& options)
       : samples_(samples),
@@ -218,8 +219,8 @@ class epoch_plan {
 ///
 /// Resumes from its state after any step, also with another number of ranks or another batch: what
 /// has been taken stays taken, and the present ranks share the rest of the epoch. The order of the
-/// samples over all ranks is the same then. All ranks must be given the same arguments but for
-/// their rank.
+/// samples over all ranks is the same then, and the ranks may change any number of times in an
+/// epoch. All ranks must be given the same arguments but for their rank.
 ///
 /// Complexity: every call is constant time. Allocates nothing. Determinism: portable.
 class epoch_sampler : public detail::epoch_walker<detail::epoch_plan> {
@@ -232,8 +233,7 @@ class epoch_sampler : public detail::epoch_walker<detail::epoch_plan> {
       : epoch_walker(detail::epoch_plan(samples, place, options), options.seed, options.epoch) {}
 
   /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
-  /// and `std::invalid_argument` for a state of other data, for one that no sampler could have, and
-  /// where the ranks changed within the epoch for the time number `most_rank_changes + 1`.
+  /// and `std::invalid_argument` for a state of other data, and for one that no sampler could have.
   epoch_sampler(std::uint64_t samples, shard const& place, epoch_sampler_options const& options,
                 sampler_state const& state)
       : epoch_walker(detail::epoch_plan(samples, place, options), state) {}

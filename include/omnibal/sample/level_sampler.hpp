@@ -189,8 +189,9 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
 ///
 /// Resumes from its state after any step, also with another number of ranks: what has run stays
 /// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those
-/// of the epoch so far are made again. All ranks must be given the same arguments but for their
-/// rank.
+/// of the epoch so far are made again. In an epoch the ranks may change `most_rank_changes` times,
+/// that is eight times; `rank_changes_left()` says how many changes are left. All ranks must be
+/// given the same arguments but for their rank.
 ///
 /// Complexity: the constructor and the first step of an epoch make a schedule, the constructor one
 /// more for each change of the ranks since the epoch began; all else is constant time. Memory: the
@@ -215,8 +216,8 @@ class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Sched
 
   /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
   /// and `std::invalid_argument` for a state of other packs, loads or options, for one that no
-  /// sampler could have, and where the ranks changed within the epoch for the time number
-  /// `most_rank_changes + 1`.
+  /// sampler could have, and if the ranks changed more than `most_rank_changes` times within the
+  /// epoch.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options, sampler_state const& state,

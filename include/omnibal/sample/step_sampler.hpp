@@ -93,8 +93,9 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 ///
 /// Resumes from its state after any step, also with another number of ranks: what has run stays
 /// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those
-/// of the epoch so far are made again. All ranks must be given the same arguments but for their
-/// rank.
+/// of the epoch so far are made again. In an epoch the ranks may change `most_rank_changes` times,
+/// that is eight times; `rank_changes_left()` says how many changes are left. All ranks must be
+/// given the same arguments but for their rank.
 ///
 /// With `remainder_policy::carry` what does not fill a step of the epoch, the last groups of a
 /// random order of it, runs once more than the others in the next epoch; a last step is short only
@@ -121,8 +122,7 @@ class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Schedul
 
   /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
   /// and `std::invalid_argument` for a state of other loads or options, for one that no sampler
-  /// could have, and where the ranks changed within the epoch for the time number
-  /// `most_rank_changes + 1`.
+  /// could have, and if the ranks changed more than `most_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place, schedule_steps_options const& options,
                sampler_state const& state, Scheduler schedule = {})

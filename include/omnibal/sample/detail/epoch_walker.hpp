@@ -6,6 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/sample/epoch.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,14 +39,44 @@ namespace omnibal::inline v0::detail {
   return {static_cast<std::uint32_t>(place.ranks), static_cast<std::uint32_t>(batch), 0};
 }
 
-/// Throws where an epoch of so many samples or groups could not have left over `state.carried`.
+/// Throws if an epoch of so many samples or groups could not have left over `state.carried`: they
+/// are fewer than all, and fewer than a step of the most samples takes.
 inline void check_carried(std::string_view function, sampler_state const& state,
                           std::uint64_t count) {
-  std::uint64_t const most = state.epoch == 0 || count == 0 ? 0 : count - 1;
+  std::uint64_t const most =
+      state.epoch == 0 || count == 0 ? 0 : std::min<std::uint64_t>(count, max_index_count) - 1;
   if (state.carried <= most) return;
   throw_invalid(function, "state.carried is " + to_text(state.carried) + " in epoch " +
                               to_text(state.epoch) + " of " + to_text(count) + ", at most " +
                               to_text(most) + " can be left over");
+}
+
+/// Makes room in a full state whose future depends on the number of samples taken alone: replaces
+/// its three oldest segments by one or two of a single rank, with the same number of steps and of
+/// samples. Their batches are the mean number of samples in a step, rounded down and up.
+/// Precondition: no step of these segments was short. Returns the number of segments left.
+[[nodiscard]] inline std::size_t merge_oldest(sampler_state& state) {
+  std::span<sampler_segment> const all(state.segments);
+  std::uint64_t taken = 0;
+  std::uint64_t step_count = 0;
+  for (sampler_segment const& oldest : all.first(3)) {
+    taken += taken_per_step(oldest) * oldest.step_count;
+    step_count += oldest.step_count;
+  }
+  auto const batch = static_cast<std::uint32_t>(taken / step_count);
+  std::uint64_t const larger_steps = taken % step_count;
+  std::size_t count = 0;
+  all[count++] = {1, batch, step_count - larger_steps};
+  if (larger_steps != 0) all[count++] = {1, batch + 1, larger_steps};
+  for (std::size_t i = 3; i != all.size(); ++i) {
+    if (all[i].ranks == all[count - 1].ranks && all[i].batch == all[count - 1].batch) {
+      all[count - 1].step_count += all[i].step_count;
+    } else {
+      all[count++] = all[i];
+    }
+  }
+  std::fill(all.begin() + static_cast<std::ptrdiff_t>(count), all.end(), sampler_segment{});
+  return count;
 }
 
 /// The segments of the epoch that runs: those that have ended, and the one of the present ranks.
@@ -82,10 +113,18 @@ class epoch_progress {
   }
   [[nodiscard]] std::uint64_t step() const { return first_step() + present_.step_count; }
 
-  [[nodiscard]] sampler_state state() const {
+  /// With `merges` the oldest segments are merged if there is no room for the present one.
+  [[nodiscard]] sampler_state state(bool merges) const {
     sampler_state result = ended_;
-    if (present_.step_count != 0) result.segments[ended_count_] = present_;
+    if (present_.step_count == 0) return result;
+    bool const is_full = merges && ended_count_ > most_rank_changes;
+    result.segments[is_full ? merge_oldest(result) : ended_count_] = present_;
     return result;
+  }
+
+  /// How many more changes of the ranks a state of this epoch can hold.
+  [[nodiscard]] std::size_t changes_left() const {
+    return most_rank_changes - std::min(ended_count_, most_rank_changes);
   }
 
   void set_present_steps(std::uint64_t step_count) { present_.step_count = step_count; }
@@ -99,12 +138,14 @@ class epoch_progress {
     present_.step_count = 0;
   }
 
-  /// Throws where a step of the present ranks would have no place in a state.
+  /// Throws if a step of the present ranks would have no place in a state.
   void check_room(std::string_view function) const {
     if (ended_count_ <= most_rank_changes) return;
-    throw_invalid(function, "the ranks of epoch " + to_text(ended_.epoch) +
-                                " changed for the time number " + to_text(ended_count_) +
-                                ", a state holds " + to_text(most_rank_changes) + " changes");
+    throw_invalid(function, "the ranks changed " + to_text(ended_count_) + " times in epoch " +
+                                to_text(ended_.epoch) + ", a state holds at most " +
+                                to_text(most_rank_changes) + " changes: continue with " +
+                                to_text(ended_.segments[most_rank_changes].ranks) +
+                                " ranks, other ranks can start the next epoch");
   }
 
  private:
@@ -147,7 +188,9 @@ class epoch_progress {
 /// Walks the steps that a plan makes of each epoch: the part that all samplers have in common.
 ///
 /// A `Plan` has `name`, `things`, which it calls what it samples, and `lends`, true where its steps
-/// are spans that it holds, of which some may be repetitions; `present()`, a segment of its ranks
+/// are spans that it holds, of which some may be repetitions; `counts_only`, true where steps depend
+/// on the number of samples taken and not on the ranks that took them, so that old changes of the
+/// ranks can be merged; `present()`, a segment of its ranks
 /// without steps; `digest()` of its data; `check(state)`; `plan(progress)`, which makes the steps
 /// of an epoch for the present ranks; of these `step_count()`, `at(step)` and `is_repeat(step)`;
 /// `left_over()`, and as one number `carried()`.
@@ -208,8 +251,15 @@ class epoch_walker {
   /// How much this epoch leaves for the next one.
   [[nodiscard]] std::uint64_t left_over() const { return plan_.left_over(); }
 
+  /// How many more changes of the ranks, as to their number or their batch, this epoch allows. With
+  /// zero the run can resume with the present ranks only, until the epoch ends; the next epoch
+  /// starts with any ranks and allows `most_rank_changes`. `epoch_sampler` has no such limit.
+  [[nodiscard]] std::size_t rank_changes_left() const requires(!Plan::counts_only) {
+    return progress_.changes_left();
+  }
+
   /// What a checkpoint must hold; the same on all ranks.
-  [[nodiscard]] sampler_state state() const { return progress_.state(); }
+  [[nodiscard]] sampler_state state() const { return progress_.state(Plan::counts_only); }
 
  protected:
   /// At the begin of an epoch.
@@ -225,7 +275,7 @@ class epoch_walker {
       : plan_(std::move(plan)), progress_(Plan::name, {}, plan_.present()) {
     plan_.check(state);
     go_to(epoch_progress(Plan::name, state, plan_.present()));
-    if (!done()) progress_.check_room(Plan::name);
+    if (!Plan::counts_only && !done()) progress_.check_room(Plan::name);
   }
 
   /// The next call of `next` gives this step.

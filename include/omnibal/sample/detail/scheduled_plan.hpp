@@ -146,6 +146,7 @@ class scheduled_plan {
  public:
   static constexpr std::string_view things = "groups";
   static constexpr bool lends = true;
+  static constexpr bool counts_only = false;
 
   [[nodiscard]] bool empty() const { return loads_.empty(); }
   [[nodiscard]] sampler_segment const& present() const { return present_; }
