@@ -134,8 +134,9 @@ void several_data_sets() {
     int weight;
   };
   std::vector<source> const sources{{"text", 900, 7}, {"images", 500, 2}, {"video", 100, 1}};
+  // The mixture ends before a source would have to start again: video after 100 of its samples.
   omnibal::mixture const mixed(sources, &source::samples, &source::weight,
-                               {.seed = 42, .window = 10});
+                               {.seed = 42, .end = omnibal::source_end::stop, .window = 10});
   std::cout << "positions 0 to 9:";
   for (std::uint64_t position = 0; position != 10; ++position) {
     auto const draw = mixed(position);
@@ -143,13 +144,24 @@ void several_data_sets() {
   }
 
   // Ranks share its positions; the digest in the state tells other sources or weights.
-  omnibal::epoch_sampler_options const options{.order = omnibal::sample_order::given,
-                                               .contents = mixed.digest()};
+  omnibal::epoch_sampler_options const options{
+      .batch = 5, .order = omnibal::sample_order::given, .contents = mixed.digest()};
   omnibal::epoch_sampler positions(mixed.size(), {.ranks = 2, .rank = 1}, options);
-  std::cout << "\nrank 1 begins with";
-  for (auto const position : positions.next())
-    std::cout << ' ' << sources[mixed(position).source].name;
-  std::cout << '\n';
+  std::vector<int> draws(sources.size());
+  while (!positions.done()) {
+    for (auto const position : positions.next()) ++draws[mixed(position).source];
+  }
+  std::cout << "\nof " << mixed.size() << " draws rank 1 took";
+  for (std::size_t s = 0; s != sources.size(); ++s) {
+    std::cout << ' ' << draws[s] << " of " << sources[s].name;
+  }
+
+  // Without `end` sources start again and the mixture is endless: you say how far a run goes.
+  omnibal::mixture const endless(sources, &source::samples, &source::weight,
+                                 {.seed = 42, .window = 10});
+  omnibal::epoch_sampler const run(5'000, {.ranks = 2, .rank = 1}, options);
+  std::cout << "\nan endless one has " << endless.size() << " draws, this run " << run.step_count()
+            << " steps\n";
 }
 
 void what_must_stay_together() {

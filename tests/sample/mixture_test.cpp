@@ -320,3 +320,32 @@ static_assert(!std::constructible_from<mixture, numbers, to_double, std::identit
 static_assert(!std::constructible_from<mixture, int, std::identity, std::identity>);
 
 }  // namespace
+
+TEST_CASE("a mixture is endless by default, and a loop over one that stops ends") {
+  std::vector<std::uint64_t> const sizes{30, 40, 30};
+  auto const size = [](std::uint64_t count) { return count; };
+  auto const weight = [](std::uint64_t) { return 1; };
+  CHECK(omnibal::mixture(sizes, size, weight).size() == omnibal::most_samples);
+
+  omnibal::mixture const mixed(sizes, size, weight, {.end = omnibal::source_end::stop});
+  omnibal::epoch_sampler_options const options{.order = omnibal::sample_order::given,
+                                               .contents = mixed.digest()};
+  omnibal::epoch_sampler positions(mixed.size(), {.ranks = 2, .rank = 0}, options);
+  std::vector<std::uint64_t> draws(3);
+  while (!positions.done()) {
+    for (std::uint64_t const position : positions.next()) ++draws[mixed(position).source];
+  }
+  CHECK(mixed.size() >= 90);
+  CHECK(mixed.size() <= 92);
+  CHECK(draws[0] + draws[1] + draws[2] == (mixed.size() + 1) / 2);
+
+  // Weights equal to the sizes give every sample once.
+  omnibal::mixture const whole(sizes, size, size, {.end = omnibal::source_end::stop});
+  std::vector<std::vector<int>> seen{std::vector<int>(30), std::vector<int>(40),
+                                     std::vector<int>(30)};
+  REQUIRE(whole.size() == 100);
+  for (std::uint64_t position = 0; position != 100; ++position) {
+    auto const draw = whole(position);
+    REQUIRE(seen[draw.source][draw.sample]++ == 0);
+  }
+}

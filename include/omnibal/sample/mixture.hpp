@@ -62,7 +62,8 @@ namespace omnibal::inline v0 {
 
 /// What happens when a source of a mixture has no sample left.
 enum class source_end {
-  /// It starts its next epoch, in another order.
+  /// The source starts its next epoch, in another order. The mixture has no end: `size()` is
+  /// `most_samples`, 2^63 - 1.
   restart,
   /// The mixture ends before the first draw for which its source has no sample left.
   stop,
@@ -70,6 +71,8 @@ enum class source_end {
 
 struct mixture_options {
   std::uint64_t seed = 0;
+  /// By default the mixture is endless. A loop that runs until an `epoch_sampler` is done needs
+  /// `source_end::stop`, or `epoch_sampler` a number of draws instead of `size()`.
   source_end end = source_end::restart;
   /// So many consecutive draws come in random order. With 1 the sources alternate as evenly as
   /// possible; then a rank that takes every R-th draw may see one source alone. The draws of a step
@@ -105,9 +108,11 @@ concept size_function =
 /// above holds at its ends; a multiple of the period keeps quotas.
 ///
 /// A source gives its samples in the order that `epoch_sampler` has for its size with the seed
-/// `epoch_seed(options.seed, index of the source)`, epoch after epoch. To share the draws among
-/// ranks, hand the positions that an `epoch_sampler` of `size()` samples in given order takes to
-/// the mixture.
+/// `epoch_seed(options.seed, index of the source)`, epoch after epoch. By default the mixture is
+/// endless and `size()` is 2^63 - 1; with `source_end::stop` it ends when a source would start
+/// again. To share the draws among ranks, hand the positions that an `epoch_sampler` in given order
+/// takes to the mixture. The sampler gets `size()` samples if the mixture ends, otherwise the
+/// number of draws to train on, because its epoch of 2^63 - 1 draws is never done.
 ///
 /// Complexity: construction n log n for n sources; a draw one division for each node on the way to
 /// its source in a Huffman tree of the weights. Memory: about 80 bytes per source. Draws allocate
@@ -153,7 +158,8 @@ class mixture {
     return {drawn.source, epoch, order(drawn.ordinal % source.size)};
   }
 
-  /// The number of draws until the mixture ends: `most_samples` where it does not.
+  /// The number of draws until the mixture ends; `most_samples`, that is 2^63 - 1, for an endless
+  /// mixture, which `source_end::restart`, the default, makes.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
   /// The number of draws in which each source has exactly its weight as a whole number.
