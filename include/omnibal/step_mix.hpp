@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <ranges>
 #include <string_view>
@@ -86,6 +87,7 @@ struct step_mix_fn {
         if (step < counted) all[r].add(amount);
       });
     }
+    for (moments& one : all) one.set_scale();
     for (std::size_t step = 0; step != counted; ++step) {
       for_each_load(step, [&](std::size_t r, double amount) { all[r].add_to_step(amount); });
       for (moments& one : all) one.end_step();
@@ -107,6 +109,10 @@ struct step_mix_fn {
   /// Sums over the groups first, then over the steps.
   struct moments {
     double smallest = 0, largest = 0, sum = 0, count = 0;
+    /// The sum of the amounts times 2^-64, which cannot overflow.
+    double small_sum = 0;
+    /// Amounts are divided by this power of two, so that squares neither overflow nor vanish.
+    int exponent = 0;
     /// Of a step, and of the squares of the deviations of groups from the mean.
     double in_step = 0, deviation = 0, squares = 0;
     /// Of squares of the deviations of steps, and over their groups; of squares of their numbers.
@@ -116,10 +122,18 @@ struct step_mix_fn {
       smallest = count == 0 ? amount : std::min(smallest, amount);
       largest = std::max(largest, amount);
       sum += amount;
+      small_sum += amount * 0x1p-64;
       ++count;
     }
+    /// After all amounts were added. Amounts between 2^-200 and 2^200 are left as they are.
+    void set_scale() {
+      if (largest == 0 || std::abs(std::ilogb(largest)) <= 200) return;
+      exponent = std::ilogb(largest);
+      sum = std::isfinite(sum) ? std::ldexp(sum, -exponent) : std::ldexp(small_sum, 64 - exponent);
+    }
     void add_to_step(double amount) {
-      double const apart = amount - sum / count;
+      double const scaled = exponent == 0 ? amount : std::ldexp(amount, -exponent);
+      double const apart = scaled - sum / count;
       squares += apart * apart;
       deviation += apart;
       ++in_step;

@@ -233,3 +233,32 @@ TEST_CASE("the mix rejects what is no load") {
   CHECK_THROWS_WITH(step_mix(make_steps({{0}, {1}, {2}, {}}, 2), numbers{1, 2, -3}),
                     "omnibal::step_mix: loads[2] is -3, must be finite and not negative");
 }
+
+TEST_CASE("step_mix of very large and very small loads is that of ordinary ones") {
+  std::vector<double> const ordinary{1, 2, 3, 1, 5, 1, 2, 4};
+  steps schedule(2);
+  for (std::uint32_t group = 0; group != 8; ++group) {
+    schedule.push(group);
+    schedule.close();
+  }
+  schedule.finish();
+  auto const expected = step_mix(schedule, ordinary);
+  // Powers of two keep all digits.
+  for (int const exponent : {1021, 1000, 532, 201, 200, -200, -201, -565, -1000, -1074}) {
+    std::vector<double> loads;
+    for (double const load : ordinary) loads.push_back(std::ldexp(load, exponent));
+    auto const mix = step_mix(schedule, loads);
+    INFO("2^" << exponent);
+    CHECK(mix.totals == expected.totals);
+    CHECK(mix.within == expected.within);
+    CHECK(mix.variation == expected.variation);
+  }
+  // The sum of the loads is infinite, the loads are not.
+  std::vector<double> largest(8, std::numeric_limits<double>::max());
+  largest[0] = 0;
+  auto const mix = step_mix(schedule, largest);
+  auto const like = step_mix(schedule, std::vector<double>{0, 1, 1, 1, 1, 1, 1, 1});
+  CHECK(mix.totals == Approx(like.totals));
+  CHECK(mix.within == Approx(like.within));
+  CHECK(mix.variation == Approx(like.variation));
+}
