@@ -376,3 +376,36 @@ static_assert(!std::invocable<caller, std::vector<int>, std::size_t, std::identi
 static_assert(!std::invocable<caller, std::vector<omnibal::resources<2>>, std::size_t,
                               std::identity, std::identity, omnibal::resources<2>>);
 static_assert(!std::invocable<caller, int, std::size_t, std::identity, std::identity, int>);
+
+TEST_CASE("balance_within says the same of capacities at the end of the type") {
+  double const largest = std::numeric_limits<double>::max();
+  std::vector<double> const shares{.25, .84, .84, .84};
+  auto const at = [&](std::vector<double> const& demands, std::size_t parts, double capacity) {
+    return balance_within(
+        demands, parts, [](double) { return 1; },
+        [capacity](double share) { return share * capacity; }, capacity);
+  };
+  auto const result = at(shares, 3, largest);
+  CHECK(result.status == solve_status::infeasible);
+  CHECK(result.reason == within_reason::all_tried);
+
+  // Multiples of 1/64 of the capacity, so that every sum is exact.
+  test::random_amounts random(5);
+  int infeasible = 0;
+  for (int round = 0; round != 2000; ++round) {
+    std::vector<double> demands(static_cast<std::size_t>(random.between(1, 8)));
+    for (double& one : demands) one = static_cast<double>(random.between(1, 64)) / 64;
+    auto const parts = static_cast<std::size_t>(random.between(1, 4));
+    auto const expected = at(demands, parts, 1.0);
+    auto const found = at(demands, parts, 0x1p1023);
+    REQUIRE(found.status == expected.status);
+    REQUIRE(found.reason == expected.reason);
+    for (std::size_t p = 0; p != found.parts.size(); ++p) {
+      double load = 0;
+      for (std::uint32_t const sample : found.parts[p]) load += demands[sample];
+      REQUIRE(load <= 1.0);
+    }
+    infeasible += found.reason == within_reason::all_tried ? 1 : 0;
+  }
+  CHECK(infeasible > 0);
+}

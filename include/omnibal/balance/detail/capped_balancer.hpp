@@ -26,6 +26,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -443,8 +444,16 @@ class capped_balancer {
     for (std::uint32_t const sample : order) amounts.push_back(input_.amounts(sample));
     amounts_type limit = input_.capacity;
     if constexpr (!std::integral<weight_type>) {
-      // With this much more room a search that fails proves something, for all rounding.
-      for (auto& amount : limit.amounts) amount *= 1 + 1e-12;
+      for (std::size_t r = 0; r != amounts_type::size(); ++r) {
+        // So that no sum of the search overflows; a power of two keeps the digits.
+        constexpr weight_type scale = 0x1p-8;
+        if (limit[r] > std::numeric_limits<weight_type>::max() * scale) {
+          limit[r] *= scale;
+          for (amounts_type& sample : amounts) sample[r] *= scale;
+        }
+        // With this much more room a search that fails proves something, for all rounding.
+        limit[r] *= 1 + 1e-12;
+      }
     }
     part_search<amounts_type> tried(std::move(amounts), limit, count_limits(parts));
     std::uint64_t nodes = effort_.nodes;
