@@ -313,18 +313,20 @@ TEST_CASE("kinds that cannot be told apart are named with what they are") {
   CHECK(error(sizes, fit_offset::zero) == name + "kind 2 of size is 0 in all points");
   // Without an offset one kind may be the same in all points, two not.
   for (auto& size : sizes) size[2] = 1024;
-  CHECK(error(sizes, fit_offset::zero) == name + "kind 2 of size is 0.25 * kind 1 in all points");
+  CHECK(error(sizes, fit_offset::zero) ==
+        name + "kind 2 of size is 0.25 * kind 1 in all points, up to rounding");
   // Combinations, where kinds that are no part of them are not named.
   sizes = {{1, 5, 2}, {2, 0, 4}, {3, 7, 6}, {7, 1, 14}};
-  CHECK(error(sizes, fit_offset::free) == name + "kind 2 of size is 2 * kind 0 in all points");
+  CHECK(error(sizes, fit_offset::free) ==
+        name + "kind 2 of size is 2 * kind 0 in all points, up to rounding");
   sizes = {{1, 5, 7}, {2, 0, 4}, {3, 7, 13}, {7, 1, 15}};
   CHECK(error(sizes, fit_offset::zero) ==
-        name + "kind 2 of size is 2 * kind 0 + 1 * kind 1 in all points");
+        name + "kind 2 of size is 2 * kind 0 + 1 * kind 1 in all points, up to rounding");
   sizes = {{1, 5, 7}, {2, 0, 6}, {3, 7, 5}, {7, 1, 1}};
-  CHECK(error(sizes, fit_offset::free) ==
-        name +
-            "0.125 * kind 0 + 0.125 * kind 2 of size is 1 in all points, which cannot be told "
-            "from the offset");
+  CHECK(error(sizes, fit_offset::free) == name +
+                                              "0.125 * kind 0 + 0.125 * kind 2 of size is 1 in all "
+                                              "points, up to rounding, which cannot be told "
+                                              "from the offset");
   CHECK(error(sizes, fit_offset::zero) == "no error");
 }
 

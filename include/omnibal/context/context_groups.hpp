@@ -45,7 +45,8 @@ struct context_groups_options {
   /// The degrees that groups may have, ascending; none: all that the table of costs has. Those
   /// above the number of ranks are left out. `powers_of_two` and `divisors` make such lists.
   std::vector<std::uint32_t> degrees{};
-  /// Groups lie within a node or have whole ones; 0: anywhere.
+  /// Groups lie within a node or have whole ones. With 0, the default, groups lie anywhere; the
+  /// options of exchanges, where 1 means that nodes do not matter, refuse 0.
   std::uint32_t ranks_per_node = 0;
   /// The number of micro-steps is a multiple of this, with empty ones at the end where need be; at
   /// most 65,536.

@@ -267,8 +267,10 @@ class affine_solver {
     }
     throw_invalid(function_,
                   dependent == R
-                      ? sum + " of size is 1 in all points, which cannot be told from the offset"
-                      : "kind " + to_text(dependent) + " of size is " + sum + " in all points");
+                      ? sum + " of size is 1 in all points, up to rounding, which cannot be told " +
+                            "from the offset"
+                      : "kind " + to_text(dependent) + " of size is " + sum +
+                            " in all points, up to rounding");
   }
 
   /// A number with at most six digits.
@@ -458,8 +460,8 @@ struct affine_fit_fn {
   ///
   /// Where sizes and values are integers that whole coefficients give exactly, these are the
   /// result. Kinds that the points hardly tell apart are in `collinear_kinds()` of the result;
-  /// those that they do not tell apart at all are an error with the kind and its value, or what it
-  /// is in all points.
+  /// those that they do not tell apart at all, or only by rounding, are an error with the kind and
+  /// its value, or the sum of other kinds that it equals.
   ///
   /// Preconditions: at least as many points as coefficients, and sizes that determine them.
   /// Complexity: linear in the points, 2^kinds small systems where no coefficient may be negative,

@@ -23,6 +23,9 @@ namespace omnibal::inline v0 {
 
 struct make_plan_options {
   /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
+  /// Positive: with 1, the default, every rank is a node of its own, and with the number of ranks
+  /// there is one node. Zero is an error; only in `context_groups_options` does it mean that nodes
+  /// do not matter.
   /// Samples stay on their node where they fit, and parts are given to ranks so that few bytes
   /// leave a node.
   std::size_t ranks_per_node = 1;
