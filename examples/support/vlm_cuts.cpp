@@ -62,8 +62,9 @@ omnibal::partition_result<std::int64_t> cut(std::span<vlm_layer const> layers, s
 
 std::vector<std::uint32_t> greedy_cuts(std::span<std::int64_t const> costs, std::size_t stages) {
   if (stages == 0 || stages > costs.size()) {
-    throw std::invalid_argument(std::to_string(costs.size()) + " layers do not give " +
-                                std::to_string(stages) + " stages a layer each");
+    throw std::invalid_argument("there are " + std::to_string(costs.size()) + " layers for " +
+                                std::to_string(stages) +
+                                " stages, must be at least one stage and a layer for each");
   }
   auto const cost_of = omnibal::stage_sum(costs);
   auto const count = static_cast<std::int64_t>(stages);

@@ -447,7 +447,7 @@ TEST_CASE("foreign states are refused", "[context]") {
   CHECK(own.starts_with("omnibal::deferral_queue: state.digest is 0, must be "));
   CHECK(own.ends_with(
       ", that of options.max_delay, options.threshold, options.contents, state.step and "
-      "state.waiting: one of these is another than where the state was taken"));
+      "state.waiting: at least one of these has changed since the state was taken"));
   CHECK(error_of(changed, state) != "no error");
   changed = options;
   changed.threshold = 11;

@@ -197,11 +197,13 @@ TEST_CASE("simulate says what is wrong with a schedule") {
 
 TEST_CASE("simulate says which stage waits for what") {
   CHECK(error_of(backward_first{}) ==
-        "omnibal::simulate: the schedule waits for ever: stage 0 for the input of backward of "
-        "micro-batch 0, stage 1 for the input of backward of micro-batch 0");
+        "omnibal::simulate: the schedule does not end, its stages wait for each other: stage 0 "
+        "waits for the input of backward of micro-batch 0, stage 1 waits for the input of backward "
+        "of micro-batch 0");
   CHECK(error_of(crossed{}) ==
-        "omnibal::simulate: the schedule waits for ever: stage 0 for the input of backward of "
-        "micro-batch 0, stage 1 for the input of forward of micro-batch 1");
+        "omnibal::simulate: the schedule does not end, its stages wait for each other: stage 0 "
+        "waits for the input of backward of micro-batch 0, stage 1 waits for the input of forward "
+        "of micro-batch 1");
 }
 
 TEST_CASE("simulate survives a schedule and functors that change their answers") {

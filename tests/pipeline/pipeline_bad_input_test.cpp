@@ -105,7 +105,8 @@ TEST_CASE("simulate refuses schedules whose operations wait for each other") {
       [] {
         return simulate(backward_first{}, stage_time{1, 2});
       },
-      "the schedule waits for ever: stage 0 for the input of backward of micro-batch 0");
+      "the schedule does not end, its stages wait for each other: stage 0 waits for the input of "
+      "backward of micro-batch 0");
 }
 
 TEST_CASE("simulate refuses ranges of another size") {

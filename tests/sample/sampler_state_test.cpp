@@ -117,7 +117,7 @@ TEST_CASE("a state survives as bytes and member by member") {
 TEST_CASE("a state of other data is refused") {
   std::string const other = epoch_error(epoch_state(), 21);
   CHECK(other.find("omnibal::epoch_sampler: state.digest is ") == 0);
-  CHECK(other.find("that of samples, options.order and options.contents: one of these") !=
+  CHECK(other.find("that of samples, options.order and options.contents: at least one of these") !=
         std::string::npos);
   CHECK(test::error_text<std::invalid_argument>(
             [] { epoch_sampler(20, both, {.contents = 1}, epoch_state()); }) != "no error");
@@ -133,8 +133,8 @@ TEST_CASE("a state of other data is refused") {
   std::string const other_loads = step_error(state, {}, loads);
   CHECK(other_loads.find("omnibal::step_sampler: state.digest is ") == 0);
   CHECK(other_loads.find("that of loads, options.max_dist_ratio, options.remainder, "
-                         "options.groups_per_rank, options.even_positions and options.rounds: one "
-                         "of these") != std::string::npos);
+                         "options.groups_per_rank, options.even_positions and options.rounds: at "
+                         "least one of these") != std::string::npos);
   --loads[13];
   std::swap(loads[3], loads[4]);
   REQUIRE(loads[3] != loads[4]);

@@ -52,7 +52,7 @@ inline void check_digest(std::string_view function, std::uint64_t given, std::ui
   if (given == digest) return;
   throw_invalid(function, "state.digest is " + to_text(given) + ", must be " + to_text(digest) +
                               ", that of " + std::string(sources) +
-                              ": one of these is another than where the state was taken");
+                              ": at least one of these has changed since the state was taken");
 }
 
 }  // namespace omnibal::inline v0::detail

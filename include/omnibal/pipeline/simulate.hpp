@@ -287,7 +287,7 @@ class pipeline_run {
   /// Names what the first stages wait for.
   [[noreturn, gnu::noinline]] void throw_deadlock() const {
     constexpr std::size_t most_named = 4;
-    std::string text("the schedule waits for ever: ");
+    std::string text("the schedule does not end, its stages wait for each other: ");
     std::size_t named = 0;
     for (std::size_t stage = 0; stage != shape_.stages && named != most_named; ++stage) {
       stage_progress const& done = memory_.stages[stage].done;
@@ -297,7 +297,7 @@ class pipeline_run {
       if (kind == operation_kind::weight || index >= units_) continue;
       auto const [chunk, micro_batch] = unit_at(kind, index);
       text.append(named++ == 0 ? "" : ", ").append("stage ").append(to_text(stage));
-      text.append(" for the input of ").append(name_of(kind));
+      text.append(" waits for the input of ").append(name_of(kind));
       text.append(" of micro-batch ").append(to_text(micro_batch));
       if (shape_.chunks != 1) text.append(" in chunk ").append(to_text(chunk));
     }
