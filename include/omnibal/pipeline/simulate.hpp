@@ -430,7 +430,7 @@ class pipeline_run {
     }
   }
 
-  /// Wraps where the functor gives other bytes than before, so that it is no undefined behaviour.
+  /// Wraps where the functor gives other bytes than before, so that it is no undefined behavior.
   void free_bytes(stage_state<T>& state, std::size_t virtual_stage, std::size_t micro_batch) const {
     auto const bytes = static_cast<std::uint64_t>(value_at(bytes_, virtual_stage, micro_batch));
     state.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.bytes) - bytes);
