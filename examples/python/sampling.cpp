@@ -295,8 +295,10 @@ void define_samplers(py::module_& module) {
            py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1)
       .def("draws", &draws, py::arg("first"), py::arg("count"),
            "The draws at `count` positions from `first` on: sources, epochs and samples.")
-      .def("__len__",
-           [](omnibal::mixture const& self) { return static_cast<std::size_t>(self.size()); })
+      .def(
+          "__len__",
+          [](omnibal::mixture const& self) { return static_cast<std::size_t>(self.size()); },
+          "The number of draws until the mixture ends; 2**63 - 1 with end='restart', the default.")
       .def_property_readonly("period", &omnibal::mixture::period,
                              "In so many draws each source has exactly its weight, a whole number.")
       .def_property_readonly("digest", &omnibal::mixture::digest,

@@ -302,6 +302,24 @@ class Sampling(unittest.TestCase):
         self.assertRaises(ValueError, omnibal.EpochSampler, 100, batch=10, state=one.state())
         self.assertRaises(ValueError, omnibal.EpochSampler, 100, batch=10, state=b"x")
 
+    def test_ranks_change_any_number_of_times_in_an_epoch(self):
+        seen, state = [], None
+        for change in range(40):
+            ranks = 1 + change % 8
+            samplers = [omnibal.EpochSampler(1000, ranks=ranks, rank=r, batch=2, seed=3, state=state)
+                        for r in range(ranks)]
+            seen += [i for sampler in samplers for i in sampler.next().tolist()]
+            self.assertEqual(samplers[0].step, change + 1)
+            state = samplers[0].state()
+        last = omnibal.EpochSampler(1000, batch=2, seed=3, state=state)
+        while not last.done:
+            seen += last.next().tolist()
+        self.assertEqual(sorted(seen), list(range(1000)))
+
+    def test_a_mixture_is_endless_by_default(self):
+        self.assertEqual(len(omnibal.Mixture([3, 4], [1, 1])), 2**63 - 1)
+        self.assertEqual(len(omnibal.Mixture([3, 4], [3, 4], end="stop")), 7)
+
     def test_sources_in_proportion(self):
         mixture = omnibal.Mixture([10, 20, 5], [5, 3, 2], seed=1)
         self.assertEqual(mixture.period, 10)
