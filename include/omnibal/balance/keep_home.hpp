@@ -347,7 +347,8 @@ struct keep_home_options {
   /// bytes move.
   double max_overload = 0.01;
   /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
-  /// Positive: with 1 every rank is a node of its own. What leaves its rank stays on its node where it fits.
+  /// Positive: with 1 every rank is a node of its own. What leaves its rank stays on its node where
+  /// it fits.
   std::size_t ranks_per_node = 1;
   /// The node of each rank, any numbers, where nodes are other ones: a view of an array.
   detail::node_numbers node_of = {};

@@ -25,9 +25,8 @@ struct make_plan_options {
   /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
   /// Positive: with 1, the default, every rank is a node of its own, and with the number of ranks
   /// there is one node. Zero is an error; only in `context_groups_options` does it mean that nodes
-  /// do not matter.
-  /// Samples stay on their node where they fit, and parts are given to ranks so that few bytes
-  /// leave a node.
+  /// do not matter. Samples stay on their node where they fit, and parts are given to ranks so that
+  /// few bytes leave a node.
   std::size_t ranks_per_node = 1;
   /// The node of each rank, any numbers, where nodes have several sizes or ranks are not numbered
   /// by node: a view of an array that must outlive these options.
