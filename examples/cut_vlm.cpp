@@ -91,15 +91,26 @@ void print_cuts(model_cuts const& model) {
   shown.print(std::cout);
 }
 
-model_cuts cut_model(model_description const& given, std::span<vlm_layer const> layers,
-                     cut_options const& options) {
-  if (options.most_stages > layers.size()) {
+/// The layers as so many stages have them, with what was measured.
+std::vector<vlm_layer> layers_for(model_description const& given, std::size_t stages,
+                                  cut_options const& options) {
+  training_setting setting = options.training;
+  setting.degrees.pipeline = static_cast<std::int64_t>(stages);
+  auto layers = model_layers(given, setting);
+  if (!options.measured.empty()) use_measured_layers(options.measured, layers);
+  return layers;
+}
+
+model_cuts cut_model(model_description const& given, cut_options const& options) {
+  std::size_t const layers = layer_kinds(given).size();
+  if (options.most_stages > layers) {
     throw std::runtime_error("--stages: is " + std::to_string(options.most_stages) + ", but " +
-                             given.name + " has " + std::to_string(layers.size()) + " layers");
+                             given.name + " has " + std::to_string(layers) + " layers");
   }
   model_cuts result{.name = given.name, .by_stages = {}};
   for (std::size_t stages = options.least_stages; stages <= options.most_stages; ++stages) {
-    result.by_stages.push_back(compare_cuts(layers, stages, options.machine));
+    result.by_stages.push_back(
+        compare_cuts(layers_for(given, stages, options), stages, options.machine));
   }
   return result;
 }
@@ -127,10 +138,8 @@ void run(cut_options const& options) {
   std::vector<model_cuts> models;
   std::vector<std::string> kinds;
   for (model_description const& one : options.models) {
-    auto layers = model_layers(one, options.training);
-    if (!options.measured.empty()) use_measured_layers(options.measured, layers);
-    models.push_back(cut_model(one, layers, options));
-    kinds.push_back(kinds_of(layers));
+    models.push_back(cut_model(one, options));
+    kinds.push_back(kinds_of(layers_for(one, options.least_stages, options)));
   }
 
   staged_files files;

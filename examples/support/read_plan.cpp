@@ -225,6 +225,7 @@ exported_plan read_plan(std::filesystem::path const& path) {
   result.cost = {model_of(text.name(), "model", given.at("model")), degrees};
   result.plan = plan_of(given.object("plan"));
   std::size_t const stages = result.plan.stages.size();
+  result.cost.degrees.pipeline = static_cast<std::int64_t>(stages);
   result.machine = machine_of(given.object("machine"), stages);
   result.cost.profile = profile_of(given, result.cost, result.machine.device);
   result.printed = printed_of(given.object("simulated"));

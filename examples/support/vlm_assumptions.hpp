@@ -44,7 +44,8 @@ struct vlm_assumptions {
             .data = static_cast<std::int64_t>(data_ranks),
             .expert = expert_ranks,
             .norms = omnibal::norm_regions::split,
-            .sharding = omnibal::sharded_state::optimizer};
+            .sharding = omnibal::sharded_state::optimizer,
+            .pipeline = static_cast<std::int64_t>(stages)};
   }
   [[nodiscard]] double gpus() const {
     return static_cast<double>(stages * data_ranks) * static_cast<double>(tensor_ranks);

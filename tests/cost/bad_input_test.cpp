@@ -112,6 +112,8 @@ TEST_CASE("ranks that do not divide are named") {
         "omnibal::transformer: tensor is 8, must be a multiple of kv_heads, which is 6");
   CHECK(error_of(transformer{.hidden = 32, .heads = 8, .mlp = 25}, {}, {.tensor = 2}) ==
         "omnibal::transformer: mlp is 25, must be a multiple of tensor, which is 2");
+  CHECK(error_of(good, {}, {.pipeline = 0}) ==
+        "omnibal::transformer: pipeline is 0, must be from 1 to 16777216");
   CHECK(error_of(good, {}, {.sequence = 2, .data = 3, .expert = 4}) ==
         "omnibal::transformer: data * sequence is 6, must be a multiple of expert, which is 4");
   CHECK(error_of(omnibal::internvit_6b.layer, {}, {.tensor = 2}) ==

@@ -147,6 +147,52 @@ TEST_CASE("data parallelism shares out the state that it is told to, and nothing
   });
 }
 
+TEST_CASE("a layer that runs has whole the parameters and gradients that ranks share out") {
+  for_random_layers(5, [](auto const& layer, auto const& batch, auto& random) {
+    std::int64_t const ranks = random.between(2, 1000);
+    auto const whole = layer(batch);
+    std::int64_t const gradients = layer.training == training_mode::all ? whole.gradient_bytes : 0;
+    auto const more = [&](omnibal::parallel_degrees const& degrees) {
+      auto const cost = layer(batch, degrees);
+      std::int64_t const result =
+          cost.choices[0].transient_bytes - whole.choices[0].transient_bytes;
+      for (std::size_t c = 0; c != cost.choices.size(); ++c) {
+        CHECK(cost.choices[c].transient_bytes - whole.choices[c].transient_bytes == result);
+        CHECK(cost.choices[c].kept_bytes == whole.choices[c].kept_bytes);
+        CHECK(cost.choices[c].extra == whole.choices[c].extra);
+      }
+      return result;
+    };
+    CHECK(more({.data = ranks, .sharding = sharded_state::optimizer}) == 0);
+    CHECK(more({.data = ranks, .sharding = sharded_state::gradients}) == gradients);
+    CHECK(more({.data = ranks, .sharding = sharded_state::parameters}) ==
+          gradients + whole.parameter_bytes);
+    // A single rank has everything whole already.
+    CHECK(more({.sharding = sharded_state::parameters}) == 0);
+  });
+}
+
+TEST_CASE("experts are gathered from the ranks that share them, and not if no other rank does") {
+  for_random_layers(6, [](auto const& layer, auto const& batch, auto&) {
+    if (layer.experts.routed == 0 || layer.training != training_mode::all) return;
+    std::int64_t const matrices = layer.feed_forward == omnibal::mlp_kind::gated ? 3 : 2;
+    std::int64_t const experts = layer.experts.routed * matrices * layer.hidden * layer.experts.mlp;
+    auto const transient = [&](std::int64_t expert, sharded_state sharding) {
+      return layer(batch, {.data = 8, .expert = expert, .sharding = sharding})
+          .choices[0]
+          .transient_bytes;
+    };
+    auto const gathered = [&](std::int64_t expert) {
+      return transient(expert, sharded_state::parameters) -
+             transient(expert, sharded_state::optimizer);
+    };
+    std::int64_t const dense = layer(batch).parameters - experts;
+    CHECK(gathered(1) == 6 * (dense + experts));
+    CHECK(gathered(4) == 6 * (dense + experts / 4));
+    CHECK(gathered(8) == 6 * dense);
+  });
+}
+
 TEST_CASE("expert parallelism shares out the routed experts and not their work") {
   for_random_layers(6, [](auto const& layer, auto const& batch, auto&) {
     if (layer.experts.routed == 0) return;

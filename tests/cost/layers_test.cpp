@@ -2,6 +2,8 @@
 
 #include <omnibal/cost/audio_transformer.hpp>
 #include <omnibal/cost/embedding.hpp>
+#include <omnibal/cost/layered_model.hpp>
+#include <omnibal/cost/models.hpp>
 #include <omnibal/cost/projector.hpp>
 #include <omnibal/cost/resampler.hpp>
 #include <omnibal/cost/transformer.hpp>
@@ -330,6 +332,48 @@ TEST_CASE("embeddings look up, heads compare with all words") {
   output.weights = omnibal::head_weights::tied;
   CHECK(output(documents()).parameters == 32);
   CHECK(output(documents()).forward == compared.forward);
+}
+
+TEST_CASE("a tied head has a copy of the matrix in a pipeline of several stages") {
+  omnibal::head tied{.vocabulary = 101, .hidden = 32, .weights = omnibal::head_weights::tied};
+  omnibal::head own = tied;
+  own.weights = omnibal::head_weights::own;
+  for (omnibal::parallel_degrees degrees :
+       {omnibal::parallel_degrees{}, omnibal::parallel_degrees{.tensor = 2, .data = 8}}) {
+    omnibal::layer_cost const shared = tied(documents(), degrees);
+    CHECK(shared.parameters == 32);
+    CHECK(own(documents(), degrees).parameters > shared.parameters);
+    degrees.pipeline = 2;
+    CHECK(tied(documents(), degrees) == own(documents(), degrees));
+    degrees.pipeline = 16;
+    CHECK(tied(documents(), degrees) == own(documents(), degrees));
+  }
+  // The parameters of a model have the matrix once.
+  omnibal::language_model model = omnibal::llama3_8b;
+  std::int64_t const matrix = std::int64_t{128256} * 4096;
+  std::int64_t const both = omnibal::count_parameters(model).total;
+  model.output.weights = omnibal::head_weights::tied;
+  CHECK(omnibal::count_parameters(model).total == both - matrix);
+  auto const last = omnibal::layer_costs(model, {}, {.pipeline = 4}).back();
+  CHECK(last.state_bytes() == 18 * (matrix + 4096));
+}
+
+TEST_CASE("a tied head gathers the matrix of the embedding where ranks share it out") {
+  omnibal::head head{.vocabulary = 101, .hidden = 32};
+  omnibal::parallel_degrees const sharded{.data = 8,
+                                          .sharding = omnibal::sharded_state::parameters};
+  auto const transient = [&] { return head(documents(), sharded).choices[0].transient_bytes; };
+  std::int64_t const own = transient();
+  head.weights = omnibal::head_weights::tied;
+  CHECK(transient() == own);
+}
+
+TEST_CASE("Llama 3 70B over 64 ranks needs room for its gathered head") {
+  omnibal::parallel_degrees const degrees{.data = 64,
+                                          .sharding = omnibal::sharded_state::parameters};
+  auto const head = omnibal::layer_costs(omnibal::llama3_70b, {}, degrees).back();
+  std::int64_t const parameters = std::int64_t{128256} * 8192 + 8192;
+  CHECK(head[recompute_choice::none].transient_bytes == (2 + 4) * parameters);
 }
 
 TEST_CASE("patches are projected, class tokens are not") {

@@ -61,6 +61,22 @@ for model in flamingo-3b flamingo-80b blip2-opt-2.7b blip2-opt-6.7b; do
   grep -qE '^4 +[0-9.]+ +[0-9.]+ ' output || complain "$model: no cuts fit"
 done
 
+# The stage with a tied head has a copy of the matrix, unless it is the only stage.
+tied='"hidden_size": 1024, "intermediate_size": 4096, "model_type": "llama", "vocab_size": 32000,
+  "num_attention_heads": 16, "num_hidden_layers": 10, "rms_norm_eps": 1e-6'
+echo "{$tied, \"tie_word_embeddings\": true}" >tied.json
+echo "{$tied, \"tie_word_embeddings\": false}" >own.json
+for stages in 1 2 4; do
+  for one in tied own; do
+    "$program" --model ./$one.json --stages $stages $stages >$one 2>message ||
+      complain "$one head: it fails"
+    sed -i "s/^$one:/model:/" $one
+  done
+  if cmp -s tied own; then same=yes; else same=no; fi
+  [ $stages -eq 1 ] && expected=no || expected=yes
+  [ $same = $expected ] || complain "a tied head on $stages stages needs another memory"
+done
+
 # Measured bytes take the place of the modelled ones.
 printf 'layer,forward_ms,backward_ms,kept_mb,state_mb\n0-18,1,2,10,1000\n' >bytes.csv
 "$program" --model mine.json --stages 2 2 --measured bytes.csv >output 2>message ||

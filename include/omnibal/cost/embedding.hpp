@@ -105,8 +105,9 @@ struct patch_embedding {
 /// Whose weights a head has.
 enum class head_weights {
   own,
-  /// Those of the embedding, where they are counted. Where the two lie on different stages trainers
-  /// keep a copy: that is `own`.
+  /// Those of the embedding, where they are counted. In a pipeline of more than one stage
+  /// (`parallel_degrees::pipeline`) the head has a copy: parameters, gradients and optimizer state as
+  /// `own`.
   tied,
 };
 
@@ -137,7 +138,11 @@ struct head {
     int128 const rows = tally.in_sequence(batch.documents.tokens);
     int128 const padded = detail::rounded_up(vocabulary, tally.tensor());
     detail::add_norm(tally, rows, hidden, norm);
-    if (weights == head_weights::own) tally.parameters(padded * hidden, held::split);
+    if (weights == head_weights::own || degrees.pipeline > 1) {
+      tally.parameters(padded * hidden, held::split);
+    } else {
+      tally.borrowed_parameters(padded * hidden, held::split);
+    }
     tally.linear_flops(2 * rows * hidden * padded, held::split);
     int128 const probabilities = probability_bytes * rows * padded;
     int128 const around_softmax = tally.activation_bytes(rows * padded) + probabilities;

@@ -217,7 +217,8 @@ enum class norm_regions {
 };
 
 /// What data-parallel ranks share out instead of each having all of it. Each choice includes those
-/// before it.
+/// before it. A rank that shares gradients or parameters still needs room for the whole gradients or
+/// parameters of the layer that runs: `recompute_cost::transient_bytes` includes them.
 enum class sharded_state { nothing, optimizer, gradients, parameters };
 
 /// The ranks that work on one layer. All numbers of a `layer_cost` are those of one of them, where
@@ -235,6 +236,9 @@ struct parallel_degrees {
   std::int64_t expert = 1;
   norm_regions norms = norm_regions::replicated;
   sharded_state sharding = sharded_state::optimizer;
+  /// Stages of the pipeline. With more than one stage, a tied head has its own copy of the matrix
+  /// (`head_weights::tied`); no other layer depends on the number.
+  std::int64_t pipeline = 1;
 };
 
 /// Bytes of one number: the default is training in bf16 with gradients in fp32 and the three fp32
@@ -276,8 +280,8 @@ enum class recompute_choice {
 struct recompute_cost {
   /// Kept from the forward pass of a micro-batch to its backward pass.
   std::int64_t kept_bytes = 0;
-  /// Beyond that, while the layer itself runs: what is made again, and the gradients of its widest
-  /// operation.
+  /// Beyond that, while the layer itself runs: what is made again, the gradients of its widest
+  /// operation, and the parameters and gradients that are whole only then (`sharded_state`).
   std::int64_t transient_bytes = 0;
   /// To make again what is not kept.
   work extra{};

@@ -24,8 +24,9 @@ namespace omnibal::inline v0 {
 /// model, where nothing can be measured yet.
 ///
 /// - memory: the state of all layers as `degrees` shares it, what they keep of a pack, and the
-///   largest transient of any of them; a checkpointed layer keeps its input. With a sharded model
-///   the whole parameters of two layers are added, one that runs and one that arrives.
+///   largest transient of any of them, which has the whole parameters and gradients of the layer
+///   that runs where they are sharded; a checkpointed layer keeps its input. With sharded parameters
+///   the whole parameters of one more layer are added, which arrives.
 /// - time: forward, backward and what is made again on `device`; the all-to-all of queries, keys,
 ///   values and outputs among the ranks that share a pack, forward, backward and again, as in
 ///   Ulysses; and `pack_overhead_nanoseconds`.
@@ -71,7 +72,7 @@ struct language_profile {
     add_layers(sums, model.first_layer, batch, spread, {first, model.first_layers});
     add_layers(sums, model.layer, batch, spread, {level.checkpointed_layers - first, model.layers});
     add_head(sums, batch, spread);
-    detail::int128 const used = sums.bytes + sums.transient + 2 * sums.gathered;
+    detail::int128 const used = sums.bytes + sums.transient + sums.gathered;
     return {detail::checked_cast<std::int64_t>(name, "the free memory", memory_bytes - used),
             detail::checked_cast<std::int64_t>(name, "the time of a pack",
                                                sums.nanoseconds + pack_overhead_nanoseconds)};

@@ -21,6 +21,7 @@ constexpr void check_degrees(std::string_view function, parallel_degrees const& 
   check_width(function, "sequence", degrees.sequence);
   check_width(function, "data", degrees.data);
   check_width(function, "expert", degrees.expert);
+  check_width(function, "pipeline", degrees.pipeline);
   check_multiple(function, "data * sequence", degrees.data * degrees.sequence, "expert",
                  degrees.expert);
 }
@@ -99,6 +100,11 @@ class layer_tally {
   void parameters(int128 count, held where, int128 active) {
     (where == held::expert ? expert_parameters_ : dense_parameters_) += on_rank(count, where);
     active_parameters_ += share_of(active, where == held::whole ? 1 : degrees_.tensor);
+  }
+
+  /// Parameters that the layer works with and another layer of the stage counts.
+  void borrowed_parameters(int128 count, held where) {
+    borrowed_parameters_ += on_rank(count, where);
   }
 
   /// Products of activations with parameters.
@@ -188,10 +194,25 @@ class layer_tally {
                     share_of(expert_parameters_, is_shared ? ranks / degrees_.expert : 1));
   }
 
+  /// Bytes of one number of each parameter that is whole only while the layer runs: parameters are
+  /// gathered before they are used, gradients are whole before they are reduced.
+  [[nodiscard]] int128 gathered(std::int64_t bytes, sharded_state from) const {
+    std::int64_t const ranks = degrees_.data * degrees_.sequence;
+    if (degrees_.sharding < from) return 0;
+    int128 const dense = ranks > 1 ? dense_parameters_ + borrowed_parameters_ : int128{0};
+    return bytes * (dense + (ranks > degrees_.expert ? expert_parameters_ : int128{0}));
+  }
+
+  [[nodiscard]] int128 gathered_bytes() const {
+    bool const is_trained = training_ == training_mode::all;
+    return gathered(bytes_.parameter, sharded_state::parameters) +
+           gathered(is_trained ? bytes_.gradient : 0, sharded_state::gradients);
+  }
+
   [[nodiscard]] recompute_cost choice(int128 kept, int128_work const& extra) const {
     return {.kept_bytes = narrow(kept, "the sum of the kept bytes"),
-            .transient_bytes =
-                narrow(widest_bytes_ + kept_bytes_ - kept, "the sum of the transient bytes"),
+            .transient_bytes = narrow(widest_bytes_ + kept_bytes_ - kept + gathered_bytes(),
+                                      "the sum of the transient bytes"),
             .extra = {narrow(extra.flops, "the sum of the recomputed FLOPs"),
                       narrow(extra.moved_bytes, "the sum of the bytes moved again")}};
   }
@@ -210,6 +231,7 @@ class layer_tally {
 
   int128 dense_parameters_ = 0;
   int128 expert_parameters_ = 0;
+  int128 borrowed_parameters_ = 0;
   int128 active_parameters_ = 0;
   int128 linear_flops_ = 0;
   int128 score_flops_ = 0;
