@@ -334,6 +334,81 @@ TEST_CASE("embeddings look up, heads compare with all words") {
   CHECK(output(documents()).forward == compared.forward);
 }
 
+TEST_CASE("norms behind the parts of a layer keep their inputs") {
+  std::int64_t const h = 32;
+  transformer layer{.hidden = h, .heads = 8, .kv_heads = 2, .mlp = 20};
+  auto const before = layer(documents());
+  layer.placement = omnibal::norm_placement::both;
+  auto const both = layer(documents());
+  CHECK(both.parameters == before.parameters + 2 * h);
+  for (recompute_choice const choice : {recompute_choice::none, recompute_choice::selective}) {
+    CHECK(kept(both, choice) == kept(before, choice) + 2 * tokens * 2 * h);
+  }
+  CHECK(both.forward.flops == before.forward.flops);
+  CHECK(both.forward.moved_bytes == before.forward.moved_bytes + 2 * 2 * tokens * 2 * h);
+  // The inputs of the parts are kept in place of the outputs of norms, which could be made again.
+  layer.placement = omnibal::norm_placement::after;
+  auto const after = layer(documents());
+  CHECK(after.parameters == before.parameters);
+  CHECK(kept(after, recompute_choice::none) == kept(before, recompute_choice::none));
+  CHECK(kept(after, recompute_choice::selective) ==
+        kept(before, recompute_choice::selective) + 2 * tokens * 2 * h);
+  layer.norm = omnibal::norm_kind::layer;
+  CHECK(layer(documents()).parameters == before.parameters + 2 * h);
+}
+
+TEST_CASE("kept bytes of a token in models with more norms are those of their modules") {
+  auto const bytes = [](transformer const& layer) {
+    return kept(layer({.documents = {.count = 1, .tokens = 1, .squares = 1}}),
+                recompute_choice::none);
+  };
+  using omnibal::query_key_norm;
+  // Gemma 3 4B, without its windows.
+  CHECK(bytes({.hidden = 2560,
+               .heads = 8,
+               .kv_heads = 4,
+               .head_size = 256,
+               .mlp = 10240,
+               .head_norm = query_key_norm::each_head,
+               .placement = omnibal::norm_placement::both}) == 110'592);
+  // GLM-4.5 and MiniMax-M2.
+  CHECK(bytes({.hidden = 5120,
+               .heads = 96,
+               .kv_heads = 8,
+               .head_size = 128,
+               .head_norm = query_key_norm::each_head,
+               .experts = {.routed = 160, .active = 8, .shared = 1, .mlp = 1536}}) == 368'256);
+  CHECK(bytes({.hidden = 3072,
+               .heads = 48,
+               .kv_heads = 8,
+               .head_size = 128,
+               .head_norm = query_key_norm::whole_width,
+               .experts = {.routed = 256, .active = 8, .mlp = 1536}}) == 240'640);
+}
+
+TEST_CASE("a gate of shared experts has a number for each of its inputs") {
+  transformer layer{
+      .hidden = 32, .heads = 8, .experts = {.routed = 4, .active = 2, .shared = 3, .mlp = 8}};
+  auto const plain = layer(documents());
+  layer.experts.shared_gate = true;
+  auto const gated = layer(documents());
+  CHECK(gated.parameters == plain.parameters + 32);
+  CHECK(gated.forward.flops == plain.forward.flops + 2 * tokens * 32);
+  CHECK(kept(gated, recompute_choice::none) ==
+        kept(plain, recompute_choice::none) + tokens * 2 * 32);
+}
+
+TEST_CASE("the norm of a projector may look at one patch at a time") {
+  omnibal::projector connector{
+      .input = 128, .hidden = 64, .output = 32, .tile_tokens = 4, .has_norm = true};
+  auto const whole = connector({.tiles = 3});
+  connector.norm_width = 32;
+  auto patchwise = connector({.tiles = 3});
+  CHECK(whole.parameters - patchwise.parameters == 2 * (128 - 32));
+  CHECK(patchwise.choices == whole.choices);
+  CHECK(patchwise.forward == whole.forward);
+}
+
 TEST_CASE("a tied head has a copy of the matrix in a pipeline of several stages") {
   omnibal::head tied{.vocabulary = 101, .hidden = 32, .weights = omnibal::head_weights::tied};
   omnibal::head own = tied;

@@ -170,6 +170,13 @@ enum class query_key_norm {
 /// RMS norms have a weight for each number, layer norms also a bias.
 enum class norm_kind { rms, layer };
 
+/// Where the norms of the attention and of the feed-forward part stand.
+enum class norm_placement {
+  before,  ///< before each of the two parts: most models
+  after,   ///< behind each part, before the residual sum (OLMo 2)
+  both,    ///< two norms of each part (Gemma 2, Gemma 3)
+};
+
 /// Gated (SwiGLU) has three matrices, plain two.
 enum class mlp_kind { gated, plain };
 
@@ -195,6 +202,8 @@ struct expert_layer {
   std::int64_t shared = 0;
   /// The width of one expert.
   std::int64_t mlp = 0;
+  /// A number from each token weighs the output of the shared experts (Qwen1.5-MoE).
+  bool shared_gate = false;
 };
 
 /// Where a cross-attention stands in its layer.

@@ -33,6 +33,8 @@ struct projector {
   std::int64_t patches_per_token = 1;
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
+  /// The numbers that the norm looks at together, such as those of one patch; 0: the whole input.
+  std::int64_t norm_width = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;
 
@@ -45,7 +47,8 @@ struct projector {
     detail::int128 const input_bytes = tally.activation_bytes(rows * input);
     detail::int128 const output_bytes = tally.activation_bytes(rows * output);
     if (has_norm) {
-      detail::add_norm(tally, rows, input, norm);
+      std::int64_t const width = norm_width == 0 ? input : norm_width;
+      detail::add_norm(tally, rows * (input / width), width, norm);
     } else {
       tally.keep(input_bytes, detail::held::at_norm, detail::needed::for_weights);
     }
@@ -65,6 +68,10 @@ struct projector {
   void check(detail::layer_tally const& tally) const {
     auto const name = tally.function();
     detail::check_width(name, "input", input);
+    if (norm_width != 0) {
+      detail::check_width(name, "norm_width", norm_width);
+      detail::check_multiple(name, "input", input, "norm_width", norm_width);
+    }
     detail::check_between(name, "hidden", hidden, 0, detail::most_width);
     detail::check_multiple(name, "hidden", hidden, "tensor", tally.tensor());
     detail::check_width(name, "output", output);

@@ -21,7 +21,7 @@ namespace omnibal::inline v0 {
 /// - forward FLOPs 2T (2hq + 2hk + 3hm) + 2qS (causal, flash); without a gate 2hm, without a mask
 ///   or with unfused attention 4qS. Backward takes twice as many. Nothing trained: as many for the
 ///   matrices, twice as many for the scores. MLA and experts by their products; routing is even.
-/// - kept bytes of a token, in bf16: norms 8h, queries and output 4q, keys and values 4k, hidden 6m
+/// - kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and output 4q, keys and values 4k, hidden 6m
 ///   (plain 4m); per-head norms 2(q + k), layer scales 4h, dropout masks 2h more; unfused attention
 ///   2 (with dropout 5) for each score. `selective` makes the outputs of norms and activations
 ///   again, or the scores where attention is unfused; `full` keeps the input, 2h. Not counted are a
@@ -46,6 +46,7 @@ struct transformer {
   mlp_kind feed_forward = mlp_kind::gated;
   norm_kind norm = norm_kind::rms;
   query_key_norm head_norm = query_key_norm::none;
+  norm_placement placement = norm_placement::before;
   latent_attention latent{};
   expert_layer experts{};
   cross_attention cross{};
@@ -88,6 +89,7 @@ struct transformer {
     if (kv_heads != 0) self.key_value_heads = kv_heads;
     self.latent = latent;
     self.head_norm = head_norm;
+    made.placement = placement;
     self.mask = mask;
     if (cross.context_width != 0) {
       made.cross = self;

@@ -309,7 +309,16 @@ inline void add_norm(layer_tally& tally, int128 rows, int128 width, norm_kind ki
   tally.widest(2 * bytes, held::at_norm);
 }
 
-/// One attention with its projections, without the norm before it.
+/// A norm whose output goes into a residual sum, which does not keep it.
+inline void add_output_norm(layer_tally& tally, int128 rows, int128 width, norm_kind kind) {
+  tally.parameters(kind == norm_kind::layer ? 2 * width : width, held::whole);
+  int128 const bytes = tally.activation_bytes(rows * width);
+  tally.keep(bytes, held::at_norm);
+  tally.moved(2 * bytes, held::at_norm);
+  tally.widest(2 * bytes, held::at_norm);
+}
+
+/// One attention with its projections, without the norms around it.
 struct attention {
   std::int64_t hidden = 0;
   /// Of the tokens that keys and values are made of.
@@ -497,6 +506,11 @@ struct expert_mixture {
     if (experts.shared == 0) return;
     dense_mlp const shared{.hidden = hidden, .width = experts.shared * experts.mlp, .kind = kind};
     shared.add_to(tally, rows);
+    if (!experts.shared_gate) return;
+    add_whole(tally, rows, hidden, 1, false);
+    int128 const weighed = tally.activation_bytes(rows * hidden);
+    tally.keep(weighed, held::at_norm);
+    tally.moved(2 * weighed, held::at_norm);
   }
 };
 
@@ -504,6 +518,7 @@ struct transformer_block {
   std::string_view function;
   std::int64_t hidden = 0;
   norm_kind norm = norm_kind::rms;
+  norm_placement placement = norm_placement::before;
   std::optional<attention> self{};
   std::optional<attention> cross{};
   std::optional<dense_mlp> dense{};
@@ -520,16 +535,16 @@ struct transformer_block {
     check(sums);
     int128 const rows = sums.in_sequence(tokens.tokens);
     if (self) {
-      add_norm(sums, rows, hidden, norm);
+      add_input(sums, rows);
       self->add_to(sums, rows, rows, sums.in_sequence(tokens.squares));
       add_to_residual(sums, rows);
     }
     if (cross) {
-      add_norm(sums, rows, hidden, norm);
+      add_input(sums, rows);
       cross->add_to(sums, rows, sums.in_sequence(context.tokens), sums.in_sequence(context.pairs));
       add_to_residual(sums, rows);
     }
-    add_norm(sums, rows, hidden, norm);
+    add_input(sums, rows);
     if (dense) dense->add_to(sums, rows);
     if (experts) experts->add_to(sums, rows);
     add_to_residual(sums, rows);
@@ -545,7 +560,17 @@ struct transformer_block {
     if (experts) experts->check(sums);
   }
 
+  /// What a part of the layer works on: a norm of the residual sums, or these themselves.
+  void add_input(layer_tally& sums, int128 rows) const {
+    if (placement != norm_placement::after) {
+      add_norm(sums, rows, hidden, norm);
+    } else {
+      sums.keep(sums.activation_bytes(rows * hidden), held::at_norm, needed::for_weights);
+    }
+  }
+
   void add_to_residual(layer_tally& sums, int128 rows) const {
+    if (placement != norm_placement::before) add_output_norm(sums, rows, hidden, norm);
     int128 const numbers = rows * hidden;
     int128 const output = sums.activation_bytes(numbers);
     if (layer_scale) {
