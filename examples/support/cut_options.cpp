@@ -22,6 +22,7 @@ namespace {
 /// What is typed, before it is checked and becomes `cut_options`.
 struct typed_options {
   std::vector<std::string> models{"6+20B", "6+34B"};
+  std::string family;
   machine_words machine{.name = "a100-80gb"};
   rank_words ranks{};
   std::pair<std::size_t, std::size_t> stages{4, 16};
@@ -48,6 +49,7 @@ void add_model_options(CLI::App& app, typed_options& typed) {
       ->type_name("NAME|FILE")
       ->allow_extra_args(false)
       ->capture_default_str();
+  add_family_option(*group, typed.family);
   group->add_option("--tiles", typed.tiles, "Image tiles of a micro-batch")
       ->type_name("COUNT")
       ->check(integer_between<std::int64_t>(0, 1 << 16))
@@ -93,7 +95,7 @@ void add_machine_options(CLI::App& app, typed_options& typed) {
 cut_options checked(CLI::App const& app, typed_options const& typed) {
   cut_options options;
   for (std::string const& name : typed.models) {
-    options.models.push_back(chosen_model(name, model_parts::language));
+    options.models.push_back(chosen_model(name, model_parts::language, typed.family));
   }
   std::tie(options.least_stages, options.most_stages) = typed.stages;
   if (options.least_stages > options.most_stages) {

@@ -48,6 +48,9 @@ class json_fields {
 
   [[nodiscard]] std::string const& file() const { return file_; }
 
+  /// True where the field is there, also with null.
+  [[nodiscard]] bool mentions(char const* name) const { return value_->contains(name); }
+
   /// True where the field is there and not null.
   [[nodiscard]] bool has(char const* name) const {
     return value_->contains(name) && !(*value_)[name].is_null();
@@ -59,9 +62,17 @@ class json_fields {
     return result;
   }
 
+  /// The field with those that lead to it, as errors name it.
+  [[nodiscard]] std::string path_of(char const* name) const {
+    return path_.empty() ? name : path_ + '.' + name;
+  }
+
   /// The value of a field. Errors: `input_error` where there is none.
   [[nodiscard]] nlohmann::json const& at(char const* name) const {
-    if (!has(name)) fail({file_}, "no field \"" + named(name) + "\"" + hint_at(name, names()));
+    if (mentions(name) && !has(name)) {
+      fail({file_}, "field \"" + path_of(name) + "\" is null, must have a value");
+    }
+    if (!has(name)) fail({file_}, "no field \"" + path_of(name) + "\"" + hint_at(name, present()));
     return (*value_)[name];
   }
 
@@ -106,7 +117,7 @@ class json_fields {
   }
 
   [[nodiscard]] json_fields object(char const* name) const {
-    return {file_, named(name), at(name)};
+    return {file_, path_of(name), at(name)};
   }
 
   /// The elements of a list. Errors: `input_error` where the field is none, or an element is no
@@ -124,7 +135,7 @@ class json_fields {
                             (element.is_number_integer() && element.get<std::int64_t>() >= 0);
       if (!is_whole || element.get<std::uint64_t>() < static_cast<std::uint64_t>(least) ||
           element.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) {
-        fail({file_}, "field \"" + named(name) + "\" has " + shown(element) +
+        fail({file_}, "field \"" + path_of(name) + "\" has " + shown(element) +
                           ", must have integers from " + std::to_string(least) + " to " +
                           std::to_string(most));
       }
@@ -140,8 +151,8 @@ class json_fields {
     std::vector<std::string> known(std::begin(choices), std::end(choices));
     auto const found = std::ranges::find(known, given);
     if (found == known.end()) {
-      fail({file_},
-           "field \"" + named(name) + "\" is \"" + given + "\"" + hint_at(given, known, "values"));
+      fail({file_}, "field \"" + path_of(name) + "\" is \"" + given + "\"" +
+                        hint_at(given, known, "values"));
     }
     return static_cast<std::size_t>(found - known.begin());
   }
@@ -150,21 +161,24 @@ class json_fields {
   void allow(std::vector<std::string> const& known) const {
     for (std::string const& name : names()) {
       if (std::ranges::find(known, name) != known.end()) continue;
-      fail({file_}, "unknown field \"" + named(name.c_str()) + "\"" + hint_at(name, known));
+      fail({file_}, "unknown field \"" + path_of(name.c_str()) + "\"" + hint_at(name, known));
     }
   }
 
   /// Fails because of the value of a field.
   [[noreturn]] void refuse(char const* name, std::string const& rule) const {
-    fail({file_}, "field \"" + named(name) + "\" is " + shown((*value_)[name]) + ", " + rule);
+    fail({file_}, "field \"" + path_of(name) + "\" is " + shown((*value_)[name]) + ", " + rule);
   }
 
  private:
   static constexpr auto largest_signed =
       static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
-  [[nodiscard]] std::string named(char const* name) const {
-    return path_.empty() ? name : path_ + '.' + name;
+  /// The names of the fields that have a value.
+  [[nodiscard]] std::vector<std::string> present() const {
+    std::vector<std::string> result = names();
+    std::erase_if(result, [&](std::string const& name) { return !has(name.c_str()); });
+    return result;
   }
 
   /// A value, cut where it is long.

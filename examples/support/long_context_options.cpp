@@ -20,6 +20,7 @@ namespace {
 struct long_context_words {
   std::string mix = "two-sources";
   std::string model = "llama3-8b";
+  std::string family;
   machine_words machine{};
   std::string measured;
   std::vector<std::int64_t> measured_batch{1, 4096};
@@ -76,6 +77,7 @@ void add_output(CLI::App& app, long_context_words& words) {
 void add_model(CLI::App& app, long_context_words& words) {
   auto* const group = app.add_option_group("Model and machine");
   add_model_option(*group, words.model, "Whose language model trains");
+  add_family_option(*group, words.family);
   add_machine_option(*group, words.machine)
       ->description(
           "A name, or a file (docs/models.md); default: a100-80gb for levels\n"
@@ -99,7 +101,7 @@ void add_model(CLI::App& app, long_context_words& words) {
 
 /// Which model trains on what.
 void choose_machine(CLI::App const& app, long_context_words words, long_context_options& options) {
-  options.model = chosen_model(words.model, model_parts::language);
+  options.model = chosen_model(words.model, model_parts::language, words.family);
   if (options.model.cross) {
     throw std::runtime_error("--model: " + options.model.name +
                              " attends to tiles, which texts alone do not have");

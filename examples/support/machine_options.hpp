@@ -91,10 +91,21 @@ inline machine_description chosen_machine(machine_words const& typed) {
   return machine;
 }
 
+/// Whose rules read public configurations.
+inline CLI::Option* add_family_option(CLI::App& group, std::string& family) {
+  return group
+      .add_option("--as", family,
+                  "The family by whose rules public configurations are read, instead\n"
+                  "of their model_type (docs/models.md); fields that these rules do\n"
+                  "not have are still refused")
+      ->type_name("FAMILY");
+}
+
 /// The model that was typed. Errors: those of `find_model`, with the name of the option.
-inline model_description chosen_model(std::string const& typed, model_parts needed) {
+inline model_description chosen_model(std::string const& typed, model_parts needed,
+                                      std::string const& family) {
   try {
-    return find_model(typed, needed);
+    return find_model(typed, needed, family);
   } catch (std::exception const& error) {
     throw std::runtime_error("--model: " + std::string(error.what()));
   }

@@ -4,6 +4,8 @@
 #include "input_error.hpp"
 #include "json_fields.hpp"
 #include "progress.hpp"
+#include "public_model.hpp"
+#include "tower_connector.hpp"
 
 #include <omnibal/cost/layer_cost.hpp>
 #include <omnibal/cost/layered_model.hpp>
@@ -25,11 +27,12 @@ namespace examples {
 
 namespace {
 
-constexpr std::int64_t most = std::int64_t{1} << 24;
-constexpr std::int64_t most_layers = std::int64_t{1} << 20;
+constexpr std::int64_t most = most_of_model;
+constexpr std::int64_t most_layers = most_layers_of_model;
 constexpr std::array<std::string_view, 2> mlp_names{"gated", "plain"};
 constexpr std::array<std::string_view, 2> norm_names{"rms", "layer"};
 constexpr std::array<std::string_view, 3> head_norm_names{"none", "each_head", "whole_width"};
+constexpr std::array<std::string_view, 3> norm_placement_names{"before", "after", "both"};
 constexpr std::array<std::string_view, 3> training_names{"all", "input_gradients", "forward_only"};
 /// By `cross_placement`.
 constexpr std::array<std::string_view, 2> resampler_names{"q_former", "perceiver"};
@@ -73,6 +76,7 @@ void visit_projector(Io const& io, Projector& projector) {
   io("output", projector.output, 1);
   io("has_norm", projector.has_norm);
   io("norm", projector.norm, norm_names);
+  io("norm_width", projector.norm_width, 0);
   io("bias", projector.has_bias);
   io("training", projector.training, training_names);
 }
@@ -100,6 +104,7 @@ void visit_language(Io const& io, Model& model) {
   io("layers", model.layers, 1);
   visit_layer(io, model.layer);
   io("kv_heads", model.layer.kv_heads, 0);
+  io("norm_placement", model.layer.placement, norm_placement_names);
 }
 
 template <class Io, class Experts>
@@ -108,6 +113,7 @@ void visit_experts(Io const& io, Experts& experts) {
   io("active", experts.active, 1);
   io("shared", experts.shared, 0);
   io("mlp", experts.mlp, 1);
+  io("shared_gate", experts.shared_gate);
 }
 
 template <class Io, class Latent>
@@ -164,45 +170,6 @@ void allow_fields(json_fields const& given, Visit const& visit,
                   std::vector<std::string> also = {}) {
   visit(field_namer{also});
   given.allow(also);
-}
-
-/// Sides of a tile in patches.
-std::int64_t patches_on_side(json_fields const& given, omnibal::vision_transformer const& layer) {
-  if (layer.image_size % layer.patch_size != 0) {
-    given.refuse("image_size",
-                 "must be a multiple of the patch size, " + std::to_string(layer.patch_size));
-  }
-  return layer.image_size / layer.patch_size;
-}
-
-/// What of the tower the patch embedding repeats, and positions for all of a tile.
-void complete_patches(json_fields const& given, omnibal::vision_model& model) {
-  model.patches.hidden = model.layer.hidden;
-  model.patches.image_size = model.layer.image_size;
-  model.patches.patch_size = model.layer.patch_size;
-  model.patches.class_tokens = model.layer.class_tokens;
-  model.patches.training = model.layer.training;
-  static_cast<void>(patches_on_side(given, model.layer));
-}
-
-/// A connector to which the language model is still unknown: `side * side` patches become a token.
-omnibal::projector connector_of(json_fields const& given, omnibal::vision_model const& model,
-                                std::int64_t side) {
-  std::int64_t const patches = patches_on_side(given, model.layer);
-  if (patches % side != 0) {
-    fail({given.file()}, std::to_string(patches) +
-                             " patches on the side of a tile are no multiple of " +
-                             std::to_string(side) + ", the patches on the side of a token");
-  }
-  return {.input = side * side * model.layer.hidden,
-          .tile_tokens = patches / side * (patches / side),
-          .patches_per_token = side * side,
-          .has_norm = true};
-}
-
-/// Two patches on the side of a token where their number is even.
-std::int64_t usual_side(omnibal::vision_model const& model) {
-  return model.layer.image_size / model.layer.patch_size % 2 == 0 ? 2 : 1;
 }
 
 /// Behind a resampler there is a single matrix.
@@ -367,246 +334,6 @@ model_description own_model(json_fields const& given) {
   return model;
 }
 
-// Public configurations.
-
-/// True where the text of the field begins with one of these.
-bool begins_with(json_fields const& given, char const* name,
-                 std::initializer_list<std::string_view> beginnings) {
-  if (!given.has(name) || !given.at(name).is_string()) return false;
-  std::string const text = given.text(name);
-  return std::ranges::any_of(beginnings,
-                             [&](auto beginning) { return text.starts_with(beginning); });
-}
-
-/// The first of these fields that is there.
-char const* present(json_fields const& given, std::initializer_list<char const*> names) {
-  for (char const* const name : names) {
-    if (given.has(name)) return name;
-  }
-  return *names.begin();
-}
-
-/// Experts of DeepSeek, Mixtral and Qwen; every layer but the first ones must have them.
-void read_experts(json_fields const& given, omnibal::language_model& model) {
-  char const* const count =
-      present(given, {"n_routed_experts", "num_local_experts", "num_experts"});
-  if (!given.has(count)) return;
-  for (char const* const period : {"moe_layer_freq", "decoder_sparse_step"}) {
-    static_cast<void>(given.integer_or(period, 1, 1, 1));
-  }
-  auto& layer = model.layer;
-  auto& experts = layer.experts;
-  experts.routed = given.integer(count, 1, most);
-  experts.active = given.integer("num_experts_per_tok", 1, most);
-  char const* const width = present(given, {"moe_intermediate_size", "intermediate_size"});
-  experts.mlp = given.integer(width, 1, most);
-  experts.shared = given.integer_or("n_shared_experts", 0, 0, most);
-  if (given.has("shared_expert_intermediate_size")) {
-    std::int64_t const shared = given.integer("shared_expert_intermediate_size", 0, most);
-    if (shared % experts.mlp != 0) {
-      given.refuse("shared_expert_intermediate_size",
-                   "must be a multiple of moe_intermediate_size, " + std::to_string(experts.mlp));
-    }
-    experts.shared = shared / experts.mlp;
-  }
-  model.first_layer = layer;
-  model.first_layer.experts = {};
-  model.first_layers = given.integer_or("first_k_dense_replace", 0, 0, model.layers - 1);
-  model.layers -= model.first_layers;
-  layer.mlp = 0;
-}
-
-omnibal::language_model public_language(json_fields const& given) {
-  omnibal::language_model model;
-  auto& layer = model.layer;
-  layer.hidden = given.integer("hidden_size", 1, most);
-  model.layers = given.integer("num_hidden_layers", 1, most_layers);
-  layer.heads = given.integer("num_attention_heads", 1, most);
-  layer.kv_heads = given.integer_or("num_key_value_heads", 0, 1, most);
-  layer.head_size = given.integer_or("head_dim", 0, 1, most);
-  layer.mlp = given.integer("intermediate_size", 1, most);
-  bool const is_layer_norm = !given.has("rms_norm_eps") &&
-                             (given.has("layer_norm_eps") || given.has("layer_norm_epsilon"));
-  layer.norm = is_layer_norm ? omnibal::norm_kind::layer : omnibal::norm_kind::rms;
-  bool const is_plain = begins_with(given, "hidden_act", {"gelu", "relu", "quick_gelu"}) &&
-                        !begins_with(given, "model_type", {"gemma"});
-  layer.feed_forward = is_plain ? omnibal::mlp_kind::plain : omnibal::mlp_kind::gated;
-  bool const has_biases = given.flag_or("attention_bias", false) || given.flag_or("bias", false);
-  layer.qkv_bias = has_biases || begins_with(given, "model_type", {"qwen2"});
-  layer.output_bias = has_biases;
-  layer.mlp_bias = given.flag_or("mlp_bias", false);
-  if (begins_with(given, "model_type", {"qwen3"})) {
-    layer.head_norm = omnibal::query_key_norm::each_head;
-  }
-  if (given.has("kv_lora_rank")) {
-    layer.kv_heads = 0;
-    layer.head_size = given.integer("qk_nope_head_dim", 1, most);
-    layer.latent = {.key_value_rank = given.integer("kv_lora_rank", 1, most),
-                    .query_rank = given.integer_or("q_lora_rank", 0, 1, most),
-                    .rope_size = given.integer("qk_rope_head_dim", 0, most),
-                    .value_size = given.integer("v_head_dim", 1, most)};
-  }
-  model.input = {.vocabulary = given.integer("vocab_size", 1, most), .hidden = layer.hidden};
-  model.output = {.vocabulary = model.input.vocabulary, .hidden = layer.hidden, .norm = layer.norm};
-  if (given.flag_or("tie_word_embeddings", begins_with(given, "model_type", {"gemma"}))) {
-    model.output.weights = omnibal::head_weights::tied;
-  }
-  read_experts(given, model);
-  return model;
-}
-
-/// The side of a tile in pixels: one number or two equal ones.
-std::int64_t side_of(json_fields const& given, char const* name) {
-  if (!given.at(name).is_array()) return given.integer(name, 1, most);
-  auto const sides = given.integers<std::int64_t>(name, 1, most);
-  if (sides.size() != 2 || sides[0] != sides[1]) given.refuse(name, "must be one side of a square");
-  return sides[0];
-}
-
-/// Towers of Qwen2-VL and later: images of their own size, here tiles of 448 pixels.
-omnibal::vision_model public_qwen_vision(json_fields const& given) {
-  omnibal::vision_model model;
-  auto& layer = model.layer;
-  bool const is_first = given.has("embed_dim");
-  layer.hidden = given.integer(is_first ? "embed_dim" : "hidden_size", 1, most);
-  model.layers = given.integer("depth", 1, most_layers);
-  layer.heads = given.integer("num_heads", 1, most);
-  layer.mlp =
-      is_first
-          ? std::llround(given.number("mlp_ratio", 0.01, 1000) * static_cast<double>(layer.hidden))
-          : given.integer("intermediate_size", 1, most);
-  bool const is_gated = begins_with(given, "hidden_act", {"silu"});
-  layer.feed_forward = is_gated ? omnibal::mlp_kind::gated : omnibal::mlp_kind::plain;
-  layer.norm = is_gated ? omnibal::norm_kind::rms : omnibal::norm_kind::layer;
-  layer.patch_size = given.integer("patch_size", 1, most);
-  layer.image_size = given.integer_or("image_size", 32 * layer.patch_size, 1, most);
-  std::int64_t const frames = given.integer_or("temporal_patch_size", 2, 1, most);
-  model.patches.channels =
-      frames * given.integer_or(present(given, {"in_channels", "in_chans"}), 3, 1, most);
-  model.patches.has_bias = false;
-  complete_patches(given, model);
-  return model;
-}
-
-/// ViT, CLIP, SigLIP, EVA-CLIP and InternViT as transformers have them.
-omnibal::vision_model public_vision(json_fields const& given) {
-  if (given.has("depth")) return public_qwen_vision(given);
-  omnibal::vision_model model;
-  auto& layer = model.layer;
-  layer.hidden = given.integer("hidden_size", 1, most);
-  model.layers = given.integer("num_hidden_layers", 1, most_layers);
-  layer.heads = given.integer("num_attention_heads", 1, most);
-  layer.mlp = given.integer("intermediate_size", 1, most);
-  layer.image_size = side_of(given, "image_size");
-  layer.patch_size = side_of(given, "patch_size");
-  // Pixels that fill no patch are not seen.
-  layer.image_size -= layer.image_size % layer.patch_size;
-  layer.class_tokens = begins_with(given, "model_type", {"siglip"}) ? 0 : 1;
-  layer.qkv_bias = given.flag_or("qkv_bias", given.flag_or("attention_bias", true));
-  if (begins_with(given, "norm_type", {"rms"})) layer.norm = omnibal::norm_kind::rms;
-  bool const has_head_norm = given.flag_or("qk_normalization", given.flag_or("use_qk_norm", false));
-  if (has_head_norm) layer.head_norm = omnibal::query_key_norm::whole_width;
-  layer.layer_scale = begins_with(given, "model_type", {"intern"});
-  model.patches.channels = given.integer_or("num_channels", 3, 1, most);
-  complete_patches(given, model);
-  model.patches.positions = layer.tile_tokens();
-  return model;
-}
-
-/// Towers of open_clip and EVA.
-omnibal::vision_model open_clip_vision(json_fields const& given) {
-  omnibal::vision_model model;
-  auto& layer = model.layer;
-  layer.hidden = given.integer("width", 1, most);
-  model.layers = given.integer("layers", 1, most_layers);
-  std::int64_t const head = given.integer_or("head_width", 64, 1, most);
-  if (layer.hidden % head != 0) {
-    given.refuse("width", "must be a multiple of head_width, " + std::to_string(head));
-  }
-  layer.heads = layer.hidden / head;
-  double const ratio = given.has("mlp_ratio") ? given.number("mlp_ratio", 0.01, 1000) : 4.0;
-  layer.mlp = std::llround(ratio * static_cast<double>(layer.hidden));
-  if (given.flag_or("naiveswiglu", false)) layer.feed_forward = omnibal::mlp_kind::gated;
-  layer.qkv_bias = given.flag_or("qkv_bias", true);
-  layer.image_size = side_of(given, "image_size");
-  layer.patch_size = given.integer_or("patch_size", 16, 1, most);
-  layer.class_tokens = 1;
-  complete_patches(given, model);
-  model.patches.positions = layer.tile_tokens();
-  return model;
-}
-
-/// The patches on the side of a token.
-std::int64_t public_side(json_fields const& given, json_fields const& vision,
-                         omnibal::vision_model const& tower) {
-  if (vision.has("spatial_merge_size")) return vision.integer("spatial_merge_size", 1, most);
-  if (given.has("downsample_ratio")) {
-    return std::llround(1 / given.number("downsample_ratio", 0.01, 1));
-  }
-  // LLaVA makes a token of every patch.
-  return begins_with(given, "model_type", {"llava"}) ? 1 : usual_side(tower);
-}
-
-/// Layers behind the one whose output is taken do not run.
-void drop_last_layers(json_fields const& given, omnibal::vision_model& tower) {
-  char const* const name = present(given, {"select_layer", "vision_feature_layer"});
-  if (!given.has(name)) return;
-  std::int64_t const taken = given.integer(name, -tower.layers, tower.layers);
-  tower.layers = taken < 0 ? tower.layers + 1 + taken : taken;
-}
-
-model_description public_pair(json_fields const& given) {
-  auto const vision = given.object("vision_config");
-  auto tower = public_vision(vision);
-  if (given.has("force_image_size")) {
-    tower.layer.image_size = given.integer("force_image_size", 1, most);
-    complete_patches(vision, tower);
-    tower.patches.positions = tower.layer.tile_tokens();
-  }
-  drop_last_layers(given, tower);
-  model_description model;
-  auto connector = connector_of(vision, tower, public_side(given, vision, tower));
-  if (begins_with(given, "model_type", {"llava"})) connector.has_norm = false;
-  if (vision.has("depth")) {
-    // The merger of Qwen.
-    connector.hidden = connector.input;
-    connector.norm = tower.layer.norm;
-  }
-  char const* const name = present(given, {"llm_config", "text_config"});
-  model.language = public_language(given.has(name) ? given.object(name) : given);
-  connector.output = model.language->layer.hidden;
-  if (connector.hidden == 0) connector.hidden = connector.output;
-  model.vision = {tower, connector};
-  return model;
-}
-
-model_description public_model(json_fields const& given) {
-  model_description model;
-  auto const take_tower = [&](json_fields const& fields, omnibal::vision_model const& tower) {
-    model.vision = {tower, connector_of(fields, tower, usual_side(tower))};
-  };
-  bool const is_clip = given.has("projection_dim") || given.has("vision_cfg") ||
-                       begins_with(given, "model_type", {"clip", "siglip"});
-  if (given.has("vision_cfg")) {
-    auto const fields = given.object("vision_cfg");
-    take_tower(fields, open_clip_vision(fields));
-  } else if (given.has("vision_config") && is_clip) {
-    auto const fields = given.object("vision_config");
-    take_tower(fields, public_vision(fields));
-  } else if (given.has("vision_config")) {
-    model = public_pair(given);
-  } else if (given.has("vocab_size")) {
-    model.language = public_language(given);
-  } else if (given.has("patch_size")) {
-    take_tower(given, public_vision(given));
-  } else {
-    fail({given.file()},
-         "is no model: it has neither \"vision\" or \"language\" nor what public configurations "
-         "have, such as \"hidden_size\", \"vocab_size\" or \"vision_config\"");
-  }
-  return model;
-}
-
 /// Lets the cost functions check what they will be asked for. Errors: theirs.
 void check_costs(model_description const& model) {
   // A tower by itself has a connector that leads nowhere.
@@ -639,10 +366,37 @@ bool names_file(std::string const& given) {
   return given.ends_with(".json") || given.find('/') != std::string::npos;
 }
 
-model_description read_model_file(std::string const& path) {
+/// Python's json writes `NaN`, `Infinity` and `-Infinity`, which are no JSON: the text with these
+/// as texts. A field that needs a number refuses a text.
+std::string without_constants(std::string_view text) {
+  constexpr std::array<std::string_view, 3> constants{"-Infinity", "Infinity", "NaN"};
+  std::string result;
+  result.reserve(text.size());
+  bool is_text = false;
+  for (std::size_t at = 0; at < text.size();) {
+    std::string_view const rest = text.substr(at);
+    auto const* const found =
+        is_text ? constants.end() : std::ranges::find_if(constants, [&](std::string_view one) {
+          return rest.starts_with(one);
+        });
+    if (found != constants.end()) {
+      result.append(1, '"').append(*found).append(1, '"');
+      at += found->size();
+      continue;
+    }
+    bool const is_escaped = is_text && rest.front() == '\\' && rest.size() > 1;
+    if (rest.front() == '"') is_text = !is_text;
+    result.append(rest.substr(0, is_escaped ? 2 : 1));
+    at += is_escaped ? 2 : 1;
+  }
+  return result;
+}
+
+model_description read_model_file(std::string const& path, std::string_view family) {
   progress hidden(visibility::hidden);
   file_text const text(path, hidden);
-  model_description model = model_of(path, "", parse_json(text.name(), text.view()));
+  std::string const strict = without_constants(text.view());
+  model_description model = model_of(path, "", parse_json(text.name(), strict), family);
   if (!model.name.empty()) return model;
   // A configuration is called config.json, its folder as the model.
   std::filesystem::path const whole = std::filesystem::absolute(path);
@@ -652,9 +406,9 @@ model_description read_model_file(std::string const& path) {
 }
 
 /// One name or file. Precondition: it is one.
-model_description single_model(std::string const& given) {
+model_description single_model(std::string const& given, std::string_view family) {
   auto const* const known = known_model(given);
-  return known != nullptr ? *known : read_model_file(given);
+  return known != nullptr ? *known : read_model_file(given, family);
 }
 
 bool is_single_model(std::string const& given) {
@@ -681,14 +435,14 @@ std::size_t border_of(std::string const& given) {
   return half;
 }
 
-model_description joined(std::string const& given, std::size_t plus) {
+model_description joined(std::string const& given, std::size_t plus, std::string_view family) {
   std::string const first = given.substr(0, plus);
   std::string const second = given.substr(plus + 1);
   for (std::string const& name : {first, second}) {
     if (!is_single_model(name)) fail_unknown(name);
   }
-  auto result = single_model(first);
-  auto const language = single_model(second);
+  auto result = single_model(first, family);
+  auto const language = single_model(second, family);
   if (!result.vision) throw input_error("model \"" + first + "\" has no vision tower");
   if (!language.language) throw input_error("model \"" + second + "\" has no language model");
   result.language = language.language;
@@ -699,21 +453,22 @@ model_description joined(std::string const& given, std::size_t plus) {
 }
 
 /// A name, a file that there is, two of these, or a file that there is not.
-model_description any_model(std::string const& given) {
+model_description any_model(std::string const& given, std::string_view family) {
   std::error_code ignored;
   if (known_model(given) != nullptr || std::filesystem::exists(given, ignored)) {
-    return single_model(given);
+    return single_model(given, family);
   }
   std::size_t const plus = border_of(given);
-  if (plus != std::string::npos) return joined(given, plus);
-  if (names_file(given)) return single_model(given);
+  if (plus != std::string::npos) return joined(given, plus, family);
+  if (names_file(given)) return single_model(given, family);
   fail_unknown(given);
 }
 
 }  // namespace
 
-model_description find_model(std::string const& given, model_parts needed) {
-  model_description model = any_model(given);
+model_description find_model(std::string const& given, model_parts needed,
+                             std::string_view family) {
+  model_description model = any_model(given, family);
   if (needed != model_parts::vision && !model.language) {
     throw input_error("model \"" + given +
                       "\" is a vision tower alone; add a language model, as in " + model.name +
@@ -767,11 +522,16 @@ nlohmann::ordered_json model_json(model_description const& model) {
 }
 
 model_description model_of(std::string const& file, std::string const& field,
-                           nlohmann::json const& value) {
+                           nlohmann::json const& value, std::string_view family) {
   json_fields const given(file, field, value);
   bool const is_own = given.has("vision") || given.has("language");
+  if (!is_own && !is_public_model(given)) {
+    fail({file},
+         "is no model: it has neither \"vision\" or \"language\" nor what public configurations "
+         "have, such as \"model_type\", \"hidden_size\" or \"vision_config\"");
+  }
   try {
-    model_description model = is_own ? own_model(given) : public_model(given);
+    model_description model = is_own ? own_model(given) : public_model(given, family);
     connect(model);
     if (is_own && given.has("name")) model.name = given.text("name");
     std::ranges::replace(model.name, '/', '-');

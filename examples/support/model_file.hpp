@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -87,9 +88,11 @@ enum class model_parts { vision, language, both };
 /// A known model by its name; a file; or `TOWER+LANGUAGE`, each a name or a file, which takes the
 /// tower of the first and the language model of the second.
 ///
-/// A name is that of a file where it ends with `.json` or has a slash. Errors: `input_error` that
-/// names the file, the field and the value, or the nearest known name.
-[[nodiscard]] model_description find_model(std::string const& given, model_parts needed);
+/// A name is that of a file where it ends with `.json` or has a slash. `family` says by whose rules
+/// public configurations are read; empty: their own. Errors: `input_error` that names the file, the
+/// field and the value, or the nearest known name.
+[[nodiscard]] model_description find_model(std::string const& given, model_parts needed,
+                                           std::string_view family = {});
 
 /// The model with the heads of its vision tower padded so that the tensor-parallel ranks divide
 /// them.
@@ -99,6 +102,6 @@ enum class model_parts { vision, language, both };
 /// them, `field` is where the model stands in it.
 [[nodiscard]] nlohmann::ordered_json model_json(model_description const& model);
 [[nodiscard]] model_description model_of(std::string const& file, std::string const& field,
-                                         nlohmann::json const& value);
+                                         nlohmann::json const& value, std::string_view family = {});
 
 }  // namespace examples

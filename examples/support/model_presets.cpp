@@ -72,7 +72,8 @@ model_description qwen2_5_vl(std::string name, omnibal::language_model const& mo
                     .tile_tokens = 256,
                     .patches_per_token = 4,
                     .has_norm = true,
-                    .norm = omnibal::norm_kind::rms}};
+                    .norm = omnibal::norm_kind::rms,
+                    .norm_width = 1280}};
   result.language = model;
   return result;
 }

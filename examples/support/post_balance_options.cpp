@@ -34,6 +34,7 @@ struct typed_options {
   bool wants_nccl = false;
   std::string rule = "keep_home";
   std::string model;
+  std::string family;
   machine_words machine{.name = "h100-80gb"};
   std::string measured;
   std::vector<std::int64_t> measured_batch{15, 4, 1024};
@@ -97,6 +98,7 @@ void add_ranks(CLI::App& app, typed_options& typed, post_balance_options& option
 void add_model(CLI::App& app, typed_options& typed) {
   auto* const group = app.add_option_group("Model and machine");
   add_model_option(*group, typed.model, "Whose vision tower and language model train");
+  add_family_option(*group, typed.family);
   add_machine_option(*group, typed.machine);
   add_teraflops_option(*group, typed.machine);
   group
@@ -138,7 +140,7 @@ void choose_engine(CLI::App const& app, typed_options const& typed, post_balance
 post_balance_options checked(CLI::App const& app, typed_options const& typed,
                              post_balance_options options) {
   if (typed.rule == "lpt") options.rule = plan_rule::lpt;
-  options.model = chosen_model(typed.model, model_parts::both);
+  options.model = chosen_model(typed.model, model_parts::both, typed.family);
   auto const machine = chosen_machine(typed.machine);
   options.rates = {machine.flops, machine.flops};
   if (!typed.measured.empty()) {

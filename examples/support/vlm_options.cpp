@@ -23,6 +23,7 @@ namespace {
 /// What is typed, before it is checked and becomes `vlm_options`.
 struct vlm_words {
   std::vector<std::string> models{"6+20B", "6+34B"};
+  std::string family;
   machine_words machine{.name = "a100-80gb-products"};
   rank_words ranks{};
   std::size_t stages = 4;
@@ -71,6 +72,7 @@ void add_model(CLI::App& app, vlm_words& words) {
       ->type_name("NAME|FILE")
       ->allow_extra_args(false)
       ->capture_default_str();
+  add_family_option(*group, words.family);
   group
       ->add_option("--recompute", words.recompute,
                    "What layers may do in the last plan: none (keep everything),\n"
@@ -174,7 +176,7 @@ void add_published(CLI::App& app, published_options& options) {
 
 void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& options) {
   for (std::string const& name : words.models) {
-    options.models.push_back(chosen_model(name, model_parts::language));
+    options.models.push_back(chosen_model(name, model_parts::language, words.family));
   }
   for (char const* const option : {"--measured", "--output"}) {
     check_not_empty(app, option, "the name of a file");

@@ -179,10 +179,8 @@ TEST_CASE("public configurations have the parameters that their models have") {
   CHECK(parameters_of(read(llama)) == 8'030'261'248);
   CHECK(parameters_of(read(qwen2_7b)) == 7'615'616'512);
   CHECK(parameters_of(read(qwen2_small)) == 494'032'768);
-  // The norm of its merger has a weight for each number of a patch, not of four patches.
-  CHECK(parameters_of(read(qwen2_5_vl)) == 8'292'166'656 + 3 * 1280);
-  // The router of each layer is a matrix of hidden size times experts.
-  CHECK(parameters_of(read(mixtral)) == Approx(46'702'792'704).epsilon(1e-4));
+  CHECK(parameters_of(read(qwen2_5_vl)) == 8'292'166'656);
+  CHECK(parameters_of(read(mixtral)) == 46'702'792'704);
   CHECK(parameters_of(read(qwen3_8b)) == 8'190'735'360);
   check_billions(read(deepseek_v3), 671.0, 0.002);
   check_billions(read(siglip), 0.413);
@@ -397,7 +395,7 @@ TEST_CASE("what is no model is refused with the file, the field and the value") 
        "field \"hidden_size\" is \"4096\", must be an integer"},
       {without(llama, "\"num_attention_heads\": 32", "\"num_attention_heads\": 33"), "heads"},
       {without(deepseek, "\"moe_layer_freq\": 1", "\"moe_layer_freq\": 2"),
-       "field \"moe_layer_freq\" is 2, must be an integer from 1 to 1"},
+       "field \"moe_layer_freq\" is 2, but a mix of dense and sparse layers is not modeled"},
       {without(own, "\"image_size\": 448", "\"image_size\": 450"),
        "field \"vision.image_size\" is 450, must be a multiple of the patch size, 14"},
       {without(own, "\"kv_heads\"", "\"kv_head\""),

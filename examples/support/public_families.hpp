@@ -1,0 +1,128 @@
+#pragma once
+
+/// \file
+/// The families of public configurations that are read, by `model_type`: what each states about
+/// its layers, and which fields it may have. docs/models.md lists them.
+
+#include "field_rules.hpp"
+
+#include <omnibal/cost/layer_cost.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace examples {
+
+/// A flag of a configuration, or what is so without a field.
+struct family_flag {
+  /// Empty: no field.
+  std::string_view field{};
+  bool otherwise = false;
+};
+
+/// Names of the fields of a mixture of experts. Empty: the family has no such field.
+struct family_experts {
+  std::string_view count{};
+  std::string_view width{};
+  /// The number of shared experts, or the width of all of them together.
+  std::string_view shared_count{};
+  std::string_view shared_width{};
+  bool has_shared_gate = false;
+  /// Dense layers before those with experts.
+  std::string_view dense_layers{};
+};
+
+/// A family of language models. All names mean the same rules.
+struct text_family {
+  std::vector<std::string_view> names;
+  omnibal::norm_kind norm = omnibal::norm_kind::rms;
+  omnibal::norm_placement placement = omnibal::norm_placement::before;
+  omnibal::mlp_kind feed_forward = omnibal::mlp_kind::gated;
+  omnibal::query_key_norm head_norm = omnibal::query_key_norm::none;
+  /// A flag without which there are no norms of queries and keys; empty: they are always there.
+  std::string_view head_norm_field{};
+  family_flag qkv_bias{};
+  family_flag output_bias{};
+  family_flag mlp_bias{};
+  std::vector<std::string_view> activations{"hidden_act"};
+  bool has_tied_head = false;
+  /// The class has another default than the number of heads, or than hidden size / heads.
+  bool needs_key_heads = true;
+  bool needs_head_size = false;
+  bool has_latent = false;
+  family_experts experts{};
+  std::vector<neutral_field> neutral{};
+  std::vector<ignored_fields> ignored{};
+
+  [[nodiscard]] bool has_experts() const { return !experts.count.empty(); }
+};
+
+/// A family of vision towers with tiles of one size.
+struct tower_family {
+  std::vector<std::string_view> names;
+  std::int64_t class_tokens = 1;
+  bool has_patch_bias = true;
+  family_flag qkv_bias{.otherwise = true};
+  family_flag head_norm{};
+  /// "rms_norm" or "layer_norm".
+  std::string_view norm_field{};
+  bool has_layer_scale = false;
+  /// The fields above must be there.
+  bool needs_fields = false;
+  std::vector<neutral_field> neutral{};
+  std::vector<ignored_fields> ignored{};
+};
+
+/// How a tower, a connector and a language model are put together.
+enum class pair_kind { internvl, llava, qwen };
+
+/// A family of vision-language models.
+struct pair_family {
+  std::vector<std::string_view> names;
+  pair_kind kind = pair_kind::llava;
+  /// Where the language model stands, and its family if it does not say so.
+  std::string_view text_field = "text_config";
+  std::string_view text_family{};
+  std::string_view tower_family{};
+  std::vector<std::string_view> understood{};
+  std::vector<neutral_field> neutral{};
+  std::vector<ignored_fields> ignored{};
+};
+
+/// Towers of images beside a language model that is not read.
+struct clip_family {
+  std::vector<std::string_view> names;
+  std::string_view tower_family;
+};
+
+/// A family that is not read, and the reason.
+struct refused_family {
+  std::vector<std::string_view> names;
+  std::string_view reason;
+};
+
+[[nodiscard]] std::vector<text_family> const& text_families();
+[[nodiscard]] std::vector<tower_family> const& tower_families();
+[[nodiscard]] std::vector<pair_family> const& pair_families();
+[[nodiscard]] std::vector<clip_family> const& clip_families();
+[[nodiscard]] std::vector<refused_family> const& refused_families();
+
+/// The family of a name; null where there is none.
+template <class Family>
+[[nodiscard]] Family const* family_of(std::vector<Family> const& families, std::string_view name) {
+  for (Family const& family : families) {
+    for (std::string_view const known : family.names) {
+      if (known == name) return &family;
+    }
+  }
+  return nullptr;
+}
+
+/// The names of all families that are read, in the order of docs/models.md.
+[[nodiscard]] std::vector<std::string> names_of_families();
+
+/// The names of activations without parameters of their own.
+[[nodiscard]] bool is_known_activation(std::string_view name);
+
+}  // namespace examples

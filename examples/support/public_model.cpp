@@ -1,0 +1,522 @@
+#include "public_model.hpp"
+
+#include "field_rules.hpp"
+#include "input_error.hpp"
+#include "public_families.hpp"
+#include "tower_connector.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace examples {
+
+namespace {
+
+constexpr std::int64_t most = most_of_model;
+constexpr std::int64_t most_layers = most_layers_of_model;
+
+std::string in_quotes(std::string_view text) { return '"' + std::string(text) + '"'; }
+
+std::string listed(std::vector<std::string> const& names) {
+  std::string result;
+  for (std::string const& name : names) result += (result.empty() ? "" : ", ") + in_quotes(name);
+  return result;
+}
+
+/// The name of the family that a part of a configuration states, or `otherwise`.
+std::string stated_family(json_fields const& given, std::string_view otherwise) {
+  return given.has("model_type") ? given.text("model_type") : std::string(otherwise);
+}
+
+[[noreturn]] void fail_family(json_fields const& given, std::string const& name) {
+  std::string const families = "; the families are " + listed(names_of_families());
+  std::string const field = given.path_of("model_type");
+  if (name.empty()) {
+    fail({given.file()}, "no field " + in_quotes(field) +
+                             ": no family says what the fields mean; --as FAMILY says it" +
+                             families);
+  }
+  if (auto const* const refused = family_of(refused_families(), name)) {
+    fail({given.file()},
+         "family " + in_quotes(name) + " is not read because of " + std::string(refused->reason));
+  }
+  fail({given.file()}, "family " + in_quotes(name) + " is not known" + families +
+                           "; --as FAMILY reads the file by the rules of one of them");
+}
+
+/// Errors: `input_error` where the family of a part is none of these.
+template <class Family>
+Family const& family_in(std::vector<Family> const& families, json_fields const& given,
+                        std::string const& name) {
+  auto const* const found = family_of(families, name);
+  if (found == nullptr) fail_family(given, name);
+  return *found;
+}
+
+bool flag_of(json_fields const& given, family_flag const& flag) {
+  if (flag.field.empty()) return flag.otherwise;
+  return given.flag_or(std::string(flag.field).c_str(), flag.otherwise);
+}
+
+void add_name(std::vector<std::string_view>& names, std::string_view name) {
+  if (!name.empty()) names.push_back(name);
+}
+
+void check_activation(json_fields const& given, char const* name) {
+  if (!given.has(name) || is_known_activation(given.text(name))) return;
+  given.refuse(name, "but no activation of that name is known to have no parameters");
+}
+
+// Language models.
+
+field_rules rules_of(text_family const& family) {
+  field_rules rules{.understood = {"hidden_size", "num_hidden_layers", "num_attention_heads",
+                                   "vocab_size", "tie_word_embeddings"},
+                    .neutral = family.neutral,
+                    .ignored = family.ignored};
+  auto& names = rules.understood;
+  for (family_flag const& flag : {family.qkv_bias, family.output_bias, family.mlp_bias}) {
+    add_name(names, flag.field);
+  }
+  names.insert(names.end(), family.activations.begin(), family.activations.end());
+  add_name(names, family.head_norm_field);
+  if (family.has_latent) {
+    names.insert(names.end(), {"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim",
+                               "qk_rope_head_dim", "v_head_dim"});
+  } else {
+    names.insert(names.end(), {"num_key_value_heads", "head_dim"});
+  }
+  family_experts const& experts = family.experts;
+  if (family.has_experts()) {
+    names.emplace_back("num_experts_per_tok");
+    for (std::string_view const name : {experts.count, experts.width, experts.shared_count,
+                                        experts.shared_width, experts.dense_layers}) {
+      add_name(names, name);
+    }
+  }
+  if (!family.has_experts() || !experts.dense_layers.empty()) {
+    names.emplace_back("intermediate_size");
+  }
+  rules.add(common_rules());
+  return rules;
+}
+
+void read_attention(json_fields const& given, text_family const& family,
+                    omnibal::transformer& layer) {
+  layer.heads = given.integer("num_attention_heads", 1, most);
+  if (family.has_latent) {
+    layer.head_size = given.integer("qk_nope_head_dim", 1, most);
+    layer.latent = {.key_value_rank = given.integer("kv_lora_rank", 1, most),
+                    .query_rank = given.integer_or("q_lora_rank", 0, 1, most),
+                    .rope_size = given.integer("qk_rope_head_dim", 0, most),
+                    .value_size = given.integer("v_head_dim", 1, most)};
+  } else {
+    layer.kv_heads = family.needs_key_heads ? given.integer("num_key_value_heads", 1, most)
+                                            : given.integer_or("num_key_value_heads", 0, 1, most);
+    layer.head_size = family.needs_head_size ? given.integer("head_dim", 1, most)
+                                             : given.integer_or("head_dim", 0, 1, most);
+  }
+  std::string const norm_field(family.head_norm_field);
+  bool const has_norms = norm_field.empty() || given.flag_or(norm_field.c_str(), false);
+  layer.head_norm = has_norms ? family.head_norm : omnibal::query_key_norm::none;
+  layer.qkv_bias = flag_of(given, family.qkv_bias);
+  layer.output_bias = flag_of(given, family.output_bias);
+}
+
+void read_experts(json_fields const& given, family_experts const& family,
+                  omnibal::language_model& model) {
+  auto const name = [](std::string_view field) { return std::string(field); };
+  auto& experts = model.layer.experts;
+  experts.routed = given.integer(name(family.count).c_str(), 1, most);
+  experts.active = given.integer("num_experts_per_tok", 1, most);
+  experts.mlp = given.integer(name(family.width).c_str(), 1, most);
+  if (!family.shared_count.empty()) {
+    experts.shared = given.integer_or(name(family.shared_count).c_str(), 0, 0, most);
+  }
+  if (!family.shared_width.empty()) {
+    std::string const width = name(family.shared_width);
+    std::int64_t const shared = given.integer(width.c_str(), 1, most);
+    if (shared % experts.mlp != 0) {
+      given.refuse(width.c_str(),
+                   "must be a multiple of the width of an expert, " + std::to_string(experts.mlp));
+    }
+    experts.shared = shared / experts.mlp;
+    experts.shared_gate = family.has_shared_gate;
+  }
+  if (family.dense_layers.empty()) return;
+  model.first_layers = given.integer_or(name(family.dense_layers).c_str(), 0, 0, model.layers - 1);
+  if (model.first_layers == 0) return;
+  model.layers -= model.first_layers;
+  model.first_layer = model.layer;
+  model.first_layer.experts = {};
+  model.first_layer.mlp = given.integer("intermediate_size", 1, most);
+}
+
+/// Reads fields that were checked. `is_tied`: what the configuration around this one says.
+omnibal::language_model read_text(json_fields const& given, text_family const& family,
+                                  bool is_tied) {
+  omnibal::language_model model;
+  auto& layer = model.layer;
+  layer.hidden = given.integer("hidden_size", 1, most);
+  model.layers = given.integer("num_hidden_layers", 1, most_layers);
+  layer.norm = family.norm;
+  layer.placement = family.placement;
+  layer.feed_forward = family.feed_forward;
+  for (std::string_view const name : family.activations) {
+    check_activation(given, std::string(name).c_str());
+  }
+  read_attention(given, family, layer);
+  layer.mlp_bias = flag_of(given, family.mlp_bias);
+  model.input = {.vocabulary = given.integer("vocab_size", 1, most), .hidden = layer.hidden};
+  model.output = {.vocabulary = model.input.vocabulary, .hidden = layer.hidden, .norm = layer.norm};
+  if (given.flag_or("tie_word_embeddings", is_tied)) {
+    model.output.weights = omnibal::head_weights::tied;
+  }
+  if (family.has_experts()) {
+    read_experts(given, family.experts, model);
+  } else {
+    layer.mlp = given.integer("intermediate_size", 1, most);
+  }
+  return model;
+}
+
+omnibal::language_model public_text(json_fields const& given, std::string const& name) {
+  auto const& family = family_in(text_families(), given, name);
+  check_fields(given, name, rules_of(family));
+  return read_text(given, family, family.has_tied_head);
+}
+
+// Vision towers.
+
+/// The side of a tile in pixels: one number or two equal ones.
+std::int64_t side_of(json_fields const& given, char const* name) {
+  if (!given.at(name).is_array()) return given.integer(name, 1, most);
+  auto const sides = given.integers<std::int64_t>(name, 1, most);
+  if (sides.size() != 2 || sides[0] != sides[1]) given.refuse(name, "must be one side of a square");
+  return sides[0];
+}
+
+field_rules rules_of(tower_family const& family) {
+  field_rules rules{
+      .understood = {"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
+                     "image_size", "patch_size", "num_channels", "hidden_act"},
+      .neutral = family.neutral,
+      .ignored = family.ignored};
+  for (std::string_view const name :
+       {family.qkv_bias.field, family.head_norm.field, family.norm_field}) {
+    add_name(rules.understood, name);
+  }
+  rules.add(common_rules());
+  return rules;
+}
+
+omnibal::norm_kind norm_of(json_fields const& given, char const* name) {
+  constexpr std::array<std::string_view, 2> names{"rms_norm", "layer_norm"};
+  return static_cast<omnibal::norm_kind>(given.choice(name, names));
+}
+
+omnibal::vision_model read_tower(json_fields const& given, tower_family const& family) {
+  omnibal::vision_model model;
+  auto& layer = model.layer;
+  layer.hidden = given.integer("hidden_size", 1, most);
+  model.layers = given.integer("num_hidden_layers", 1, most_layers);
+  layer.heads = given.integer("num_attention_heads", 1, most);
+  layer.mlp = given.integer("intermediate_size", 1, most);
+  check_activation(given, "hidden_act");
+  layer.image_size = side_of(given, "image_size");
+  layer.patch_size = side_of(given, "patch_size");
+  // Pixels that fill no patch are not seen.
+  layer.image_size -= layer.image_size % layer.patch_size;
+  layer.class_tokens = family.class_tokens;
+  if (family.needs_fields) {
+    for (std::string_view const name :
+         {family.qkv_bias.field, family.head_norm.field, family.norm_field}) {
+      static_cast<void>(given.at(std::string(name).c_str()));
+    }
+  }
+  layer.qkv_bias = flag_of(given, family.qkv_bias);
+  if (!family.norm_field.empty()) {
+    layer.norm = norm_of(given, std::string(family.norm_field).c_str());
+  }
+  if (flag_of(given, family.head_norm)) layer.head_norm = omnibal::query_key_norm::whole_width;
+  layer.layer_scale = family.has_layer_scale;
+  model.patches.channels = given.integer_or("num_channels", 3, 1, most);
+  model.patches.has_bias = family.has_patch_bias;
+  complete_patches(given, model);
+  model.patches.positions = layer.tile_tokens();
+  return model;
+}
+
+omnibal::vision_model public_tower(json_fields const& given, std::string const& name) {
+  auto const& family = family_in(tower_families(), given, name);
+  check_fields(given, name, rules_of(family));
+  return read_tower(given, family);
+}
+
+field_rules rules_of_qwen_tower(bool is_first) {
+  field_rules rules{
+      .understood = {"depth", "hidden_size", "num_heads", "hidden_act", "patch_size", "image_size",
+                     "temporal_patch_size", "in_channels", "in_chans", "spatial_merge_size"},
+      .neutral = {{"attention_bias", neutral_value::on, "towers without biases are not read"}},
+      .ignored = {{"sizes that others repeat", {"spatial_patch_size"}},
+                  {"positions of frames", {"tokens_per_second"}}}};
+  if (is_first) {
+    rules.understood.insert(rules.understood.end(), {"embed_dim", "mlp_ratio"});
+  } else {
+    rules.understood.insert(rules.understood.end(), {"intermediate_size", "out_hidden_size"});
+    rules.ignored.push_back({"windows: all patches of a tile are counted, docs/models.md",
+                             {"window_size", "fullatt_block_indexes"}});
+  }
+  rules.add(common_rules());
+  return rules;
+}
+
+/// Towers of Qwen2-VL and Qwen2.5-VL: images of their own size, here tiles of 448 pixels.
+omnibal::vision_model public_qwen_tower(json_fields const& given, std::string const& name) {
+  bool const is_first = name == "qwen2_vl";
+  if (!is_first && name != "qwen2_5_vl") fail_family(given, name);
+  check_fields(given, name, rules_of_qwen_tower(is_first));
+  omnibal::vision_model model;
+  auto& layer = model.layer;
+  layer.hidden = given.integer(is_first ? "embed_dim" : "hidden_size", 1, most);
+  model.layers = given.integer("depth", 1, most_layers);
+  layer.heads = given.integer("num_heads", 1, most);
+  check_activation(given, "hidden_act");
+  if (is_first) {
+    double const ratio = given.number("mlp_ratio", 0.01, 1000);
+    layer.mlp = std::llround(ratio * static_cast<double>(layer.hidden));
+  } else {
+    layer.mlp = given.integer("intermediate_size", 1, most);
+    layer.feed_forward = omnibal::mlp_kind::gated;
+    layer.norm = omnibal::norm_kind::rms;
+  }
+  layer.patch_size = given.integer("patch_size", 1, most);
+  layer.image_size = given.integer_or("image_size", 32 * layer.patch_size, 1, most);
+  std::int64_t const frames = given.integer_or("temporal_patch_size", 2, 1, most);
+  char const* const channels = given.has("in_channels") ? "in_channels" : "in_chans";
+  model.patches.channels = frames * given.integer_or(channels, 3, 1, most);
+  model.patches.has_bias = false;
+  complete_patches(given, model);
+  return model;
+}
+
+field_rules const& open_clip_rules() {
+  static field_rules const rules{
+      .understood = {"width", "layers", "head_width", "mlp_ratio", "naiveswiglu", "qkv_bias",
+                     "image_size", "patch_size"},
+      .neutral = {{"subln", neutral_value::off, "norms inside attention are not modeled"},
+                  {"ls_init_value", neutral_value::absent, "layer scales are not read here"},
+                  {"timm_model_name", neutral_value::absent, "models of timm are not read"},
+                  {"attentional_pool", neutral_value::off, "pooling by attention is not modeled"}},
+      .ignored = {{"names", {"eva_model_name"}},
+                  {"training", {"drop_path_rate", "patch_dropout"}},
+                  {"kernels", {"xattn", "fusedLN"}},
+                  {"places of norms that cost the same", {"postnorm", "no_ln_pre"}},
+                  {"rotary positions", {"rope", "pt_hw_seq_len", "intp_freq"}},
+                  {"what the tower returns",
+                   {"use_mean_pooling", "global_average_pool", "pool_type", "output_tokens",
+                    "output_dim"}}}};
+  return rules;
+}
+
+/// Towers of open_clip and EVA.
+omnibal::vision_model open_clip_tower(json_fields const& given) {
+  check_fields(given, "open_clip", open_clip_rules());
+  omnibal::vision_model model;
+  auto& layer = model.layer;
+  layer.hidden = given.integer("width", 1, most);
+  model.layers = given.integer("layers", 1, most_layers);
+  std::int64_t const head = given.integer_or("head_width", 64, 1, most);
+  if (layer.hidden % head != 0) {
+    given.refuse("width", "must be a multiple of head_width, " + std::to_string(head));
+  }
+  layer.heads = layer.hidden / head;
+  double const ratio = given.has("mlp_ratio") ? given.number("mlp_ratio", 0.01, 1000) : 4.0;
+  layer.mlp = std::llround(ratio * static_cast<double>(layer.hidden));
+  if (given.flag_or("naiveswiglu", false)) layer.feed_forward = omnibal::mlp_kind::gated;
+  layer.qkv_bias = given.flag_or("qkv_bias", true);
+  layer.image_size = side_of(given, "image_size");
+  layer.patch_size = given.integer_or("patch_size", 16, 1, most);
+  layer.class_tokens = 1;
+  complete_patches(given, model);
+  model.patches.positions = layer.tile_tokens();
+  return model;
+}
+
+// Vision-language models.
+
+/// Layers behind the one whose output is taken do not run.
+void drop_last_layers(json_fields const& given, omnibal::vision_model& tower) {
+  for (char const* const name : {"select_layer", "vision_feature_layer"}) {
+    if (!given.has(name)) continue;
+    std::int64_t const taken = given.integer(name, -tower.layers, tower.layers);
+    tower.layers = taken < 0 ? tower.layers + 1 + taken : taken;
+  }
+}
+
+/// The rules of the object around tower and language model. What it repeats of the language model
+/// must be equal.
+void check_pair_fields(json_fields const& given, std::string const& name, pair_family const& family,
+                       json_fields const* text) {
+  field_rules rules{
+      .understood = family.understood, .neutral = family.neutral, .ignored = family.ignored};
+  rules.understood.insert(rules.understood.end(), {"vision_config", family.text_field});
+  rules.add(common_rules());
+  std::vector<std::string> const repeated =
+      text == nullptr ? std::vector<std::string>{} : text->names();
+  if (text == nullptr) {
+    rules.add(rules_of(family_in(text_families(), given, std::string(family.text_family))));
+  } else {
+    rules.understood.emplace_back("tie_word_embeddings");
+  }
+  for (std::string const& field : repeated) {
+    char const* const c_name = field.c_str();
+    if (!given.has(c_name) || !text->has(c_name) || field == "model_type") continue;
+    if (given.at(c_name) == text->at(c_name)) {
+      rules.understood.push_back(field);
+    } else if (field == "tie_word_embeddings") {
+      given.refuse(c_name, "but " + in_quotes(text->path_of(c_name)) + " is not");
+    }
+  }
+  check_fields(given, name, rules);
+}
+
+omnibal::language_model text_of_pair(json_fields const& given, std::string const& name,
+                                     pair_family const& family) {
+  std::string const field(family.text_field);
+  if (!given.has(field.c_str()) && !family.text_family.empty()) {
+    check_pair_fields(given, name, family, nullptr);
+    auto const& rules = family_in(text_families(), given, std::string(family.text_family));
+    return read_text(given, rules, rules.has_tied_head);
+  }
+  auto const text = given.object(field.c_str());
+  check_pair_fields(given, name, family, &text);
+  std::string const stated = stated_family(text, family.text_family);
+  auto const& rules = family_in(text_families(), text, stated);
+  check_fields(text, stated, rules_of(rules));
+  return read_text(text, rules, given.flag_or("tie_word_embeddings", rules.has_tied_head));
+}
+
+/// The patches on the side of a token.
+std::int64_t side_of_token(json_fields const& given, json_fields const& vision, pair_kind kind) {
+  switch (kind) {
+    case pair_kind::internvl: return std::llround(1 / given.number("downsample_ratio", 0.01, 1));
+    case pair_kind::qwen: return vision.integer_or("spatial_merge_size", 2, 1, most);
+    case pair_kind::llava: return 1;
+  }
+  return 1;
+}
+
+/// The merger of Qwen has a hidden layer of its input's width and norms one patch at a time.
+void complete_connector(json_fields const& given, pair_kind kind,
+                        omnibal::vision_model const& tower, omnibal::projector& connector) {
+  connector.hidden = connector.output;
+  check_activation(given, "projector_hidden_act");
+  if (kind == pair_kind::llava) {
+    connector.has_norm = false;
+    connector.has_bias = given.flag_or("multimodal_projector_bias", true);
+  }
+  if (kind == pair_kind::qwen) {
+    connector.hidden = connector.input;
+    connector.norm = tower.layer.norm;
+    connector.norm_width = tower.layer.hidden;
+  }
+}
+
+model_description public_pair(json_fields const& given, std::string const& name,
+                              pair_family const& family) {
+  model_description model;
+  auto const vision = given.object("vision_config");
+  model.language = text_of_pair(given, name, family);
+  std::string const stated = stated_family(vision, family.tower_family);
+  auto tower = family.kind == pair_kind::qwen ? public_qwen_tower(vision, stated)
+                                              : public_tower(vision, stated);
+  if (given.has("force_image_size")) {
+    tower.layer.image_size = given.integer("force_image_size", 1, most);
+    complete_patches(vision, tower);
+    tower.patches.positions = tower.layer.tile_tokens();
+  }
+  drop_last_layers(given, tower);
+  auto connector = connector_of(vision, tower, side_of_token(given, vision, family.kind));
+  connector.output = model.language->layer.hidden;
+  complete_connector(given, family.kind, tower, connector);
+  if (given.has("image_seq_length") &&
+      given.integer("image_seq_length", 1, most) != connector.tile_tokens) {
+    given.refuse("image_seq_length", "but a tile of the tower becomes " +
+                                         std::to_string(connector.tile_tokens) + " tokens");
+  }
+  for (char const* const width : {"out_hidden_size", "hidden_size"}) {
+    // In the first tower of Qwen the hidden size is the width of the language model.
+    bool const is_output = family.kind == pair_kind::qwen && vision.has(width) &&
+                           (width == std::string_view("out_hidden_size") || stated == "qwen2_vl");
+    if (!is_output || vision.integer(width, 1, most) == connector.output) continue;
+    vision.refuse(width,
+                  "must be the width of the language model, " + std::to_string(connector.output));
+  }
+  model.vision = {tower, connector};
+  return model;
+}
+
+/// A tower whose connector is unknown: two patches on the side of a token.
+model_description lone_tower(json_fields const& given, omnibal::vision_model const& tower) {
+  model_description model;
+  model.vision = {tower, connector_of(given, tower, usual_side(tower))};
+  return model;
+}
+
+model_description clip_tower(json_fields const& given, std::string const& name,
+                             clip_family const& family) {
+  field_rules rules{.understood = {"vision_config"},
+                    .ignored = {{"the tower of texts is not read", {"text_config"}},
+                                {"the space that texts and images share", {"projection_dim"}}}};
+  rules.add(common_rules());
+  check_fields(given, name, rules);
+  auto const vision = given.object("vision_config");
+  return lone_tower(vision, public_tower(vision, stated_family(vision, family.tower_family)));
+}
+
+model_description open_clip_model(json_fields const& given) {
+  field_rules rules{
+      .understood = {"vision_cfg"},
+      .ignored = {{"the tower of texts is not read", {"text_cfg", "quick_gelu"}},
+                  {"the space that texts and images share", {"embed_dim", "custom_text"}}}};
+  check_fields(given, "open_clip", rules);
+  auto const fields = given.object("vision_cfg");
+  return lone_tower(fields, open_clip_tower(fields));
+}
+
+}  // namespace
+
+bool is_public_model(json_fields const& given) {
+  constexpr std::array names{"model_type",  "hidden_size", "vocab_size", "vision_config",
+                             "text_config", "llm_config",  "vision_cfg", "thinker_config"};
+  return std::ranges::any_of(names, [&](char const* name) { return given.has(name); });
+}
+
+model_description public_model(json_fields const& given, std::string_view family) {
+  std::string const name = family.empty() ? stated_family(given, "") : std::string(family);
+  if (name.empty() && given.has("vision_cfg")) return open_clip_model(given);
+  model_description model;
+  if (family_of(text_families(), name) != nullptr) {
+    model.language = public_text(given, name);
+  } else if (auto const* const pair = family_of(pair_families(), name)) {
+    model = public_pair(given, name, *pair);
+  } else if (auto const* const clip = family_of(clip_families(), name)) {
+    model = clip_tower(given, name, *clip);
+  } else if (family_of(tower_families(), name) != nullptr) {
+    model = lone_tower(given, public_tower(given, name));
+  } else {
+    fail_family(given, name);
+  }
+  return model;
+}
+
+}  // namespace examples

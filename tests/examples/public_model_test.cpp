@@ -1,0 +1,378 @@
+// Public configurations: the totals of their models to the digit, or a refusal that names the field.
+
+#include "input_error.hpp"
+#include "model_file.hpp"
+#include "public_families.hpp"
+#include "temporary_directory.hpp"
+
+#include <omnibal/cost/layered_model.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch.hpp>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using namespace examples;
+using nlohmann::json;
+
+/// A published configuration, without the fields that change no cost, and its exact total. Totals
+/// are those of the classes of transformers: a tied matrix once, router biases not.
+struct known_total {
+  char const* name;
+  char const* text;
+  std::int64_t total;
+};
+
+// clang-format off
+std::vector<known_total> const language_models{
+    {"Llama 2 7B", R"({"model_type": "llama", "hidden_act": "silu", "hidden_size": 4096,
+       "intermediate_size": 11008, "num_attention_heads": 32, "num_hidden_layers": 32,
+       "num_key_value_heads": 32, "pretraining_tp": 1, "rms_norm_eps": 1e-05, "rope_scaling": null,
+       "tie_word_embeddings": false, "torch_dtype": "float16", "vocab_size": 32000})", 6'738'415'616},
+    {"CodeLlama 34B", R"({"model_type": "llama", "hidden_act": "silu", "hidden_size": 8192,
+       "intermediate_size": 22016, "num_attention_heads": 64, "num_hidden_layers": 48,
+       "num_key_value_heads": 8, "rope_theta": 1000000, "vocab_size": 32000})", 33'743'970'304},
+    {"Mistral Nemo 12B", R"({"model_type": "mistral", "head_dim": 128, "hidden_act": "silu",
+       "hidden_size": 5120, "intermediate_size": 14336, "num_attention_heads": 32,
+       "num_hidden_layers": 40, "num_key_value_heads": 8, "sliding_window": null,
+       "tie_word_embeddings": false, "vocab_size": 131072})", 12'247'782'400},
+    {"Ministral 3 8B", R"({"model_type": "ministral3", "vocab_size": 131072, "hidden_size": 4096,
+       "intermediate_size": 14336, "num_hidden_layers": 34, "num_attention_heads": 32,
+       "num_key_value_heads": 8, "head_dim": 128, "sliding_window": null})", 8'489'553'920},
+    {"Qwen2 72B", R"({"model_type": "qwen2", "hidden_act": "silu", "hidden_size": 8192,
+       "intermediate_size": 29568, "max_window_layers": 80, "num_attention_heads": 64,
+       "num_hidden_layers": 80, "num_key_value_heads": 8, "sliding_window": 131072,
+       "tie_word_embeddings": false, "use_sliding_window": false, "vocab_size": 152064})",
+     72'706'203'648},
+    {"Qwen3 8B", R"({"model_type": "qwen3", "attention_bias": false, "head_dim": 128,
+       "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 12288,
+       "num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8,
+       "tie_word_embeddings": false, "vocab_size": 151936})", 8'190'735'360},
+    {"MiMo 7B", R"({"model_type": "mimo", "attention_bias": true, "head_dim": 128,
+       "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008,
+       "num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8,
+       "num_nextn_predict_layers": 0, "tie_word_embeddings": false, "vocab_size": 151680})",
+     7'622'619'136},
+    {"SmolLM3 3B", R"({"model_type": "smollm3", "vocab_size": 128256, "hidden_size": 2048,
+       "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
+       "num_key_value_heads": 4, "hidden_act": "silu", "use_sliding_window": false,
+       "sliding_window": null, "no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4,
+       "layer_types": ["full_attention", "full_attention"], "attention_bias": false,
+       "mlp_bias": false, "tie_word_embeddings": true})", 3'075'098'624},
+    {"a Seed-OSS", R"({"model_type": "seed_oss", "attention_bias": true,
+       "attention_out_bias": false, "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048,
+       "intermediate_size": 6144, "mlp_bias": false, "num_attention_heads": 16,
+       "num_hidden_layers": 3, "num_key_value_heads": 8, "tie_word_embeddings": false,
+       "vocab_size": 155136})", 786'458'624},
+    {"Phi 3 mini", R"({"model_type": "phi3", "hidden_act": "silu", "hidden_size": 3072,
+       "intermediate_size": 8192, "num_attention_heads": 32, "num_hidden_layers": 32,
+       "num_key_value_heads": 32, "sliding_window": null, "tie_word_embeddings": false,
+       "vocab_size": 32064})", 3'821'079'552},
+    {"StarCoder2 3B", R"({"model_type": "starcoder2", "vocab_size": 49152, "hidden_size": 3072,
+       "intermediate_size": 12288, "num_hidden_layers": 30, "num_attention_heads": 24,
+       "num_key_value_heads": 2, "hidden_act": "gelu_pytorch_tanh", "norm_epsilon": 1e-05,
+       "sliding_window": null, "use_bias": true, "tie_word_embeddings": true})", 3'030'371'328},
+    {"Gemma 2B", R"({"model_type": "gemma", "head_dim": 256, "hidden_act": "gelu",
+       "hidden_activation": null, "hidden_size": 2048, "intermediate_size": 16384,
+       "num_attention_heads": 8, "num_hidden_layers": 18, "num_key_value_heads": 1,
+       "vocab_size": 256000})", 2'506'172'416},
+    {"Gemma 2 2B with full attention", R"({"model_type": "gemma2", "head_dim": 256,
+       "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 2304, "intermediate_size": 9216,
+       "num_attention_heads": 8, "num_hidden_layers": 26, "num_key_value_heads": 4,
+       "sliding_window": null, "vocab_size": 256000})", 2'614'341'888},
+    {"Gemma 3 27B with full attention", R"({"model_type": "gemma3_text", "head_dim": 128,
+       "hidden_activation": "gelu", "hidden_size": 5376, "intermediate_size": 21504,
+       "num_attention_heads": 32, "num_hidden_layers": 62, "num_key_value_heads": 16,
+       "sliding_window": null, "vocab_size": 262144})", 27'009'002'240},
+    {"OLMo 2 32B", R"({"model_type": "olmo2", "hidden_act": "silu", "hidden_size": 5120,
+       "intermediate_size": 27648, "num_attention_heads": 40, "num_hidden_layers": 64,
+       "num_key_value_heads": 8, "tie_word_embeddings": false, "vocab_size": 100278})",
+     32'233'522'176},
+    {"Mixtral 8x7B", R"({"model_type": "mixtral", "hidden_act": "silu", "hidden_size": 4096,
+       "intermediate_size": 14336, "num_attention_heads": 32, "num_experts_per_tok": 2,
+       "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8,
+       "sliding_window": null, "tie_word_embeddings": false, "vocab_size": 32000})",
+     46'702'792'704},
+    {"Qwen1.5 MoE A2.7B", R"({"model_type": "qwen2_moe", "vocab_size": 151936, "hidden_size": 2048,
+       "intermediate_size": 5632, "num_hidden_layers": 24, "num_attention_heads": 16,
+       "num_key_value_heads": 16, "hidden_act": "silu", "use_sliding_window": false,
+       "sliding_window": 0, "decoder_sparse_step": 1, "moe_intermediate_size": 1408,
+       "shared_expert_intermediate_size": 5632, "num_experts_per_tok": 4, "num_experts": 60,
+       "norm_topk_prob": false, "mlp_only_layers": [], "qkv_bias": true})", 14'315'784'192},
+    {"Qwen3 30B A3B", R"({"model_type": "qwen3_moe", "attention_bias": false,
+       "decoder_sparse_step": 1, "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048,
+       "mlp_only_layers": [], "moe_intermediate_size": 768, "num_attention_heads": 32,
+       "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48,
+       "num_key_value_heads": 4, "tie_word_embeddings": false, "vocab_size": 151936})",
+     30'532'122'624},
+    {"OLMoE 1B 7B", R"({"model_type": "olmoe", "attention_bias": false, "hidden_act": "silu",
+       "hidden_size": 2048, "intermediate_size": 1024, "num_attention_heads": 16,
+       "num_experts": 64, "num_experts_per_tok": 8, "num_hidden_layers": 16,
+       "num_key_value_heads": 16, "router_aux_loss_coef": 0.01, "tie_word_embeddings": false,
+       "vocab_size": 50304})", 6'919'161'856},
+    {"DeepSeek V3", R"({"model_type": "deepseek_v3", "attention_bias": false, "ep_size": 1,
+       "first_k_dense_replace": 3, "hidden_act": "silu", "hidden_size": 7168,
+       "intermediate_size": 18432, "kv_lora_rank": 512, "moe_intermediate_size": 2048,
+       "moe_layer_freq": 1, "n_group": 8, "n_routed_experts": 256, "n_shared_experts": 1,
+       "num_attention_heads": 128, "num_experts_per_tok": 8, "num_hidden_layers": 61,
+       "num_key_value_heads": 128, "num_nextn_predict_layers": 0, "q_lora_rank": 1536,
+       "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "quantization_config": {"fmt": "e4m3"},
+       "tie_word_embeddings": false, "v_head_dim": 128, "vocab_size": 129280})", 671'026'404'352},
+    {"Sarvam 105B", R"({"model_type": "sarvam_mla", "vocab_size": 262144, "hidden_size": 4096,
+       "intermediate_size": 16384, "moe_intermediate_size": 2048, "num_hidden_layers": 32,
+       "num_attention_heads": 64, "num_key_value_heads": 64, "n_shared_experts": 1,
+       "n_routed_experts": 128, "kv_lora_rank": 512, "q_lora_rank": null, "qk_rope_head_dim": 64,
+       "v_head_dim": 128, "qk_nope_head_dim": 128, "num_experts_per_tok": 8,
+       "first_k_dense_replace": 1, "attention_bias": false, "num_nextn_predict_layers": 0,
+       "qk_head_dim": 192, "head_dim": 64})", 106'031'763'456},
+    {"the language model of GLM-4.5V", R"({"model_type": "glm4_moe", "attention_bias": true,
+       "first_k_dense_replace": 1, "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096,
+       "intermediate_size": 10944, "moe_intermediate_size": 1408, "n_routed_experts": 128,
+       "n_shared_experts": 1, "num_attention_heads": 96, "num_experts_per_tok": 8,
+       "num_hidden_layers": 46, "num_key_value_heads": 8, "use_qk_norm": false,
+       "vocab_size": 151552})", 106'852'245'504},
+    {"Solar Open 100B", R"({"model_type": "solar_open", "vocab_size": 196608, "hidden_size": 4096,
+       "num_hidden_layers": 48, "num_attention_heads": 64, "num_key_value_heads": 8,
+       "moe_intermediate_size": 1280, "num_experts_per_tok": 8, "n_shared_experts": 1,
+       "n_routed_experts": 128, "head_dim": 128, "attention_bias": false})", 102'651'793'408}};
+
+std::vector<known_total> const vision_language_models{
+    {"InternVL3.5 8B", R"({"model_type": "internvl", "downsample_ratio": 0.5,
+       "image_seq_length": 256, "projector_hidden_act": "gelu", "vision_feature_layer": -1,
+       "vision_feature_select_strategy": "default", "tie_word_embeddings": false,
+       "vision_config": {"model_type": "internvl_vision", "hidden_size": 1024,
+         "num_hidden_layers": 24, "num_attention_heads": 16, "attention_bias": false,
+         "use_qk_norm": false, "intermediate_size": 4096, "norm_type": "layer_norm",
+         "image_size": [448, 448], "patch_size": [14, 14], "num_channels": 3,
+         "use_mask_token": false, "use_absolute_position_embeddings": true,
+         "layer_scale_init_value": 0.1, "use_mean_pooling": true},
+       "text_config": {"model_type": "qwen3", "head_dim": 128, "hidden_size": 4096,
+         "intermediate_size": 12288, "num_attention_heads": 32, "num_hidden_layers": 36,
+         "num_key_value_heads": 8, "tie_word_embeddings": false, "vocab_size": 151936}})",
+     8'528'244'736},
+    {"InternVL3 8B", R"({"model_type": "internvl_chat", "downsample_ratio": 0.5,
+       "force_image_size": 448, "hidden_size": 3584, "max_dynamic_patch": 12, "select_layer": -1,
+       "llm_config": {"model_type": "qwen2", "hidden_size": 3584, "intermediate_size": 18944,
+         "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4,
+         "tie_word_embeddings": false, "vocab_size": 151674},
+       "vision_config": {"model_type": "intern_vit_6b", "hidden_size": 1024, "image_size": 448,
+         "intermediate_size": 4096, "norm_type": "layer_norm", "num_attention_heads": 16,
+         "num_hidden_layers": 24, "patch_size": 14, "qk_normalization": false, "qkv_bias": true}})",
+     7'944'373'760},
+    {"Qwen2.5-VL 7B", R"({"model_type": "qwen2_5_vl", "hidden_act": "silu", "hidden_size": 3584,
+       "intermediate_size": 18944, "max_window_layers": 28, "num_attention_heads": 28,
+       "num_hidden_layers": 28, "num_key_value_heads": 4, "sliding_window": 32768,
+       "tie_word_embeddings": false, "use_sliding_window": false, "vocab_size": 152064,
+       "vision_config": {"depth": 32, "hidden_act": "silu", "hidden_size": 1280,
+         "intermediate_size": 3420, "num_heads": 16, "in_chans": 3, "out_hidden_size": 3584,
+         "patch_size": 14, "spatial_merge_size": 2, "spatial_patch_size": 14, "window_size": 112,
+         "fullatt_block_indexes": [7, 15, 23, 31], "tokens_per_second": 2,
+         "temporal_patch_size": 2}})", 8'292'166'656}};
+// clang-format on
+
+model_description read(json const& value, std::string const& family = "") {
+  return model_of("config.json", "", value, family);
+}
+
+std::string complaint(json const& value, std::string const& family = "") {
+  try {
+    static_cast<void>(read(value, family));
+  } catch (input_error const& error) {
+    return error.what();
+  }
+  return "";
+}
+
+json config_of(std::string_view name) {
+  for (auto const* const models : {&language_models, &vision_language_models}) {
+    for (known_total const& one : *models) {
+      if (one.name == name) return json::parse(one.text);
+    }
+  }
+  return {};
+}
+
+void check_contains(std::string const& message, std::string const& part) {
+  INFO(message << " lacks " << part);
+  CHECK(message.find(part) != std::string::npos);
+}
+
+}  // namespace
+
+TEST_CASE("public configurations have the exact totals of their models") {
+  for (auto const* const models : {&language_models, &vision_language_models}) {
+    for (known_total const& one : *models) {
+      INFO(one.name);
+      CHECK(omnibal::count_parameters(read(json::parse(one.text))).total == one.total);
+    }
+  }
+}
+
+TEST_CASE("a field that no rule of the family has is refused by name, wherever it stands") {
+  for (auto const* const models : {&language_models, &vision_language_models}) {
+    for (known_total const& one : *models) {
+      json const whole = json::parse(one.text);
+      std::string const family = whole["model_type"];
+      for (char const* const field :
+           {"full_attention_interval", "interleave_moe_layer_step", "num_shared_experts",
+            "index_topk", "mtp_num_hidden_layers", "attn_output_gate", "a_new_field"}) {
+        json changed = whole;
+        changed[field] = 2;
+        INFO(one.name << ": " << field);
+        CHECK(complaint(changed) == std::string("config.json: field \"") + field + "\" of " +
+                                        family +
+                                        " is not understood; it may change what the model costs");
+        // Null says nothing.
+        changed[field] = nullptr;
+        CHECK(complaint(changed).empty());
+        for (char const* const part : {"vision_config", "text_config", "llm_config"}) {
+          if (!whole.contains(part)) continue;
+          changed = whole;
+          changed[part][field] = 2;
+          check_contains(complaint(changed),
+                         std::string("field \"") + part + '.' + field + "\" of ");
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("fields that would make other layers are refused with the reason") {
+  struct changed_field {
+    char const* model;
+    char const* field;
+    json value;
+    char const* message;
+  };
+  std::vector<changed_field> const changes{
+      {"DeepSeek V3", "num_nextn_predict_layers", 1,
+       "field \"num_nextn_predict_layers\" is 1, but multi-token prediction is not modeled; set it "
+       "to 0 to plan without it"},
+      {"Mistral Nemo 12B", "sliding_window", 4096,
+       "field \"sliding_window\" is 4096, but sliding windows are not modeled"},
+      {"Phi 3 mini", "sliding_window", 2047, "sliding windows are not modeled"},
+      {"Qwen2 72B", "use_sliding_window", true, "sliding windows are not modeled"},
+      {"Qwen3 8B", "layer_types", json::array({"full_attention", "sliding_attention"}),
+       "layers with other attention are not modeled"},
+      {"Gemma 3 27B with full attention", "sliding_window", 1024, "null counts full attention"},
+      {"Qwen3 30B A3B", "mlp_only_layers", json::array({3}), "a mix of dense and sparse layers"},
+      {"Qwen3 30B A3B", "decoder_sparse_step", 2, "a mix of dense and sparse layers"},
+      {"DeepSeek V3", "moe_layer_freq", 2, "a mix of dense and sparse layers"},
+      {"DeepSeek V3", "attention_bias", true, "biases of latent attention"},
+      {"Llama 2 7B", "hidden_act", "xielu", "no activation of that name is known"},
+      {"Llama 2 7B", "is_encoder_decoder", true, "encoder-decoder models are not read"},
+      {"Qwen1.5 MoE A2.7B", "shared_expert_intermediate_size", 5633, "must be a multiple of"},
+      {"InternVL3.5 8B", "image_seq_length", 1024, "a tile of the tower becomes 256 tokens"},
+      {"InternVL3.5 8B", "tie_word_embeddings", true,
+       "but \"text_config.tie_word_embeddings\" is not"},
+      {"InternVL3.5 8B", "vision_feature_select_strategy", "full",
+       "class tokens in documents are not modeled"},
+      {"InternVL3 8B", "hidden_size", 4096, "field \"hidden_size\" of internvl_chat"}};
+  for (changed_field const& one : changes) {
+    json whole = config_of(one.model);
+    whole[one.field] = one.value;
+    check_contains(complaint(whole), one.message);
+  }
+  // The default of the class is a window, too.
+  json nemo = config_of("Mistral Nemo 12B");
+  nemo.erase("sliding_window");
+  check_contains(complaint(nemo), "no field \"sliding_window\" of mistral");
+  json vision = config_of("Qwen2.5-VL 7B");
+  vision["vision_config"]["out_hidden_size"] = 4096;
+  check_contains(complaint(vision), "must be the width of the language model, 3584");
+}
+
+TEST_CASE("a family that is unknown, not read or not stated is an error that helps") {
+  json llama = config_of("Llama 2 7B");
+  llama["model_type"] = "llama9";
+  std::string const message = complaint(llama);
+  check_contains(message,
+                 "config.json: family \"llama9\" is not known; the families are \"llama\", ");
+  for (std::string const& name : names_of_families()) check_contains(message, '"' + name + '"');
+  check_contains(message, "--as FAMILY");
+  CHECK(omnibal::count_parameters(read(llama, "llama")).total == 6'738'415'616);
+  llama.erase("model_type");
+  check_contains(complaint(llama), "no field \"model_type\"");
+  CHECK(omnibal::count_parameters(read(llama, "llama")).total == 6'738'415'616);
+  check_contains(complaint(llama, "lama"), "family \"lama\" is not known");
+  // The rules of the other family hold.
+  llama["attention_bias"] = true;
+  CHECK(complaint(llama, "llama").empty());
+  check_contains(complaint(llama, "mistral"), "sliding_window");
+  llama["sliding_window"] = nullptr;
+  check_contains(complaint(llama, "mistral"), "field \"attention_bias\" of mistral");
+  llama["conv_L_cache"] = 3;
+  check_contains(complaint(llama, "llama"), "field \"conv_L_cache\" of llama is not understood");
+
+  for (char const* const name :
+       {"llama4", "llama4_text", "jamba", "ernie4_5_moe", "nemotron_h", "qwen3_next", "qwen3_5_moe",
+        "bailing_moe", "deepseek_v32", "glm_moe_dsa", "gemma3", "smolvlm", "mistral3", "qwen3_vl",
+        "apertus", "gpt_oss", "minimax_m2", "paligemma", "whisper"}) {
+    check_contains(complaint({{"model_type", name}, {"hidden_size", 64}, {"vocab_size", 10}}),
+                   std::string("family \"") + name + "\" is not read because of ");
+  }
+  // A width of a projection makes no CLIP, a text by itself no pair.
+  check_contains(complaint({{"model_type", "x"}, {"projection_dim", 64}, {"hidden_size", 64}}),
+                 "family \"x\" is not known");
+  check_contains(complaint({{"model_type", "llava"}, {"text_config", {{"hidden_size", 64}}}}),
+                 "no field \"vision_config\"");
+}
+
+TEST_CASE("biases are those of the family") {
+  json glm = config_of("the language model of GLM-4.5V");
+  auto const glm_layer = read(glm).language->layer;
+  CHECK(glm_layer.qkv_bias);
+  CHECK_FALSE(glm_layer.output_bias);
+  json qwen = config_of("Qwen3 8B");
+  qwen["attention_bias"] = true;
+  CHECK(read(qwen).language->layer.output_bias);
+  glm["use_qk_norm"] = true;
+  CHECK(read(glm).language->layer.head_norm == omnibal::query_key_norm::each_head);
+}
+
+TEST_CASE("a sparse model needs no width of dense layers that it does not have") {
+  json qwen = config_of("Qwen3 30B A3B");
+  for (json const& width : {json(nullptr), json(6144)}) {
+    qwen["intermediate_size"] = width;
+    CHECK(omnibal::count_parameters(read(qwen)).total == 30'532'122'624);
+  }
+  json deepseek = config_of("DeepSeek V3");
+  deepseek["intermediate_size"] = nullptr;
+  CHECK(complaint(deepseek) ==
+        "config.json: field \"intermediate_size\" is null, must have a value");
+  deepseek.erase("intermediate_size");
+  check_contains(complaint(deepseek), "no field \"intermediate_size\"; did you mean \"moe_");
+}
+
+TEST_CASE("numbers that Python's json writes are read, and refused where they are needed") {
+  temporary_directory const folder;
+  json llama = config_of("Llama 2 7B");
+  llama["initializer_range"] = "@";
+  llama["rope_scaling"] = {{"factors", {"#", "@"}}, {"note", "a \"NaN\" \\"}};
+  auto const write = [&](json const& value) {
+    std::string text = value.dump();
+    for (auto const& [mark, constant] : std::vector<std::pair<std::string, std::string>>{
+             {"\"@\"", "-Infinity"}, {"\"#\"", "NaN"}}) {
+      for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
+        text.replace(at, mark.size(), constant);
+      }
+    }
+    return folder.write("config.json", text).string();
+  };
+  auto const model = find_model(write(llama), model_parts::language);
+  CHECK(omnibal::count_parameters(model).total == 6'738'415'616);
+  llama["hidden_size"] = "@";
+  std::string message;
+  try {
+    static_cast<void>(find_model(write(llama), model_parts::language));
+  } catch (input_error const& error) {
+    message = error.what();
+  }
+  check_contains(message, "field \"hidden_size\" is \"-Infinity\", must be an integer from 1");
+}
