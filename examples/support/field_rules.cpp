@@ -21,7 +21,8 @@ bool is_neutral(nlohmann::json const& value, neutral_value wanted) {
     case neutral_value::full_attention:
       return value.is_array() &&
              std::ranges::all_of(value, [](auto const& one) { return one == "full_attention"; });
-    case neutral_value::default_selection: return value == "default";
+    case neutral_value::usual: return value == "default";
+    case neutral_value::layer_norm: return value == "layer_norm";
   }
   return false;
 }
@@ -30,9 +31,12 @@ bool has_name(std::vector<std::string_view> const& names, std::string_view name)
   return std::ranges::find(names, name) != names.end();
 }
 
-bool is_ignored(field_rules const& rules, std::string_view name) {
-  return std::ranges::any_of(rules.ignored,
-                             [&](auto const& group) { return has_name(group.names, name); });
+bool is_ignored(json_fields const& given, field_rules const& rules, std::string_view name) {
+  return std::ranges::any_of(rules.ignored, [&](ignored_fields const& group) {
+    bool const is_off =
+        group.switched_by.empty() || given.has(std::string(group.switched_by).c_str());
+    return is_off && has_name(group.names, name);
+  });
 }
 
 }  // namespace
@@ -100,7 +104,7 @@ field_rules const& common_rules() {
             "tie_encoder_decoder", "tf_legacy_loss"}},
           {"how the class computes",
            {"chunk_size_feed_forward", "attn_implementation", "_attn_implementation",
-            "use_flash_attn", "pretraining_tp"}},
+            "_attn_implementation_autoset", "use_flash_attn", "pretraining_tp"}},
           {"initialization", {"initializer_range", "initializer_factor", "logit_scale_init_value"}},
           {"dropout: its masks are not counted",
            {"attention_dropout", "hidden_dropout", "residual_dropout", "embedding_dropout",
@@ -109,7 +113,7 @@ field_rules const& common_rules() {
           {"the small number of a norm",
            {"rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps"}},
           {"rotary positions: they have no parameters, their shape changes no cost",
-           {"rope_theta", "rope_scaling", "rope_parameters", "rope_interleave",
+           {"rope_theta", "rope_scaling", "rope_parameters", "rope_interleave", "use_mrope",
             "partial_rotary_factor", "max_position_embeddings",
             "original_max_position_embeddings"}}}};
   return rules;
@@ -129,7 +133,8 @@ void check_fields(json_fields const& given, std::string_view family, field_rules
   }
   for (std::string const& name : given.names()) {
     bool const has_rule =
-        !given.has(name.c_str()) || has_name(rules.understood, name) || is_ignored(rules, name) ||
+        !given.has(name.c_str()) || has_name(rules.understood, name) ||
+        is_ignored(given, rules, name) ||
         std::ranges::any_of(rules.neutral, [&](auto const& field) { return field.name == name; });
     if (has_rule) continue;
     fail({given.file()}, "field \"" + given.path_of(name.c_str()) + "\" of " + std::string(family) +

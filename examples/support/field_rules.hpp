@@ -16,18 +16,21 @@ namespace examples {
 struct ignored_fields {
   std::string_view reason;
   std::vector<std::string_view> names;
+  /// They may be ignored only if this field is there, which turns them off; empty: always.
+  std::string_view switched_by{};
 };
 
 /// The only value that a field may have. `null` counts as absent.
 enum class neutral_value {
   absent,
-  off,                ///< false
-  on,                 ///< true
-  zero,               ///< the number 0
-  one,                ///< the number 1
-  empty,              ///< an empty list or object
-  full_attention,     ///< a list of "full_attention"
-  default_selection,  ///< "default"
+  off,             ///< false
+  on,              ///< true
+  zero,            ///< the number 0
+  one,             ///< the number 1
+  empty,           ///< an empty list or object
+  full_attention,  ///< a list of "full_attention"
+  usual,           ///< "default"
+  layer_norm,      ///< "layer_norm"
 };
 
 /// A field whose other values would change what a layer is.

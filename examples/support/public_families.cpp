@@ -40,7 +40,8 @@ std::vector<neutral_field> flagged_windows() {
 }
 
 ignored_fields unused_windows() {
-  return {"of sliding windows, which are off", {"sliding_window", "max_window_layers"}};
+  return {"of sliding windows, which are off without use_sliding_window",
+          {"sliding_window", "max_window_layers"}};
 }
 
 ignored_fields router_fields() {
@@ -111,15 +112,23 @@ std::vector<text_family> dense_families() {
                     .output_bias = {.field = "attention_out_bias"},
                     .mlp_bias = {.field = "mlp_bias"},
                     .needs_head_size = true});
-  result.push_back({.names = {"phi3"}, .needs_key_heads = false, .neutral = {optional_window()}});
-  result.push_back({.names = {"starcoder2"},
-                    .norm = omnibal::norm_kind::layer,
-                    .feed_forward = omnibal::mlp_kind::plain,
-                    .qkv_bias = {.field = "use_bias", .otherwise = true},
-                    .output_bias = {.field = "use_bias", .otherwise = true},
-                    .mlp_bias = {.field = "use_bias", .otherwise = true},
-                    .has_tied_head = true,
-                    .neutral = {optional_window()}});
+  result.push_back({.names = {"phi3"},
+                    .needs_key_heads = false,
+                    .neutral = {optional_window(),
+                                {"attention_bias", neutral_value::off, "it has no biases"},
+                                {"mlp_bias", neutral_value::off, "it has no biases"},
+                                {"lm_head_bias", neutral_value::off, "it has no biases"}}});
+  result.push_back(
+      {.names = {"starcoder2"},
+       .norm = omnibal::norm_kind::layer,
+       .feed_forward = omnibal::mlp_kind::plain,
+       .qkv_bias = {.field = "use_bias", .otherwise = true},
+       .output_bias = {.field = "use_bias", .otherwise = true},
+       .mlp_bias = {.field = "use_bias", .otherwise = true},
+       .has_tied_head = true,
+       .neutral = {optional_window(),
+                   {"norm_type", neutral_value::layer_norm, "its norms are layer norms"},
+                   {"mlp_type", neutral_value::usual, "its layers are plain"}}});
   result.push_back({.names = {"gemma"},
                     .qkv_bias = attention_bias,
                     .output_bias = attention_bias,
@@ -176,14 +185,22 @@ std::vector<text_family> sparse_families() {
                                 .has_shared_gate = true},
                     .neutral = flagged_windows() + std::vector{every_layer, no_dense},
                     .ignored = {unused_windows(), router_fields(), unused_width}});
-  result.push_back({.names = {"qwen3_moe"},
-                    .head_norm = query_key_norm::each_head,
-                    .qkv_bias = attention_bias,
-                    .output_bias = attention_bias,
-                    .needs_head_size = true,
-                    .experts = {.count = "num_experts", .width = "moe_intermediate_size"},
-                    .neutral = flagged_windows() + std::vector{every_layer, no_dense},
-                    .ignored = {unused_windows(), router_fields(), unused_width}});
+  result.push_back(
+      {.names = {"qwen3_moe"},
+       .head_norm = query_key_norm::each_head,
+       .qkv_bias = attention_bias,
+       .output_bias = attention_bias,
+       .needs_head_size = true,
+       .experts = {.count = "num_experts", .width = "moe_intermediate_size"},
+       .neutral = flagged_windows() +
+                  std::vector<neutral_field>{
+                      every_layer,
+                      no_dense,
+                      {"qkv_bias", neutral_value::off, "its biases are those of attention_bias"},
+                      {"use_qk_norm", neutral_value::on, "it has norms of queries and keys"},
+                      {"shared_expert_intermediate_size", neutral_value::zero,
+                       "it has no shared experts"}},
+       .ignored = {unused_windows(), router_fields(), unused_width}});
   result.push_back({.names = {"olmoe"},
                     .head_norm = query_key_norm::whole_width,
                     .qkv_bias = attention_bias,
@@ -237,7 +254,7 @@ std::vector<tower_family> const& tower_families() {
   ignored_fields const projection{
       "the space that texts and images share, and pooling, are not read",
       {"projection_dim", "vision_use_head", "encoder_stride", "pooler_output_size", "pooler_act",
-       "use_mean_pooling"}};
+       "use_mean_pooling", "vocab_size"}};
   static std::vector<tower_family> const families{
       {.names = {"vit"},
        .qkv_bias = {.field = "qkv_bias", .otherwise = true},
@@ -250,7 +267,15 @@ std::vector<tower_family> const& tower_families() {
        .norm_field = "norm_type",
        .has_layer_scale = true,
        .needs_fields = true,
-       .ignored = {projection, {"attention kernel", {"use_flash_attn"}}}},
+       .neutral = {{"use_moe", neutral_value::off, "experts of towers are not read"}},
+       .ignored = {projection,
+                   {"experts, which are off",
+                    {"capacity_factor", "eval_capacity_factor", "laux_allreduce", "moe_coeff_ratio",
+                     "moe_intermediate_size", "moe_output_scale", "noisy_gate_policy",
+                     "num_experts", "num_routed_experts", "num_shared_experts",
+                     "shared_expert_intermediate_size", "use_residual", "use_rts",
+                     "use_weighted_residual"},
+                    "use_moe"}}},
       {.names = {"internvl_vision"},
        .qkv_bias = {.field = "attention_bias"},
        .head_norm = {.field = "use_qk_norm"},
@@ -265,8 +290,7 @@ std::vector<tower_family> const& tower_families() {
 }
 
 std::vector<pair_family> const& pair_families() {
-  neutral_field const whole_selection{"vision_feature_select_strategy",
-                                      neutral_value::default_selection,
+  neutral_field const whole_selection{"vision_feature_select_strategy", neutral_value::usual,
                                       "class tokens in documents are not modeled"};
   ignored_fields const tiles{
       "how images become tiles: their number is given",

@@ -474,9 +474,10 @@ model_description lone_tower(json_fields const& given, omnibal::vision_model con
 
 model_description clip_tower(json_fields const& given, std::string const& name,
                              clip_family const& family) {
-  field_rules rules{.understood = {"vision_config"},
-                    .ignored = {{"the tower of texts is not read", {"text_config"}},
-                                {"the space that texts and images share", {"projection_dim"}}}};
+  field_rules rules{
+      .understood = {"vision_config"},
+      .ignored = {{"the tower of texts is not read", {"text_config", "text_config_dict"}},
+                  {"the space that texts and images share", {"projection_dim"}}}};
   rules.add(common_rules());
   check_fields(given, name, rules);
   auto const vision = given.object("vision_config");

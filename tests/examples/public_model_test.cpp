@@ -111,6 +111,14 @@ std::vector<known_total> const language_models{
        "num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48,
        "num_key_value_heads": 4, "tie_word_embeddings": false, "vocab_size": 151936})",
      30'532'122'624},
+    {"Qwen3 Coder 480B A35B", R"({"model_type": "qwen3_moe", "attention_bias": false,
+       "decoder_sparse_step": 1, "head_dim": 128, "hidden_act": "silu", "hidden_size": 6144,
+       "intermediate_size": 8192, "max_window_layers": 62, "mlp_only_layers": [],
+       "moe_intermediate_size": 2560, "num_attention_heads": 96, "num_experts": 160,
+       "num_experts_per_tok": 8, "num_hidden_layers": 62, "num_key_value_heads": 8,
+       "qkv_bias": false, "shared_expert_intermediate_size": 0, "sliding_window": null,
+       "tie_word_embeddings": false, "use_qk_norm": true, "use_sliding_window": false,
+       "vocab_size": 151936})", 480'154'875'392},
     {"OLMoE 1B 7B", R"({"model_type": "olmoe", "attention_bias": false, "hidden_act": "silu",
        "hidden_size": 2048, "intermediate_size": 1024, "num_attention_heads": 16,
        "num_experts": 64, "num_experts_per_tok": 8, "num_hidden_layers": 16,
@@ -283,6 +291,14 @@ TEST_CASE("fields that would make other layers are refused with the reason") {
   json nemo = config_of("Mistral Nemo 12B");
   nemo.erase("sliding_window");
   check_contains(complaint(nemo), "no field \"sliding_window\" of mistral");
+  // Experts of a tower are ignored only if they are off.
+  json internvl = config_of("InternVL3 8B");
+  internvl["vision_config"]["num_experts"] = 8;
+  check_contains(complaint(internvl), "field \"vision_config.num_experts\" of intern_vit_6b");
+  internvl["vision_config"]["use_moe"] = false;
+  CHECK(omnibal::count_parameters(read(internvl)).total == 7'944'373'760);
+  internvl["vision_config"]["use_moe"] = true;
+  check_contains(complaint(internvl), "experts of towers are not read");
   json vision = config_of("Qwen2.5-VL 7B");
   vision["vision_config"]["out_hidden_size"] = 4096;
   check_contains(complaint(vision), "must be the width of the language model, 3584");
