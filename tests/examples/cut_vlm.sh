@@ -110,6 +110,21 @@ echo '{"language": {"layers": 2, "hidden": 64, "heads": "four",
   "vocabulary": 9}}' >wrong.json
 refuses "wrong field" '--model: wrong.json: field "language.heads" is "four", must be an integer' \
   --model wrong.json
+echo '{"hidden_size": 1024, "intermediate_size": 4096, "vocab_size": 32000,
+  "num_attention_heads": 16, "num_hidden_layers": 10, "rms_norm_eps": 1e-6}' >untyped.json
+refuses "no family" '--model: untyped.json: no field "model_type"|"llama", |--as FAMILY' \
+  --model untyped.json
+refuses "another family" 'no field "num_key_value_heads"' --model untyped.json --as qwen2
+refuses "unknown family" 'family "lama" is not known; the families are "llama"' \
+  --model untyped.json --as lama
+"$program" --model untyped.json --as llama --stages 2 2 >output 2>message ||
+  complain "--as: it fails: $(cat message)"
+sed 's/"hidden_size"/"full_attention_interval": 4, "hidden_size"/' untyped.json >interval.json
+refuses "a field that is not understood" \
+  'interval.json: field "full_attention_interval" of llama is not understood' \
+  --model interval.json --as llama
+echo '{"model_type": "jamba", "hidden_size": 64, "vocab_size": 9}' >jamba.json
+refuses "a family that is not read" 'family "jamba" is not read because of' --model jamba.json
 refuses "unknown machine" '--machine: there is no machine "a100"|"a100-80gb"' --machine a100
 echo '{"memory_gb": 80, "peak_teraflop": 312}' >machine.json
 refuses "wrong machine" 'machine.json: unknown field "peak_teraflop"; did you mean "peak_teraflops"?' \

@@ -33,6 +33,20 @@ grep -q ',selective,' small/small.recompute.csv && complain "two choices: there 
   2>message || complain "options: it fails"
 grep -q 'under 9 images and 4096 tokens' output || complain "capacity: another one"
 
+# A tied head has its own matrix on the last of two stages, in the plan and when it is replayed.
+mkdir -p tied own
+sed 's/"hidden_size"/"tie_word_embeddings": true, "hidden_size"/' small.json >tied/config.json
+cp small.json own/config.json
+for head in tied own; do
+  "$program" --synthetic 4096 --model $head/config.json --stages 2 --machine a100-40gb \
+    --output "$head" >output 2>message || complain "$head head: it fails"
+  grep '^+ memory' output >"$head.row"
+  "$program" --replay "$head/$head.plan.json" >replayed 2>message ||
+    complain "$head head: other figures"
+done
+[ -s tied.row ] || complain "tied head: no plan"
+cmp -s tied.row own.row || complain "a tied head needs another memory than its own"
+
 # A resampler and cross-attention are in the plan, with what of the model is trained.
 echo '{"name": "crossed", "vision": {"layers": 4, "hidden": 768, "heads": 12, "mlp": 3072,
   "image_size": 224, "training": "forward_only"}, "resampler": {"queries": 16, "layers": 2,
