@@ -146,7 +146,7 @@ omnibal::pipeline_machine const machine{
     .stages = 4,
     .memory_bytes = 40'000'000'000,
     .device = {.flops_per_second = 156'000'000'000'000, .bytes_per_second = 1'500'000'000'000}};
-omnibal::parallel_degrees const degrees{.tensor = 8, .data = 8};
+omnibal::parallel_degrees const degrees{.tensor = 8, .data = 8, .pipeline = 4};
 
 void cuts_and_recomputation_together() {
   omnibal::workload const batch{.documents =
