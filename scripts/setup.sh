@@ -71,7 +71,6 @@ look() {
   needs cmake has_version cmake 3.25
   needs ninja-build has_tool ninja
   needs libcli11-dev has_header CLI/CLI.hpp
-  needs libfccp-dev has_header libfccp/csv.h
   needs libsimdjson-dev has_header simdjson.h
   needs nlohmann-json3-dev has_header nlohmann/json.hpp
   needs zlib1g-dev has_header zlib.h

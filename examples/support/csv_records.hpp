@@ -1,78 +1,85 @@
 #pragma once
 
 /// \file
-/// The records of a CSV file, with errors that name the file, the record and the line. For the
-/// sources that read one.
+/// The records of a CSV file, with errors that name the file, the record and the line.
 
 #include "file_text.hpp"
 #include "input_error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
 #include <vector>
-
-// The file is in memory already; a reading thread would only cost.
-#define CSV_IO_NO_THREAD
-#if defined(__GNUC__) && !defined(__clang__)
-// The library cuts long file names on purpose; g++ warns of that after inlining.
-#pragma GCC diagnostic ignored "-Wstringop-truncation"
-#endif
-#include <libfccp/csv.h>
 
 namespace examples {
 
-/// The names in the first line, for an error message only.
-inline std::vector<std::string> column_names(std::string_view text, char separator) {
-  std::string_view line = text.substr(0, text.find_first_of("\r\n"));
-  std::vector<std::string> names;
-  while (true) {
-    std::size_t const end = line.find(separator);
-    names.emplace_back(line.substr(0, end));
-    if (end == std::string_view::npos) return names;
-    line.remove_prefix(end + 1);
+/// Splits a table into records and values, as RFC 4180 says.
+///
+/// A value in quotes may hold separators, line breaks and doubled quotes. Blanks around a value do
+/// not count. Lines without a value are skipped. Where the separator is a tabulator, a quote is a
+/// letter: a value has neither tabulators nor line breaks.
+class csv_splitter {
+ public:
+  csv_splitter(file_text const& text, char separator);
+
+  /// Reads the next record. False at the end of the file. The values are as they stand in the file.
+  /// Errors: `input_error` for a quote that is not closed, and for text between the closing quote
+  /// and the next separator.
+  bool next(position& where, std::vector<std::string_view>& values);
+
+  /// The meaning of a value: without its quotes. `room` holds one that stands nowhere in the file.
+  [[nodiscard]] static std::string_view meaning(std::string_view value, std::string& room);
+
+ private:
+  [[nodiscard]] bool ends_line(std::size_t place) const {
+    return place == all_.size() || all_[place] == line_end_;
   }
-}
+  [[nodiscard]] std::size_t after_blanks(std::size_t place) const;
+  [[nodiscard]] std::size_t end_of_value(position const& where, std::size_t begin);
+
+  std::string_view all_;
+  char separator_;
+  char line_end_;
+  std::size_t begin_ = 0;
+  std::size_t line_ = 1;
+  std::size_t record_ = 0;
+};
+
+/// The names in the first record.
+[[nodiscard]] std::vector<std::string> column_names(file_text const& text, char separator);
+
+/// The places of `columns` among the names of a header. Errors: `input_error` for one that is
+/// missing or occurs twice.
+[[nodiscard]] std::vector<std::size_t> places_of(file_text const& text,
+                                                 std::vector<std::string> const& names,
+                                                 std::vector<std::string_view> const& columns);
+
+/// Fails because a record has another number of values than the header.
+[[noreturn]] void fail_columns(position const& where, char separator, std::size_t count,
+                               std::size_t expected);
 
 /// Calls `visit(where, values)` for each record, with a value for each of the columns; others are
 /// ignored. Errors: `input_error` for a text that is no CSV, a header without the columns, and a
 /// record with more or fewer values than the header.
-template <char Separator = ',', class Visit, class... Names>
-void for_each_csv_record(file_text const& text, Visit const& visit, Names const&... columns) {
-  // A separator is not trimmed.
-  using trimmed =
-      std::conditional_t<Separator == '\t', io::trim_chars<' '>, io::trim_chars<' ', '\t'>>;
-  using reader_type =
-      io::CSVReader<sizeof...(Names), trimmed, io::double_quote_escape<Separator, '"'>,
-                    io::throw_on_overflow, io::empty_line_comment>;
-  std::string_view const all = text.view();
+template <class Visit, class... Names>
+void for_each_csv_record(file_text const& text, char separator, Visit const& visit,
+                         Names const&... columns) {
+  auto const names = column_names(text, separator);
+  auto const places = places_of(text, names, {std::string_view(columns)...});
+  csv_splitter splitter(text, separator);
   position where{text.name()};
-  // The CSV library would end the line there.
-  if (all.find('\0') != std::string_view::npos) fail(where, "holds a zero byte, so it is not CSV");
-  reader_type reader(text.name(), all.data(), all.data() + all.size());
-  try {
-    reader.read_header(io::ignore_extra_column, columns...);
-    std::array<char*, sizeof...(Names)> values{};
-    auto const read_row = [&](auto*&... value) { return reader.read_row(value...); };
-    while (true) {
-      ++where.record;
-      if (!std::apply(read_row, values)) return;
-      where.line = reader.get_file_line();
-      visit(where, values);
+  std::vector<std::string_view> cells;
+  splitter.next(where, cells);
+  std::array<std::string, sizeof...(Names)> rooms;
+  std::array<std::string_view, sizeof...(Names)> values;
+  while (splitter.next(where, cells)) {
+    if (cells.size() != names.size()) fail_columns(where, separator, cells.size(), names.size());
+    for (std::size_t i = 0; i != values.size(); ++i) {
+      values[i] = csv_splitter::meaning(cells[places[i]], rooms[i]);
     }
-  } catch (io::error::missing_column_in_header const& error) {
-    fail_missing(where, error.column_name, column_names(all, Separator));
-  } catch (io::error::too_few_columns const&) {
-    where.line = reader.get_file_line();
-    fail(where, "has fewer columns than the header");
-  } catch (io::error::too_many_columns const&) {
-    where.line = reader.get_file_line();
-    fail(where, "has more columns than the header");
-  } catch (io::error::base const& error) {
-    fail(where, error.what());
+    visit(where, values);
   }
 }
 

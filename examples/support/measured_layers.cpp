@@ -71,14 +71,14 @@ std::int64_t parse_decimal(position const& where, std::string_view field, std::s
 /// Reads a column of bytes where the file has it.
 void read_bytes(file_text const& text, char const* column,
                 std::optional<std::int64_t> measured_layer::*bytes, measured_layers& result) {
-  auto const names = column_names(text.view(), ',');
+  auto const names = column_names(text, ',');
   if (std::ranges::find(names, column) == names.end()) return;
-  auto const take = [&](position const& where, std::array<char*, 2> const& values) {
+  auto const take = [&](position const& where, std::array<std::string_view, 2> const& values) {
     layer_run const run = parse_layers(where, values[0], result.size());
     std::int64_t const parsed = parse_decimal(where, column, values[1], "megabytes");
     for (std::size_t l = run.first; l <= run.last; ++l) (*result[l]).*bytes = parsed;
   };
-  for_each_csv_record(text, take, "layer", column);
+  for_each_csv_record(text, ',', take, "layer", column);
 }
 
 std::int64_t scaled(std::int64_t value, double factor) {
@@ -108,7 +108,7 @@ measured_layers read_measured_layers(std::filesystem::path const& path, std::siz
   file_text const text(path, hidden);
   measured_layers result(layers);
   bool has_records = false;
-  auto const take = [&](position const& where, std::array<char*, 3> const& values) {
+  auto const take = [&](position const& where, std::array<std::string_view, 3> const& values) {
     has_records = true;
     layer_run const run = parse_layers(where, values[0], layers);
     measured_layer const measured{
@@ -119,7 +119,7 @@ measured_layers read_measured_layers(std::filesystem::path const& path, std::siz
       result[l] = measured;
     }
   };
-  for_each_csv_record(text, take, "layer", "forward_ms", "backward_ms");
+  for_each_csv_record(text, ',', take, "layer", "forward_ms", "backward_ms");
   if (!has_records) fail({text.name()}, "has no records");
   read_bytes(text, "kept_mb", &measured_layer::kept_bytes, result);
   read_bytes(text, "state_mb", &measured_layer::state_bytes, result);

@@ -189,21 +189,21 @@ std::vector<std::uint32_t> read_recompute_list(std::filesystem::path const& path
   file_text const text = text_of(path);
   std::vector<std::uint32_t> choices;
   std::size_t stage = 0;
-  auto const take = [&](position const& where, std::array<char*, 3> const& values) {
+  auto const take = [&](position const& where, std::array<std::string_view, 3> const& values) {
     if (choices.size() == boundaries.back()) {
       fail(where, "the plan has " + std::to_string(boundaries.back()) + " layers");
     }
     while (choices.size() == boundaries[stage + 1]) ++stage;
     check_cell(where, "layer", values[0], choices.size());
     check_cell(where, "stage", values[1], stage);
-    auto const found = std::ranges::find(recompute_names, std::string_view(values[2]));
+    auto const found = std::ranges::find(recompute_names, values[2]);
     if (found == recompute_names.end()) {
       fail(where, "field \"choice\" is \"" + std::string(values[2]) +
                       "\", must be none, selective or full");
     }
     choices.push_back(static_cast<std::uint32_t>(found - recompute_names.begin()));
   };
-  for_each_csv_record(text, take, "layer", "stage", "choice");
+  for_each_csv_record(text, ',', take, "layer", "stage", "choice");
   if (choices.size() != boundaries.back()) {
     fail({text.name()}, "has " + std::to_string(choices.size()) + " layers of " +
                             std::to_string(boundaries.back()) +

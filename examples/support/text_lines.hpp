@@ -10,6 +10,13 @@
 
 namespace examples {
 
+/// The character at which lines end. A carriage return ends them where the text has no line feed,
+/// as old programs write it; else it is a blank before one.
+[[nodiscard]] inline char line_end_of(std::string_view text) {
+  bool const has_feed = text.find('\n') != text.npos;
+  return has_feed || text.find('\r') == text.npos ? '\n' : '\r';
+}
+
 /// Without their ends. The last one may lack its end.
 inline std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> result;
