@@ -46,6 +46,12 @@ void staged_files::write(fs::path const& path, std::function<void(std::ostream&)
       fail_write(path, "another output has this name");
     }
   }
+  // A rename would fail or, worse, replace what is no file.
+  std::error_code unreachable;
+  auto const status = fs::symlink_status(path, unreachable);
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_symlink(status)) {
+    fail_write(path, fs::is_directory(status) ? "it is a directory" : "it is not a regular file");
+  }
   make_directory(path.parent_path());
   std::string const name = path.filename().string();
   fs::path const temporary =
@@ -71,7 +77,9 @@ void staged_files::make_directory(fs::path const& directory) {
 
 void staged_files::commit() {
   std::error_code error;
-  if (!files_.empty()) fs::remove(files_.back().final, error);
+  if (!files_.empty() && !fs::is_directory(fs::symlink_status(files_.back().final, error))) {
+    fs::remove(files_.back().final, error);
+  }
   for (staged const& file : files_) {
     fs::rename(file.temporary, file.final, error);
     if (!error) continue;

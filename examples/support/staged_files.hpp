@@ -22,7 +22,7 @@ class staged_files {
   ~staged_files();
 
   /// Makes the directory of the file if need be. Errors: `std::runtime_error`, also where another
-  /// file has this path.
+  /// file has this path, or a directory stands there.
   void write(std::filesystem::path const& path, std::function<void(std::ostream&)> const& body);
 
   /// Renames all files in the order of `write`. The file written last is the sign that the others
