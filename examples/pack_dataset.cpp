@@ -140,7 +140,11 @@ void run(pack_options options) {
   files.commit();
   seconds.writing = watch.lap();
   shown.end();
-  if (quiet) return;
+  if (quiet) {
+    std::string const left_out = left_out_text(data, options, result);
+    if (!left_out.empty()) std::cerr << "pack_dataset: warning: " << left_out << '\n';
+    return;
+  }
 
   std::cout << counted(data.samples.size()) << " samples from ";
   if (data.sources.size() == 1) {

@@ -87,7 +87,10 @@ void add_input_options(CLI::App& app, pack_options& options) {
   auto* const group = app.add_option_group("Input");
   auto* const files = add_length_options(*group, options.lengths, image_options::offered);
   add_synthetic_option(*group, options.synthetic_samples, 1, omnibal::max_index_count, files);
-  group->add_flag("--describe")->description("Print statistics of the input and stop");
+  group->add_flag("--describe")
+      ->description(
+          "Print statistics of the input and stop; of the other options only\n"
+          "--capacity and --seed act then");
 }
 
 void add_packing_options(CLI::App& app, pack_options& options, typed_options& typed) {
@@ -130,7 +133,8 @@ void add_packing_options(CLI::App& app, pack_options& options, typed_options& ty
       ->excludes("--capacity");
   group
       ->add_option("--align", options.align_tokens,
-                   "Round the tokens of every sample up to a multiple of this many")
+                   "Round the tokens of every sample up to a multiple of this many;\n"
+                   "--capacity must be such a multiple")
       ->type_name("TOKENS")
       ->check(integer_between<std::int64_t>(1, most_amount))
       ->capture_default_str();
@@ -204,8 +208,9 @@ void add_output_options(CLI::App& app, typed_options& typed) {
                        "in the directory of the plan")
           ->type_name("FILE");
   group->add_flag("--no-picture")->description("Draw none")->excludes(picture);
-  auto* const quiet =
-      group->add_flag("--quiet")->description("Print no table and no progress line");
+  auto* const quiet = group->add_flag("--quiet")->description(
+      "Print no table and no progress line; samples above the capacity are\n"
+      "still named on the standard error");
   group->add_flag("--progress")
       ->description("Show the progress line although stderr is no terminal")
       ->excludes(quiet);
@@ -246,6 +251,14 @@ pack_options checked(CLI::App const& app, pack_options options, typed_options co
   if (is_given(app, "--target-batch") && options.task == task_kind::describe) {
     throw usage_error("--target-batch chooses a capacity to pack, and --describe packs nothing");
   }
+  for (char const* const option :
+       {"--packer", "--improve", "--align", "--threshold", "--rounds", "--shuffle",
+        "--reference-rule", "--ranks", "--tolerance", "--rank-ms", "--epoch", "--remainder",
+        "--no-picture", "--quiet", "--output"}) {
+    if (is_given(app, option) && options.task == task_kind::describe) {
+      throw usage_error(std::string(option) + " is for a plan, and --describe makes none");
+    }
+  }
   for (char const* const option : {"--threshold", "--rounds", "--shuffle", "--reference-rule"}) {
     if (is_given(app, option) && options.packer != packer_kind::isf) {
       throw usage_error(std::string(option) + " needs --packer isf, not " + typed.packer);
@@ -268,6 +281,22 @@ omnibal::resources<2> amounts_of(std::string const& option, std::vector<std::int
   if (typed.size() == 2) return {typed[0], typed[1]};
   throw usage_error(option + " is " + std::to_string(typed[0]) +
                     ", but the samples have images: give images and tokens, or --text");
+}
+
+/// Samples are rounded up, so what a capacity has beyond a multiple holds nothing, and a sample that
+/// fits it may be set aside.
+void check_alignment(pack_options const& options) {
+  std::int64_t const tokens = options.capacity[1];
+  std::int64_t const over = tokens % options.align_tokens;
+  if (over == 0) return;
+  std::int64_t const below = tokens - over;
+  std::string nearest = below == 0 ? "" : std::to_string(below);
+  if (below <= most_amount - options.align_tokens) {
+    nearest += (below == 0 ? "" : " and ") + std::to_string(below + options.align_tokens);
+  }
+  throw usage_error("--capacity is " + std::to_string(tokens) +
+                    " tokens, must be a multiple of the " + std::to_string(options.align_tokens) +
+                    " of --align, to which tokens are rounded up; the nearest: " + nearest);
 }
 
 void check_threshold(pack_options const& options) {
@@ -295,6 +324,7 @@ void settle(pack_options& options, sample_kind kind) {
     return;
   }
   set_capacity(options, amounts_of("--capacity", options.typed_capacity, kind));
+  check_alignment(options);
   if (options.typed_threshold.empty()) return;
   options.threshold = amounts_of("--threshold", options.typed_threshold, kind);
   check_threshold(options);

@@ -162,7 +162,11 @@ omnibal::resources<2> usual_most(dataset const& data, pack_options const& option
 std::int64_t context_length(dataset const& data, pack_options const& options) {
   constexpr std::uint64_t largest = std::uint64_t{1} << 62;
   auto const most = static_cast<std::uint64_t>(usual_most(data, options)[1]);
-  return static_cast<std::int64_t>(std::bit_ceil(std::clamp<std::uint64_t>(most, 1, largest)));
+  auto const power =
+      static_cast<std::int64_t>(std::bit_ceil(std::clamp<std::uint64_t>(most, 1, largest)));
+  // A capacity between two multiples would set samples aside that fit it.
+  std::int64_t const over = power % options.align_tokens;
+  return over == 0 ? power : power - over + options.align_tokens;
 }
 
 void check_oversized(dataset const& data, pack_options const& options,
@@ -179,6 +183,26 @@ void check_oversized(dataset const& data, pack_options const& options,
       std::to_string(result.oversized.size()) + " of " + std::to_string(count) +
       " samples exceed the capacity of " + amounts(options.capacity) +
       " alone, so no plan is written; 999 of 1000 samples have at most " + amounts(most));
+}
+
+std::string left_out_text(dataset const& data, pack_options const& options,
+                          omnibal::packing const& result) {
+  if (result.oversized.empty()) return {};
+  omnibal::resources<2> largest{};
+  for (std::uint32_t const index : result.oversized) {
+    auto const demand = true_demand(data.samples[index]);
+    for (std::size_t r = 0; r != demand.size(); ++r) largest[r] = std::max(largest[r], demand[r]);
+  }
+  bool const is_text = options.kind == sample_kind::text;
+  auto const amounts = [&](omnibal::resources<2> const& of) {
+    return (is_text ? "" : std::to_string(of[0]) + " images or ") + std::to_string(of[1]) +
+           " tokens";
+  };
+  std::size_t const count = result.oversized.size();
+  return std::to_string(count) + " of " + std::to_string(data.samples.size()) +
+         (count == 1 ? " samples exceeds" : " samples exceed") + " the capacity of " +
+         amounts(options.capacity) + " and " + (count == 1 ? "is" : "are") +
+         " in no group; the largest has " + amounts(largest);
 }
 
 std::vector<std::uint32_t> dealing_order(std::size_t groups, std::uint64_t seed,

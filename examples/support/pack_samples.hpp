@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace examples {
@@ -54,12 +55,18 @@ struct chosen_capacity {
 /// For each resource the smallest amount that 999 of 1000 samples do not exceed.
 [[nodiscard]] omnibal::resources<2> usual_most(dataset const& data, pack_options const& options);
 
-/// The power of two that holds all samples but one in a thousand.
+/// The power of two that holds all samples but one in a thousand, rounded up to a multiple of the
+/// alignment.
 [[nodiscard]] std::int64_t context_length(dataset const& data, pack_options const& options);
 
 /// Fails where more than half of the samples are oversized, and names a capacity that holds most.
 void check_oversized(dataset const& data, pack_options const& options,
                      omnibal::packing const& result);
+
+/// Says how many samples are in no group, the capacity and the most that one of them has; empty
+/// where there are none.
+[[nodiscard]] std::string left_out_text(dataset const& data, pack_options const& options,
+                                        omnibal::packing const& result);
 
 /// A random order in which the groups are dealt: group `order[step * ranks + rank]` goes to that
 /// rank.
