@@ -25,23 +25,27 @@ constexpr format_name formats[]{
     {"jsonl", input_format::jsonl},     {"csv", input_format::csv},
     {"numbers", input_format::numbers}, {"npy", input_format::npy}};
 
-void add_image_options(CLI::App& app, length_options& options) {
+/// Without files nothing is read, and none of these would act.
+void add_image_options(CLI::App& app, length_options& options, CLI::Option* files) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   auto* const images =
       app.add_option("--image-field", options.fields.images, "Field with the number of image tiles")
           ->type_name("NAME")
-          ->capture_default_str();
+          ->capture_default_str()
+          ->needs(files);
   auto* const text = app.add_flag_callback(
                             "--text", [&options] { options.fields.images.clear(); },
                             "Samples are text: no field of images is read")
-                         ->excludes(images);
+                         ->excludes(images)
+                         ->needs(files);
   auto* const sizes = app.add_option("--image-size-fields", options.size_fields,
                                      "Fields with the pixels of a sample's image, from which its\n"
                                      "tiles follow as in InternVL, a thumbnail included")
                           ->type_name("WIDTH HEIGHT")
                           ->expected(2)
                           ->excludes(images)
-                          ->excludes(text);
+                          ->excludes(text)
+                          ->needs(files);
   app.add_option("--tile-size", options.fields.tiles.size, "Pixels along a side of a tile")
       ->type_name("PIXELS")
       ->check(integer_between<std::int64_t>(1, 1 << 20))
@@ -59,7 +63,8 @@ void add_image_options(CLI::App& app, length_options& options) {
       ->type_name("TOKENS")
       ->check(integer_between<std::int64_t>(0, most))
       ->capture_default_str()
-      ->excludes(text);
+      ->excludes(text)
+      ->needs(files);
 }
 
 }  // namespace
@@ -78,9 +83,10 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
   app.add_option("--format", options.format, "Format of the files; detect: by extension, content")
       ->type_name("NAME")
       ->check(CLI::IsMember(names))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(files);
   if (images == image_options::offered) {
-    add_image_options(app, options);
+    add_image_options(app, options, files);
   } else {
     options.fields.images.clear();
   }
@@ -89,7 +95,8 @@ CLI::Option* add_length_options(CLI::App& app, length_options& options, image_op
                      ? "Field with the number of tokens, those of the images included"
                      : "Field with the number of tokens")
       ->type_name("NAME")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(files);
   return files;
 }
 
@@ -110,6 +117,10 @@ dataset read_lengths(length_options const& options, progress& shown) {
   auto const format = std::ranges::find(formats, options.format, &format_name::name)->format;
   dataset data;
   for (std::string const& file : options.files) read_lengths(file, format, fields, shown, data);
+  if (fields.tokens_per_tile != 0 && data.kind == sample_kind::text) {
+    throw std::runtime_error("--tokens-per-tile is " + std::to_string(fields.tokens_per_tile) +
+                             ", but no file has image tiles");
+  }
   return data;
 }
 

@@ -1,5 +1,6 @@
 #include "input_error.hpp"
 #include "readers.hpp"
+#include "text_lines.hpp"
 
 #include <algorithm>
 #include <array>
@@ -52,51 +53,107 @@ void check(position const& where, simdjson::error_code error) {
   }
 }
 
-/// Parses a value that nobody asked for, because a parser on demand checks only what is read.
-void check_ignored(position const& where, json::value value);
+/// The token at which a value begins, as it stands in the file.
+std::string_view token_text(json::value value) { return trimmed(value.raw_json_token()); }
 
-void check_ignored_object(position const& where, json::value value) {
+/// Whether these are the digits, one at least, with which `text` begins; removes them.
+bool skip_digits(std::string_view& text) {
+  std::size_t const end = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(end);
+  return end != 0;
+}
+
+/// Whether a text is a number of JSON, of whatever size.
+bool is_number(std::string_view text) {
+  if (text.starts_with('-')) text.remove_prefix(1);
+  bool const is_zero = text.starts_with('0');
+  if (is_zero) {
+    text.remove_prefix(1);
+  } else if (!skip_digits(text)) {
+    return false;
+  }
+  if (text.starts_with('.')) {
+    text.remove_prefix(1);
+    if (!skip_digits(text)) return false;
+  }
+  if (text.starts_with('e') || text.starts_with('E')) {
+    text.remove_prefix(1);
+    if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
+    if (!skip_digits(text)) return false;
+  }
+  return text.empty();
+}
+
+/// Numbers that JSON does not have and Python writes.
+bool is_non_finite(std::string_view text) {
+  return text == "NaN" || text == "Infinity" || text == "-Infinity";
+}
+
+/// Checks the escapes of a string without its meaning: half of a surrogate pair, which Python
+/// writes, has none. The parser has found the closing quote.
+void check_escapes(position const& where, json::raw_json_string string) {
+  constexpr std::string_view letters = "\"\\/bfnrt";
+  constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
+  for (char const* next = string.raw(); *next != '"'; ++next) {
+    if (*next != '\\') continue;
+    ++next;
+    if (letters.find(*next) != letters.npos) continue;
+    bool is_good = *next == 'u';
+    for (std::size_t i = 0; is_good && i != 4; ++i) {
+      ++next;
+      is_good = *next != '"' && hexadecimal.find(*next) != hexadecimal.npos;
+    }
+    if (!is_good) fail_syntax(where, simdjson::STRING_ERROR);
+  }
+}
+
+/// Parses a value that nobody asked for, because a parser on demand checks only what is read.
+void check_ignored(position const& where, json::value value, std::size_t depth = 1);
+
+void check_ignored_object(position const& where, json::value value, std::size_t depth) {
   json::object object;
   check(where, value.get_object().get(object));
   for (auto item : object) {
     json::field field;
     check(where, std::move(item).get(field));
-    check_ignored(where, field.value());
+    check_escapes(where, field.key());
+    check_ignored(where, field.value(), depth);
   }
 }
 
-void check_ignored_array(position const& where, json::value value) {
+void check_ignored_array(position const& where, json::value value, std::size_t depth) {
   json::array array;
   check(where, value.get_array().get(array));
   for (auto item : array) {
     json::value element;
     check(where, std::move(item).get(element));
-    check_ignored(where, element);
+    check_ignored(where, element, depth);
   }
 }
 
-void check_ignored(position const& where, json::value value) {
-  auto type = json::json_type::null;
-  check(where, value.type().get(type));
-  switch (type) {
-    case json::json_type::object: return check_ignored_object(where, value);
-    case json::json_type::array: return check_ignored_array(where, value);
-    case json::json_type::boolean: return check(where, value.get_bool().error());
-    case json::json_type::string: return check(where, value.get_string().error());
-    case json::json_type::number:
-      // Any number will do here, one that fits no type of C++ too.
-      static_cast<void>(value.get_double().error());
-      return;
-    default: {
-      bool null = false;
-      check(where, value.is_null().get(null));
-      if (!null) fail_syntax(where, simdjson::N_ATOM_ERROR);
+void check_ignored(position const& where, json::value value, std::size_t depth) {
+  // The stack of a thread holds some thousand calls.
+  constexpr std::size_t deepest = 1024;
+  std::string_view const token = token_text(value);
+  char const first = token.empty() ? '\0' : token.front();
+  if (first == '{' || first == '[') {
+    if (depth > deepest) {
+      fail(where, "has lists and objects in more than " + std::to_string(deepest) + " others");
     }
+    return first == '{' ? check_ignored_object(where, value, depth + 1)
+                        : check_ignored_array(where, value, depth + 1);
   }
+  if (first == '"') {
+    json::raw_json_string string;
+    check(where, value.get_raw_json_string().get(string));
+    return check_escapes(where, string);
+  }
+  bool const is_word = token == "null" || token == "true" || token == "false";
+  if (is_word || is_non_finite(token) || is_number(token)) return;
+  constexpr std::size_t longest = 60;
+  fail(where, "is not valid JSON: it has `" + std::string(token.substr(0, longest)) +
+                  "` where a value must be");
 }
-
-/// The token at which a value begins, as it stands in the file.
-std::string_view token_text(json::value value) { return trimmed(value.raw_json_token()); }
 
 /// The key as it stands in the file. The parser has room to unescape every key once only.
 std::string key_text(json::field& field) {
@@ -136,9 +193,12 @@ void for_each_wanted(position const& where, json::object object, record_fields c
   for (auto item : object) {
     json::field field;
     check(where, std::move(item).get(field));
+    // A key with half of a surrogate pair has no meaning, and so is none of the names.
+    json::raw_json_string const raw_key = field.key();
     std::string_view key;
-    check(where, key_of(field).get(key));
-    std::size_t const place = fields.find(key);
+    bool const has_meaning = key_of(field).get(key) == simdjson::SUCCESS;
+    if (!has_meaning) check_escapes(where, raw_key);
+    std::size_t const place = has_meaning ? fields.find(key) : names.size();
     if (place == names.size()) {
       check_ignored(where, field.value());
       continue;
@@ -160,11 +220,14 @@ sample read_record(position const& where, json::object object, record_fields con
   return fields.make(where, counts);
 }
 
+/// What to do about an object that was taken for something else than a record.
+constexpr std::string_view record_hint = "; if the object is a record, give --format jsonl";
+
 std::vector<std::int64_t> read_column(position where, std::string_view field, json::value value) {
   json::array list;
   if (value.get_array().get(list) != simdjson::SUCCESS) {
     fail(where, "field \"" + std::string(field) + "\" is " + std::string(token_text(value)) +
-                    ", must be a list as the first field is");
+                    ", must be a list as the first field is" + std::string(record_hint));
   }
   std::vector<std::int64_t> column;
   for (auto item : list) {
@@ -272,6 +335,8 @@ void read_json_list(file_text const& text, record_fields const& fields, progress
     check(where, value.type().get(type));
     if (where.record == 1) {
       first = type;
+      if (type == json::json_type::number)
+        fields.check_nameless({text.name()}, "a list of numbers");
       bool const has_images = type == json::json_type::object && fields.has_images();
       if (has_images) data.kind = sample_kind::images_and_text;
     }
@@ -326,9 +391,10 @@ void read_json_lines(file_text const& text, record_fields const& fields, progres
   json::parser parser;
   position where{text.name()};
   std::string_view const all = text.view();
+  char const line_end = line_end_of(all);
   for (std::size_t begin = 0; begin < all.size();) {
     ++where.line;
-    std::size_t const end = std::min(all.find('\n', begin), all.size());
+    std::size_t const end = std::min(all.find(line_end, begin), all.size());
     std::string_view const line = trimmed(all.substr(begin, end - begin));
     begin = end + 1;
     if (line.empty()) continue;
@@ -371,7 +437,8 @@ std::vector<manifest_entry> read_manifest(file_text const& text) {
     json::value value = field.value();
     json::object object;
     if (value.get_object().get(object) != simdjson::SUCCESS) {
-      fail(where, subject + "is " + std::string(token_text(value)) + ", must be an object");
+      fail(where, subject + "is " + std::string(token_text(value)) + ", must be an object" +
+                      std::string(record_hint));
     }
     for (auto inner : object) {
       json::field property;
@@ -390,7 +457,9 @@ std::vector<manifest_entry> read_manifest(file_text const& text) {
       }
       entry.path = path;
     }
-    if (entry.path.empty()) fail(where, subject + "has no \"token_lengths\"");
+    if (entry.path.empty())
+      fail(where, subject + "has no \"token_lengths\", the path that an entry of a manifest has" +
+                      std::string(record_hint));
     entries.push_back(std::move(entry));
   }
   check_end(where, document);

@@ -1,5 +1,6 @@
 #include "read_lengths.hpp"
 
+#include "foreign_files.hpp"
 #include "input_error.hpp"
 #include "readers.hpp"
 
@@ -28,44 +29,54 @@ char first_value(std::string_view text) {
   return i == std::string_view::npos ? '\0' : text[i];
 }
 
-/// What an object is: a manifest, columns, or the first record of JSON lines.
+/// What an object is: a manifest, columns, or the first record of JSON lines. Another value behind
+/// it makes it a record.
 input_format detected_object(std::string_view body) {
   char const first = first_value(body);
-  if (first == '{' || first == '}') return input_format::manifest;
-  if (first != '[') return input_format::jsonl;
+  if (first != '{' && first != '}' && first != '[') return input_format::jsonl;
   std::size_t const end = end_of_json(body);
   bool const is_whole = end == body.npos || body.find_first_not_of(blank, end) == body.npos;
-  return is_whole ? input_format::columns : input_format::jsonl;
+  if (!is_whole) return input_format::jsonl;
+  return first == '[' ? input_format::columns : input_format::manifest;
 }
 
-/// Fails for files that begin as those of other programs do.
-void refuse_foreign(file_text const& text) {
-  struct foreign {
-    std::string_view magic;
-    std::string_view name;
+/// The extension of a file, of what gzip has compressed if it did, in lower case.
+std::string extension_of(std::filesystem::path name) {
+  auto const lower = [&] {
+    std::string result = name.extension().string();
+    for (char& c : result) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return result;
   };
-  constexpr foreign kinds[]{{"PAR1", "a Parquet file"},
-                            {"ARROW1", "an Arrow file"},
-                            {"PK\x03\x04", "a zip file"},
-                            {"\xFD"
-                             "7zXZ",
-                             "an xz file"},
-                            {"\x28\xB5\x2F\xFD", "a zstd file"},
-                            {"BZh", "a bzip2 file"},
-                            {"\x80\x04", "a Python pickle"}};
-  for (auto const& [magic, name] : kinds) {
-    if (!text.view().starts_with(magic)) continue;
-    fail({text.name()}, "is " + std::string(name) +
-                            ", which is not read; docs/plan_format.md shows how to convert it");
-  }
+  std::string const last = lower();
+  if (last != ".gz" && last != ".gzip") return last;
+  name.replace_extension();
+  return lower();
+}
+
+std::string quoted(std::string const& name) { return '"' + name + '"'; }
+
+/// Fails for files of other programs.
+void refuse_foreign(file_text const& text) {
+  std::string_view const kind = foreign_kind(text.view());
+  if (kind.empty()) return;
+  fail({text.name()}, "is " + std::string(kind) +
+                          ", which is not read; docs/plan_format.md shows how to convert it");
+}
+
+/// Fails for bytes that are no text.
+void refuse_binary(file_text const& text) {
+  if (text.view().find('\0') == std::string_view::npos) return;
+  fail({text.name()},
+       "holds a zero byte, so it is no text, and begins as no format that is read; "
+       "docs/plan_format.md lists these, and shows how to convert raw numbers");
 }
 
 input_format detected(file_text const& text) {
-  refuse_foreign(text);
   if (text.view().starts_with("\x93NUMPY")) return input_format::npy;
-  std::filesystem::path name(text.name());
-  if (name.extension() == ".gz") name.replace_extension();
-  std::string const extension = name.extension().string();
+  refuse_binary(text);
+  std::string const extension = extension_of(text.name());
   if (extension == ".jsonl" || extension == ".ndjson") return input_format::jsonl;
   if (extension == ".csv" || extension == ".tsv") return input_format::csv;
   std::size_t const first = text.view().find_first_not_of(blank);
@@ -90,8 +101,8 @@ void read_samples(file_text const& text, input_format format, record_fields cons
     case input_format::jsonl: read_json_lines(text, fields, shown, data); break;
     case input_format::columns: read_json_columns(text, fields, data); break;
     case input_format::csv: read_csv(text, fields, shown, data); break;
-    case input_format::numbers: read_numbers(text, shown, data); break;
-    case input_format::npy: read_npy(text, data); break;
+    case input_format::numbers: read_numbers(text, fields, shown, data); break;
+    case input_format::npy: read_npy(text, fields, data); break;
     default: read_json_list(text, fields, shown, data);
   }
   std::size_t const records = data.samples.size() - before;
@@ -117,6 +128,7 @@ void read_manifest_files(file_text const& manifest, record_fields const& fields,
   if (entries.empty()) fail({manifest.name()}, "has no entries");
   for (manifest_entry const& entry : entries) {
     file_text const text(resolved(manifest, entry), shown);
+    refuse_foreign(text);
     input_format const format = detected(text);
     if (format == input_format::manifest) {
       fail({manifest.name()},
@@ -135,6 +147,21 @@ record_fields::record_fields(field_names const& fields) : fields_(fields) {
     names_ = {fields.images};
   }
   names_.push_back(fields.tokens);
+}
+
+void record_fields::check_nameless(position const& where, std::string_view kind) const {
+  field_names const usual;
+  auto const refuse = [&](std::string const& option, std::string const& names) {
+    fail(where, "is " + std::string(kind) + " without names, and " + option + " names " + names +
+                    "; give a file whose fields have names, such as CSV with a header");
+  };
+  if (!fields_.width.empty()) {
+    refuse("--image-size-fields", quoted(fields_.width) + " and " + quoted(fields_.height));
+  }
+  if (!fields_.images.empty() && fields_.images != usual.images) {
+    refuse("--image-field", quoted(fields_.images));
+  }
+  if (fields_.tokens != usual.tokens) refuse("--token-field", quoted(fields_.tokens));
 }
 
 std::size_t record_fields::find(std::string_view name) const {
@@ -163,6 +190,7 @@ void read_file(std::filesystem::path const& path, input_format format, record_fi
                progress& shown, dataset& data) {
   shown.begin("loading " + path.string());
   file_text const text(path, shown);
+  refuse_foreign(text);
   input_format const actual = format == input_format::detect ? detected(text) : format;
   if (actual == input_format::manifest) {
     read_manifest_files(text, fields, shown, data);

@@ -1,4 +1,5 @@
 #include "readers.hpp"
+#include "text_lines.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +10,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace examples {
 
@@ -45,23 +48,40 @@ struct npy_shape {
   std::size_t columns = 1;
 };
 
+/// The extents that a tuple of Python such as `(3, 2)` or `(3,)` has; none where it is no such.
+std::vector<std::size_t> extents_of(std::string_view tuple) {
+  constexpr char const* blank = " ";
+  std::vector<std::size_t> extents;
+  if (tuple.size() < 2 || tuple.front() != '(' || tuple.back() != ')') return {};
+  tuple = tuple.substr(1, tuple.size() - 2);
+  bool has_comma = false;
+  while (true) {
+    tuple.remove_prefix(std::min(tuple.find_first_not_of(blank), tuple.size()));
+    if (tuple.empty()) break;
+    if (!extents.empty() && !has_comma) return {};
+    std::size_t extent = 0;
+    auto const [end, error] = std::from_chars(tuple.data(), tuple.data() + tuple.size(), extent);
+    if (error != std::errc{}) return {};
+    extents.push_back(extent);
+    tuple.remove_prefix(static_cast<std::size_t>(end - tuple.data()));
+    // Python 2 writes (3L,).
+    if (tuple.starts_with('L')) tuple.remove_prefix(1);
+    tuple.remove_prefix(std::min(tuple.find_first_not_of(blank), tuple.size()));
+    has_comma = tuple.starts_with(',');
+    if (has_comma) tuple.remove_prefix(1);
+  }
+  // Python writes (3,) for one extent; (3) is a number.
+  if (extents.size() == 1 && !has_comma) return {};
+  return extents;
+}
+
 npy_shape shape_of(file_text const& text, std::string_view header) {
   std::string_view const tuple = entry(text, header, "'shape'");
-  std::string const shown(tuple.substr(0, tuple.find(')') + 1));
+  std::string const shown(tuple.substr(0, std::min(tuple.find(')'), tuple.find('\n')) + 1));
   npy_shape shape;
-  std::size_t extents[3]{};
-  std::size_t count = 0;
-  char const* const last = shown.data() + shown.size();
-  for (char const* next = shown.data(); next != last;) {
-    if (*next < '0' || *next > '9') {
-      ++next;
-      continue;
-    }
-    if (count == 3) break;
-    next = std::from_chars(next, last, extents[count++]).ptr;
-  }
-  bool const is_list = count == 1;
-  bool const is_table = count == 2 && (extents[1] == 1 || extents[1] == 2);
+  auto const extents = extents_of(shown);
+  bool const is_list = extents.size() == 1;
+  bool const is_table = extents.size() == 2 && (extents[1] == 1 || extents[1] == 2);
   if (!is_list && !is_table) {
     fail_header(text, "of shape " + shown +
                           ", must have (n,), tokens, or (n, 2), images and tokens of each sample");
@@ -83,7 +103,14 @@ struct npy_integer {
 
 npy_integer type_of(file_text const& text, std::string_view header) {
   std::string_view const descr = entry(text, header, "'descr'");
-  std::string const shown(descr.substr(0, descr.find('\'', 1) + 1));
+  // A structured type is a list of names and types.
+  bool const is_structured = descr.starts_with('[');
+  std::size_t const end = is_structured ? descr.rfind(']') : descr.find('\'', 1);
+  std::string const shown(descr.substr(0, end == descr.npos ? end : end + 1));
+  if (is_structured) {
+    fail_header(text, "of the structured type " + shown +
+                          ", must have integers; numpy.stack of its columns makes one of them");
+  }
   bool const is_integer = shown.size() == 5 && (shown[2] == 'i' || shown[2] == 'u');
   std::size_t const bytes = is_integer ? static_cast<std::size_t>(shown[3] - '0') : 0;
   if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) {
@@ -109,13 +136,16 @@ std::optional<std::int64_t> read_integer(char const* from, npy_integer const& ty
 
 }  // namespace
 
-void read_numbers(file_text const& text, progress& shown, dataset& data) {
+void read_numbers(file_text const& text, record_fields const& fields, progress& shown,
+                  dataset& data) {
+  fields.check_nameless({text.name()}, "a list of numbers");
   constexpr std::string_view blank = " \t\r";
+  char const line_end = line_end_of(text.view());
   position where{text.name()};
   std::string_view const all = text.view();
   for (std::size_t begin = 0; begin < all.size();) {
     ++where.line;
-    std::size_t const end = std::min(all.find('\n', begin), all.size());
+    std::size_t const end = std::min(all.find(line_end, begin), all.size());
     std::string_view line = all.substr(begin, end - begin);
     begin = end + 1;
     std::size_t const first = line.find_first_not_of(blank);
@@ -127,26 +157,30 @@ void read_numbers(file_text const& text, progress& shown, dataset& data) {
   }
 }
 
-void read_npy(file_text const& text, dataset& data) {
+void read_npy(file_text const& text, record_fields const& fields, dataset& data) {
+  fields.check_nameless({text.name()}, "a NumPy array");
   auto const [header, body] = split_header(text);
-  npy_shape const shape = shape_of(text, header);
   npy_integer const type = type_of(text, header);
+  npy_shape const shape = shape_of(text, header);
   std::size_t const row_bytes = shape.columns * type.bytes;
   if (body.size() / row_bytes != shape.rows || body.size() % row_bytes != 0) {
     fail_header(text, "of " + std::to_string(shape.rows) + " rows of " + std::to_string(row_bytes) +
                           " bytes, but has " + std::to_string(body.size()) + " bytes of them");
   }
-  if (shape.columns == 2) data.kind = sample_kind::images_and_text;
+  bool const has_images = shape.columns == 2 && fields.has_images();
+  if (has_images) data.kind = sample_kind::images_and_text;
   position where{text.name()};
   for (std::size_t row = 0; row != shape.rows; ++row) {
     ++where.record;
-    std::int64_t counts[2]{};
-    for (std::size_t column = 0; column != shape.columns; ++column) {
+    record_fields::counts counts{};
+    // Without images the first column of two is one that nobody asked for.
+    std::size_t const first = has_images ? 0 : shape.columns - 1;
+    for (std::size_t column = first; column != shape.columns; ++column) {
       auto const count = read_integer(body.data() + row * row_bytes + column * type.bytes, type);
       if (!count) fail(where, "is not from 0 to 9223372036854775807");
-      counts[column] = *count;
+      counts[column - first] = *count;
     }
-    data.samples.push_back({shape.columns == 2 ? counts[0] : 0, counts[shape.columns - 1]});
+    data.samples.push_back(has_images ? fields.make(where, counts) : sample{0, counts[0]});
   }
 }
 

@@ -30,6 +30,10 @@ class record_fields {
   [[nodiscard]] std::span<std::string const> names() const { return names_; }
   [[nodiscard]] bool has_images() const { return names_.size() > 1; }
 
+  /// Errors: `input_error` where a name was chosen, which samples without names cannot have; `kind`
+  /// says what they are.
+  void check_nameless(position const& where, std::string_view kind) const;
+
   /// The place of a field among `names()`, or their number where it is none of them.
   [[nodiscard]] std::size_t find(std::string_view name) const;
 
@@ -52,9 +56,12 @@ void read_json_lines(file_text const& text, record_fields const& fields, progres
 
 void read_csv(file_text const& text, record_fields const& fields, progress& shown, dataset& data);
 
-void read_numbers(file_text const& text, progress& shown, dataset& data);
+void read_numbers(file_text const& text, record_fields const& fields, progress& shown,
+                  dataset& data);
 
-void read_npy(file_text const& text, dataset& data);
+/// Of two columns the first are images, the second tokens, to which `fields` apply as to those of
+/// records. Errors: `input_error` also where `fields` name what an array does not have.
+void read_npy(file_text const& text, record_fields const& fields, dataset& data);
 
 struct manifest_entry {
   std::string name;

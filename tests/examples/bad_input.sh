@@ -79,6 +79,52 @@ echo '[300, 400]' >text.json
 refuses "images of text" '--capacity|are text' text.json --capacity 9 4096
 refuses "no images for images" '--capacity is 4096|--text' good.json --capacity 4096
 refuses "all samples oversized" '2 of 2 samples|100 tokens|at most 300 tokens' text.json --capacity 100
+printf '5\n7\n' >text.txt
+for shape in '(1, 2)' '(2,)' '(-2,)'; do
+  npy_header "$shape" >"$shape.npy"
+  printf '\x01\x02' >>"$shape.npy"
+done
+mv '(1, 2).npy' pair.npy
+mv '(2,).npy' list.npy
+mv '(-2,).npy' minus.npy
+echo '{"a": {"token_lengths": "pair.npy"}}' >of_npy.json
+for nameless in pair.npy list.npy of_npy.json text.json text.txt; do
+  refuses "names for $nameless" '--token-field|"n"|without names' $nameless --token-field n
+  refuses "images for $nameless" '--image-field|"n"|without names' $nameless --image-field n
+  refuses "sizes for $nameless" '--image-size-fields|"w"|without names' $nameless \
+    --image-size-fields w h --tile-size 28
+done
+for imageless in list.npy text.json text.txt; do
+  refuses "tiles for $imageless" '--tokens-per-tile is 256|no file has image tiles' $imageless \
+    --tokens-per-tile 256
+done
+refuses "negative shape" 'minus.npy: is a NumPy array of shape (-2,)' minus.npy
+for option in "--text" "--image-field n" "--token-field n" "--tokens-per-tile 9" "--format csv" \
+  "--image-size-fields w h"; do
+  # shellcheck disable=SC2086
+  refuses "$option of no file" "${option%% *}|files" --synthetic 50 $option
+done
+for option in "--packer bfd" --improve "--align 16" "--ranks 4" "--tolerance 0" "--rank-ms 1 2" \
+  "--epoch 1" "--remainder carry" --no-picture --quiet; do
+  # shellcheck disable=SC2086
+  refuses "$option of no plan" "${option%% *}|--describe" good.json --describe $option
+done
+refuses "output of no plan" '--output|--describe' good.json --describe
+
+printf '{"m": {"a": 1}, "n": 5}' >record.json
+refuses "record that is no manifest" 'record.json: entry "m"|--format jsonl' record.json --text
+printf '[{"x": 01, "vit_num": 1, "token_num": 2}]' >octal.json
+refuses "no number in an ignored field" 'octal.json: record 1|`01`' octal.json
+{
+  printf '[{"x":'
+  printf '[%.0s' {1..100000}
+  printf ']%.0s' {1..100000}
+  printf ',"vit_num":1,"token_num":2}]'
+} >deep.json
+refuses "deep nesting" 'deep.json: record 1|1024' deep.json
+printf 't,n\n"a,5\n' >open.csv
+refuses "open quote" 'open.csv: record 1 (line 2)|not closed' open.csv --text --token-field n
+
 refuses "one field twice" '--token-field is vit_num' good.json --token-field vit_num
 refuses "sizes of one field" '--image-size-fields|both w' good.json --image-size-fields w w
 refuses "no tile" '--tile-size|is 0' good.json --image-size-fields w h --tile-size 0
@@ -127,8 +173,24 @@ refuses "picture of no packing" '--svg|--describe' good.json --svg x.svg --descr
 big=9000000000000000000
 echo "[{\"vit_num\": 1, \"token_num\": $big}, {\"vit_num\": 1, \"token_num\": $big}]" >sum.json
 refuses "overflow of a sum" "sum.json: record 2|\"token_num\" is $big" sum.json --capacity 9 $big
-refuses "overflow of rounding" "sum.json: record 1|\"token_num\" is $big" \
+
+# A capacity between two multiples of the alignment: samples that fit it would be set aside.
+refuses "unreachable capacity" \
+  '--capacity is 100 tokens|multiple of the 16 of --align|the nearest: 96 and 112' \
+  text.json --capacity 100 --align 16
+refuses "capacity below the alignment" '--capacity is 9 tokens|the nearest: 16' \
+  good.json --capacity 9 9 --align 16
+refuses "largest capacity" '5000000000000000000 of --align|the nearest: 5000000000000000000' \
   sum.json --capacity 9 9223372036854775807 --align 5000000000000000000
+
+# A directory of the name of a file stays.
+for name in plan.json items.npy; do
+  mkdir -p "taken/$name"
+  "$program" good.json --output taken >output 2>message && complain "directory $name: exit status 0"
+  grep -qF "cannot write taken/$name: it is a directory" message || complain "directory $name: message"
+  [ "$(ls -A taken)" = "$name" ] || complain "directory $name: $(ls -A taken)"
+  rm -r taken
+done
 
 # The disk is full: as a limit on the size of files, which the program sees as a failed write.
 refuses_write() (

@@ -45,6 +45,14 @@ void check_contains(std::string const& message, std::initializer_list<std::strin
   }
 }
 
+/// A file of NumPy: its header says `type` and `shape` as they are.
+std::string npy(std::string const& type, std::string const& shape, std::string const& data) {
+  std::string const header =
+      "{'descr': " + type + ", 'fortran_order': False, 'shape': " + shape + ", }\n";
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header +
+         data;
+}
+
 std::vector<sample> const two{{5, 1341}, {0, 77}};
 
 constexpr std::string_view two_as_json = R"([
@@ -263,12 +271,7 @@ TEST_CASE("columns, tables of other separators and compressed files are read") {
 TEST_CASE("arrays of NumPy are read in every type of integers") {
   temporary_directory const directory;
   auto const array = [&](std::string const& type, std::string const& shape,
-                         std::string const& data) {
-    std::string const header =
-        "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header +
-           data;
-  };
+                         std::string const& data) { return npy("'" + type + "'", shape, data); };
   auto const read_array = [&](std::string const& bytes) {
     return read(directory.write("a.npy", bytes)).samples;
   };
@@ -289,6 +292,13 @@ TEST_CASE("arrays of NumPy are read in every type of integers") {
   refused(array("<i2", "(2,)", std::string(5, '\0')), "5 bytes");
   refused(array("<i2", "(1, 3)", std::string(6, '\0')), "(1, 3)");
   refused(array("<i2", "(1, 1, 1)", std::string(2, '\0')), "(1, 1, 1)");
+  for (std::string const shape :
+       {"(-3,)", "(+3,)", "(+3, -1)", "(3.0,)", "(3 1)", "(3)", "()", "3", "(3,"}) {
+    refused(array("|u1", shape, "\x05\x05\x05"), "of shape " + shape.substr(0, 3));
+  }
+  CHECK(read_array(array("|u1", "(1L,)", "\x05")) == std::vector<sample>{{0, 5}});
+  refused(npy("[('vit_num', '<i4'), ('token_num', '<i8')]", "(1,)", std::string(12, '\0')),
+          "[('vit_num', '<i4'), ('token_num', '<i8')]");
   refused(std::string("\x93NUMPY\x01\x00\xff", 9), "truncated");
 }
 
@@ -311,4 +321,228 @@ TEST_CASE("tiles follow from the pixels of an image") {
                                                "\n"
                                                R"({"w": 0, "h": 0, "n": 7})");
   CHECK(read(path, fields).samples == std::vector<sample>{{3, 868}, {0, 7}});
+}
+
+TEST_CASE("options act on arrays of two columns as on the same numbers with names") {
+  temporary_directory const directory;
+  auto const named = directory.write("a.csv", "vit_num,token_num\n4,100\n0,7\n");
+  auto const array =
+      directory.write("a.npy", npy("'|u1'", "(2, 2)", std::string("\x04\x64\x00\x07", 4)));
+  auto const listed = directory.write("m.json", R"({"a": {"token_lengths": "a.npy"}})");
+  field_names const text{.images = ""};
+  field_names const tiles{.tokens_per_tile = 256};
+  for (field_names const& fields : {field_names{}, text, tiles}) {
+    auto const expected = read(named, fields);
+    for (auto const& path : {array, listed}) {
+      CHECK(read(path, fields).samples == expected.samples);
+      CHECK(read(path, fields).kind == expected.kind);
+    }
+  }
+  CHECK(read(array, tiles).samples == std::vector<sample>{{4, 1124}, {0, 7}});
+  CHECK(read(array, text).kind == examples::sample_kind::text);
+}
+
+TEST_CASE("names of fields are refused where samples have none") {
+  temporary_directory const directory;
+  directory.write("a.npy", npy("'|u1'", "(1, 2)", "\x04\x64"));
+  directory.write("b.npy", npy("'|u1'", "(1,)", "\x04"));
+  directory.write("c.txt", "7\n");
+  directory.write("d.json", "[7]");
+  directory.write("m.json", R"({"a": {"token_lengths": "a.npy"}})");
+  struct row {
+    field_names fields;
+    std::string_view option;
+  };
+  for (std::string const name : {"a.npy", "b.npy", "c.txt", "d.json", "m.json"}) {
+    for (row const& one :
+         {row{{.width = "w", .height = "h"}, "--image-size-fields"},
+          row{{.images = "tiles"}, "--image-field"}, row{{.tokens = "n"}, "--token-field"},
+          row{{.images = "", .tokens = "n"}, "--token-field"}}) {
+      std::string message;
+      try {
+        read(directory.path() / name, one.fields);
+      } catch (examples::input_error const& error) {
+        message = error.what();
+      }
+      check_contains(message, {one.option, "without names"});
+    }
+  }
+}
+
+TEST_CASE("JSON lines are told from a manifest and from columns") {
+  temporary_directory const directory;
+  field_names const fields{.images = "", .tokens = "n"};
+  std::vector<sample> const both{{0, 5}, {0, 7}};
+  std::string const objects = "{\"m\": {\"a\": 1}, \"n\": 5}\n{\"m\": {\"a\": 2}, \"n\": 7}\n";
+  std::string const lists = "{\"m\": [1], \"n\": 5}\n{\"m\": [2], \"n\": 7}\n";
+  for (std::string const& text : {objects, lists}) {
+    for (std::string const name : {"a.json", "part-00000", "A.JSON", "a.txt"}) {
+      CHECK(read(directory.write(name, text), fields).samples == both);
+    }
+  }
+  // One record alone is what its extension says.
+  std::string const one = R"({"m": {"a": 1}, "n": 5})";
+  for (std::string const name : {"a.JSONL", "a.jsonl.gzip", "a.Jsonl.GZ", "a.NDJSON"}) {
+    CHECK(read(directory.write(name, one), fields).samples == std::vector<sample>{{0, 5}});
+  }
+  CHECK(read(directory.write("a.CSV", "n\n5\n7\n"), fields).samples == both);
+  CHECK(read(directory.write("one.json", one), fields, input_format::jsonl).samples ==
+        std::vector<sample>{{0, 5}});
+  check_contains(error_of("one.json", one, fields), {"one.json", "--format jsonl"});
+  check_contains(error_of("one.json", R"({"n": 5, "m": [1]})", {.images = "m", .tokens = "n"}),
+                 {"one.json", "\"m\"", "list"});
+  check_contains(error_of("one.json", R"({"m": [1], "n": 5})", fields),
+                 {"one.json", "\"n\" is 5", "--format jsonl"});
+  check_contains(error_of("one.json", R"({"m": {"a": 1}})"), {"\"m\"", "--format jsonl"});
+}
+
+TEST_CASE("what JSON lacks and Python writes is ignored in ignored fields") {
+  temporary_directory const directory;
+  field_names const fields{.images = "", .tokens = "n"};
+  for (std::string const ignored :
+       {R"("\ud83d")", R"("\ude00 \ud83d\ud83d")", R"("\ud83d\u0041")", "NaN", "Infinity",
+        "-Infinity", R"([NaN, {"y": -Infinity, "\ud83d": "\\\ud83d"}])", "1e999", "-0.5E+10",
+        "1234567890123456789012345678901234567890", "0", "-0", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\""}) {
+    for (std::string const& record :
+         {R"({"x": )" + ignored + R"(, "n": 5})", R"({"n": 5, "x": )" + ignored + "}"}) {
+      INFO(record);
+      CHECK(read(directory.write("a.jsonl", record), fields).samples ==
+            std::vector<sample>{{0, 5}});
+      CHECK(read(directory.write("a.json", "[" + record + "]"), fields).samples ==
+            std::vector<sample>{{0, 5}});
+    }
+  }
+  CHECK(read(directory.write("a.jsonl", R"({"\ud83d": 1, "n": 5})"), fields).samples ==
+        std::vector<sample>{{0, 5}});
+}
+
+TEST_CASE("what is no JSON is an error in ignored fields too") {
+  field_names const fields{.images = "", .tokens = "n"};
+  for (std::string const ignored :
+       {"01",          "-01",      "1-2-3",   "1.2.3",     "-",           "+1",      ".5",
+        "1.",          "1e",       "1e+",     "0x1",       "1_000",       "nan",     "inf",
+        "-NaN",        "NaNa",     "Infinit", "nul",       "True",        "\"\\q\"", "\"\\u12\"",
+        "\"\\u12g4\"", "\"a\tb\"", "[1 2]",   "{\"a\" 1}", "{\"\\q\": 1}"}) {
+    for (std::string const& record :
+         {R"({"x": )" + ignored + R"(, "n": 5})", R"({"n": 5, "x": )" + ignored + "}"}) {
+      INFO(record);
+      check_contains(error_of("a.jsonl", record, fields), {"a.jsonl: record 1 (line 1)"});
+      check_contains(error_of("a.json", "[" + record + "]", fields), {"a.json: "});
+    }
+  }
+}
+
+TEST_CASE("ignored fields may be nested 1024 deep, and no deeper") {
+  temporary_directory const directory;
+  field_names const fields{.images = "", .tokens = "n"};
+  struct row {
+    std::string begin, end;
+  };
+  for (auto const& [begin, end] : {row{"[", "]"}, row{"{\"a\":", "}"}}) {
+    auto const nested = [&, b = begin, e = end](std::size_t depth) {
+      std::string text = "{\"x\": ";
+      for (std::size_t i = 0; i != depth; ++i) text += b;
+      text += "1";
+      for (std::size_t i = 0; i != depth; ++i) text += e;
+      return text + ", \"n\": 5}";
+    };
+    CHECK(read(directory.write("a.jsonl", nested(1000)), fields).samples ==
+          std::vector<sample>{{0, 5}});
+    check_contains(error_of("a.jsonl", nested(1100), fields), {"record 1 (line 1)", "1024"});
+    check_contains(error_of("a.json", "[" + nested(1'000'000) + "]", fields), {"record 1", "1024"});
+    check_contains(error_of("m.json", "{\"a\": " + nested(1'000'000) + "}", fields), {"1024"});
+  }
+}
+
+TEST_CASE("line breaks and separators in quotes belong to the value") {
+  temporary_directory const directory;
+  field_names const fields{.images = "", .tokens = "n"};
+  std::vector<sample> const both{{0, 5}, {0, 7}};
+  for (std::string const text :
+       {"n,t\n5,\"a\nb\"\n7,\"\n\n,\"\"\n\"\"\"\n", "t,n\r\n\"a\r\nb, \"\"c\"\"\",5\r\n\"\",7\r\n",
+        "\"a\n\tb\",\"n\"\n\"7\n9,9\",\"5\"\n, 7", "t,n\n \"a\n,b\" ,5\nx \"y,7\n",
+        "t;n\n\"a,\n;\";5\n\"b\";7", "\n\nt,n\n,5\n   \n,7\n\n"}) {
+    INFO(text);
+    CHECK(read(directory.write("a.csv", text), fields).samples == both);
+  }
+  check_contains(error_of("a.csv", "t,n\n\"a\nb\",5\n\"c\n\",-7\n", fields),
+                 {"a.csv: record 2 (line 4): field \"n\" is -7"});
+  check_contains(error_of("a.csv", "t,n\na,5\n\"b,7\nc,8\n", fields),
+                 {"a.csv: record 2 (line 3): a quote is not closed"});
+  check_contains(error_of("a.csv", "t,n\n\"a\"b,5\n", fields),
+                 {"record 1 (line 2)", "text follows a closing quote"});
+  check_contains(error_of("a.csv", "t,n\na,5,\n", fields), {"more columns", "3, not 2"});
+  check_contains(error_of("a.csv", "n,t\n5,\n7", fields), {"record 2 (line 3)", "fewer columns"});
+  CHECK(read(directory.write("a.csv", "n,t\n5,\n7,"), fields).samples == both);
+}
+
+TEST_CASE("a quote in a text beside tabulators is a letter") {
+  temporary_directory const directory;
+  field_names const fields{.images = "", .tokens = "n"};
+  CHECK(read(directory.write("a.tsv", "t\tn\n\"a\t5\n5\" b\"\t7\n"), fields).samples ==
+        std::vector<sample>{{0, 5}, {0, 7}});
+  CHECK(read(directory.write("b.tsv", "\"t\"\t\"n\"\n\"a\"\t\"5\"\n\"\t 7\n"), fields).samples ==
+        std::vector<sample>{{0, 5}, {0, 7}});
+  CHECK(read(directory.write("c.tsv", "\tn\n0\t5\n1\t7\n"), fields).samples ==
+        std::vector<sample>{{0, 5}, {0, 7}});
+  check_contains(error_of("d.tsv", "t\tn\n\"a\nb\"\t5\n", fields),
+                 {"record 1 (line 2)", "fewer columns", "a quote is a letter"});
+  // A tabulator in a quoted name separates nothing.
+  CHECK(read(directory.write("e.csv", "\"a\tb\",n\nx,5\ny,7\n"), fields).samples ==
+        std::vector<sample>{{0, 5}, {0, 7}});
+}
+
+TEST_CASE("a carriage return alone ends a line where there is no line feed") {
+  temporary_directory const directory;
+  field_names const fields{.images = "", .tokens = "n"};
+  std::vector<sample> const both{{0, 5}, {0, 7}};
+  CHECK(read(directory.write("a.csv", "n,t\r5,\"a\rb\"\r7,\r"), fields).samples == both);
+  CHECK(read(directory.write("a.tsv", "n\tt\r5\ta\r7\t"), fields).samples == both);
+  CHECK(read(directory.write("a.jsonl", "{\"n\": 5}\r{\"n\": 7}"), fields).samples == both);
+  CHECK(read(directory.write("part", "{\"m\": {}, \"n\": 5}\r{\"n\": 7}"), fields).samples == both);
+  CHECK(read(directory.write("a.txt", "5\r7\r")).samples == both);
+  check_contains(error_of("b.csv", "n\r5\r-7\r", fields), {"record 2 (line 3)", "is -7"});
+}
+
+TEST_CASE("files of other programs are named") {
+  using namespace std::string_view_literals;
+  std::string tar(512, '\0');
+  tar.replace(0, 6, "1.json");
+  tar.replace(257, 6, "ustar\0"sv);
+  struct row {
+    std::string text;
+    std::string_view name;
+  };
+  for (row const& one :
+       {row{std::string("\xff\xff\xff\xff\x78\0\0\0"sv), "Arrow stream"},
+        row{std::string("ARROW1\0\0\xff\xff\xff\xff"sv), "Arrow (Feather) file"},
+        row{std::string("PAR1\x15\x04"sv), "Parquet"},
+        row{std::string("MMIDIDX\0\0\1\0\0\0"sv), "Megatron"}, row{"PK\x03\x04\x14", "zip"},
+        row{std::string("\xfd"
+                        "7zXZ\0\0\4"sv),
+            "xz"},
+        row{"\x28\xb5\x2f\xfd\x04", "zstd"}, row{"\x04\x22\x4d\x18\x64", "lz4"},
+        row{"BZh91AY&SY", "bzip2"}, row{"\x89HDF\r\n\x1a\n", "HDF5"},
+        row{std::string("SQLite format 3\0\x10"sv), "SQLite"}, row{tar, "tar"},
+        row{std::string("\xff\xfe[\0"sv), "UTF-16"}, row{std::string("\xfe\xff\0["sv), "UTF-16"},
+        row{std::string("\xff\xfe\0\0[\0\0\0"sv), "UTF-32"}, row{"\x80\x02]q", "pickle"},
+        row{"\x80\x03]q", "pickle"}, row{"\x80\x04\x95", "pickle"}, row{"\x80\x05\x95", "pickle"},
+        row{"(lp0\nI5\na.", "pickle"}, row{"(dp0\nVn\np1\nI5\ns.", "pickle"},
+        row{std::string("]q\0(K\x05K\x07"
+                        "e."sv),
+            "pickle"},
+        row{"cnumpy.core.multiarray\n_reconstruct\np0\n(cnumpy", "pickle"},
+        // The length 1 and its checksum.
+        row{std::string("\x01\0\0\0\0\0\0\0\x01\x75\xde\x41 x"sv), "TFRecord"}}) {
+    for (std::string const name : {"a", "a.json", "a.csv", "a.jsonl"}) {
+      INFO(one.name);
+      std::string const message = error_of(name, one.text);
+      check_contains(message, {one.name, "docs/plan_format.md"});
+    }
+  }
+  // The beginning of another format is no proof in a text.
+  temporary_directory const directory;
+  CHECK(read(directory.write("a.csv", "PAR1,vit_num,token_num\nx,1,2\n")).samples.size() == 1);
+  CHECK(read(directory.write("a.csv", "BZh,vit_num,token_num\nx,1,2\n")).samples.size() == 1);
+  check_contains(error_of("raw.bin", std::string("\5\0\7\0"sv)), {"raw.bin", "zero byte", "raw"});
 }

@@ -17,3 +17,10 @@ complain() {
   done
   failures=$((failures + 1))
 }
+
+# npy_header SHAPE : that of a NumPy array of bytes, which follow it.
+npy_header() {
+  local header="{'descr': '|u1', 'fortran_order': False, 'shape': $1, }"
+  # shellcheck disable=SC2059
+  printf "\\x93NUMPY\\x01\\x00\\x$(printf %02x $((${#header} + 1)))\\x00%s\n" "$header"
+}
