@@ -1,0 +1,254 @@
+#!/usr/bin/env bash
+# Files of other programs are named, and the programs of docs/plan_format.md convert each of them. One
+# whose tool or package is not here is skipped by its name. Exit status 77: there is no python3.
+#
+# usage: conversions.sh PROGRAM PAGE
+set -eu
+program=$(realpath "$1")
+page=$(realpath "$2")
+python=
+for candidate in "${OMNIBAL_PYTHON:-}" $(type -ap python3); do
+  [ -n "$candidate" ] && "$candidate" -c '' 2>/dev/null || continue
+  [ -n "$python" ] || python=$candidate
+  if "$candidate" -c 'import numpy' 2>/dev/null; then
+    python=$candidate
+    break
+  fi
+done
+[ -n "$python" ] || exit 77
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+"$python" - "$program" "$page" <<'PYTHON'
+import array, bz2, importlib.util, io, json, lzma, os, pathlib, pickle, re, shutil, sqlite3, struct
+import subprocess, sys, tarfile, zipfile
+
+program, page = sys.argv[1:]
+os.mkdir("bin")
+os.symlink(program, "bin/pack_dataset")
+os.environ["PATH"] = os.path.abspath("bin") + os.pathsep + os.environ["PATH"]
+
+images, tokens = [4, 0, 9, 1], [100, 30, 200, 50]
+records = [{"vit_num": i, "token_num": t} for i, t in zip(images, tokens)]
+lines = "".join(json.dumps(record) + "\n" for record in records)
+table = "vit_num,token_num\n" + "".join("%d,%d\n" % pair for pair in zip(images, tokens))
+
+
+def write(name, data):
+    pathlib.Path(name).write_bytes(data)
+
+
+def npy():
+    header = "{'descr': '<i8', 'fortran_order': False, 'shape': (4,), }\n".encode()
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + struct.pack("<4q", *tokens)
+
+
+def compressed(tool, name, compress):
+    """Nothing without the tool that the page names."""
+    if shutil.which(tool):
+        write(name, compress(lines.encode()))
+        return tool
+    return None
+
+
+def by_tool(*words):
+    return lambda data: subprocess.run(words, input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def parquet():
+    import pyarrow, pyarrow.parquet
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(records), "lengths.parquet")
+
+
+def arrow_file():
+    import pyarrow, pyarrow.feather
+    pyarrow.feather.write_feather(pyarrow.Table.from_pylist(records), "lengths.feather")
+
+
+def arrow_stream():
+    import pyarrow
+    rows = pyarrow.Table.from_pylist(records)
+    with pyarrow.OSFile("lengths.arrow", "wb") as sink, pyarrow.ipc.new_stream(sink, rows.schema) as out:
+        out.write_table(rows)
+
+
+def megatron():
+    write("corpus.idx", b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 4, 4, 5)
+          + struct.pack("<4i", *tokens) + struct.pack("<4q", 0, 400, 520, 1320)
+          + struct.pack("<5q", *range(5)))
+
+
+def npz():
+    with zipfile.ZipFile("lengths.npz", "w") as archive:
+        archive.writestr("lengths.npy", npy())
+
+
+def pickled(protocol):
+    def fixture():
+        write("lengths.pkl", pickle.dumps(tokens, protocol))
+    return fixture
+
+
+def hdf5():
+    import h5py
+    with h5py.File("lengths.h5", "w") as file:
+        file["vit_num"], file["token_num"] = images, tokens
+
+
+def sqlite():
+    pathlib.Path("lengths.db").unlink(missing_ok=True)
+    with sqlite3.connect("lengths.db") as base:
+        base.execute("CREATE TABLE samples (vit_num, token_num)")
+        base.executemany("INSERT INTO samples VALUES (:vit_num, :token_num)", records)
+    base.close()
+
+
+def tar():
+    with tarfile.open("shard.tar", "w") as shard:
+        for number, record in enumerate(records):
+            for suffix, data in (("json", json.dumps(record).encode()), ("txt", b"a caption")):
+                entry = tarfile.TarInfo("%06d.%s" % (number, suffix))
+                entry.size = len(data)
+                shard.addfile(entry, io.BytesIO(data))
+
+
+def utf16():
+    write("lengths16.csv", table.encode("utf-16"))
+
+
+def checksum(data):
+    value = 0xFFFFFFFF
+    for byte in data:
+        value ^= byte
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+    value ^= 0xFFFFFFFF
+    return struct.pack("<I", ((value >> 15 | value << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def tfrecord():
+    def field(number, data):
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    def example(record):
+        features = b""
+        for name, value in record.items():
+            varint = bytes([value]) if value < 128 else bytes([value & 127 | 128, value >> 7])
+            feature = field(3, field(1, varint))
+            features += field(1, field(1, name.encode()) + field(2, feature))
+        return field(1, features)
+
+    out = b""
+    for record in records:
+        data, size = example(record), struct.pack("<Q", len(example(record)))
+        out += size + checksum(size) + data + checksum(data)
+    write("lengths.tfrecord", out)
+
+
+def raw():
+    write("lengths.bin", array.array("H", tokens).tobytes())
+
+
+def fields():
+    with open("samples.jsonl", "w") as out:
+        for i, t in zip(images, tokens):
+            out.write(json.dumps({"stats": {"tiles": i}, "input_ids": list(range(t))}) + "\n")
+
+
+# The title on the page; the file, what its error must say, what it is converted to, what makes it and
+# the package or module that both need.
+conversions = [
+    ("Parquet.", "lengths.parquet", "is a Parquet file", "lengths.json", parquet, "pyarrow"),
+    ("Arrow file (Feather):", "lengths.feather", "is an Arrow (Feather) file", "lengths.json",
+     arrow_file, "pyarrow"),
+    ("Arrow stream", "lengths.arrow", "is an Arrow stream", "lengths.json", arrow_stream, "pyarrow"),
+    ("Index of Megatron (.idx).", "corpus.idx", "is an index of Megatron", "lengths.json", megatron, None),
+    ("zip, NPZ.", "lengths.npz", "is a zip file", "lengths.npy", npz, None),
+    *(("Pickle.", "lengths.pkl", "is a Python pickle", "lengths.json", pickled(p), None) for p in range(6)),
+    ("HDF5.", "lengths.h5", "is an HDF5 file", "lengths.json", hdf5, "h5py"),
+    ("SQLite:", "lengths.db", "is an SQLite database", "lengths.csv", sqlite, None),
+    ("tar", "shard.tar", "is a tar archive", "lengths.jsonl", tar, None),
+    ("UTF-16 and UTF-32:", "lengths16.csv", "is a text in UTF-16", "lengths.csv", utf16, None),
+    ("TFRecord.", "lengths.tfrecord", "is a TFRecord file", "lengths.jsonl", tfrecord, "tensorflow"),
+    ("Raw numbers", "lengths.bin", "holds a zero byte, so it is no text", "lengths.json", raw, None),
+    ("Counts that are no field of their own", "samples.jsonl", "no field", "lengths.jsonl", fields, None),
+]
+made_without_package = {"TFRecord."}
+tools = [("xz", "lengths.jsonl.xz", lzma.compress, "is an xz file"),
+         ("bzip2", "lengths.jsonl.bz2", bz2.compress, "is a bzip2 file"),
+         ("zstd", "lengths.jsonl.zst", by_tool("zstd", "-qc"), "is a zstd file"),
+         ("lz4", "lengths.jsonl.lz4", by_tool("lz4", "-qc"), "is an lz4 file")]
+
+section = re.search(r"^## Formats that are not read\n(.*?)^## ", open(page).read(), re.S | re.M).group(1)
+snippets = re.findall(r"^\*\*([^*]+)\*\*[^`]*?(?:`[^`\n]+`[^`]*?)*```(python|sh)\n(.*?)```", section, re.S | re.M)
+by_title = {title: (language, text) for title, language, text in snippets}
+assert section.count("```") == 2 * len(snippets), "a program of the page stands below no title"
+titles = {"xz, bzip2, zstd, lz4."} | {one[0] for one in conversions}
+assert titles == set(by_title), titles ^ set(by_title)
+failures, skipped = 0, []
+
+
+def complain(text):
+    global failures
+    failures += 1
+    print("FAILED:", text)
+
+
+def pack(*words):
+    return subprocess.run([program, *words, "--no-picture"], capture_output=True, text=True, errors="replace")
+
+
+def plan_of(folder):
+    return [pathlib.Path(folder, name + ".npy").read_bytes() for name in ("items", "offsets", "loads")]
+
+
+def check_named(name, text):
+    done = pack(name, "--output", "never")
+    if done.returncode != 1 or text not in done.stderr:
+        complain("%s: '%s' is not in the message: %s" % (name, text, done.stderr))
+    # Nor is it read as what it is not where a format is given.
+    if text.startswith("is a"):
+        for form in ("json", "jsonl", "csv", "numbers", "manifest"):
+            done = pack(name, "--format", form, "--output", "never")
+            if text not in done.stderr:
+                complain("%s as %s: %s" % (name, form, done.stderr))
+
+
+write("plain.csv", table.encode())
+write("plain.txt", "\n".join(map(str, tokens)).encode())
+for name in ("plain.csv", "plain.txt"):
+    assert pack(name, "--output", name + ".plan").returncode == 0
+
+for title, name, message, made, fixture, package in conversions:
+    has_package = package is None or importlib.util.find_spec(package) is not None
+    if not has_package:
+        skipped.append(title.strip(".:") + " (no " + package + ")")
+    if not has_package and title not in made_without_package:
+        continue
+    fixture()
+    check_named(name, message)
+    if not has_package:
+        continue
+    pathlib.Path(made).unlink(missing_ok=True)
+    done = subprocess.run([sys.executable, "-c", by_title[title][1]], capture_output=True, text=True)
+    done = pack(made, "--output", "plan") if done.returncode == 0 else done
+    if done.returncode != 0:
+        complain("%s: %s" % (title, done.stderr))
+    elif plan_of("plan") not in (plan_of("plain.csv.plan"), plan_of("plain.txt.plan")):
+        complain(title + ": another plan")
+
+commands = by_title["xz, bzip2, zstd, lz4."][1].strip().split("\n")
+assert [command.split()[0] for command in commands] == [tool[0] for tool in tools]
+for (tool, name, compress, message), command in zip(tools, commands):
+    if not compressed(tool, name, compress):
+        skipped.append(tool)
+        continue
+    check_named(name, message)
+    shutil.rmtree("plan", ignore_errors=True)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True)
+    if done.returncode != 0 or plan_of("plan") != plan_of("plain.csv.plan"):
+        complain("%s: %s" % (command, done.stderr))
+
+print("skipped:", ", ".join(skipped) if skipped else "nothing")
+sys.exit(failures != 0)
+PYTHON
