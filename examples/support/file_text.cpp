@@ -2,12 +2,14 @@
 
 #include "input_error.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 
 #include <unistd.h>
 #include <zlib.h>
@@ -19,54 +21,111 @@ namespace {
 constexpr std::size_t padding_bytes = 64;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 22;
 constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::string_view gzip_magic = "\x1F\x8B";
 
 struct close_file {
-  void operator()(gzFile file) const { gzclose(file); }
+  void operator()(std::FILE* file) const { std::fclose(file); }
 };
-using open_file = std::unique_ptr<std::remove_pointer_t<gzFile>, close_file>;
+using open_file = std::unique_ptr<std::FILE, close_file>;
 
-/// zlib reads files that are not compressed as they are.
-gzFile open(std::filesystem::path const& path) {
-  if (path != "-") return gzopen(path.c_str(), "rb");
+std::FILE* open(std::filesystem::path const& path) {
+  if (path != "-") return std::fopen(path.c_str(), "rb");
   int const copy = dup(STDIN_FILENO);
-  return copy < 0 ? nullptr : gzdopen(copy, "rb");
+  return copy < 0 ? nullptr : fdopen(copy, "rb");
 }
 
-/// The size where it is known beforehand; neither a pipe nor a compressed file has one.
-std::size_t expected_bytes(std::filesystem::path const& path, gzFile file) {
+/// The size where it is known beforehand; a pipe has none.
+std::size_t expected_bytes(std::filesystem::path const& path) {
   std::error_code error;
   auto const size = std::filesystem::file_size(path, error);
-  return error || gzdirect(file) == 0 ? 0 : static_cast<std::size_t>(size);
+  return error ? 0 : static_cast<std::size_t>(size);
 }
 
-std::string error_text(gzFile file) {
-  int code = Z_OK;
-  char const* const text = gzerror(file, &code);
-  return code == Z_ERRNO ? std::strerror(errno) : text;
+std::string read_bytes(std::string const& name, std::filesystem::path const& path,
+                       progress& shown) {
+  errno = 0;
+  open_file const file(open(path));
+  if (!file) fail({name}, std::string("cannot open: ") + std::strerror(errno));
+  std::size_t const expected = expected_bytes(path);
+  std::string bytes(expected + chunk_bytes, '\0');
+  std::size_t size = 0;
+  while (true) {
+    if (bytes.size() - size < chunk_bytes) bytes.resize(2 * bytes.size());
+    std::size_t const got = std::fread(bytes.data() + size, 1, chunk_bytes, file.get());
+    size += got;
+    shown.update(size, expected);
+    if (got == chunk_bytes) continue;
+    if (std::ferror(file.get()) != 0) {
+      fail({name}, std::string("cannot read: ") + std::strerror(errno));
+    }
+    bytes.resize(size);
+    return bytes;
+  }
+}
+
+struct end_inflate {
+  void operator()(z_stream* stream) const { inflateEnd(stream); }
+};
+
+/// What gzip has compressed in one member after another. Errors: `input_error` for one that is
+/// damaged or cut, and for bytes behind the last one, but zeros, which tapes leave there.
+std::string expanded(std::string const& name, std::string const& packed) {
+  constexpr int gzip_alone = 15 + 16;
+  z_stream stream{};
+  if (inflateInit2(&stream, gzip_alone) != Z_OK) fail({name}, "cannot read: no memory for zlib");
+  std::unique_ptr<z_stream, end_inflate> const ended(&stream);
+  std::string result(4 * packed.size() + chunk_bytes, '\0');
+  std::size_t size = 0;
+  std::size_t read = 0;
+  while (read != packed.size()) {
+    if (result.size() - size < chunk_bytes) result.resize(2 * result.size());
+    auto const given = static_cast<unsigned>(std::min(packed.size() - read, chunk_bytes));
+    // zlib does not write through it.
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + read));
+    stream.avail_in = given;
+    stream.next_out = reinterpret_cast<Bytef*>(result.data() + size);
+    stream.avail_out = static_cast<unsigned>(chunk_bytes);
+    int const code = inflate(&stream, Z_NO_FLUSH);
+    size += chunk_bytes - stream.avail_out;
+    read += given - stream.avail_in;
+    if (code == Z_STREAM_END) {
+      std::string_view const rest = std::string_view(packed).substr(read);
+      if (rest.find_first_not_of('\0') == rest.npos) {
+        result.resize(size);
+        return result;
+      }
+      if (!rest.starts_with(gzip_magic)) {
+        fail({name}, "cannot read: " + std::to_string(rest.size()) +
+                         " bytes that are not compressed by gzip follow those that are");
+      }
+      inflateReset(&stream);
+    } else if (code != Z_OK && code != Z_BUF_ERROR) {
+      fail({name}, std::string("cannot read: ") +
+                       (stream.msg != nullptr ? stream.msg : "what gzip compressed is damaged"));
+    }
+  }
+  // The last bytes may still wait for room.
+  while (true) {
+    if (result.size() - size < chunk_bytes) result.resize(2 * result.size());
+    stream.next_out = reinterpret_cast<Bytef*>(result.data() + size);
+    stream.avail_out = static_cast<unsigned>(chunk_bytes);
+    int const code = inflate(&stream, Z_NO_FLUSH);
+    std::size_t const got = chunk_bytes - stream.avail_out;
+    size += got;
+    if (code == Z_STREAM_END) break;
+    if (got == 0) fail({name}, "cannot read: unexpected end of what gzip compressed");
+  }
+  result.resize(size);
+  return result;
 }
 
 }  // namespace
 
 file_text::file_text(std::filesystem::path const& path, progress& shown)
     : name_(path == "-" ? "standard input" : path.string()) {
-  errno = 0;
-  open_file const file(open(path));
-  if (!file) fail({name_}, std::string("cannot open: ") + std::strerror(errno));
-
-  std::size_t const expected = expected_bytes(path, file.get());
-  bytes_.resize(expected + chunk_bytes);
-  while (true) {
-    if (bytes_.size() - size_ < chunk_bytes) bytes_.resize(2 * bytes_.size());
-    int const got = gzread(file.get(), bytes_.data() + size_, static_cast<unsigned>(chunk_bytes));
-    int code = Z_OK;
-    gzerror(file.get(), &code);
-    if (got < 0 || code != Z_OK) fail({name_}, "cannot read: " + error_text(file.get()));
-    if (got == 0) break;
-    size_ += static_cast<std::size_t>(got);
-    shown.update(size_, expected);
-  }
-
-  bytes_.resize(size_);
+  bytes_ = read_bytes(name_, path, shown);
+  if (bytes_.starts_with(gzip_magic)) bytes_ = expanded(name_, bytes_);
+  size_ = bytes_.size();
   bytes_.append(padding_bytes, ' ');
   if (view().starts_with(byte_order_mark)) {
     begin_ = byte_order_mark.size();

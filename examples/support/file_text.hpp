@@ -16,7 +16,8 @@ namespace examples {
 class file_text {
  public:
   /// Reads a file or a pipe, `-` being the standard input; what gzip has compressed is expanded,
-  /// and a byte order mark dropped. Errors: `input_error`.
+  /// and a byte order mark dropped. Errors: `input_error`, also for other bytes behind those that
+  /// gzip has compressed.
   file_text(std::filesystem::path const& path, progress& shown);
 
   [[nodiscard]] std::string_view view() const {

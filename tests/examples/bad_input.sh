@@ -69,6 +69,8 @@ printf 'PAR1\0\0' >table.parquet
 refuses "Parquet" 'table.parquet: is a Parquet file|docs/plan_format.md' table.parquet
 echo "[$good]" | gzip | head -c 30 >cut.json.gz
 refuses "truncated gzip" 'cut.json.gz: cannot read|unexpected end' cut.json.gz
+{ echo "[$good]" | gzip && echo "[$good]"; } >tail.json.gz
+refuses "text behind gzip" 'tail.json.gz: cannot read|not compressed by gzip' tail.json.gz
 echo '[{"length": 7}]' >other.json
 refuses "other field of tokens" 'no field "token_num"|--token-field' other.json --text
 refuses "no field of images" 'no field "vit_num"|--image-field|--text' other.json
