@@ -58,23 +58,28 @@ void add_data(CLI::App& app, long_context_words& words, long_context_options& op
       ->capture_default_str();
 }
 
-void add_output(CLI::App& app, long_context_words& words) {
+/// Returns the option of the directory.
+CLI::Option* add_output(CLI::App& app, long_context_words& words) {
   auto* const group = app.add_option_group("Output");
-  group
-      ->add_option("--output", words.output,
-                   "Write the plan into this directory: with levels that of the\n"
-                   "least time, with steps those of all ways (docs/plan_format.md)")
-      ->type_name("DIRECTORY");
+  auto* const output =
+      group
+          ->add_option("--output", words.output,
+                       "Write the plan into this directory: with levels that of the\n"
+                       "least time, with steps those of all ways (docs/plan_format.md)")
+          ->type_name("DIRECTORY");
   group
       ->add_option("--weights", words.weights,
                    "What the losses of a written step are divided by: the tokens of a\n"
                    "mean step of the epoch, or its own")
       ->type_name("NAME")
       ->check(CLI::IsMember({"epoch", "step"}))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(output);
+  return output;
 }
 
-void add_model(CLI::App& app, long_context_words& words) {
+/// Returns what comparisons of steps do not use.
+CLI::Option* add_model(CLI::App& app, long_context_words& words) {
   auto* const group = app.add_option_group("Model and machine");
   add_model_option(*group, words.model, "Whose language model trains");
   add_family_option(*group, words.family);
@@ -83,20 +88,24 @@ void add_model(CLI::App& app, long_context_words& words) {
           "A name, or a file (docs/models.md); default: a100-80gb for levels\n"
           "and h100-80gb for steps. Names:\n" +
           names_of(known_machines()));
-  add_memory_option(*group, words.machine);
-  add_teraflops_option(*group, words.machine);
-  group
-      ->add_option("--measured", words.measured,
-                   "A CSV file of measured times with the columns layer, forward_ms\n"
-                   "and backward_ms: what its layers reach is what a device reaches")
-      ->type_name("FILE");
+  auto* const memory = add_memory_option(*group, words.machine);
+  auto* const teraflops = add_teraflops_option(*group, words.machine);
+  auto* const measured =
+      group
+          ->add_option("--measured", words.measured,
+                       "A CSV file of measured times with the columns layer, forward_ms\n"
+                       "and backward_ms: what its layers reach is what a device reaches")
+          ->type_name("FILE")
+          ->excludes(teraflops);
   group
       ->add_option("--measured-batch", words.measured_batch,
                    "The micro-batch that was measured: documents and the tokens of\n"
                    "each; default: 1 4096")
       ->type_name("DOCUMENTS TOKENS")
       ->expected(2)
-      ->check(integer_between<std::int64_t>(1, 1 << 20));
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->needs(measured);
+  return memory;
 }
 
 /// Which model trains on what.
@@ -244,9 +253,12 @@ std::optional<long_context_options> parse_long_context(int count, char const* co
       "pack_long_context");
   app.footer("Exit status: 0 where the tables are complete; otherwise 1, and no file was written.");
   add_data(app, text, options);
-  add_model(app, text);
-  task_options const of{add_levels(app, text, options), add_steps(app, text, options)};
-  add_output(app, text);
+  auto* const memory = add_model(app, text);
+  task_options of{add_levels(app, text, options), add_steps(app, text, options)};
+  auto* const output = add_output(app, text);
+  // The last of them, --short-first, is of the written plan.
+  of.levels.back()->needs(output);
+  of.levels.push_back(memory);
   if (!parse_words(app, count, words)) return std::nullopt;
   if (text.mix == "broad") options.mix = length_mix::broad;
   if (options.size.samples != 0 || options.size.tokens != 0) {

@@ -100,20 +100,23 @@ void add_model(CLI::App& app, typed_options& typed) {
   add_model_option(*group, typed.model, "Whose vision tower and language model train");
   add_family_option(*group, typed.family);
   add_machine_option(*group, typed.machine);
-  add_teraflops_option(*group, typed.machine);
-  group
-      ->add_option("--measured", typed.measured,
-                   "A CSV file of measured times with the columns layer, forward_ms\n"
-                   "and backward_ms: what layers of the tower and of the language model\n"
-                   "reach is what a device reaches in each")
-      ->type_name("FILE");
+  auto* const teraflops = add_teraflops_option(*group, typed.machine);
+  auto* const measured =
+      group
+          ->add_option("--measured", typed.measured,
+                       "A CSV file of measured times with the columns layer, forward_ms\n"
+                       "and backward_ms: what layers of the tower and of the language model\n"
+                       "reach is what a device reaches in each")
+          ->type_name("FILE")
+          ->excludes(teraflops);
   group
       ->add_option("--measured-batch", typed.measured_batch,
                    "The micro-batch that was measured: tiles, documents and the tokens\n"
                    "of each; default: 15 4 1024")
       ->type_name("TILES DOCUMENTS TOKENS")
       ->expected(3)
-      ->check(integer_between<std::int64_t>(1, 1 << 20));
+      ->check(integer_between<std::int64_t>(1, 1 << 20))
+      ->needs(measured);
 }
 
 void choose_engine(CLI::App const& app, typed_options const& typed, post_balance_options& options) {

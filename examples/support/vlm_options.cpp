@@ -43,19 +43,21 @@ void add_data(CLI::App& app, vlm_words& words, vlm_options& options) {
   auto* const files = add_length_options(*group, options.lengths, image_options::offered);
   add_synthetic_option(*group, options.synthetic_samples, 1024, std::size_t{1} << 22, files);
   add_seed_option(*group, options.seed);
-  group
-      ->add_option("--capacity", words.capacity,
-                   "Image tiles and tokens of a micro-batch; by default chosen for the\n"
-                   "samples of a random one")
-      ->type_name("TILES TOKENS")
-      ->expected(2)
-      ->check(integer_between<std::int64_t>(1, std::int64_t{1} << 40));
+  auto* const capacity =
+      group
+          ->add_option("--capacity", words.capacity,
+                       "Image tiles and tokens of a micro-batch; by default chosen for the\n"
+                       "samples of a random one")
+          ->type_name("TILES TOKENS")
+          ->expected(2)
+          ->check(integer_between<std::int64_t>(1, std::int64_t{1} << 40));
   group
       ->add_option("--batch", words.batch_samples,
                    "Samples of a random micro-batch; with --capacity as many as groups have")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 16))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(capacity);
   group->add_option("--micro-batches", words.micro_batches, "Micro-batches of a rank in a step")
       ->type_name("COUNT")
       ->check(integer_between<std::size_t>(1, 1 << 16))
@@ -83,20 +85,22 @@ void add_model(CLI::App& app, vlm_words& words) {
       ->check(
           CLI::IsMember(std::vector<std::string>(recompute_names.begin(), recompute_names.end())))
       ->default_str("none,selective,full");
-  group
-      ->add_option("--measured", words.measured,
-                   "A CSV file of measured times with the columns layer, forward_ms\n"
-                   "and backward_ms, and perhaps kept_mb and state_mb, of a run\n"
-                   "without recomputation; a layer is a number or a run such as\n"
-                   "1-45. Needs one --model")
-      ->type_name("FILE");
+  auto* const measured =
+      group
+          ->add_option("--measured", words.measured,
+                       "A CSV file of measured times with the columns layer, forward_ms\n"
+                       "and backward_ms, and perhaps kept_mb and state_mb, of a run\n"
+                       "without recomputation; a layer is a number or a run such as\n"
+                       "1-45. Needs one --model")
+          ->type_name("FILE");
   group
       ->add_option("--measured-batch", words.measured_batch,
                    "The micro-batch that was measured: tiles, documents and the tokens\n"
                    "of each; default: 15 4 1024")
       ->type_name("TILES DOCUMENTS TOKENS")
       ->expected(3)
-      ->check(integer_between<std::int64_t>(0, 1 << 20));
+      ->check(integer_between<std::int64_t>(0, 1 << 20))
+      ->needs(measured);
 }
 
 void add_machine(CLI::App& app, vlm_words& words) {
@@ -132,6 +136,18 @@ CLI::App* add_output(CLI::App& app, vlm_words& words) {
   return group;
 }
 
+/// Refuses what a replay does not use: the written plan has it.
+void check_replay(CLI::App const& app) {
+  if (app.count("--replay") == 0) return;
+  for (CLI::App const* const group : app.get_subcommands(nullptr)) {
+    for (CLI::Option const* const option : group->get_options()) {
+      if (option->count() == 0 || option->get_name() == "--replay") continue;
+      throw std::runtime_error(option->get_name() +
+                               " is not for --replay, which simulates a plan as it was written");
+    }
+  }
+}
+
 /// What OmniBal leaves to choose.
 void add_published(CLI::App& app, published_options& options) {
   auto* const group = app.add_option_group("Published method");
@@ -162,16 +178,18 @@ void add_published(CLI::App& app, published_options& options) {
       ->type_name("WEIGHT")
       ->check(CLI::Validator(CLI::NonNegativeNumber).description(""))
       ->capture_default_str();
-  group->add_option("--measured-steps", method.steps, "Steps for which cuts are simulated")
-      ->type_name("COUNT")
-      ->check(integer_between<std::size_t>(1, 1 << 20))
-      ->capture_default_str();
+  auto* const steps =
+      group->add_option("--measured-steps", method.steps, "Steps for which cuts are simulated")
+          ->type_name("COUNT")
+          ->check(integer_between<std::size_t>(1, 1 << 20))
+          ->capture_default_str();
   group
       ->add_option("--measure", options.command,
                    "A command of the shell that measures cuts instead: it gets the first\n"
                    "layer of each stage but the first as arguments and prints seconds,\n"
                    "or inf where the cuts cannot run")
-      ->type_name("COMMAND");
+      ->type_name("COMMAND")
+      ->excludes(steps);
 }
 
 void check_plan(CLI::App const& app, vlm_words const& words, vlm_options& options) {
@@ -256,11 +274,13 @@ std::optional<vlm_options> parse_vlm(int count, char const* const* words) {
                    "Show what other assumptions would give");
   output
       ->add_option("--replay", typed.replayed,
-                   "Only simulate this NAME.plan.json again, with the files beside it;\n"
+                   "Only simulate this NAME.plan.json again, with the files beside it, and\n"
+                   "refuse all other options;\n"
                    "fails where other figures come out or a stage exceeds its memory")
       ->type_name("FILE");
   if (!parse_words(app, count, words)) return std::nullopt;
   check_not_empty(app, "--replay", "the name of a file");
+  check_replay(app);
   check_plan(app, typed, options);
   return options;
 }

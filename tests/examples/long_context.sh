@@ -153,6 +153,9 @@ refuses "ranks that are no number" '--ranks|is 8.5' --ranks 8.5
 refuses "no samples" '--synthetic|is 0' --synthetic 0
 refuses "negative seed" '--seed|is -1' --seed -1
 refuses "unknown weights" '--weights|means' --weights means
+printf 'layer,forward_ms,backward_ms\n0-33,1,2\n' >measured.csv
+refuses "a measured batch of nothing" '--measured-batch|--measured' --measured-batch 1 4096
+refuses "measured and given speed" '--measured|--teraflops' --measured measured.csv --teraflops 140
 refuses "unknown mix" '--mix|narrow' --mix narrow
 refuses "files and a mix" '--mix' list.json --mix broad
 refuses "files and synthetic" '--synthetic' list.json --synthetic 8
@@ -172,6 +175,7 @@ refuses "steps and levels" '--svg|is for levels' list.json --step-samples 8
 picture=(--svg new/plan.json)
 refuses "a picture in place of the plan" 'new/plan.json|another output' list.json --ranks 8
 picture=(--svg-step levels.svg)
+refuses "memory of steps" '--memory: is for levels' list.json --step-samples 8 --memory 80
 refuses "steps of nothing" '--step-samples|is 0' list.json --step-samples 0
 refuses "steps of no tokens" '--step-tokens|is -8' list.json --step-tokens -8
 refuses "two sizes of steps" '--step-tokens|--step-samples' \
@@ -195,6 +199,13 @@ refuses "negative in steps" 'bad.json: record 2|"token_num" is -6' bad.json --st
 "$program" list.json --ranks 8 --svg list.json/levels.svg >output 2>message &&
   complain "a picture inside a file: exit status 0"
 grep -qF "list.json" message || complain "the message does not name the picture"
+
+# What only a written plan has.
+for option in "--weights step" "--short-first 2"; do
+  # shellcheck disable=SC2086
+  "$program" list.json --ranks 8 $option >output 2>message && complain "$option of no plan: exit status 0"
+  grep -qF -- "${option% *} requires --output" message || complain "$option of no plan: message"
+done
 
 [ "$failures" -eq 0 ] && echo "formats, picture and bad input as they should be"
 exit "$((failures != 0))"

@@ -66,6 +66,7 @@ refuses "no cuts that can run" 'none of the 10 cuts that were measured can run' 
 refuses "no command" '--measure is empty' --measure ''
 refuses "two models" '--measure measures one model' --measure true --model 6+34B
 refuses "no cuts to measure" '--top|is 0' --top 0
+refuses "steps of a command" '--measured-steps|--measure' --measure true --measured-steps 4
 refuses "memory" 'no plan of 6+20B-published fits the memory' --memory 20
 
 [ "$failures" -eq 0 ] && echo "all right"

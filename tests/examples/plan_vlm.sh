@@ -29,7 +29,7 @@ grep -q '^small  ' output || complain "configuration: no table"
 grep -q ',full,' small/small.recompute.csv || complain "two choices: nothing is remade"
 grep -q ',selective,' small/small.recompute.csv && complain "two choices: there is a third"
 "$program" --replay small/small.plan.json >replayed 2>message || complain "configuration: other figures"
-"$program" "${small[@]}" --capacity 9 4096 --batch 3 --micro-batches 4 --data 4 --tensor 1 >output \
+"$program" "${small[@]}" --capacity 9 4096 --micro-batches 4 --data 4 --tensor 1 >output \
   2>message || complain "options: it fails"
 grep -q 'under 9 images and 4096 tokens' output || complain "capacity: another one"
 
@@ -94,6 +94,12 @@ refuses "ranks" '--machine: r has 30 ranks, no multiple of 4 stages of 2 ranks' 
 refuses "choices" '--recompute|some' --recompute some
 refuses "two measured models" '--measured' --measured times.csv
 refuses "times of other layers" 'bad.csv|"layer" is "0-62"' --model deepseek-v2 --measured bad.csv
+refuses "a batch that a capacity sets" '--batch|--capacity' "${small[@]}" --capacity 9 4096 --batch 3
+refuses "a measured batch of nothing" '--measured-batch|--measured' --measured-batch 15 4 1024
+refuses "a seed of a replay" '--seed is not for --replay' --replay plan/6+20B.plan.json --seed 7
+refuses "a capacity of a replay" '--capacity is not for --replay' --replay plan/6+20B.plan.json \
+  --capacity 9 4096
+refuses "files of a replay" 'files is not for --replay' times.csv --replay plan/6+20B.plan.json
 sed -i '/^60,/d' plan/6+20B.recompute.csv
 refuses "a layer less" '6+20B.recompute.csv|"layer" is "61", must be 60' \
   --replay plan/6+20B.plan.json

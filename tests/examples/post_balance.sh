@@ -73,6 +73,9 @@ echo '{"tiles": 2, "length": 300}' >text.jsonl
 refuses "tokens of the text alone" 'sample 0 has 300 tokens, fewer than the 256 of each of its 2' \
   text.jsonl "${own[@]}"
 refuses "no field of images" 'text.jsonl: record 1' text.jsonl --token-field length
+refuses "a measured batch of nothing" '--measured-batch requires --measured' --measured-batch 15 4 1024
+refuses "measured and given speed" '--teraflops excludes --measured' --measured times.csv --teraflops 140
+refuses "tiles of no file" '--tokens-per-tile requires files' --tokens-per-tile 256
 refuses "absent file" 'absent.json: cannot open' absent.json
 refuses "standard input of MPI" 'need the name of a file' - --mpi
 "$program" --steps 1 >/dev/full 2>message && complain "full output: exit status 0"
