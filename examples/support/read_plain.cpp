@@ -33,7 +33,11 @@ std::string_view entry(file_text const& text, std::string_view header, std::stri
 /// The header of an array, and what follows it.
 std::pair<std::string_view, std::string_view> split_header(file_text const& text) {
   std::string_view const all = text.view();
+  if (!all.starts_with("\x93NUMPY")) fail({text.name()}, "is no NumPy array");
   auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(all[i]); };
+  if (all.size() > 6 && (byte(6) < 1 || byte(6) > 3)) {
+    fail_header(text, "of version " + std::to_string(byte(6)) + ", must have 1, 2 or 3");
+  }
   bool const is_short = all.size() >= 10 && byte(6) == 1;
   std::size_t const begin = is_short ? 10 : 12;
   if (all.size() < begin) fail_header(text, "that is truncated in its header");

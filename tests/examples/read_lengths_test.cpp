@@ -300,6 +300,9 @@ TEST_CASE("arrays of NumPy are read in every type of integers") {
   refused(npy("[('vit_num', '<i4'), ('token_num', '<i8')]", "(1,)", std::string(12, '\0')),
           "[('vit_num', '<i4'), ('token_num', '<i8')]");
   refused(std::string("\x93NUMPY\x01\x00\xff", 9), "truncated");
+  refused(std::string("\x93NUMPY\x04\x00\x01\x00\x00\x00x", 13), "version 4");
+  CHECK_THROWS_AS(read(directory.write("b.npy", "vit_num,token_num\n1,2\n"), {}, input_format::npy),
+                  examples::input_error);
 }
 
 TEST_CASE("tiles follow from the pixels of an image") {

@@ -130,6 +130,9 @@ once "killed"
 
 refuses "other options" 2 "is of other options" --checkpoint state --resume --form random_packs
 refuses "other data" 2 "state.digest" --checkpoint state --resume --limit 95
+refuses "checkpoints nowhere" 0 "" --checkpoint-every 2
+refuses "a picture of no curves" 0 "" --svg curves.svg
+refuses "ranks of no replay" 0 "" --replay 4
 echo nothing >nothing
 refuses "no checkpoint" 2 "is no checkpoint" --checkpoint nothing --resume
 refuses "oversized sample" 2 "take --oversized alone" --capacity-tokens 2048

@@ -165,6 +165,16 @@ std::optional<train_options> parse_options(int count, char const* const* words) 
   if (options.resumes && options.checkpoint.empty()) {
     throw std::runtime_error("--resume needs --checkpoint");
   }
+  if (options.checkpoint_every != 0 && options.checkpoint.empty()) {
+    throw std::runtime_error("--checkpoint-every needs --checkpoint");
+  }
+  auto const check_task = [&app](char const* option, bool acts) {
+    if (app.count(option) == 0 || acts) return;
+    throw std::runtime_error(std::string(option) + " has no effect in this --task");
+  };
+  check_task("--svg", options.task == task_kind::learning);
+  check_task("--replay",
+             options.task == task_kind::replay || options.task == task_kind::long_contexts);
   model.tile_tokens = (256 + options.shrink - 1) / options.shrink;
   if (options.task == task_kind::replay || options.task == task_kind::memory) options.ranks = 1;
   return options;
