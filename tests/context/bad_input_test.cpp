@@ -60,6 +60,11 @@ TEST_CASE("wrong arguments of context_groups are named with their values", "[con
         "omnibal::context_groups: options.degrees[0] is 0, must be at least 1");
   CHECK(error_of({1}, 4, cost, {.degrees = {1, 2, 2}}) ==
         "omnibal::context_groups: options.degrees[2] is 2, must be at least 3");
+  // The largest degree has a successor, which no degree of 32 bits is.
+  CHECK(error_of({1}, 4, cost, {.degrees = {4294967295, 0}}) ==
+        "omnibal::context_groups: options.degrees[1] is 0, must be at least 4294967296");
+  CHECK(error_of({1}, 4, cost, {.degrees = {2, 4294967295, 1, 2}}) ==
+        "omnibal::context_groups: options.degrees[2] is 1, must be at least 4294967296");
   CHECK(error_of({1}, 4, cost, {.degrees = {3}, .ranks_per_node = 2}) ==
         "omnibal::context_groups: options.degrees is {3}, must have a degree that 4 ranks in nodes "
         "of 2 allow");

@@ -216,7 +216,8 @@ struct context_groups_fn {
                                 ", must divide the ranks, which are " + detail::to_text(ranks));
     }
     for (std::size_t i = 0; i != options.degrees.size(); ++i) {
-      std::uint32_t const least = i == 0 ? 1 : options.degrees[i - 1] + 1;
+      // In 64 bits the largest degree has a successor.
+      std::uint64_t const least = i == 0 ? 1 : std::uint64_t{options.degrees[i - 1]} + 1;
       if (options.degrees[i] >= least) continue;
       detail::throw_invalid(name, "options.degrees[" + detail::to_text(i) + "] is " +
                                       detail::to_text(options.degrees[i]) + ", must be at least " +
