@@ -494,11 +494,17 @@ struct context_plan {
   std::uint64_t digest;
 };
 
+omnibal::group_placement to_placement(std::string const& name, std::string const& placement) {
+  if (placement == "anywhere") return omnibal::group_placement::anywhere;
+  if (placement == "blocks") return omnibal::group_placement::blocks;
+  reject(name, "placement is '" + placement + "', must be anywhere or blocks");
+}
+
 context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::object const& cost,
                             double micro_step, std::int64_t bytes_per_token,
                             std::optional<std::int64_t> capacity, py::object const& degrees,
-                            std::int64_t ranks_per_node, std::int64_t multiple,
-                            std::string const& effort) {
+                            std::int64_t ranks_per_node, std::string const& placement,
+                            std::int64_t multiple, std::string const& effort) {
   std::string const name = "context_groups";
   integer_list const list(name, "lengths", lengths);
   py::array const table = convert::any_array(name, "cost", cost);
@@ -519,6 +525,7 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
   if (capacity) options.capacity = *capacity;
   options.degrees = to_indices(name, "degrees", degrees);
   options.ranks_per_node = small("ranks_per_node", ranks_per_node);
+  options.placement = to_placement(name, placement);
   options.multiple = small("multiple", multiple);
   options.level = to_effort(name, effort);
   auto const wanted = count_of(name, "ranks", ranks);
@@ -774,7 +781,8 @@ void define_planning(py::module_& module) {
              py::arg("lengths"), py::arg("ranks"), py::arg("cost"), py::kw_only(),
              py::arg("micro_step") = 0.0, py::arg("bytes_per_token") = 0,
              py::arg("capacity") = py::none(), py::arg("degrees") = py::none(),
-             py::arg("ranks_per_node") = 0, py::arg("multiple") = 1, py::arg("effort") = "normal");
+             py::arg("ranks_per_node") = 0, py::arg("placement") = "anywhere",
+             py::arg("multiple") = 1, py::arg("effort") = "normal");
 }
 
 }  // namespace

@@ -43,6 +43,19 @@ struct context_question {
            degree <= std::min<std::size_t>(ranks, cost.degrees.size()) &&
            (node == 0 || degree <= node || degree % node == 0);
   }
+  /// True if groups lie on blocks: asked for, or because the degrees are a chain of divisors.
+  [[nodiscard]] bool has_blocks() const {
+    if (options.placement == omnibal::group_placement::blocks) return true;
+    std::uint32_t const node = options.ranks_per_node;
+    for (std::uint32_t degree = 1; degree <= ranks; ++degree) {
+      if (!allows(degree)) continue;
+      if (degree < node && node % degree != 0) return false;
+      for (std::uint32_t larger = degree + 1; larger <= ranks; ++larger) {
+        if (allows(larger) && larger % degree != 0) return false;
+      }
+    }
+    return true;
+  }
   /// The time of a group with these samples.
   [[nodiscard]] double time(std::span<std::uint32_t const> samples, std::uint32_t degree) const {
     double tokens = 0;
@@ -89,6 +102,8 @@ inline std::string micro_step_faults(context_question const& question,
       bool const is_whole = group.first_rank % node == 0 && group.degree % node == 0;
       if (!is_within && !is_whole) return "a group in parts of nodes";
     }
+    if (question.has_blocks() && group.first_rank % group.degree != 0)
+      return "a group off its block";
     if (plan.samples[g].empty()) return "a group without samples";
     std::int64_t bytes = 0;
     for (std::uint32_t const sample : plan.samples[g]) {

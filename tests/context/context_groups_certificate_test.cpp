@@ -93,10 +93,33 @@ class all_plans {
   }
 
   [[nodiscard]] bool has_ranks(std::vector<std::uint32_t> const& degrees) const {
+    if (question_.options.placement == omnibal::group_placement::blocks) {
+      std::vector<bool> busy(question_.ranks);
+      return fits_blocks(degrees, 0, busy);
+    }
     std::uint32_t const node = question_.options.ranks_per_node;
     std::vector<std::uint32_t> rooms(node == 0 ? 1 : question_.ranks / node,
                                      node == 0 ? question_.ranks : node);
     return fits(degrees, 0, rooms);
+  }
+
+  /// Each group at every multiple of its degree.
+  [[nodiscard]] bool fits_blocks(std::vector<std::uint32_t> const& degrees, std::size_t at,
+                                 std::vector<bool> const& busy) const {
+    if (at == degrees.size()) return true;
+    std::uint32_t const degree = degrees[at];
+    std::uint32_t const node = question_.options.ranks_per_node;
+    for (std::uint32_t first = 0; first + degree <= question_.ranks; first += degree) {
+      if (node > degree && first / node != (first + degree - 1) / node) continue;
+      std::vector<bool> taken = busy;
+      bool is_free = true;
+      for (std::uint32_t rank = first; rank != first + degree; ++rank) {
+        is_free = is_free && !taken[rank];
+        taken[rank] = true;
+      }
+      if (is_free && fits_blocks(degrees, at + 1, taken)) return true;
+    }
+    return false;
   }
 
   [[nodiscard]] bool fits(std::vector<std::uint32_t> const& degrees, std::size_t at,
@@ -143,6 +166,15 @@ context_question draw_question(omnibal::rng::engine& random) {
   if (number_between(random, 0, 3) == 0) {
     question.options.ranks_per_node = 2;
     question.ranks = 2 * static_cast<std::uint32_t>(number_between(random, 1, 2));
+  }
+  if (number_between(random, 0, 3) == 0) {
+    question.options.placement = omnibal::group_placement::blocks;
+    std::uint32_t const node = std::max(1u, question.options.ranks_per_node);
+    question.ranks = node * static_cast<std::uint32_t>(number_between(random, 1, 6 / node));
+    if (node != 1 && number_between(random, 0, 1) == 0) {
+      question.options.ranks_per_node = 3;
+      question.ranks = 6;
+    }
   }
   // One row for all degrees, shared among more and more ranks, or any rows.
   bool const is_regular = number_between(random, 0, 1) == 0;

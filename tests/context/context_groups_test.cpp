@@ -136,6 +136,92 @@ TEST_CASE("mixtures are within a few per cent of the bound", "[context]") {
   CHECK(worst <= most[kind].worst);
 }
 
+TEST_CASE("groups of degrees that are a chain of divisors lie on blocks", "[context]") {
+  // The exact search opens the groups of this step as 1, 2 and 1 ranks.
+  test::context_question small{
+      .lengths = {8, 6, 3, 4, 5, 5}, .ranks = 4, .options = {.capacity = 8, .degrees = {1, 2, 4}}};
+  for (int degree = 1; degree <= 4; ++degree) {
+    small.cost.degrees.push_back({static_cast<double>(degree), 1.0 / degree, 0});
+  }
+  auto const found = small.plan();
+  CHECK(test::context_faults(small, found) == "");
+  CHECK(found.makespan == 9.5);
+  CHECK(found.proven);
+  REQUIRE(found.groups.size() == 3);
+  CHECK(found.groups[0].degree == 2);
+  CHECK(found.groups[1].first_rank == 2);
+
+  std::vector<std::uint32_t> const chains[] = {
+      {1, 2, 4, 8}, {1, 3, 6}, {2, 4, 12}, {1, 2, 4, 8, 24}};
+  for (std::uint32_t k = 0; k != 30'000; ++k) {
+    omnibal::rng::engine random(k);
+    test::context_question question;
+    question.options.degrees = chains[omnibal::rng::below(random, 4)];
+    // Any number of ranks, or nodes that the small degrees divide.
+    question.ranks = static_cast<std::uint32_t>(2 + omnibal::rng::below(random, 23));
+    if (omnibal::rng::below(random, 3) == 0) {
+      question.options.ranks_per_node = 12;
+      question.options.degrees = {1, 2, 4, 12, 24};
+      question.ranks = 24;
+    }
+    auto const fixed = static_cast<double>(omnibal::rng::below(random, 4));
+    for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
+      question.cost.degrees.push_back({fixed * degree, 1.0 / degree, 0.125 / degree});
+    }
+    question.options.capacity = static_cast<std::int64_t>(8 + omnibal::rng::below(random, 8));
+    question.options.level = k % 3 == 0 ? omnibal::effort::fast : omnibal::effort::normal;
+    for (auto left = 2 + omnibal::rng::below(random, 14); left != 0; --left) {
+      question.lengths.push_back(static_cast<std::int64_t>(1 + omnibal::rng::below(random, 16)));
+    }
+    INFO("seed " << k);
+    auto const plan = question.plan();
+    if (plan.status != omnibal::solve_status::solved) continue;
+    REQUIRE(test::context_faults(question, plan) == "");
+  }
+}
+
+TEST_CASE("an option puts groups of any degrees on blocks", "[context]") {
+  // Three ranks and two: on six ranks these have blocks beside each other, [0,3) and [4,6), and on five none.
+  test::context_question pair{
+      .lengths = {3, 2}, .ranks = 5, .options = {.capacity = 1, .degrees = {2, 3}}};
+  for (int degree = 1; degree <= 6; ++degree) pair.cost.degrees.push_back({1, 1.0 / degree, 0});
+  pair.cost.micro_step = 8;
+  CHECK(pair.plan().micro_steps() == 1);
+  pair.options.placement = omnibal::group_placement::blocks;
+  auto const apart = pair.plan();
+  CHECK(test::context_faults(pair, apart) == "");
+  CHECK(apart.micro_steps() == 2);
+  CHECK(apart.proven);
+  pair.ranks = 6;
+  auto const together = pair.plan();
+  CHECK(test::context_faults(pair, together) == "");
+  CHECK(together.micro_steps() == 1);
+
+  for (std::uint32_t k = 0; k != 3'000; ++k) {
+    omnibal::rng::engine random(k);
+    test::context_question question;
+    question.ranks = static_cast<std::uint32_t>(2 + omnibal::rng::below(random, 23));
+    question.options.placement = omnibal::group_placement::blocks;
+    if (omnibal::rng::below(random, 3) == 0) {
+      question.options.ranks_per_node = 6;
+      question.ranks = 24;
+    }
+    if (omnibal::rng::below(random, 2) == 0) question.options.degrees = {1, 2, 3, 4, 6, 12};
+    for (std::uint32_t degree = 1; degree <= question.ranks; ++degree) {
+      question.cost.degrees.push_back({1, 1.0 / degree, 0.125 / degree});
+    }
+    question.options.capacity = static_cast<std::int64_t>(8 + omnibal::rng::below(random, 8));
+    question.options.level = k % 3 == 0 ? omnibal::effort::fast : omnibal::effort::normal;
+    for (auto left = 2 + omnibal::rng::below(random, 30); left != 0; --left) {
+      question.lengths.push_back(static_cast<std::int64_t>(1 + omnibal::rng::below(random, 16)));
+    }
+    INFO("seed " << k);
+    auto const plan = question.plan();
+    if (plan.status != omnibal::solve_status::solved) continue;
+    REQUIRE(test::context_faults(question, plan) == "");
+  }
+}
+
 TEST_CASE("samples that leave ranks idle take more ranks than they need", "[context]") {
   // One more sample than ranks: with one rank for each a second micro-step would be nearly empty.
   context_question question{.lengths = std::vector<std::int64_t>(65, 4096), .ranks = 64};

@@ -357,6 +357,7 @@ def context_groups(
     capacity: Optional[int] = None,
     degrees: Optional[Integers] = None,
     ranks_per_node: int = 0,
+    placement: str = "anywhere",
     multiple: int = 1,
     effort: str = "normal",
 ) -> ContextPlan: ...

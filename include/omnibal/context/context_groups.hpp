@@ -27,6 +27,7 @@
 #include <ranges>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -39,6 +40,15 @@ concept context_bytes =
     std::regular_invocable<Memory const&, std::int64_t, std::uint32_t> && std::integral<
         std::remove_cvref_t<std::invoke_result_t<Memory const&, std::int64_t, std::uint32_t>>>;
 
+/// Which neighbouring ranks a group may have.
+enum class group_placement {
+  /// Any of them. If the degrees are a chain of divisors, groups lie on blocks all the same.
+  anywhere,
+  /// A block: a group of d ranks starts at a multiple of d, so that the communicators of ranks / d
+  /// blocks for each degree suffice.
+  blocks,
+};
+
 struct context_groups_options {
   /// What the samples of a group may take on each of its ranks.
   std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
@@ -48,6 +58,8 @@ struct context_groups_options {
   /// Groups lie within a node or have whole ones. With 0, the default, groups lie anywhere; the
   /// options of exchanges, where 1 means that nodes do not matter, refuse 0.
   std::uint32_t ranks_per_node = 0;
+  /// Where groups may start. Ask for `blocks` if the trainer has communicators of blocks only.
+  group_placement placement = group_placement::anywhere;
   /// The number of micro-steps is a multiple of this, with empty ones at the end where need be; at
   /// most 65,536.
   std::uint32_t multiple = 1;
@@ -125,11 +137,20 @@ struct context_groups_fn {
   /// micro-steps of the longest group, as if all ranks began each together; ranks that wait only
   /// for those of their group are never later.
   ///
+  /// Groups lie on blocks, so a group of d ranks starts at a multiple of d, if the degrees in use
+  /// are a chain: each divides the next one, and each below `options.ranks_per_node` divides it.
+  /// The number of ranks may be any. The groups of a micro-step, or of a node, then descend in
+  /// degree. A trainer needs the communicators of ranks / d blocks for each degree d. If the
+  /// degrees are no chain, groups are any neighbouring ranks, unless `options.placement` is
+  /// `blocks`. Then the search considers only plans on blocks, and `proven` compares those.
+  ///
   /// Preconditions: lengths from 0 to 2^32 - 1; `options.ranks_per_node` divides `ranks`.
   /// Complexity: ten to twenty fillings normally, and about ten for each doubling of the degree
   /// where these are far from the bound, each nearly linear in samples and degrees in use, and
-  /// in samples times degrees where times jump up and down from degree to degree. Memory: about 200
-  /// bytes for each sample and 600 for each degree in use, in the workspace where one is given.
+  /// in samples times degrees where times jump up and down from degree to degree. With `blocks`
+  /// and no chain, a filling also looks at the free ranks of a micro-step for each sample. Memory:
+  /// about 200 bytes for each sample and 600 for each degree in use, in the workspace where one is
+  /// given.
   /// Determinism: run-to-run, the same on all ranks that run the same program; `digest()` tells.
   /// Errors: `std::invalid_argument` for no ranks, no degree that may be used, degrees that do not
   /// ascend or that the table lacks, a time that is negative, not finite or zero, a memory that is
@@ -282,6 +303,8 @@ struct context_groups_fn {
     }
     for (auto& degree : instance.degrees) degree.time.fixed -= instance.least_fixed;
     instance.find_runs();
+    instance.is_chain = instance.find_chain();
+    instance.must_find_blocks = options.placement == group_placement::blocks && !instance.is_chain;
   }
 
   static void solve(context_groups_workspace& workspace, detail::context_memory memory,
@@ -399,9 +422,10 @@ struct context_groups_fn {
     auto& order = workspace.order_;
     order.resize(groups.size());
     for (std::uint32_t g = 0; g != groups.size(); ++g) order[g] = g;
-    std::sort(order.begin(), order.end(), [&groups](std::uint32_t left, std::uint32_t right) {
-      auto const place = [](detail::filled_group const& group) {
-        return std::uint64_t{group.micro_step} << 32 | group.first_rank;
+    std::sort(order.begin(), order.end(), [&](std::uint32_t left, std::uint32_t right) {
+      auto const place = [&](detail::filled_group const& group) {
+        return std::tuple(group.micro_step, part_of(instance, group),
+                          instance.is_chain ? ~group.degree : 0, group.first_rank);
       };
       return place(groups[left]) < place(groups[right]);
     });
@@ -413,8 +437,17 @@ struct context_groups_fn {
       }
       ++plan.micro_step_offsets.back();
       detail::context_degree const& degree = instance.degrees[group.degree];
+      std::uint32_t first_rank = group.first_rank;
+      if (instance.is_chain) {
+        // Behind the one before, or at the start of its node.
+        std::uint32_t const part = part_of(instance, group);
+        bool const is_first = g == 0 || groups[order[g - 1]].micro_step != group.micro_step ||
+                              part_of(instance, groups[order[g - 1]]) != part;
+        first_rank = is_first ? part * instance.ranks_per_node
+                              : plan.groups.back().first_rank + plan.groups.back().degree;
+      }
       plan.groups.push_back(
-          {group.first_rank, degree.ranks,
+          {first_rank, degree.ranks,
            degree.time(workspace.tokens_[g], workspace.squares_[g]) + instance.least_fixed});
     }
     std::uint64_t const steps = instance.rounded(filled.micro_steps());
@@ -432,6 +465,15 @@ struct context_groups_fn {
     double const gap = std::abs(plan.makespan - plan.lower_bound);
     plan.proven = gap <= 16 * detail::context_rounding * plan.makespan;
     if (plan.proven) plan.lower_bound = plan.makespan;
+  }
+
+  /// What a group shares with others in any order: the node that it lies within, or, at the front,
+  /// all whole nodes with groups, and 0 without nodes.
+  static std::uint32_t part_of(detail::context_instance const& instance,
+                               detail::filled_group const& group) {
+    if (!instance.is_chain) return 0;
+    bool const is_within = instance.degrees[group.degree].ranks < instance.ranks_per_node;
+    return is_within ? group.first_rank / instance.ranks_per_node : 0;
   }
 
   /// The samples of each group in the order of the plan, and the sums of their lengths.

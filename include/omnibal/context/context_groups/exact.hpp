@@ -3,6 +3,7 @@
 /// \file
 /// The best plan of a few samples.
 
+#include <omnibal/context/context_groups/blocks.hpp>
 #include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
 
@@ -30,6 +31,7 @@ class context_exact {
     best_ = makespan * (1 - 4 * context_rounding);
     nodes_left_ = most_nodes;
     has_found_ = false;
+    has_skipped_ = false;
     groups_.clear();
     steps_.clear();
     // References to them stay valid.
@@ -39,7 +41,7 @@ class context_exact {
     longest_ = area_ = 0;
     place(0);
     memory_ = nullptr;
-    return nodes_left_ != 0;
+    return nodes_left_ != 0 && !has_skipped_;
   }
 
   [[nodiscard]] bool has_found() const { return has_found_; }
@@ -83,11 +85,22 @@ class context_exact {
   }
 
   void keep() {
+    if (instance_->must_find_blocks && !find_blocks()) return;
     best_ = (instance_->fixed_time(steps_.size()) + longest_) * (1 - 4 * context_rounding);
     best_groups_ = groups_;
     best_group_of_ = group_of_;
     best_steps_ = static_cast<std::uint32_t>(steps_.size());
     has_found_ = true;
+  }
+
+  /// Moves the groups of all micro-steps to blocks; false where there are none, or none is found.
+  [[nodiscard]] bool find_blocks() {
+    for (std::uint32_t step = 0; step != steps_.size(); ++step) {
+      block_search const found = placer_(*instance_, groups_, step);
+      if (found == block_search::gave_up) has_skipped_ = true;
+      if (found != block_search::found) return false;
+    }
+    return true;
   }
 
   /// True where an earlier micro-step has equal groups and equal rooms.
@@ -225,6 +238,9 @@ class context_exact {
   double best_ = 0;
   std::uint64_t nodes_left_ = 0;
   bool has_found_ = false;
+  /// True where a plan was not kept because the search for its blocks gave up.
+  bool has_skipped_ = false;
+  block_placer placer_;
   std::vector<filled_group> best_groups_;
   std::vector<std::uint32_t> best_group_of_;
   std::uint32_t best_steps_ = 0;

@@ -3,6 +3,7 @@
 /// \file
 /// One micro-step after the other, longest samples first.
 
+#include <omnibal/context/context_groups/blocks.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
 #include <omnibal/context/context_groups/group_levels.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
@@ -38,15 +39,6 @@ struct context_target {
 struct context_level {
   double time = 0;
   double area = 0;
-};
-
-/// A group of ranks in a micro-step.
-struct filled_group {
-  std::uint32_t micro_step = 0;
-  std::uint32_t degree = 0;
-  std::uint32_t first_rank = 0;
-  double time = 0;
-  std::int64_t bytes = 0;
 };
 
 /// Best fit of malleable jobs under deadlines, one for each micro-step: the longest sample that is
@@ -127,7 +119,11 @@ class context_filling {
     auto const& samples = instance_->samples;
     for (used_degree const& used : used_) slot_of_[used.degree] = none;
     used_.clear();
-    rooms_.reset(instance_->ranks, instance_->ranks_per_node);
+    if (instance_->must_find_blocks) {
+      blocks_.reset(instance_->ranks, instance_->ranks_per_node);
+    } else {
+      rooms_.reset(instance_->ranks, instance_->ranks_per_node);
+    }
     std::size_t const first_group = groups_.size();
     std::uint32_t const first = next(0);
     least_degree_ = target_.least_degree;
@@ -248,7 +244,17 @@ class context_filling {
   }
 
   [[nodiscard]] bool is_open(std::uint32_t degree) const {
-    return degree != instance_->degrees.size() && instance_->degrees[degree].ranks <= rooms_.most();
+    if (degree == instance_->degrees.size()) return false;
+    std::uint32_t const ranks = instance_->degrees[degree].ranks;
+    return instance_->must_find_blocks ? blocks_.has(ranks) : ranks <= rooms_.most();
+  }
+
+  [[nodiscard]] bool are_ranks_left() const {
+    return instance_->must_find_blocks ? !blocks_.empty() : rooms_.most() != 0;
+  }
+
+  [[nodiscard]] std::uint32_t take(std::uint32_t ranks) {
+    return instance_->must_find_blocks ? blocks_.take(ranks) : rooms_.take(ranks);
   }
 
   [[nodiscard]] std::int64_t bytes_of(context_sample const& sample, std::uint32_t degree) const {
@@ -264,7 +270,7 @@ class context_filling {
   /// Puts a sample into a group that is there or is opened for it; false where none can take it.
   bool place(std::uint32_t i) {
     context_sample const& sample = instance_->samples[i];
-    std::uint32_t const wanted = rooms_.most() == 0 ? none : opened_degree(sample);
+    std::uint32_t const wanted = are_ranks_left() ? opened_degree(sample) : none;
     if (wanted != none) {
       if (join(i, wanted)) return true;
       open(i, wanted);
@@ -334,7 +340,7 @@ class context_filling {
     auto const group = static_cast<std::uint32_t>(groups_.size());
     groups_.push_back({.micro_step = micro_steps_,
                        .degree = degree,
-                       .first_rank = rooms_.take(instance_->degrees[degree].ranks),
+                       .first_rank = take(instance_->degrees[degree].ranks),
                        .time = instance_->degrees[degree].time.fixed});
     next_group_.resize(groups_.size());
     add(i, group, bytes);
@@ -369,7 +375,7 @@ class context_filling {
   [[nodiscard]] std::uint32_t first_that_fits(std::uint32_t i) const {
     auto const& samples = instance_->samples;
     auto found = samples.end();
-    if (rooms_.most() != 0) {
+    if (are_ranks_left()) {
       found = std::partition_point(samples.begin() + i, found, [&](context_sample const& sample) {
         return opened_degree(sample) == none;
       });
@@ -450,6 +456,7 @@ class context_filling {
   std::vector<group_levels> levels_;
   std::vector<std::uint32_t> next_group_;
   rank_rooms rooms_;
+  block_rooms blocks_;
 };
 
 /// The groups of a filling, kept while others are tried.

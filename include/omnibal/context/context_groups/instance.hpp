@@ -38,6 +38,15 @@ struct context_degree {
   degree_time time{};
 };
 
+/// A group of ranks in a micro-step.
+struct filled_group {
+  std::uint32_t micro_step = 0;
+  std::uint32_t degree = 0;
+  std::uint32_t first_rank = 0;
+  double time = 0;
+  std::int64_t bytes = 0;
+};
+
 /// A sample by descending length.
 struct context_sample {
   std::int64_t length = 0;
@@ -64,8 +73,22 @@ struct context_instance {
   /// True where more ranks never take fewer rank-seconds: of the degrees that meet a deadline the
   /// least one has the least area.
   bool areas_ascend = true;
+  /// True where groups of a micro-step lie on blocks if they are in descending order, and where
+  /// blocks are asked for and have to be found.
+  bool is_chain = false;
+  bool must_find_blocks = false;
   /// The ends of runs of degrees in which more ranks never take longer.
   std::vector<std::uint32_t> runs{};
+
+  /// True if each degree divides the next one, and those below the ranks of a node these.
+  [[nodiscard]] bool find_chain() const {
+    for (std::size_t d = 0; d != degrees.size(); ++d) {
+      std::uint32_t const own = degrees[d].ranks;
+      if (own < ranks_per_node && ranks_per_node % own != 0) return false;
+      if (d + 1 != degrees.size() && degrees[d + 1].ranks % own != 0) return false;
+    }
+    return true;
+  }
 
   /// The number of micro-steps of a plan in which so many have samples.
   [[nodiscard]] std::uint64_t rounded(std::uint64_t steps) const {
