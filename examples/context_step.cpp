@@ -43,15 +43,17 @@ void train(Comm& comm) {
   auto const time = [](std::int64_t length, std::uint32_t degree) {
     return degree + static_cast<double>(50 * length + length * length) / 50 / degree;
   };
-  auto const tokens = [](std::int64_t length, std::uint32_t degree) {
-    return (length + degree - 1) / degree;
+  // The same options as for the pieces, so that the memory holds their padding too.
+  omnibal::context_pieces_options const options;
+  auto const tokens = [&](std::int64_t length, std::uint32_t degree) {
+    return omnibal::padded_piece_tokens(length, degree, options);
   };
   auto const cost = omnibal::tabulate_context_cost(time, ranks, {.lengths = {4, 12, 36}});
   auto const plan =
       omnibal::context_groups(lengths.values(), ranks, cost, tokens, {.capacity = 16});
 
   // Who gets which tokens; one exchange brings those of all micro-steps, in their order.
-  auto const layout = omnibal::context_pieces(plan, lengths.values(), ranks);
+  auto const layout = omnibal::context_pieces(plan, lengths.values(), ranks, options);
   auto const exchange = omnibal::context_exchange(layout, lengths.offsets(), sizeof(double));
   auto const cut = omnibal::cut_pieces(layout, lengths.offsets(), rank, drawn);
   omnibal::ragged<double> const arrived = omnibal::exchange_samples(comm, exchange, cut);

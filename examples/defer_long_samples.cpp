@@ -1,6 +1,7 @@
 // Long samples wait until a step is even with them: docs/long_context.md.
 
 #include <omnibal/context/context_groups.hpp>
+#include <omnibal/context/context_pieces.hpp>
 #include <omnibal/context/deferral_queue.hpp>
 #include <omnibal/rng/engine.hpp>
 
@@ -15,7 +16,7 @@ constexpr std::uint32_t widest = 8;
 omnibal::context_groups_options const options{.capacity = 16'384, .ranks_per_node = widest};
 
 std::int64_t memory(std::int64_t length, std::uint32_t degree) {
-  return (length + degree - 1) / degree;
+  return omnibal::padded_piece_tokens(length, degree);
 }
 
 // 512 conversations of 500 tokens; every other step one is a document of 100,000.

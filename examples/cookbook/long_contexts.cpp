@@ -116,8 +116,10 @@ void groups_of_ranks_in_a_step() {
     return 0.002 * degree + (1.2e-4 * n + 2e-9 * n * n) / degree;
   };
   auto const cost = omnibal::tabulate_context_cost(time, 8);
-  auto const tokens = [](std::int64_t length, std::uint32_t degree) {
-    return (length + degree - 1) / degree;
+  // Padding counts: with the options that `context_pieces` gets later.
+  omnibal::context_pieces_options const pad{.padding = omnibal::context_padding::to_equal_pieces};
+  auto const tokens = [&](std::int64_t length, std::uint32_t degree) {
+    return omnibal::padded_piece_tokens(length, degree, pad);
   };
   std::vector<std::int64_t> const step{40'000, 9'000, 8'000, 3'000, 2'500, 2'000, 900, 700};
   auto const plan = omnibal::context_groups(step, 8, cost, tokens, {.capacity = 16'384});
@@ -138,7 +140,9 @@ void tokens_of_each_rank() {
     auto const time = [](std::int64_t length, std::uint32_t degree) {
       return 20 * degree + static_cast<double>(length * length) / degree;
     };
-    auto const tokens = [](auto length, auto degree) { return (length + degree - 1) / degree; };
+    auto const tokens = [](std::int64_t length, std::uint32_t degree) {
+      return omnibal::padded_piece_tokens(length, degree);
+    };
     auto const cost = omnibal::tabulate_context_cost(time, 4, {.lengths = {6, 24, 48}});
     auto const plan = omnibal::context_groups(all.values(), 4, cost, tokens, {.capacity = 12});
     auto const layout = omnibal::context_pieces(plan, all.values(), 4);

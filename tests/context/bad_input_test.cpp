@@ -246,6 +246,18 @@ TEST_CASE("wrong arguments of context_pieces are named with their values", "[con
         "its type");
 }
 
+TEST_CASE("wrong arguments of padded_piece_tokens are named with their values", "[context]") {
+  auto const error = [](std::int64_t length, std::uint32_t degree, std::uint32_t multiple) {
+    return test::error_text<std::invalid_argument>([&] {
+      static_cast<void>(omnibal::padded_piece_tokens(length, degree, {.multiple = multiple}));
+    });
+  };
+  CHECK(error(-1, 1, 1) ==
+        "omnibal::padded_piece_tokens: length is -1, must be from 0 to 4294967295");
+  CHECK(error(1, 0, 1) == "omnibal::padded_piece_tokens: degree is 0, must be positive");
+  CHECK(error(1, 1, 0) == "omnibal::padded_piece_tokens: options.multiple is 0, must be positive");
+}
+
 TEST_CASE("plans that are none are named by context_pieces", "[context]") {
   std::vector<std::int64_t> const lengths{3, 4, 5};
   auto plan = two_groups();

@@ -1,5 +1,6 @@
 #include "to_vector.hpp"
 
+#include <omnibal/context/context_cost.hpp>
 #include <omnibal/context/context_groups.hpp>
 #include <omnibal/context/context_layout.hpp>
 #include <omnibal/context/context_pieces.hpp>
@@ -329,3 +330,74 @@ TEST_CASE("no samples have no pieces", "[context]") {
 }
 
 }  // namespace
+
+TEST_CASE("padded tokens are those of the rank with most", "[context]") {
+  using omnibal::context_padding;
+  CHECK(omnibal::padded_piece_tokens(9, 2) == 5);
+  CHECK(omnibal::padded_piece_tokens(9, 1, {.multiple = 4}) == 12);
+  CHECK(omnibal::padded_piece_tokens(9, 2, {.multiple = 2}) == 6);
+  CHECK(omnibal::padded_piece_tokens(9, 2, {.padding = context_padding::to_equal_pieces}) == 6);
+  CHECK(omnibal::padded_piece_tokens(0, 3) == 0);
+  for (std::uint32_t k = 0; k != 2'000; ++k) {
+    omnibal::rng::engine random(k);
+    auto const degree = static_cast<std::uint32_t>(1 + omnibal::rng::below(random, 9));
+    std::vector<std::int64_t> const length{
+        static_cast<std::int64_t>(omnibal::rng::below(random, 200))};
+    omnibal::context_pieces_options const options{
+        .multiple = static_cast<std::uint32_t>(1 + omnibal::rng::below(random, 5)),
+        .padding = k % 2 == 0 ? context_padding::to_multiple : context_padding::to_equal_pieces};
+    omnibal::context_plan plan;
+    plan.micro_step_offsets = {0, 1};
+    plan.groups = {{0, degree, 1}};
+    plan.samples.push(0);
+    plan.samples.close();
+    auto const layout = omnibal::context_pieces(plan, length, degree, options);
+    std::int64_t most = 0;
+    for (std::uint32_t rank = 0; rank != degree; ++rank) {
+      most = std::max<std::int64_t>(most, layout.tokens(0, rank));
+    }
+    REQUIRE(omnibal::padded_piece_tokens(length[0], degree, options) == most);
+  }
+}
+
+TEST_CASE("plans with the padded tokens keep the capacity with the padding", "[context]") {
+  int exceeded = 0;
+  for (std::uint32_t k = 0; k != 400; ++k) {
+    omnibal::rng::engine random(k);
+    omnibal::context_pieces_options const options{
+        .multiple = 1u << omnibal::rng::below(random, 3),
+        .padding = k % 4 == 0 ? omnibal::context_padding::to_multiple
+                              : omnibal::context_padding::to_equal_pieces};
+    std::vector<std::int64_t> lengths(3 + omnibal::rng::below(random, 30));
+    for (std::int64_t& length : lengths) {
+      std::uint64_t const most = omnibal::rng::below(random, 3) == 0 ? 2000 : 60;
+      length = static_cast<std::int64_t>(1 + omnibal::rng::below(random, most));
+    }
+    omnibal::context_cost cost;
+    for (int d = 1; d <= 8; ++d) cost.degrees.push_back({0.01, 1.0 / d, 0.001 / d});
+    auto const capacity = static_cast<std::int64_t>(256 + omnibal::rng::below(random, 256));
+    auto const is_above = [&](auto const& memory) {
+      auto const plan = omnibal::context_groups(
+          lengths, 8, cost, memory, {.capacity = capacity, .degrees = omnibal::powers_of_two(8)});
+      if (plan.status != omnibal::solve_status::solved) return false;
+      auto const layout = omnibal::context_pieces(plan, lengths, 8, options);
+      for (std::size_t step = 0; step != layout.micro_steps(); ++step) {
+        for (std::size_t rank = 0; rank != 8; ++rank) {
+          if (layout.tokens(step, rank) > capacity) return true;
+        }
+      }
+      return false;
+    };
+    INFO("seed " << k);
+    REQUIRE_FALSE(is_above([&](std::int64_t length, std::uint32_t degree) {
+      return omnibal::padded_piece_tokens(length, degree, options);
+    }));
+    exceeded += is_above([](std::int64_t length, std::uint32_t degree) {
+      return (length + degree - 1) / degree;
+    })
+                    ? 1
+                    : 0;
+  }
+  // Without the padding the capacity does not hold.
+  CHECK(exceeded > 0);
+}

@@ -41,6 +41,52 @@ struct context_pieces_options {
   context_padding padding = context_padding::to_multiple;
 };
 
+namespace detail {
+
+/// How many blocks of `multiple` tokens a sample has with its padding.
+[[nodiscard]] inline std::uint64_t context_blocks(std::int64_t length, std::uint32_t degree,
+                                                  context_pieces_options const& options) {
+  auto const tokens = static_cast<std::uint64_t>(length);
+  std::uint64_t const blocks = (tokens + options.multiple - 1) / options.multiple;
+  if (options.padding == context_padding::to_multiple || degree == 1) return blocks;
+  std::uint64_t const pieces = 2 * std::uint64_t{degree};
+  return (blocks + pieces - 1) / pieces * pieces;
+}
+
+}  // namespace detail
+
+struct padded_piece_tokens_fn {
+  /// Returns the most tokens, padding included, that a rank of a group of `degree` ranks has of a
+  /// sample in the layout of `context_pieces` with these options: `padded_piece_tokens(length,
+  /// degree, {.multiple = 2, .padding = context_padding::to_equal_pieces})`. A memory functor of
+  /// `context_groups` that counts these tokens keeps the capacity with the padding.
+  ///
+  /// With `to_equal_pieces` all ranks of the group have so many. A sample of at most `multiple`
+  /// tokens has twice as many on two or more ranks as on one. So the capacity of `context_groups`
+  /// must hold 2 * `multiple` tokens. Complexity: constant. Determinism: portable. Errors:
+  /// `std::invalid_argument` for a negative length, one above 2^32 - 1, a degree of zero and a
+  /// multiple of zero.
+  [[nodiscard]] std::int64_t operator()(std::int64_t length, std::uint32_t degree,
+                                        context_pieces_options const& options = {}) const {
+    constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
+    if (length < 0 || length > most) {
+      detail::throw_invalid(name, "length is " + detail::to_text(length) + ", must be from 0 to " +
+                                      detail::to_text(most));
+    }
+    detail::check_positive(name, "degree", degree);
+    detail::check_positive(name, "options.multiple", options.multiple);
+    std::uint64_t const blocks = detail::context_blocks(length, degree, options);
+    std::uint64_t const each = (blocks + degree - 1) / degree;
+    return static_cast<std::int64_t>(each * options.multiple);
+  }
+
+ private:
+  static constexpr std::string_view name = "padded_piece_tokens";
+};
+
+/// The padded tokens of a sample on each rank of its group; see `padded_piece_tokens_fn`.
+inline constexpr padded_piece_tokens_fn padded_piece_tokens{};
+
 /// What `context_pieces` computes with, and its last result. To be kept from step to step.
 class context_pieces_workspace {
  public:
@@ -187,7 +233,7 @@ struct context_pieces_fn {
       std::uint32_t extra = 0;
       for (std::uint32_t const sample : plan.samples[g]) {
         std::int64_t const length = workspace.lengths_[sample];
-        std::uint64_t const blocks = blocks_of(length, plan.groups[g].degree, options);
+        std::uint64_t const blocks = detail::context_blocks(length, plan.groups[g].degree, options);
         detail::head_tail_cut const& made =
             workspace.cuts_[sample] = {blocks, plan.groups[g].degree, extra};
         extra = made.next_extra();
@@ -199,15 +245,6 @@ struct context_pieces_fn {
       whole.close();
       padded.close();
     }
-  }
-
-  [[nodiscard]] static std::uint64_t blocks_of(std::int64_t length, std::uint32_t degree,
-                                               context_pieces_options const& options) {
-    auto const tokens = static_cast<std::uint64_t>(length);
-    std::uint64_t const blocks = (tokens + options.multiple - 1) / options.multiple;
-    if (options.padding == context_padding::to_multiple || degree == 1) return blocks;
-    std::uint64_t const pieces = 2 * std::uint64_t{degree};
-    return (blocks + pieces - 1) / pieces * pieces;
   }
 
   static void number_pieces(context_pieces_workspace& workspace) {
