@@ -241,10 +241,10 @@ class Megatron(unittest.TestCase):
         self.assertEqual(len(found), 2)
         self.assertTrue(all(len(pack) == 3 for micro_batch in found for pack in micro_batch))
 
-    def check_dynamic(self, ranks, lengths, capacity, multiple):
+    def check_dynamic(self, ranks, lengths, capacity, multiple, most=None):
         samples = list(enumerate(lengths))
         found = megatron.DefaultDynamicCPScheduler(
-            capacity, 1, ranks, multiple).get_groups_and_subsamples(samples)
+            capacity, 1, ranks, multiple, most).get_groups_and_subsamples(samples)
         self.assertEqual(len(found) % (multiple or 1), 0)
         seen = []
         for micro_batch in found:
@@ -257,6 +257,7 @@ class Megatron(unittest.TestCase):
                 self.assertEqual(of[0] % len(of), 0)
                 seen.append(number)
             for ids in micro_batch:
+                self.assertLessEqual(len(ids), most or len(ids))
                 sharing = sum(other == ids for other in micro_batch)
                 tokens = sum(-(-lengths[i] // sharing) for i in ids)
                 self.assertLessEqual(tokens, capacity)
@@ -274,6 +275,32 @@ class Megatron(unittest.TestCase):
             lengths = random_lengths(int(RANDOM.randint(ranks, 60)), 100 * ranks)
             multiple = int(RANDOM.choice([0, 2])) or None
             self.check_dynamic(ranks, lengths, 128, multiple)
+    def test_every_rank_has_samples_on_any_number_of_ranks(self):
+        lengths = [1, 1, 1, 1, 798, 600, 1, 1, 457, 1, 600, 872, 895]
+        self.assertEqual(len(self.check_dynamic(7, lengths, 1000, None)), 1)
+        for _ in range(300):
+            ranks = int(RANDOM.choice([3, 5, 6, 7, 9, 10, 11, 13, 14]))
+            lengths = [int(RANDOM.choice([RANDOM.randint(1, 100), RANDOM.randint(300, 900)]))
+                       for _ in range(int(RANDOM.randint(ranks, 2 * ranks + 1)))]
+            self.check_dynamic(ranks, lengths, 1000, None)
+            # Long samples on several ranks, some of them alone.
+            lengths = [int(RANDOM.randint(1, 1000 * ranks)) for _ in range(int(RANDOM.randint(1, 9)))]
+            self.check_dynamic(ranks, lengths, 1000, None)
+
+    def test_a_most_number_of_sequences_of_dynamic_groups(self):
+        self.assertEqual(len(self.check_dynamic(2, [100] * 12, 4096, None, 2)), 3)
+        for _ in range(200):
+            ranks = int(RANDOM.randint(1, 9))
+            most = int(RANDOM.randint(1, 4))
+            lengths = random_lengths(int(RANDOM.randint(ranks * 2, 60)), 100 * ranks)
+            self.check_dynamic(ranks, lengths, 128, int(RANDOM.choice([1, 2])), most)
+        for scheduler in (megatron.DpBalancedScheduler, megatron.DefaultDynamicCPScheduler):
+            with self.assertRaisesRegex(ValueError, "max_num_seqs is 0, must be positive"):
+                scheduler(128, 1, 4, max_num_seqs=0)
+        with self.assertRaisesRegex(ValueError, "min_cp_size is 8, must be from 1 to the ranks"):
+            megatron.DefaultDynamicCPScheduler(128, 1, 4, min_cp_size=8)
+
+    def test_a_sample_that_takes_more_ranks_than_there_are(self):
         with self.assertRaisesRegex(ValueError, "sample 0 of 900 tokens takes 8 ranks"):
             megatron.DefaultDynamicCPScheduler(128, 1, 4).get_groups_and_subsamples([(0, 900)])
 

@@ -12,6 +12,8 @@ from .. import _core
 
 Sample = Tuple[int, int]
 Assignment = List[List[List[int]]]
+# A degree, and the places of the samples in the list that is given.
+Group = Tuple[int, List[int]]
 
 
 def _too_few(samples: int, needed: int) -> ValueError:
@@ -31,6 +33,10 @@ class _Scheduler:
         max_num_seqs: Optional[int] = None,
     ) -> None:
         self.max_seqlen_per_dp_cp_rank = max_seqlen_per_dp_cp_rank
+        if max_num_seqs is not None and max_num_seqs < 1:
+            raise ValueError(
+                "omnibal.compat.megatron: max_num_seqs is %s, must be positive" % (max_num_seqs,)
+            )
         self.cp_size = cp_size
         self.dp_size = dp_size
         self.microbatch_group_size_per_vp_stage = microbatch_group_size_per_vp_stage
@@ -75,7 +81,8 @@ class DpBalancedScheduler(_Scheduler):
 
 class DefaultDynamicCPScheduler(_Scheduler):
     """Chooses a context-parallel degree for the samples of each micro-batch: powers of two, or all
-    ranks. Every rank has samples in every micro-batch, and no rank more than its tokens."""
+    ranks. Every rank has samples in every micro-batch, and no rank more than its tokens or more
+    than `max_num_seqs` samples."""
 
     def __init__(
         self,
@@ -86,6 +93,11 @@ class DefaultDynamicCPScheduler(_Scheduler):
         max_num_seqs: Optional[int] = None,
         min_cp_size: int = 1,
     ) -> None:
+        if not 1 <= min_cp_size <= cp_size * dp_size:
+            raise ValueError(
+                "omnibal.compat.megatron: min_cp_size is %s, must be from 1 to the ranks, which "
+                "are %s" % (min_cp_size, cp_size * dp_size)
+            )
         super().__init__(
             max_seqlen_per_dp_cp_rank,
             cp_size,
@@ -117,18 +129,57 @@ class DefaultDynamicCPScheduler(_Scheduler):
                 "omnibal.compat.megatron: sample %s of %d tokens takes %d ranks, but there are %d"
                 % (sample[0], sample[1], plan.least_degree, ranks)
             )
-        groups = [
+        groups: List[Group] = [
             (int(degree), samples.tolist()) for degree, samples in zip(plan.degrees, plan.samples)
         ]
         ends = plan.micro_step_offsets.tolist()
-        micro_steps = [groups[a:b] for a, b in zip(ends, ends[1:]) if a != b]
-        self._split(micro_steps)
+        lengths = [int(sample[1]) for sample in sample_id_seqlens]
+        micro_steps = [
+            step
+            for a, b in zip(ends, ends[1:])
+            for step in self._limit(groups[a:b], ranks, lengths)
+        ]
+        while True:
+            self._split(micro_steps)
+            micro_steps = [
+                full
+                for groups in micro_steps
+                for full in self._fill(groups, ranks, degrees, lengths)
+            ]
+            if len(micro_steps) % self._multiple == 0:
+                break
         return [
-            self._assign(micro_step, ranks, degrees, sample_id_seqlens)
-            for micro_step in micro_steps
+            [
+                [sample_id_seqlens[i][0] for i in samples]
+                # In descending order every power of two begins at a multiple of itself.
+                for degree, samples in sorted(groups, key=lambda group: -group[0])
+                for _ in range(degree)
+            ]
+            for groups in micro_steps
         ]
 
-    def _split(self, micro_steps: List[List[Tuple[int, List[int]]]]) -> None:
+    def _limit(self, groups: List[Group], ranks: int, lengths: List[int]) -> List[List[Group]]:
+        """Micro-steps whose groups have at most `max_num_seqs` samples: a larger group is dealt
+        into groups of its degree, which fill idle ranks and then further micro-steps."""
+        most = self.max_num_seqs
+        small: List[Group] = []
+        for degree, samples in groups:
+            parts = 1 if most is None else -(-len(samples) // most)
+            longest_first = sorted(samples, key=lambda i: -lengths[i])
+            small += [(degree, longest_first[k::parts]) for k in range(parts)]
+        micro_steps: List[List[Group]] = []
+        if len(small) == len(groups):
+            return [groups] if groups else []
+        for group in sorted(small, key=lambda group: -group[0]):
+            for step in micro_steps:
+                if sum(degree for degree, _ in step) + group[0] <= ranks:
+                    step.append(group)
+                    break
+            else:
+                micro_steps.append([group])
+        return micro_steps
+
+    def _split(self, micro_steps: List[List[Group]]) -> None:
         """Cuts micro-steps in two until their number is a multiple."""
         while len(micro_steps) % self._multiple:
             sizes = [sum(len(samples) for _, samples in groups) for groups in micro_steps]
@@ -144,34 +195,62 @@ class DefaultDynamicCPScheduler(_Scheduler):
                 halves = [(degree, samples[:middle])], [(degree, samples[middle:])]
             micro_steps[widest : widest + 1] = halves
 
-    @staticmethod
-    def _assign(
-        groups: List[Tuple[int, List[int]]],
-        ranks: int,
-        degrees: List[int],
-        sample_id_seqlens: Sequence[Sample],
-    ) -> List[List[int]]:
-        """Spreads the groups over all ranks: those with most work for a rank first, each to the
-        next degree."""
-        wide = [degree for degree, _ in groups]
-        work = [sum(sample_id_seqlens[i][1] ** 2 for i in samples) for _, samples in groups]
-        while sum(wide) != ranks:
-            idle = ranks - sum(wide)
+    def _fill(
+        self, groups: List[Group], ranks: int, degrees: List[int], lengths: List[int]
+    ) -> List[List[Group]]:
+        """The groups spread over all ranks, in one micro-step if one is found, else in several. A
+        group alone can have all ranks, so that there are always some."""
+        full = self._spread(groups, ranks, degrees, lengths)
+        if full is not None:
+            return [full]
+        samples = [i for _, own in groups for i in own]
+        is_few = self.max_num_seqs is None or len(samples) <= self.max_num_seqs
+        if is_few and self._fits(samples, ranks, lengths):
+            return [[(ranks, samples)]]
+        middle = len(groups) // 2
+        return [
+            step
+            for half in (groups[:middle], groups[middle:])
+            for step in self._fill(half, ranks, degrees, lengths)
+        ]
+
+    def _fits(self, samples: List[int], degree: int, lengths: List[int]) -> bool:
+        return sum(-(-lengths[i] // degree) for i in samples) <= self.max_seqlen_per_dp_cp_rank
+
+    def _spread(
+        self, groups: List[Group], ranks: int, degrees: List[int], lengths: List[int]
+    ) -> Optional[List[Group]]:
+        """Widens groups, those with most work for a rank first, each to the next degree. If no
+        group can be widened, idle ranks get a sample of a group of several. None if that fails."""
+        wide = list(groups)
+
+        def work(samples: List[int]) -> int:
+            return sum(lengths[i] ** 2 for i in samples)
+
+        while True:
+            idle = ranks - sum(degree for degree, _ in wide)
+            if idle == 0:
+                return wide
             fitting = [
-                (work[g] / degree, -g, wider)
-                for g, degree in enumerate(wide)
+                (work(samples) / degree, -g, wider)
+                for g, (degree, samples) in enumerate(wide)
                 for wider in [d for d in degrees if d > degree][:1]
                 if wider - degree <= idle
             ]
-            if not fitting:
-                raise ValueError(
-                    "omnibal.compat.megatron: %d of %d ranks would be idle, as degrees are powers "
-                    "of two" % (idle, ranks)
-                )
-            _, place, wider = max(fitting)
-            wide[-place] = wider
-        # In descending order every power of two begins at a multiple of itself.
-        order = sorted(range(len(wide)), key=lambda g: -wide[g])
-        return [
-            [sample_id_seqlens[i][0] for i in groups[g][1]] for g in order for _ in range(wide[g])
-        ]
+            if fitting:
+                _, place, wider = max(fitting)
+                wide[-place] = (wider, wide[-place][1])
+                continue
+            # The least work for a rank of the two groups that a sample leaves and makes.
+            leaving = [
+                (max((work(samples) - lengths[i] ** 2) / degree, lengths[i] ** 2 / own), g, i, own)
+                for g, (degree, samples) in enumerate(wide)
+                if len(samples) > 1
+                for i in samples
+                for own in [d for d in degrees if d <= idle and self._fits([i], d, lengths)][:1]
+            ]
+            if not leaving:
+                return None
+            _, g, sample, own = min(leaving)
+            wide[g] = (wide[g][0], [i for i in wide[g][1] if i != sample])
+            wide.append((own, [sample]))
