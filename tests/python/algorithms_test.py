@@ -286,6 +286,18 @@ class Planning(unittest.TestCase):
         none = omnibal.context_groups(lengths, 2, cost, bytes_per_token=1, capacity=16_000)
         self.assertEqual((none.status, none.sample, none.least_degree), ("infeasible", 0, 7))
 
+    def test_groups_lie_on_blocks(self):
+        cost = [(d, 1 / d, 0) for d in range(1, 6)]
+        chain = omnibal.context_groups([8, 6, 3, 4, 5, 5], 4, cost, bytes_per_token=1, capacity=8,
+                                       degrees=[1, 2, 4])
+        self.assertEqual(chain.first_ranks.tolist(), [0, 2, 3])
+        self.assertEqual((chain.makespan, chain.proven), (9.5, True))
+        blocks = omnibal.context_groups([3, 2], 5, cost, bytes_per_token=1, capacity=1,
+                                        degrees=[2, 3], placement="blocks")
+        self.assertEqual(blocks.first_ranks.tolist(), [0, 0])
+        with self.assertRaisesRegex(ValueError, "placement is 'near', must be anywhere or blocks"):
+            omnibal.context_groups([3, 2], 5, cost, placement="near")
+
 
 class Sampling(unittest.TestCase):
     def test_ranks_take_all_samples_once_and_resume(self):
