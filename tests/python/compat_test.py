@@ -193,8 +193,8 @@ class Verl(unittest.TestCase):
         lengths = [100] * 8
         for arguments in (
             dict(max_token_len=99),
-            dict(max_token_len=400, min_num_micro_batch=9),
-            dict(max_token_len=400, num_batches_divided_by=16),
+            dict(max_token_len=400, num_batches_divided_by=0),
+            dict(max_token_len=400, min_num_micro_batch=-1),
             dict(max_token_len=400, force_group_size=3),
         ):
             self.assertRaises(ValueError, verl.rearrange_micro_batches, lengths, **arguments)
@@ -457,7 +457,7 @@ class LlamaFactory(unittest.TestCase):
         self.assertRaisesRegex(ValueError, "a number is 9", pack, [1, 9], 8)
         self.assertRaisesRegex(ValueError, "is -1", pack, [-1, 9], 8)
         self.assertRaisesRegex(ValueError, "capacity.* is 0", pack, [1], 0)
-        self.assertRaisesRegex(ValueError, "must be integers", pack, [0.5], 8)
+        self.assertRaisesRegex(ValueError, "must be an integer", pack, [0.5], 8)
 
 
 class Veomni(unittest.TestCase):
@@ -533,6 +533,81 @@ class Veomni(unittest.TestCase):
         self.assertEqual(sizes[0], 4)
         self.assertRaises(ValueError, strategy.get_micro_batch, 0)
         self.assertRaises(ValueError, strategy.put_item, {"attention_mask": np.zeros(3, dtype=int)})
+
+
+class Border(unittest.TestCase):
+    """What is no integer, or no argument of the function, is refused or handled exactly."""
+
+    def test_fractions_are_refused(self):
+        scheduler = megatron.DpBalancedScheduler(100, 1, 2)
+        calls = (
+            ("verl.calculate_workload", lambda: verl.calculate_workload([0.5])),
+            ("verl.calculate_workload", lambda: verl.calculate_workload([2**32])),
+            ("verl.rearrange_micro_batches", lambda: verl.rearrange_micro_batches([1.9] * 4, 2)),
+            ("verl.rearrange_micro_batches", lambda: verl.rearrange_micro_batches([2**63], 2)),
+            ("verl.rearrange_micro_batches", lambda: verl.rearrange_micro_batches([1], 2.5)),
+            ("verl.get_group_balanced_partitions",
+             lambda: verl.get_group_balanced_partitions([1.5, 2], [0, 1], 2)),
+            ("verl.get_group_balanced_partitions",
+             lambda: verl.get_group_balanced_partitions([1, 2, 3], [0, 1, 2], 2)),
+            ("verl.get_seqlen_balanced_partitions",
+             lambda: verl.get_seqlen_balanced_partitions([1, 2], 0, True)),
+            ("verl.get_reverse_idx", lambda: verl.get_reverse_idx([-1, 0])),
+            ("megatron.DpBalancedScheduler.get_groups_and_subsamples",
+             lambda: scheduler.get_groups_and_subsamples([(0, 1.5), (1, 2)])),
+            ("isf.fast_process_random_groups",
+             lambda: isf.fast_process_random_groups([[0, 1.5, 3]], 1, 9, 9, 1, 9)),
+            ("isf.iter_random_groups", lambda: isf.iter_random_groups([[0, 1, 3.5]])),
+            ("llamafactory.greedy_knapsack", lambda: llamafactory.greedy_knapsack([1.5], 9)),
+            ("llava.split_to_even_chunks", lambda: llava.split_to_even_chunks([-1], [5, 6], 1)),
+            ("llava.split_to_even_chunks", lambda: llava.split_to_even_chunks([2], [5, 6], 1)),
+            ("trl.bfd", lambda: trl.bfd([1.5], 4)),
+            ("trl.bfd_split", lambda: trl.bfd_split(np.array([2**63], dtype=np.uint64), 4)),
+            ("trl.pack_examples", lambda: trl.pack_examples({"a": [[1], None]}, 4)),
+            ("trl.pack_examples", lambda: trl.pack_examples({"a": 5}, 4)),
+            ("veomni.TextBatchingStrategy", lambda: veomni.TextBatchingStrategy(1.5)),
+            ("lightbinpack.pack", lambda: lightbinpack.pack([1, 2], 3, weights=[1, 2])),
+            ("lightbinpack.pack", lambda: lightbinpack.pack([1, 2], 3, item_max_length=1)),
+            ("lightbinpack.nf", lambda: lightbinpack.nf([1.0, float("nan")], 3)),
+        )
+        for name, call in calls:
+            with self.assertRaises(ValueError) as caught:
+                call()
+            self.assertTrue(str(caught.exception).startswith("omnibal.compat." + name + ": "),
+                            (name, str(caught.exception)))
+
+    def test_floats_that_are_whole_are_integers(self):
+        self.assertEqual(verl.rearrange_micro_batches([900.0, 300.0], 1000.0),
+                         verl.rearrange_micro_batches([900, 300], 1000))
+        self.assertEqual(llamafactory.greedy_knapsack([5.0, 3.0], 8), [[5.0, 3.0]])
+        self.assertEqual(trl.bfd([3.0, 1.0], 4.0), trl.bfd([3, 1], 4))
+
+    def test_fractions_of_lightbinpack_are_exact(self):
+        lengths = [1.9, 1.9, 1.9, 0.9, 2.5]
+        for arguments in ({}, {"variant": "linear"}, {"strategy": "nf"}, {"dp_size": 2},
+                          {"add_noise": True, "random_seed": 1}):
+            groups = lightbinpack.pack(lengths, 3, **arguments)
+            bins = groups if not groups or isinstance(groups[0][0], int) else flat(groups)
+            self.assertEqual(sorted(flat(bins)), list(range(5)), arguments)
+            if "add_noise" not in arguments:
+                for one in bins:
+                    self.assertLessEqual(sum(lengths[i] for i in one), 3, arguments)
+        many = RANDOM.uniform(0.5, 30, 500).round(2).tolist()
+        for one in flat(lightbinpack.pack(many, 30.0)):
+            self.assertLessEqual(sum(many[i] for i in one), 30.0 + 1e-9)
+
+    def test_ranks_with_fewer_samples_have_empty_micro_batches(self):
+        for lengths, arguments, count in (
+            ([300, 200], {"min_num_micro_batch": 6}, 6),
+            ([300, 200], {"num_batches_divided_by": 4}, 4),
+            ([], {"min_num_micro_batch": 3}, 3),
+            ([300, 200, 100, 50], {"min_num_micro_batch": 3, "force_group_size": 2}, 3),
+            ([300, 200], {"min_num_micro_batch": 3, "use_dynamic_bsz_balance": False}, 3),
+        ):
+            parts = verl.rearrange_micro_batches(lengths, 1000, **arguments)
+            self.assertEqual(len(parts), count)
+            self.assertEqual(sorted(flat(parts)), list(range(len(lengths))))
+
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ reference keeps groups of exactly as many images; here those of more are kept, t
 
 from typing import Any, List, Optional, Sequence
 
-import numpy as np
-
 from .. import _core
+from ._integers import named, whole_number, whole_numbers
 
 Item = Sequence[Any]
 
 
+@named
 def fast_process_random_groups(
     patch_set: Sequence[Item],
     seed: int,
@@ -29,19 +29,23 @@ def fast_process_random_groups(
     kept from `vit_min` images or `llm_min` tokens on."""
     if len(patch_set) == 0:
         return []
-    demands = np.array([(item[1], item[2]) for item in patch_set], dtype=np.int64)
+    demands = (
+        whole_numbers([item[1] for item in patch_set], "images"),
+        whole_numbers([item[2] for item in patch_set], "tokens"),
+    )
     packed = _core.isf(
         demands,
-        (vit_max, llm_max),
-        rounds=iter_time,
-        threshold=(vit_min, llm_min),
-        seed=seed,
+        (whole_number(vit_max, "vit_max"), whole_number(llm_max, "llm_max")),
+        rounds=whole_number(iter_time, "iter_time"),
+        threshold=(whole_number(vit_min, "vit_min"), whole_number(llm_min, "llm_min")),
+        seed=whole_number(seed, "seed", 0),
         shuffle="numpy",
     )
     groups = packed.groups.tolist() + [[i] for i in packed.oversized.tolist()]
     return [[patch_set[i] for i in group] for group in groups]
 
 
+@named
 def iter_random_groups(
     groups: Sequence[Item],
     seed: int = 1024,

@@ -12,6 +12,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from .. import _core
+from ._integers import MOST, named, numbers, whole_number
 
 Number = Union[int, float]
 
@@ -37,53 +38,78 @@ class PackingVariant(Enum):
 
 def _to_integers(lengths: Sequence[Number], capacity: Number) -> Tuple[np.ndarray, int]:
     """Floating-point lengths as whole multiples of a power of two, exactly."""
-    given = np.asarray(lengths)
-    if given.dtype.kind in "iu" and float(capacity).is_integer():
-        return given, int(capacity)
-    exact = [Fraction(float(length)) for length in [*given.tolist(), capacity]]
-    unit = max(length.denominator for length in exact)
+    given = numbers(lengths, "lengths")
+    try:
+        most = Fraction(capacity)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            "omnibal: batch_max_length is %r, must be a finite number" % (capacity,)
+        ) from None
+    if given.dtype.kind == "i" and most.denominator == 1:
+        return given, whole_number(most, "batch_max_length")
+    exact = [Fraction(length) for length in given.tolist()]
+    unit = max(length.denominator for length in [*exact, most])
     whole = [int(length * unit) for length in exact]
-    if max(abs(length) for length in whole) >= 1 << 62:
-        raise ValueError("omnibal.compat.lightbinpack: the lengths are too unlike to be whole")
-    return np.array(whole[:-1], dtype=np.int64), whole[-1]
+    if any(unit % number.denominator for number in [*exact, most]):
+        raise ValueError("omnibal: batch_max_length is %s, must be a float or an int" % capacity)
+    if max(abs(length) for length in [*whole, int(most * unit)]) >= 1 << 62:
+        raise ValueError(
+            "omnibal: lengths are whole multiples of 1/%d, which leaves 64 bits; round them" % unit
+        )
+    return np.array(whole, dtype=np.int64), int(most * unit)
 
 
 def _bins(packing: _core.Packing, capacity: Number) -> List[List[int]]:
     if packing.oversized.size:
         raise ValueError(
-            "omnibal.compat.lightbinpack: item %d exceeds batch_max_length %s"
+            "omnibal: item %d exceeds batch_max_length %s"
             % (packing.oversized[0], capacity)
         )
     return packing.groups.tolist()
 
 
+def _check_longest(lengths: Sequence[Number], item_max_length: int) -> None:
+    given = numbers(lengths, "lengths")
+    if given.size and 0 <= item_max_length < given.max():
+        raise ValueError(
+            "omnibal: a length is %s, must be at most item_max_length, %s"
+            % (given.max(), item_max_length)
+        )
+
+
+@named
 def nf(lengths: Sequence[Number], batch_max_length: Number) -> List[List[int]]:
     """Next fit: the order stays."""
     whole, capacity = _to_integers(lengths, batch_max_length)
     return _bins(_core.next_fit(whole, capacity), batch_max_length)
 
 
+@named
 def bfd(lengths: Sequence[Number], batch_max_length: Number) -> List[List[int]]:
     """Best fit of the largest first."""
     whole, capacity = _to_integers(lengths, batch_max_length)
     return _bins(_core.best_fit_decreasing(whole, capacity), batch_max_length)
 
 
+@named
 def ffd(lengths: Sequence[Number], batch_max_length: Number) -> List[List[int]]:
     """Best fit too, which takes no more bins in the mean and no more time."""
     return bfd(lengths, batch_max_length)
 
 
+@named
 def obfd(
-    lengths: Sequence[int], batch_max_length: int, item_max_length: int = -1
+    lengths: Sequence[Number], batch_max_length: Number, item_max_length: int = -1
 ) -> List[List[int]]:
-    """As `bfd`; `item_max_length` is not needed."""
+    """As `bfd`; a length above an `item_max_length` that is not negative is an error."""
+    _check_longest(lengths, item_max_length)
     return bfd(lengths, batch_max_length)
 
 
+@named
 def ogbfd(
     lengths: Sequence[Number],
-    batch_max_length: int,
+    batch_max_length: Number,
     bins_per_group: int = 1,
     item_max_length: int = -1,
     strategy: int = 0,
@@ -91,8 +117,14 @@ def ogbfd(
     """Groups of so many bins with even sums of squares."""
     if len(lengths) == 0:
         return []
-    given = np.asarray(lengths, dtype=np.int64)
-    steps = _core.micro_batches(given * given, bins_per_group, given, batch_max_length)
+    _check_longest(lengths, item_max_length)
+    bins_per_group = whole_number(bins_per_group, "bins_per_group", 1)
+    whole, capacity = _to_integers(lengths, batch_max_length)
+    longest = int(whole.max())
+    work = whole * whole
+    if longest * longest * whole.size > MOST:
+        work = numbers(lengths, "lengths").astype(np.float64) ** 2
+    steps = _core.micro_batches(work, bins_per_group, whole, capacity)
     bins = steps.cells.tolist()
     return [bins[g : g + bins_per_group] for g in range(0, len(bins), bins_per_group)]
 
@@ -104,9 +136,10 @@ def _to_enum(kind: Any, name: str, value: Any) -> Any:
     try:
         return kind(text)
     except ValueError:
-        raise ValueError("Invalid %s: %s" % (name, value)) from None
+        raise ValueError("omnibal: invalid %s: %s" % (name, value)) from None
 
 
+@named
 def pack(
     lengths: Sequence[Number],
     batch_max_length: Any,
@@ -123,15 +156,18 @@ def pack(
 ) -> Any:
     """Bins, or groups of `dp_size` bins, as LightBinPack chooses between them.
 
-    `enable_parallel`, `parallel_strategy` and `item_max_length` change nothing. With `add_noise`
+    `enable_parallel` and `parallel_strategy` change nothing but the time there, and nothing here.
+    A length above an `item_max_length` that is not negative is an error. With `add_noise`
     the samples are taken as slightly longer or shorter than they are, as there, and the capacity
     holds for what they are taken for.
     """
     if isinstance(batch_max_length, (list, tuple)):
         raise ValueError(
-            "omnibal.compat.lightbinpack: batch_max_length is a list, must be a number: bins of "
+            "omnibal: batch_max_length is a list, must be a number: bins of "
             "unlike nodes are not offered"
         )
+    if weights is not None:
+        raise ValueError("omnibal: weights are given, must be None: they are not offered")
     if strategy is not None:
         kind = _to_enum(PackingStrategy, "strategy", strategy)
     elif variant is None or _to_enum(PackingVariant, "variant", variant) is PackingVariant.SQUARE:
@@ -142,11 +178,13 @@ def pack(
         return []
     if add_noise:
         if kind in (PackingStrategy.NF, PackingStrategy.FFD, PackingStrategy.BFD):
-            raise ValueError("add_noise is not supported for NF, FFD, and BFD")
-        given = np.asarray(lengths, dtype=np.int64)
+            raise ValueError("omnibal: add_noise is not supported for NF, FFD, and BFD")
+        given = numbers(lengths, "lengths")
         most = max(1, int(given.max() * noise_scale))
         noise = np.random.RandomState(random_seed).randint(-most, most + 1, size=given.size)
-        lengths = np.clip(given + noise, 1, int(batch_max_length)).tolist()
+        lengths = np.clip(given + noise, 1, batch_max_length).tolist()
+    if kind not in (PackingStrategy.NF, PackingStrategy.FFD, PackingStrategy.BFD):
+        _check_longest(lengths, item_max_length)
     if kind is PackingStrategy.NF:
         return nf(lengths, batch_max_length)
     if kind in (PackingStrategy.OGBFD, PackingStrategy.OGBFDP):

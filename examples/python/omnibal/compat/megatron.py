@@ -9,6 +9,7 @@ from typing import List, Optional, Sequence, Tuple
 import numpy as np
 
 from .. import _core
+from ._integers import named, squares, whole_number, whole_numbers
 
 Sample = Tuple[int, int]
 Assignment = List[List[List[int]]]
@@ -18,12 +19,21 @@ Group = Tuple[int, List[int]]
 
 def _too_few(samples: int, needed: int) -> ValueError:
     return ValueError(
-        "omnibal.compat.megatron: Not enough samples: there are %d, but %d micro-batches of ranks "
+        "omnibal: Not enough samples: there are %d, but %d micro-batches of ranks "
         "must have one each" % (samples, needed)
     )
 
 
+def _optional(value: Optional[int], name: str) -> Optional[int]:
+    return None if value is None else whole_number(value, name, 1)
+
+
+def _lengths(samples: Sequence[Sample]) -> np.ndarray:
+    return whole_numbers([sample[1] for sample in samples], "sample_id_seqlens", 0)
+
+
 class _Scheduler:
+    @named
     def __init__(
         self,
         max_seqlen_per_dp_cp_rank: int,
@@ -32,15 +42,15 @@ class _Scheduler:
         microbatch_group_size_per_vp_stage: Optional[int] = None,
         max_num_seqs: Optional[int] = None,
     ) -> None:
-        self.max_seqlen_per_dp_cp_rank = max_seqlen_per_dp_cp_rank
-        if max_num_seqs is not None and max_num_seqs < 1:
-            raise ValueError(
-                "omnibal.compat.megatron: max_num_seqs is %s, must be positive" % (max_num_seqs,)
-            )
-        self.cp_size = cp_size
-        self.dp_size = dp_size
-        self.microbatch_group_size_per_vp_stage = microbatch_group_size_per_vp_stage
-        self.max_num_seqs = max_num_seqs
+        self.max_seqlen_per_dp_cp_rank = whole_number(
+            max_seqlen_per_dp_cp_rank, "max_seqlen_per_dp_cp_rank", 1
+        )
+        self.cp_size = whole_number(cp_size, "cp_size", 1)
+        self.dp_size = whole_number(dp_size, "dp_size", 1)
+        self.microbatch_group_size_per_vp_stage = _optional(
+            microbatch_group_size_per_vp_stage, "microbatch_group_size_per_vp_stage"
+        )
+        self.max_num_seqs = _optional(max_num_seqs, "max_num_seqs")
 
     @property
     def _multiple(self) -> int:
@@ -51,17 +61,18 @@ class DpBalancedScheduler(_Scheduler):
     """Packs for fixed context-parallel groups. Where Megatron takes samples in their order, the
     packs here are the fewest that are found, and those of a micro-batch have even work."""
 
+    @named
     def get_groups_and_subsamples(self, sample_id_seqlens: Sequence[Sample]) -> Assignment:
         """The ids of each rank in each micro-batch; the ranks of a context-parallel group have the
         same ones."""
         ids = [sample[0] for sample in sample_id_seqlens]
-        lengths = np.array([sample[1] for sample in sample_id_seqlens], dtype=np.int64)
+        lengths = _lengths(sample_id_seqlens)
         if not ids:
             return []
         capacity = self.max_seqlen_per_dp_cp_rank * self.cp_size
         count = self.max_num_seqs if self.max_num_seqs is not None else len(ids)
         steps = _core.micro_batches(
-            lengths * lengths,
+            squares(lengths, "sample_id_seqlens"),
             self.dp_size,
             (lengths, np.ones_like(lengths)),
             (capacity, count),
@@ -84,6 +95,7 @@ class DefaultDynamicCPScheduler(_Scheduler):
     ranks. Every rank has samples in every micro-batch, and no rank more than its tokens or more
     than `max_num_seqs` samples."""
 
+    @named
     def __init__(
         self,
         max_seqlen_per_dp_cp_rank: int,
@@ -93,11 +105,6 @@ class DefaultDynamicCPScheduler(_Scheduler):
         max_num_seqs: Optional[int] = None,
         min_cp_size: int = 1,
     ) -> None:
-        if not 1 <= min_cp_size <= cp_size * dp_size:
-            raise ValueError(
-                "omnibal.compat.megatron: min_cp_size is %s, must be from 1 to the ranks, which "
-                "are %s" % (min_cp_size, cp_size * dp_size)
-            )
         super().__init__(
             max_seqlen_per_dp_cp_rank,
             cp_size,
@@ -105,18 +112,27 @@ class DefaultDynamicCPScheduler(_Scheduler):
             microbatch_group_size_per_vp_stage,
             max_num_seqs,
         )
-        self.min_cp_size = min_cp_size
+        self.min_cp_size = whole_number(min_cp_size, "min_cp_size", 1)
+        ranks = self.cp_size * self.dp_size
+        if self.min_cp_size > ranks:
+            raise ValueError(
+                "omnibal: min_cp_size is %d, must be at most the ranks, which are %d"
+                % (self.min_cp_size, ranks)
+            )
 
+    @named
     def get_groups_and_subsamples(self, sample_id_seqlens: Sequence[Sample]) -> Assignment:
         """The ids of each rank in each micro-batch; the ranks that share a sample have the same
         ones."""
         if not sample_id_seqlens:
             return []
+        lengths = _lengths(sample_id_seqlens).tolist()
+        sample_id_seqlens = [(s[0], n) for s, n in zip(sample_id_seqlens, lengths)]
         ranks = self.cp_size * self.dp_size
         powers = [d for d in (1 << k for k in range(ranks.bit_length())) if d <= ranks]
         degrees = sorted({d for d in powers if d >= self.min_cp_size} | {ranks})
         plan = _core.context_groups(
-            [sample[1] for sample in sample_id_seqlens],
+            lengths,
             ranks,
             [(1e-9, 0.0, 1.0 / d) for d in range(1, ranks + 1)],
             bytes_per_token=1,
@@ -126,14 +142,13 @@ class DefaultDynamicCPScheduler(_Scheduler):
         if plan.status != "solved":
             sample = sample_id_seqlens[plan.sample]
             raise ValueError(
-                "omnibal.compat.megatron: sample %s of %d tokens takes %d ranks, but there are %d"
+                "omnibal: sample %s of %d tokens takes %d ranks, but there are %d"
                 % (sample[0], sample[1], plan.least_degree, ranks)
             )
         groups: List[Group] = [
             (int(degree), samples.tolist()) for degree, samples in zip(plan.degrees, plan.samples)
         ]
         ends = plan.micro_step_offsets.tolist()
-        lengths = [int(sample[1]) for sample in sample_id_seqlens]
         micro_steps = [
             step
             for a, b in zip(ends, ends[1:])

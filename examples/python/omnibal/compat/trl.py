@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Sequence, Tuple
 import numpy as np
 
 from .. import _core
+from ._integers import named, whole_number, whole_numbers
 
 Piece = Tuple[int, int, int]
 """The tokens of an example from the second number to the third."""
@@ -20,33 +21,35 @@ def _bins(lengths: np.ndarray, seq_length: int) -> List[List[int]]:
     return _core.best_fit_decreasing(lengths, seq_length).groups.tolist()
 
 
-def _checked(lengths: Sequence[int], seq_length: int) -> np.ndarray:
-    if seq_length < 1:
-        raise ValueError("omnibal.compat.trl: seq_length is %d, must be positive" % seq_length)
-    result = np.asarray(lengths)
-    if result.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if result.dtype.kind not in "iu":
-        raise ValueError(
-            "omnibal.compat.trl: lengths are of type %s, must be integers" % result.dtype
-        )
-    if result.min() < 0:
-        raise ValueError("omnibal.compat.trl: a length is %d, must not be negative" % result.min())
-    return result.astype(np.int64, copy=False)
+def _rows(column: str, rows: Any) -> List[int]:
+    """The lengths of the rows of a column."""
+    if isinstance(rows, (str, bytes, dict)) or not hasattr(rows, "__len__"):
+        raise ValueError("omnibal: the column '%s' is no list of lists" % column)
+    result = []
+    for place in range(len(rows)):
+        row = rows[place]
+        if isinstance(row, (str, bytes, dict)) or not hasattr(row, "__len__"):
+            raise ValueError("omnibal: row %d of '%s' is %r, must be a list" % (place, column, row))
+        result.append(len(row))
+    return result
 
 
+@named
 def bfd(lengths: Sequence[int], seq_length: int) -> List[List[int]]:
     """The examples of each packed sequence. Longer ones count as cut to `seq_length`, empty ones
     are left out, as in TRL."""
-    cut = np.minimum(_checked(lengths, seq_length), seq_length)
+    seq_length = whole_number(seq_length, "seq_length", 1)
+    cut = np.minimum(whole_numbers(lengths, "lengths", 0), seq_length)
     kept = np.flatnonzero(cut)
     return [kept[group].tolist() for group in _bins(cut[kept], seq_length)]
 
 
+@named
 def bfd_split(lengths: Sequence[int], seq_length: int) -> List[List[Piece]]:
     """The pieces of each packed sequence: longer examples are cut into pieces of `seq_length`, and
     no token is lost."""
-    given = _checked(lengths, seq_length)
+    seq_length = whole_number(seq_length, "seq_length", 1)
+    given = whole_numbers(lengths, "lengths", 0)
     counts = -(-given // seq_length)
     example = np.repeat(np.arange(given.size), counts)
     begin = (np.arange(example.size) - np.repeat(np.cumsum(counts) - counts, counts)) * seq_length
@@ -55,6 +58,7 @@ def bfd_split(lengths: Sequence[int], seq_length: int) -> List[List[Piece]]:
     return [[pieces[p] for p in group] for group in _bins(end - begin, seq_length)]
 
 
+@named
 def pack_examples(
     examples: Dict[str, Sequence[Sequence[Any]]], seq_length: int, strategy: str = "bfd"
 ) -> Dict[str, List[List[Any]]]:
@@ -62,15 +66,16 @@ def pack_examples(
     packed sequence is made of."""
     if strategy not in ("bfd", "bfd_split"):
         raise ValueError(
-            "omnibal.compat.trl: strategy is '%s', must be bfd or bfd_split" % strategy
+            "omnibal: strategy is '%s', must be bfd or bfd_split" % strategy
         )
     if not examples:
-        raise ValueError("omnibal.compat.trl: there are no columns")
+        raise ValueError("omnibal: there are no columns")
     columns = list(examples)
-    lengths = [len(row) for row in examples[columns[0]]]
+    seq_length = whole_number(seq_length, "seq_length", 1)
+    lengths = _rows(columns[0], examples[columns[0]])
     for column in columns:
-        if [len(row) for row in examples[column]] != lengths:
-            raise ValueError("omnibal.compat.trl: the rows of '%s' have other lengths" % column)
+        if _rows(column, examples[column]) != lengths:
+            raise ValueError("omnibal: the rows of '%s' have other lengths" % column)
     if strategy == "bfd":
         groups = [
             [(i, 0, min(lengths[i], seq_length)) for i in group]

@@ -8,10 +8,11 @@ are two.
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .. import _core
+from ._integers import named, whole_number
 
 
 def _tokens(item: Dict[str, Any]) -> int:
-    return int(item["attention_mask"].sum())
+    return whole_number(item["attention_mask"].sum(), "the sum of an attention mask")
 
 
 class TextBatchingStrategy:
@@ -22,6 +23,7 @@ class TextBatchingStrategy:
     holds at most so many tokens as `get_physical_length_fn` counts, by default the same ones.
     """
 
+    @named
     def __init__(
         self,
         token_micro_bsz: int,
@@ -32,14 +34,20 @@ class TextBatchingStrategy:
         physical_token_cap: Optional[int] = None,
         get_physical_length_fn: Optional[Callable[[Any], int]] = None,
     ) -> None:
+        token_micro_bsz = whole_number(token_micro_bsz, "token_micro_bsz", 1)
+        buffer_size = whole_number(buffer_size, "buffer_size", 0)
+        bsz_warmup_steps = whole_number(bsz_warmup_steps, "bsz_warmup_steps")
+        bsz_warmup_init_mbtoken = whole_number(bsz_warmup_init_mbtoken, "bsz_warmup_init_mbtoken")
+        if physical_token_cap is not None:
+            physical_token_cap = whole_number(physical_token_cap, "physical_token_cap")
         if bsz_warmup_steps > 0 and bsz_warmup_init_mbtoken < 1:
             raise ValueError(
-                "omnibal.compat.veomni: bsz_warmup_init_mbtoken is %d, must be positive"
+                "omnibal: bsz_warmup_init_mbtoken is %d, must be positive"
                 % bsz_warmup_init_mbtoken
             )
         if physical_token_cap is not None and physical_token_cap < 1:
             raise ValueError(
-                "omnibal.compat.veomni: physical_token_cap is %d, must be positive"
+                "omnibal: physical_token_cap is %d, must be positive"
                 % physical_token_cap
             )
         self.token_micro_bsz = token_micro_bsz
@@ -93,15 +101,18 @@ class TextBatchingStrategy:
         is_full = self._tokens >= self.token_micro_bsz or fills_cap
         return len(self._items) >= self.buffer_size and is_full
 
+    @named
     def put_item(self, item: Any) -> None:
         """A sample of no tokens is an error. VeOmni drops it with a warning, and one of a single
         token, which is kept here. With `physical_token_cap` it is one without physical tokens that
         is an error."""
-        length = self._length(item)
-        physical = length if self.physical_token_cap is None else self._physical_length(item)
+        length = whole_number(self._length(item), "the length of a sample")
+        physical = length
+        if self.physical_token_cap is not None:
+            physical = whole_number(self._physical_length(item), "the physical length of a sample")
         if physical < 1 or length < 0:
             raise ValueError(
-                "omnibal.compat.veomni: a sample has %d tokens" % min(length, physical)
+                "omnibal: a sample has %d tokens" % min(length, physical)
             )
         self._items[self._pushes] = item
         self._lengths[self._pushes] = (length, physical)
@@ -113,10 +124,11 @@ class TextBatchingStrategy:
             self._push(self._pushes)
         self._pushes += 1
 
+    @named
     def get_micro_batch(self, step: int) -> List[Any]:
         """The samples of a micro-batch, the oldest that waits among them."""
         if not self._items:
-            raise ValueError("omnibal.compat.veomni: no sample waits")
+            raise ValueError("omnibal: no sample waits")
         self._step = step
         if self.get_cur_token_micro_bsz() != self._capacity:
             self._refill()

@@ -9,26 +9,41 @@ from typing import Any, List, Optional, Sequence
 import numpy as np
 
 from .. import _core
+from ._integers import MOST, named, numbers, whole_number, whole_numbers
 
 # The largest sum may exceed a lower bound by this share of it; the search for less takes long.
 _OVERLOAD = 1e-6
 
 
+@named
 def calculate_workload(seqlen_list: Any) -> Any:
     """verl's cost of a sequence, that of a model with 7 billion parameters."""
-    lengths = np.asarray(seqlen_list, dtype=np.int64)
+    lengths = whole_numbers(seqlen_list, "seqlen_list", 0)
+    longest = int(lengths.max()) if lengths.size else 0
+    if longest * (24576 + longest) > MOST:
+        raise ValueError(
+            "omnibal: an element of seqlen_list is %d, its workload leaves 64 bits" % longest
+        )
     return 24576 * lengths + lengths * lengths
 
 
+def _check_sum(values: np.ndarray) -> None:
+    total = sum(values.tolist())
+    if total > MOST:
+        raise ValueError("omnibal: the sum is %d, must be at most %d" % (total, MOST))
+
+
+@named
 def get_seqlen_balanced_partitions(
-    seqlen_list: Sequence[int], k_partitions: int, equal_size: bool
+    seqlen_list: Sequence[float], k_partitions: int, equal_size: bool
 ) -> List[List[int]]:
     """Indices of `k_partitions` parts with even sums, ascending in each part; with `equal_size` as
     many in each."""
-    costs = np.asarray(seqlen_list)
+    costs = numbers(seqlen_list, "seqlen_list")
+    k_partitions = whole_number(k_partitions, "k_partitions", 1)
     if costs.size < k_partitions:
         raise ValueError(
-            "omnibal.compat.verl: there are %d items for %d partitions" % (costs.size, k_partitions)
+            "omnibal: there are %d items for %d partitions" % (costs.size, k_partitions)
         )
     if equal_size:
         parts = _core.lpt(costs, k_partitions, count="equal")
@@ -37,6 +52,7 @@ def get_seqlen_balanced_partitions(
     return _core.refine(costs, parts, max_overload=_OVERLOAD).tolist()
 
 
+@named
 def get_group_balanced_partitions(
     seqlen_list: Sequence[int], uid_list: Sequence[Any], k_partitions: int
 ) -> List[List[int]]:
@@ -44,17 +60,25 @@ def get_group_balanced_partitions(
     each part."""
     if len(seqlen_list) != len(uid_list):
         raise ValueError(
-            "omnibal.compat.verl: there are %d lengths and %d uids"
+            "omnibal: there are %d lengths and %d uids"
             % (len(seqlen_list), len(uid_list))
         )
     first = [i for i, uid in enumerate(uid_list) if i == 0 or uid != uid_list[i - 1]]
     ends = first[1:] + [len(uid_list)]
     work = calculate_workload(seqlen_list)
+    _check_sum(work)
     costs = np.add.reduceat(work, first) if first else work
+    k_partitions = whole_number(k_partitions, "k_partitions", 1)
+    if costs.size % k_partitions:
+        raise ValueError(
+            "omnibal: there are %d groups of one uid for %d partitions, must be a multiple"
+            % (costs.size, k_partitions)
+        )
     parts = get_seqlen_balanced_partitions(costs, k_partitions, equal_size=True)
     return [[i for g in part for i in range(first[g], ends[g])] for part in parts]
 
 
+@named
 def rearrange_micro_batches(
     seq_len_effective: Sequence[int],
     max_token_len: int,
@@ -65,35 +89,41 @@ def rearrange_micro_batches(
 ) -> List[List[int]]:
     """The index lists of verl's `rearrange_micro_batches`, of lengths instead of a batch.
 
-    The fewest micro-batches that are found, none empty or above `max_token_len`, with even work.
-    With `use_dynamic_bsz_balance` the small ones come first and last, as in verl. Ranks that must
-    have as many pass the largest number of them as `min_num_micro_batch`, or balance the global
-    batch at once with `omnibal.micro_batches`.
+    The fewest micro-batches that are found, none above `max_token_len`, with even work. With
+    `use_dynamic_bsz_balance` the small ones come first and last, as in verl. Ranks that must have
+    as many pass the largest number of them as `min_num_micro_batch`, or balance the global batch
+    at once with `omnibal.micro_batches`. Where more are asked for than there are groups of samples,
+    by it or by `num_batches_divided_by`, some are empty.
     """
-    lengths = np.asarray(seq_len_effective, dtype=np.int64)
-    if force_group_size < 1 or lengths.size % force_group_size:
+    lengths = whole_numbers(seq_len_effective, "seq_len_effective", 0)
+    max_token_len = whole_number(max_token_len, "max_token_len")
+    force_group_size = whole_number(force_group_size, "force_group_size", 1)
+    multiple, least = 1, 0
+    if num_batches_divided_by is not None:
+        multiple = whole_number(num_batches_divided_by, "num_batches_divided_by", 1)
+    if min_num_micro_batch is not None:
+        least = whole_number(min_num_micro_batch, "min_num_micro_batch", 0)
+    least = -(-least // multiple) * multiple
+    if lengths.size % force_group_size:
         raise ValueError(
-            "omnibal.compat.verl: %d samples are not groups of %d"
-            % (lengths.size, force_group_size)
+            "omnibal: %d samples are not groups of %d" % (lengths.size, force_group_size)
         )
     if lengths.size == 0:
-        return []
+        return [[] for _ in range(least)]
+    _check_sum(lengths)
     tokens = lengths.reshape(-1, force_group_size).sum(axis=1)
-    work = calculate_workload(lengths).reshape(-1, force_group_size).sum(axis=1)
-    multiple = num_batches_divided_by or 1
-    found = _core.micro_batches(work, 1, tokens, max_token_len, multiple_of=multiple).cells
-    least = -(-(min_num_micro_batch or 1) // multiple) * multiple
-    count = max(len(found), least)
-    if count > tokens.size:
-        raise ValueError(
-            "omnibal.compat.verl: %d micro-batches are needed, but there are %d groups of samples"
-            % (count, tokens.size)
-        )
-    if count > len(found):
-        found = _core.balance_within(work, count, tokens, max_token_len).parts
-    parts = found.tolist()
+    work = calculate_workload(lengths)
+    _check_sum(work)
+    work = work.reshape(-1, force_group_size).sum(axis=1)
+    parts = _core.micro_batches(work, 1, tokens, max_token_len, multiple_of=multiple).cells.tolist()
+    if least > len(parts):
+        within = _core.balance_within(work, least, tokens, max_token_len)
+        if within.status == "solved":
+            parts = within.parts.tolist()
+        parts += [[] for _ in range(least - len(parts))]
     if use_dynamic_bsz_balance:
-        parts.sort(key=lambda part: (int(work[part].sum()), part[0]), reverse=True)
+        cost = work.tolist()
+        parts.sort(key=lambda part: (sum(cost[g] for g in part), part[:1]), reverse=True)
         parts = parts[::2][::-1] + parts[1::2]
     return [
         [i for g in part for i in range(g * force_group_size, (g + 1) * force_group_size)]
@@ -101,9 +131,13 @@ def rearrange_micro_batches(
     ]
 
 
+@named
 def get_reverse_idx(idx_map: Sequence[int]) -> List[int]:
     """The inverse of a permutation."""
-    result = [0] * len(idx_map)
-    for place, index in enumerate(idx_map):
+    given = whole_numbers(idx_map, "idx_map", 0)
+    result = [-1] * given.size
+    for place, index in enumerate(given.tolist()):
+        if index >= len(result) or result[index] != -1:
+            raise ValueError("omnibal: idx_map is no permutation: see its element %d" % place)
         result[index] = place
     return result
