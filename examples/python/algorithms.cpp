@@ -436,15 +436,24 @@ recompute select_recompute(py::object const& times, py::object const& bytes, std
                            std::int64_t in_flight, std::int64_t reserve_bytes,
                            std::string const& effort) {
   std::string const name = "select_recompute";
-  py::array time_array = convert::any_array(name, "times", times);
-  py::array byte_array = convert::any_array(name, "bytes", bytes);
+  auto const rows = [&](std::string const& what, py::object const& given) {
+    py::array const array = py::array::ensure(given);
+    if (array) return array;
+    PyErr_Clear();
+    reject(name, what +
+                     " is no array of numbers: where layers differ in their number of choices, "
+                     "times and bytes are lists of all choices, and offsets says where each layer "
+                     "begins");
+  };
+  py::array time_array = rows("times", times);
+  py::array byte_array = rows("bytes", bytes);
   std::vector<std::uint32_t> places;
   if (offsets.is_none()) {
     if (time_array.ndim() != 2 || byte_array.ndim() != 2 ||
         time_array.shape(0) != byte_array.shape(0) || time_array.shape(1) != byte_array.shape(1)) {
       reject(name,
              "times and bytes must have a row for each layer and a column for each choice, "
-             "or offsets must be given");
+             "or lists of all choices and offsets must be given");
     }
     for (py::ssize_t layer = 0; layer <= time_array.shape(0); ++layer) {
       places.push_back(static_cast<std::uint32_t>(layer * time_array.shape(1)));
@@ -556,8 +565,34 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
           digest};
 }
 
+}  // namespace
+
+}  // namespace algorithms
+
+namespace pybind11::detail {
+template <>
+struct type_caster<algorithms::tuned_capacity> : convert::value_caster<algorithms::tuned_capacity> {
+};
+template <>
+struct type_caster<algorithms::tuned> : convert::value_caster<algorithms::tuned> {};
+template <>
+struct type_caster<algorithms::within> : convert::value_caster<algorithms::within> {};
+template <>
+struct type_caster<algorithms::stages> : convert::value_caster<algorithms::stages> {};
+template <>
+struct type_caster<algorithms::recompute> : convert::value_caster<algorithms::recompute> {};
+template <>
+struct type_caster<algorithms::context_plan> : convert::value_caster<algorithms::context_plan> {};
+}  // namespace pybind11::detail
+
+namespace algorithms {
+
+namespace {
+
 void define_results(py::module_& module) {
-  py::class_<tuned_capacity>(module, "TunedCapacity", "A capacity and what its packing is like.")
+  py::class_<tuned_capacity> tuned_capacity_type(module, "TunedCapacity",
+                                                 "A capacity and what its packing is like.");
+  tuned_capacity_type
       .def_readonly("capacity", &tuned_capacity::capacity, "A number for each resource, int64.")
       .def_readonly("groups", &tuned_capacity::groups, "The number of groups.")
       .def_readonly("oversized", &tuned_capacity::oversized,
@@ -567,7 +602,11 @@ void define_results(py::module_& module) {
       .def_readonly("fill", &tuned_capacity::fill, "The share of each resource that is used.")
       .def_readonly("objective", &tuned_capacity::objective,
                     "What is waited for, the less the better; infinite where there is no group.");
-  py::class_<tuned>(module, "Tuned", "The result of tune_capacity.")
+  convert::add_pickle_of(tuned_capacity_type, &tuned_capacity::capacity, &tuned_capacity::groups,
+                         &tuned_capacity::oversized, &tuned_capacity::mean_group_size,
+                         &tuned_capacity::fill, &tuned_capacity::objective);
+  py::class_<tuned> tuned_type(module, "Tuned", "The result of tune_capacity.");
+  tuned_type
       .def_readonly("status", &tuned::status,
                     "'solved', 'not_found' where no capacity has the wanted mean, or 'infeasible'.")
       .def_readonly("best", &tuned::best, "The best of the finalists.")
@@ -575,8 +614,10 @@ void define_results(py::module_& module) {
                     "What was tried on all samples, the best first.")
       .def_readonly("warnings", &tuned::warnings,
                     "What is hopeless about the best capacity, as texts.");
-  py::class_<within>(module, "Within", "The result of balance_within.")
-      .def_readonly("status", &within::status, "'solved', 'not_found' or 'infeasible'.")
+  convert::add_pickle_of(tuned_type, &tuned::status, &tuned::best, &tuned::finalists,
+                         &tuned::warnings);
+  py::class_<within> within_type(module, "Within", "The result of balance_within.");
+  within_type.def_readonly("status", &within::status, "'solved', 'not_found' or 'infeasible'.")
       .def_readonly("reason", &within::reason, "Why there are no parts.")
       .def_readonly("parts", &within::parts, "The samples of each part; empty unless solved.")
       .def_readonly("largest_load", &within::largest_load, "The largest cost of a part.")
@@ -588,10 +629,13 @@ void define_results(py::module_& module) {
                     "No parts within the capacity are fewer than this.")
       .def_readonly("sample", &within::sample,
                     "The sample that exceeds the capacity, the first of them.");
-  py::class_<stages>(module, "Partition",
-                     "Stages of a chain: stage s runs the layers boundaries[s] to "
-                     "boundaries[s + 1].")
-      .def_readonly("status", &stages::status, "'solved', 'not_found' or 'infeasible'.")
+  convert::add_pickle_of(within_type, &within::status, &within::reason, &within::parts,
+                         &within::largest_load, &within::lower_bound, &within::proven,
+                         &within::parts_needed, &within::sample);
+  py::class_<stages> stages_type(module, "Partition",
+                                 "Stages of a chain: stage s runs the layers boundaries[s] to "
+                                 "boundaries[s + 1].");
+  stages_type.def_readonly("status", &stages::status, "'solved', 'not_found' or 'infeasible'.")
       .def_readonly("boundaries", &stages::boundaries,
                     "One more than there are stages, uint32; none where there are no stages.")
       .def_readonly("bottleneck", &stages::bottleneck, "The largest cost of a stage.")
@@ -603,8 +647,11 @@ void define_results(py::module_& module) {
       .def_readonly("stage", &stages::stage, "Where infeasible, the stage that lacks most.")
       .def_readonly("missing_bytes", &stages::missing_bytes,
                     "Where infeasible, what every capacity must have more.");
-  py::class_<recompute>(module, "Recompute", "A choice for each layer.")
-      .def_readonly("status", &recompute::status, "'solved' or 'infeasible'.")
+  convert::add_pickle_of(stages_type, &stages::status, &stages::boundaries, &stages::bottleneck,
+                         &stages::objective, &stages::lower_bound, &stages::proven, &stages::stage,
+                         &stages::missing_bytes);
+  py::class_<recompute> recompute_type(module, "Recompute", "A choice for each layer.");
+  recompute_type.def_readonly("status", &recompute::status, "'solved' or 'infeasible'.")
       .def_readonly("choices", &recompute::choices,
                     "The number of the choice of each layer, uint32.")
       .def_readonly("time", &recompute::time, "The sum of the times of these choices.")
@@ -616,10 +663,14 @@ void define_results(py::module_& module) {
           "What the choices take of the budget; where infeasible, the least that any take.")
       .def_readonly("missing_bytes", &recompute::missing_bytes,
                     "By how much that exceeds the budget.");
-  py::class_<context_plan>(module, "ContextPlan",
-                           "Micro-steps of groups of ranks: the groups of micro-step k are "
-                           "micro_step_offsets[k] to micro_step_offsets[k + 1].")
-      .def_readonly("status", &context_plan::status, "'solved' or 'infeasible'.")
+  convert::add_pickle_of(recompute_type, &recompute::status, &recompute::choices, &recompute::time,
+                         &recompute::lower_bound, &recompute::proven, &recompute::bytes,
+                         &recompute::missing_bytes);
+  py::class_<context_plan> context_plan_type(
+      module, "ContextPlan",
+      "Micro-steps of groups of ranks: the groups of micro-step k are "
+      "micro_step_offsets[k] to micro_step_offsets[k + 1].");
+  context_plan_type.def_readonly("status", &context_plan::status, "'solved' or 'infeasible'.")
       .def_readonly("micro_step_offsets", &context_plan::micro_step_offsets,
                     "Where the groups of each micro-step begin, uint32.")
       .def_readonly("first_ranks", &context_plan::first_ranks,
@@ -640,6 +691,12 @@ void define_results(py::module_& module) {
           "least_degree", &context_plan::least_degree,
           "Where infeasible, the least degree with which it would fit; 0 where none does.")
       .def_readonly("digest", &context_plan::digest, "Equal on all ranks that have the same plan.");
+  convert::add_pickle_of(context_plan_type, &context_plan::status,
+                         &context_plan::micro_step_offsets, &context_plan::first_ranks,
+                         &context_plan::degrees, &context_plan::times, &context_plan::samples,
+                         &context_plan::makespan, &context_plan::lower_bound, &context_plan::proven,
+                         &context_plan::idle_ranks, &context_plan::sample,
+                         &context_plan::least_degree, &context_plan::digest);
 }
 
 void define_packing(py::module_& module) {

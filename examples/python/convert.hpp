@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,7 @@ namespace py = pybind11;
   py::array const result = py::array::ensure(given);
   if (result) return result;
   PyErr_Clear();
-  reject(function, name + " is no array of numbers, and no list of them");
+  reject(function, name + " is no array of numbers, and no list of them; its rows must be as long");
 }
 
 using integer_array = py::array_t<std::int64_t, py::array::c_style | py::array::forcecast>;
@@ -47,11 +48,12 @@ using number_array = py::array_t<double, py::array::c_style | py::array::forceca
 
 /// As 64-bit integers beside each other: itself where it is that already.
 [[nodiscard]] inline integer_array as_integers(std::string const& function, std::string const& name,
-                                               py::array const& given) {
+                                               py::array const& given,
+                                               std::string const& wanted = "integers") {
   char const kind = given.dtype().kind();
   if (kind != 'i' && kind != 'u' && given.size() != 0) {
-    reject(function,
-           name + " are of type " + std::string(py::str(given.dtype())) + ", must be integers");
+    reject(function, "the type of " + name + " is " + std::string(py::str(given.dtype())) +
+                         ", must be " + wanted);
   }
   if (kind == 'u' && given.attr("itemsize").cast<int>() == 8 && given.size() != 0) {
     auto const largest = given.attr("max")().cast<std::uint64_t>();
@@ -116,7 +118,8 @@ class limit_list {
 class demand_list {
  public:
   demand_list(std::string const& function, std::string const& name, py::handle given) {
-    py::array array = any_array(function, name, is_columns(given) ? columns(given) : given);
+    py::array array =
+        any_array(function, name, is_columns(given) ? columns(function, name, given) : given);
     if (array.ndim() != 1 && array.ndim() != 2) {
       reject(function, name + " have " + std::to_string(array.ndim()) +
                            " dimensions, must have 1, or 2 for several resources");
@@ -137,8 +140,23 @@ class demand_list {
     auto const tuple = py::reinterpret_borrow<py::tuple>(given);
     return !tuple.empty() && py::hasattr(tuple[0], "__len__");
   }
-  [[nodiscard]] static py::object columns(py::handle given) {
-    return py::module_::import("numpy").attr("stack")(given, py::arg("axis") = 1);
+  [[nodiscard]] static py::object columns(std::string const& function, std::string const& name,
+                                          py::handle given) {
+    py::list arrays;
+    for (py::handle const column : given) {
+      py::array const array = any_array(function, name, column);
+      if (array.ndim() != 1) {
+        reject(function, name + " have a column of " + std::to_string(array.ndim()) +
+                             " dimensions, must have 1");
+      }
+      auto const first = arrays.empty() ? array : py::array(arrays[0]);
+      if (array.size() != first.size()) {
+        reject(function, name + " have columns of " + std::to_string(first.size()) + " and " +
+                             std::to_string(array.size()) + " samples, must have as many");
+      }
+      arrays.append(array);
+    }
+    return py::module_::import("numpy").attr("stack")(arrays, py::arg("axis") = 1);
   }
 
   integer_array array_;
@@ -154,7 +172,7 @@ class cost_array {
       reject(function, name + " have " + std::to_string(array.ndim()) + " dimensions, must have 1");
     }
     if (array.dtype().kind() != 'f' || array.size() == 0) {
-      integers_ = as_integers(function, name, array);
+      integers_ = as_integers(function, name, array, "integers or floats");
       return;
     }
     is_float_ = true;
@@ -174,6 +192,54 @@ class cost_array {
   integer_array integers_{0};
   number_array numbers_{0};
 };
+
+/// An object of Python that `__new__` made without a value has nothing that C++ may read.
+template <class T>
+struct value_caster : py::detail::type_caster_base<T> {
+  bool load(py::handle source, bool convert) {
+    if (py::isinstance<T>(source)) {
+      auto* const object = reinterpret_cast<py::detail::instance*>(source.ptr());
+      if (object->get_value_and_holder().value_ptr() == nullptr) {
+        throw py::value_error("omnibal: an object of type " +
+                              std::string(py::str(py::type::of(source).attr("__name__"))) +
+                              " has no value, as it was made by __new__ alone");
+      }
+    }
+    return py::detail::type_caster_base<T>::load(source, convert);
+  }
+};
+
+/// Lets results be pickled, and copied, with every protocol: `state` makes a tuple of `size`
+/// elements, and `made` takes it.
+template <class Class, class State, class Made>
+void add_pickle(Class& type, std::size_t size, State const& state, Made const& made) {
+  using value = typename Class::type;
+  type.def(py::pickle(state, [size, made](py::tuple const& given) {
+    if (given.size() != size) reject("pickle", "the state has another number of elements");
+    return made(given);
+  }));
+  auto const reduce = [state](py::object const& self) {
+    return py::make_tuple(py::module_::import("copyreg").attr("__newobj__"),
+                          py::make_tuple(py::type::of(self)), state(self.cast<value const&>()));
+  };
+  type.def("__reduce__", reduce);
+  type.def("__reduce_ex__", [reduce](py::object const& self, int) { return reduce(self); });
+}
+
+/// The same for a structure: a tuple of its members.
+template <class Class, class... Members>
+void add_pickle_of(Class& type, Members... members) {
+  using value = typename Class::type;
+  add_pickle(
+      type, sizeof...(Members),
+      [members...](value const& self) { return py::make_tuple(self.*members...); },
+      [members...](py::tuple const& given) {
+        value result{};
+        std::size_t place = 0;
+        ((result.*members = given[place++].cast<std::decay_t<decltype(result.*members)>>()), ...);
+        return result;
+      });
+}
 
 /// An array of what lies elsewhere, which `owner` keeps alive. Its strides are given, since
 /// pybind11 before 2.12 does not know the size of an element of NumPy 2.

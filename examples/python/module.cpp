@@ -1,6 +1,9 @@
 #include "results.hpp"
 
+#include <omnibal/version.hpp>
+
 #include <stdexcept>
+#include <string>
 
 #include <pybind11/stl.h>
 
@@ -31,10 +34,11 @@ groups checked_groups(py::object const& offsets, py::object const& items) {
 }
 
 void define_groups(py::module_& module) {
-  py::class_<groups>(module, "Groups",
-                     "Groups of indices: those of group g are items[offsets[g]:offsets[g + 1]].\n\n"
-                     "A sequence of arrays, which are views of `items`.")
-      .def(py::init(&checked_groups), py::arg("offsets"), py::arg("items"))
+  py::class_<groups> type(
+      module, "Groups",
+      "Groups of indices: those of group g are items[offsets[g]:offsets[g + 1]].\n\n"
+      "A sequence of arrays, which are views of `items`.");
+  type.def(py::init(&checked_groups), py::arg("offsets"), py::arg("items"))
       .def_readonly("offsets", &groups::offsets, "One more than there are groups, uint32.")
       .def_readonly("items", &groups::items, "The indices of all groups, uint32.")
       .def("__len__", &groups::size)
@@ -46,19 +50,20 @@ void define_groups(py::module_& module) {
              return equal(left.offsets, right.offsets).cast<bool>() &&
                     equal(left.items, right.items).cast<bool>();
            })
-      .def("__repr__",
-           [](groups const& self) {
-             return "Groups(" + std::to_string(self.size()) + " groups of " +
-                    std::to_string(self.items.size()) + " indices)";
-           })
-      .def(py::pickle([](groups const& self) { return py::make_tuple(self.offsets, self.items); },
-                      [](py::tuple const& state) { return checked_groups(state[0], state[1]); }));
+      .def("__repr__", [](groups const& self) {
+        return "Groups(" + std::to_string(self.size()) + " groups of " +
+               std::to_string(self.items.size()) + " indices)";
+      });
+  convert::add_pickle(
+      type, 2, [](groups const& self) { return py::make_tuple(self.offsets, self.items); },
+      [](py::tuple const& state) { return checked_groups(state[0], state[1]); });
 }
 
 void define_packing(py::module_& module) {
-  py::class_<packing>(module, "Packing",
-                      "Groups under a capacity: every sample is in one of the groups or oversized.")
-      .def_readonly("groups", &packing::of, "The samples of each group.")
+  py::class_<packing> type(
+      module, "Packing",
+      "Groups under a capacity: every sample is in one of the groups or oversized.");
+  type.def_readonly("groups", &packing::of, "The samples of each group.")
       .def_readonly("oversized", &packing::oversized,
                     "The samples that exceed the capacity alone, ascending, uint32.")
       .def_property_readonly(
@@ -71,25 +76,25 @@ void define_packing(py::module_& module) {
           "below_keep", [](packing const& self) { return self.report.below_keep; },
           "Groups that do not satisfy the keep rule of isf.")
       .def("__len__", [](packing const& self) { return self.of.size(); })
-      .def("__repr__",
-           [](packing const& self) {
-             return "Packing(" + std::to_string(self.of.size()) + " groups, at least " +
-                    std::to_string(self.report.lower_bound) + ", " +
-                    std::to_string(self.oversized.size()) + " oversized samples)";
-           })
-      .def(py::pickle(
-          [](packing const& self) {
-            auto const& report = self.report;
-            return py::make_tuple(self.of, self.oversized, report.lower_bound, report.rounds,
-                                  report.item_rounds, report.below_keep);
-          },
-          [](py::tuple const& state) {
-            return packing{state[0].cast<groups>(), state[1].cast<index_array>(),
-                           omnibal::packing_report{.lower_bound = state[2].cast<std::size_t>(),
-                                                   .rounds = state[3].cast<std::size_t>(),
-                                                   .item_rounds = state[4].cast<std::uint64_t>(),
-                                                   .below_keep = state[5].cast<std::size_t>()}};
-          }));
+      .def("__repr__", [](packing const& self) {
+        return "Packing(" + std::to_string(self.of.size()) + " groups, at least " +
+               std::to_string(self.report.lower_bound) + ", " +
+               std::to_string(self.oversized.size()) + " oversized samples)";
+      });
+  convert::add_pickle(
+      type, 6,
+      [](packing const& self) {
+        auto const& report = self.report;
+        return py::make_tuple(self.of, self.oversized, report.lower_bound, report.rounds,
+                              report.item_rounds, report.below_keep);
+      },
+      [](py::tuple const& state) {
+        return packing{state[0].cast<groups>(), state[1].cast<index_array>(),
+                       omnibal::packing_report{.lower_bound = state[2].cast<std::size_t>(),
+                                               .rounds = state[3].cast<std::size_t>(),
+                                               .item_rounds = state[4].cast<std::uint64_t>(),
+                                               .below_keep = state[5].cast<std::size_t>()}};
+      });
 }
 
 void define_steps(py::module_& module) {
@@ -101,10 +106,10 @@ void define_steps(py::module_& module) {
     }
     return step * ranks + rank;
   };
-  py::class_<steps>(module, "Steps",
-                    "What each rank runs in each step: steps[s, r] has the indices of rank r in "
-                    "step s.")
-      .def_readonly("ranks", &steps::ranks, "The number of ranks.")
+  py::class_<steps> type(
+      module, "Steps",
+      "What each rank runs in each step: steps[s, r] has the indices of rank r in step s.");
+  type.def_readonly("ranks", &steps::ranks, "The number of ranks.")
       .def_readonly("cells", &steps::cells, "All of them: group s * ranks + r is steps[s, r].")
       .def("__len__", &steps::size)
       .def(
@@ -120,17 +125,22 @@ void define_steps(py::module_& module) {
           },
           py::arg("step"), py::arg("rank"),
           "True where these groups fill the step and ran in another cell.")
-      .def("__repr__",
-           [](steps const& self) {
-             return "Steps(" + std::to_string(self.size()) + " steps of " +
-                    std::to_string(self.ranks) + " ranks)";
-           })
-      .def(py::pickle(
-          [](steps const& self) { return py::make_tuple(self.ranks, self.cells, self.repeats); },
-          [](py::tuple const& state) {
-            return steps{state[0].cast<std::size_t>(), state[1].cast<groups>(),
-                         state[2].cast<std::vector<bool>>()};
-          }));
+      .def("__repr__", [](steps const& self) {
+        return "Steps(" + std::to_string(self.size()) + " steps of " + std::to_string(self.ranks) +
+               " ranks)";
+      });
+  convert::add_pickle(
+      type, 3,
+      [](steps const& self) { return py::make_tuple(self.ranks, self.cells, self.repeats); },
+      [](py::tuple const& state) {
+        steps result{state[0].cast<std::size_t>(), state[1].cast<groups>(),
+                     state[2].cast<std::vector<bool>>()};
+        if (result.ranks == 0 || result.repeats.size() != result.cells.size() ||
+            result.cells.size() % result.ranks != 0) {
+          convert::reject("Steps", "the state has ranks, cells and repeats that disagree");
+        }
+        return result;
+      });
 }
 
 }  // namespace
@@ -143,14 +153,40 @@ void define(py::module_& module) {
 
 }  // namespace results
 
+namespace {
+
+void replace_all(std::string& text, std::string const& from, std::string const& to) {
+  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+/// A text of the library in the words of Python: its functions and arguments by their names here.
+std::string to_python_text(std::string text) {
+  replace_all(text, "omnibal::epoch_sampler: ", "omnibal.EpochSampler: ");
+  replace_all(text, "omnibal::mixture: ", "omnibal.Mixture: ");
+  replace_all(text, "omnibal::online_packer: ", "omnibal.OnlinePacker: ");
+  replace_all(text, "omnibal::", "omnibal.");
+  replace_all(text, "options.", "");
+  replace_all(text, "shard.", "");
+  return text;
+}
+
+}  // namespace
+
 PYBIND11_MODULE(_core, module) {
+  module.attr("__version__") = std::to_string(OMNIBAL_VERSION_MAJOR) + "." +
+                               std::to_string(OMNIBAL_VERSION_MINOR) + "." +
+                               std::to_string(OMNIBAL_VERSION_PATCH);
   module.doc() = "omnibal on NumPy arrays; see the package omnibal.";
   // All that the library reports of an argument is a ValueError, sums that overflow included.
   pybind11::register_exception_translator([](std::exception_ptr fault) {
     try {
       if (fault) std::rethrow_exception(fault);
+    } catch (std::logic_error const& error) {
+      PyErr_SetString(PyExc_ValueError, to_python_text(error.what()).c_str());
     } catch (std::overflow_error const& error) {
-      PyErr_SetString(PyExc_ValueError, error.what());
+      PyErr_SetString(PyExc_ValueError, to_python_text(error.what()).c_str());
     }
   });
   results::define(module);

@@ -125,3 +125,12 @@ struct steps {
 void define(py::module_& module);
 
 }  // namespace results
+
+namespace pybind11::detail {
+template <>
+struct type_caster<results::groups> : convert::value_caster<results::groups> {};
+template <>
+struct type_caster<results::packing> : convert::value_caster<results::packing> {};
+template <>
+struct type_caster<results::steps> : convert::value_caster<results::steps> {};
+}  // namespace pybind11::detail

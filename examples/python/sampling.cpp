@@ -53,7 +53,8 @@ class online {
 
   explicit online(std::string const& state) : packer_(restore(state)) {}
 
-  online_result push(std::uint64_t id, py::object const& demand) {
+  online_result push(std::int64_t given, py::object const& demand) {
+    std::uint64_t const id = count_of("online_packer", "id", given);
     limit_list const amounts("online_packer", "demand", demand);
     return std::visit(
         [&]<std::size_t R>(omnibal::online_packer<R>& packer) {
@@ -148,7 +149,7 @@ class online {
     std::vector<std::int64_t> load(given.load.amounts, given.load.amounts + R);
     py::object loads = R == 1 ? py::object(py::cast(load.front()))
                               : py::object(convert::to_array(std::move(load)));
-    return {convert::to_array(std::vector<std::uint64_t>(given.ids.begin(), given.ids.end())),
+    return {convert::to_array(std::vector<std::int64_t>(given.ids.begin(), given.ids.end())),
             std::move(loads), given.oversized};
   }
 
@@ -189,8 +190,8 @@ omnibal::epoch_sampler make_sampler(std::int64_t samples, std::int64_t ranks, st
 }
 
 py::array to_array(omnibal::sample_batch const& batch) {
-  std::vector<std::uint64_t> result(batch.size());
-  for (std::size_t i = 0; i != result.size(); ++i) result[i] = batch[i];
+  std::vector<std::int64_t> result(batch.size());
+  for (std::size_t i = 0; i != result.size(); ++i) result[i] = static_cast<std::int64_t>(batch[i]);
   return convert::to_array(std::move(result));
 }
 
@@ -223,32 +224,51 @@ omnibal::mixture make_mixture(py::object const& sizes, py::object const& weights
 
 py::tuple draws(omnibal::mixture const& from, std::uint64_t first, std::int64_t count) {
   auto const wanted = count_of("mixture", "count", count);
-  std::vector<std::uint32_t> sources(wanted);
-  std::vector<std::uint64_t> epochs(wanted);
-  std::vector<std::uint64_t> samples(wanted);
+  std::vector<std::int64_t> sources(wanted);
+  std::vector<std::int64_t> epochs(wanted);
+  std::vector<std::int64_t> samples(wanted);
   {
     py::gil_scoped_release const release;
     for (std::size_t i = 0; i != wanted; ++i) {
       auto const draw = from(first + i);
       sources[i] = draw.source;
-      epochs[i] = draw.epoch;
-      samples[i] = draw.sample;
+      epochs[i] = static_cast<std::int64_t>(draw.epoch);
+      samples[i] = static_cast<std::int64_t>(draw.sample);
     }
   }
   return py::make_tuple(convert::to_array(std::move(sources)), convert::to_array(std::move(epochs)),
                         convert::to_array(std::move(samples)));
 }
 
+}  // namespace
+
+}  // namespace sampling
+
+namespace pybind11::detail {
+template <>
+struct type_caster<sampling::online> : convert::value_caster<sampling::online> {};
+template <>
+struct type_caster<sampling::online_result> : convert::value_caster<sampling::online_result> {};
+template <>
+struct type_caster<omnibal::epoch_sampler> : convert::value_caster<omnibal::epoch_sampler> {};
+template <>
+struct type_caster<omnibal::mixture> : convert::value_caster<omnibal::mixture> {};
+}  // namespace pybind11::detail
+
+namespace sampling {
+
+namespace {
+
 void define_online(py::module_& module) {
   py::class_<online_result>(module, "OnlineResult",
                             "What a packer hands out; true where a group leaves.")
-      .def_readonly("ids", &online_result::ids, "The samples of the group, uint64.")
+      .def_readonly("ids", &online_result::ids, "The samples of the group, int64.")
       .def_readonly("load", &online_result::load, "The sum of their demands.")
       .def_readonly("oversized", &online_result::oversized,
                     "The sample just pushed exceeds the capacity alone and is not taken.")
       .def("__bool__", [](online_result const& self) { return self.ids.size() != 0; });
-  py::class_<online>(module, "OnlinePacker", docstrings::online_packer)
-      .def(py::init<py::object const&, std::int64_t, std::optional<std::uint64_t>, std::int64_t>(),
+  py::class_<online> type(module, "OnlinePacker", docstrings::online_packer);
+  type.def(py::init<py::object const&, std::int64_t, std::optional<std::uint64_t>, std::int64_t>(),
            py::arg("capacity"), py::kw_only(), py::arg("buffer") = 256,
            py::arg("longest_wait") = py::none(), py::arg("candidates") = 6)
       .def("push", &online::push, py::arg("id"), py::arg("demand"),
@@ -259,6 +279,9 @@ void define_online(py::module_& module) {
       .def_static(
           "restore", [](py::bytes const& state) { return online(std::string(state)); },
           py::arg("state"), "The packer whose state this is.");
+  convert::add_pickle(
+      type, 1, [](online const& self) { return py::make_tuple(self.state()); },
+      [](py::tuple const& state) { return online(std::string(state[0].cast<py::bytes>())); });
 }
 
 void define_samplers(py::module_& module) {
@@ -270,7 +293,7 @@ void define_samplers(py::module_& module) {
            py::arg("state") = py::none())
       .def(
           "next", [](sampler& self) { return to_array(self.next()); },
-          "The samples of this rank in the next step, uint64; after an epoch those of the next.")
+          "The samples of this rank in the next step, int64; after an epoch those of the next.")
       .def(
           "__call__", [](sampler const& self, std::uint64_t step) { return to_array(self(step)); },
           py::arg("step"), "The samples of this rank in a step of the epoch.")
@@ -294,7 +317,7 @@ void define_samplers(py::module_& module) {
       .def(py::init(&make_mixture), py::arg("sizes"), py::arg("weights"), py::kw_only(),
            py::arg("seed") = 0, py::arg("end") = "restart", py::arg("window") = 1)
       .def("draws", &draws, py::arg("first"), py::arg("count"),
-           "The draws at `count` positions from `first` on: sources, epochs and samples.")
+           "The draws at `count` positions from `first` on: sources, epochs and samples, int64.")
       .def(
           "__len__",
           [](omnibal::mixture const& self) { return static_cast<std::size_t>(self.size()); },

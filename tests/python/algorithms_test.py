@@ -1,5 +1,6 @@
 """The functions of the package: what goes in and out, properties, errors."""
 
+import copy
 import json
 import os
 import pickle
@@ -344,41 +345,102 @@ class Sampling(unittest.TestCase):
         self.assertRaises(ValueError, omnibal.Mixture, [1, 2], [1])
 
 
+class Copies(unittest.TestCase):
+    RESULTS = (
+        omnibal.lpt([5, 1, 3], 2),
+        omnibal.best_packing([5, 1, 3], 9),
+        omnibal.schedule_steps([5, 1, 3], ranks=2),
+        omnibal.minimax([5, 1, 3], 2),
+        omnibal.partition_layers([1.5, 1.0], 2),
+        omnibal.select_recompute([[1.0, 1.3]] * 4, [[100, 10]] * 4, budget=250),
+        omnibal.balance_within([5, 1, 3], 3, [5, 1, 3], 20),
+        omnibal.tune_capacity([5, 1, 3, 2], 2.0),
+        omnibal.tune_capacity([5, 1, 3, 2], 2.0).best,
+        omnibal.context_groups([8, 4], 2, [(1, 0, 1), (1, 0, 0.5)]),
+    )
+
+    def members(self, result):
+        names = [n for n in dir(result) if not n.startswith("_")]
+        values = {n: getattr(result, n) for n in names if not callable(getattr(result, n))}
+        return {
+            n: self.members(v) if type(v).__module__.startswith("omnibal") else
+            [self.members(one) for one in v] if n == "finalists" else
+            v.tolist() if hasattr(v, "tolist") else v
+            for n, v in values.items()
+        }
+
+    def test_all_results_are_pickled_and_copied(self):
+        for result in self.RESULTS:
+            copies = [pickle.loads(pickle.dumps(result, protocol)) for protocol in range(6)]
+            for again in [*copies, copy.deepcopy(result), copy.copy(result)]:
+                self.assertIs(type(again), type(result))
+                self.assertEqual(self.members(again), self.members(result))
+        packer = omnibal.OnlinePacker(10)
+        packer.push(7, 4)
+        self.assertEqual(pickle.loads(pickle.dumps(packer, 0)).flush().ids.tolist(), [7])
+
+    def test_an_object_without_a_value_is_an_error(self):
+        for result in self.RESULTS:
+            empty = type(result).__new__(type(result))
+            for name in {n for n in dir(result) if not n.startswith("_")} - {"is_repeat"}:
+                with self.assertRaisesRegex(ValueError, "has no value"):
+                    getattr(empty, name)()
+            self.assertRaises(ValueError, pickle.dumps, empty)
+
+    def test_indices_of_samples_are_signed(self):
+        sources, epochs, samples = omnibal.Mixture([5, 6], [1, 2]).draws(0, 8)
+        self.assertEqual({a.dtype for a in (sources, epochs, samples)}, {np.dtype(np.int64)})
+        self.assertEqual((np.array([0, 5])[sources] + samples).dtype, np.int64)
+        self.assertEqual(omnibal.EpochSampler(5).next().dtype, np.int64)
+        packer = omnibal.OnlinePacker(10)
+        packer.push(7, 4)
+        self.assertEqual(packer.flush().ids.dtype, np.int64)
+
+
 class Errors(unittest.TestCase):
     def test_texts(self):
         cases = (
-            (lambda: omnibal.isf([-1], 4), "omnibal::isf: demand of sample 0 is -1"),
-            (lambda: omnibal.isf([1], 0), "omnibal::isf: capacity[0] is 0"),
+            (lambda: omnibal.isf([-1], 4), "omnibal.isf: demand of sample 0 is -1"),
+            (lambda: omnibal.isf([1], 0), "omnibal.isf: capacity[0] is 0"),
             (lambda: omnibal.isf([1], (4, 4)), "capacity has 2 kinds, must be 1"),
-            (lambda: omnibal.isf([1], 4, rounds=0), "options.rounds is 0"),
+            (lambda: omnibal.isf([1], 4, rounds=0), "omnibal.isf: rounds is 0"),
             (lambda: omnibal.isf([1], 4, rounds=-2), "rounds is -2"),
             (lambda: omnibal.isf([1], 4, shuffle="x"), "shuffle is 'x'"),
             (lambda: omnibal.isf([1], 4, threshold=5), "threshold[0] is 5"),
-            (lambda: omnibal.isf([1.5], 4), "demands are of type float64"),
-            (lambda: omnibal.isf([True], 4), "demands are of type bool"),
-            (lambda: omnibal.isf(["a"], 4), "demands are of type"),
+            (lambda: omnibal.isf([1.5], 4), "the type of demands is float64"),
+            (lambda: omnibal.isf([True], 4), "the type of demands is bool"),
+            (lambda: omnibal.isf(["a"], 4), "the type of demands is"),
             (lambda: omnibal.isf([[[1]]], 4), "demands have 3 dimensions"),
             (lambda: omnibal.isf([[1, 2, 3, 4]], (1, 2, 3, 4)), "must be at most 3"),
             (lambda: omnibal.isf(np.array([1 << 63], dtype=np.uint64), 4), "go up to"),
             (lambda: omnibal.best_packing([1], 4, effort="much"), "effort is 'much'"),
-            (lambda: omnibal.lpt([1], 0), "omnibal::lpt"),
+            (lambda: omnibal.lpt([1], 0), "omnibal.lpt"),
             (lambda: omnibal.lpt([1], -1), "parts is -1"),
-            (lambda: omnibal.lpt([1, 2, 3], 2, count="equal"), "omnibal::lpt"),
-            (lambda: omnibal.lpt([float("nan")], 2), "omnibal::lpt"),
-            (lambda: omnibal.lpt([1 << 62, 1 << 62], 2), "omnibal::lpt"),
-            (lambda: omnibal.refine([1, 2], omnibal.Groups([0, 1], [0])), "omnibal::refine"),
-            (lambda: omnibal.balance_within([1], 1, [1, 2], 4), "omnibal::balance_within"),
-            (lambda: omnibal.micro_batches([1], 1, [9], 4), "omnibal::micro_batches"),
+            (lambda: omnibal.lpt([1, 2, 3], 2, count="equal"), "omnibal.lpt"),
+            (lambda: omnibal.lpt([float("nan")], 2), "omnibal.lpt"),
+            (lambda: omnibal.lpt([1 << 62, 1 << 62], 2), "omnibal.lpt"),
+            (lambda: omnibal.refine([1, 2], omnibal.Groups([0, 1], [0])), "omnibal.refine"),
+            (lambda: omnibal.balance_within([1], 1, [1, 2], 4), "omnibal.balance_within"),
+            (lambda: omnibal.micro_batches([1], 1, [9], 4), "omnibal.micro_batches"),
             (lambda: omnibal.group_loads(omnibal.Groups([0, 1], [4]), [1]), "group_loads"),
-            (lambda: omnibal.schedule_steps([1], 0), "omnibal::schedule_steps"),
+            (lambda: omnibal.schedule_steps([1], 0), "omnibal.schedule_steps"),
             (lambda: omnibal.schedule_steps([1], 1, remainder="x"), "remainder is 'x'"),
-            (lambda: omnibal.minimax([1], 2), "omnibal::minimax"),
+            (lambda: omnibal.minimax([1], 2), "omnibal.minimax"),
             (lambda: omnibal.partition_layers([1, -1], 1), "costs[1] is -1"),
             (lambda: omnibal.partition_layers([1, 1], 1, cut_costs=[1]), "1 costs of cuts"),
             (lambda: omnibal.partition_throughput([1, 1], 1, 0), "micro_batches is 0"),
             (lambda: omnibal.select_recompute([1, 2], [1], 3, offsets=[0, 2]), "bytes"),
             (lambda: omnibal.select_recompute([1, 2], [1, 2], 3), "offsets"),
             (lambda: omnibal.context_groups([1], 1, [1, 2]), "cost must have a row"),
+            (lambda: omnibal.isf(([1, 2], [1]), (4, 4)), "omnibal.isf: demands have columns of 2"),
+            (lambda: omnibal.isf([1], 4.5), "the type of capacity is float64"),
+            (lambda: omnibal.lpt(["a"], 1), "must be integers or floats"),
+            (lambda: omnibal.EpochSampler(4, batch=0), "omnibal.EpochSampler: batch is 0"),
+            (lambda: omnibal.EpochSampler(4, rank=4), "omnibal.EpochSampler: rank is 4"),
+            (lambda: omnibal.Mixture([1, 2], [1]), "omnibal.Mixture: there are 1 weights"),
+            (lambda: omnibal.OnlinePacker(0), "omnibal.OnlinePacker: "),
+            (lambda: omnibal.select_recompute([[1.0], [1.0, 2.0]], [[1], [1, 2]], 3),
+             "where layers differ in their number of choices"),
         )
         for call, text in cases:
             with self.assertRaises(ValueError) as caught:

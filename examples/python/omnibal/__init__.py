@@ -48,6 +48,7 @@ from ._core import (
     tune_capacity,
     utilisation,
 )
+from ._core import __version__ as __version__
 
 __all__ = [
     "ContextPlan",
