@@ -1,9 +1,13 @@
 #include "recipes.hpp"
 
 #include <omnibal/balance/balance_set.hpp>
+#include <omnibal/balance/keep_home.hpp>
 #include <omnibal/balance/lpt.hpp>
 #include <omnibal/concepts.hpp>
+#include <omnibal/exchange/exchange_plan.hpp>
+#include <omnibal/exchange/make_plan.hpp>
 #include <omnibal/group_loads.hpp>
+#include <omnibal/grouping.hpp>
 #include <omnibal/hierarchy/pack_levels.hpp>
 #include <omnibal/pack/isf.hpp>
 #include <omnibal/pack/packing.hpp>
@@ -12,6 +16,8 @@
 #include <omnibal/pipeline/simulate.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <span>
@@ -56,6 +62,47 @@ class mixed_batch {
 void a_cost_of_a_whole_batch() {
   static_assert(omnibal::set_cost<mixed_batch, sample>);
   print(omnibal::balance_set(samples, 2, mixed_batch{}));
+}
+
+// A balancer that make_plan gives costs, the number of parts and `std::identity`. As it does not know
+// where samples lie, each part goes to the rank to which it moves the fewest bytes.
+struct every_other {
+  omnibal::grouping operator()(std::span<std::int64_t const> costs, std::size_t parts,
+                               std::identity) const {
+    omnibal::grouping result;
+    for (std::size_t part = 0; part != parts; ++part) {
+      for (std::size_t i = part; i < costs.size(); i += parts) {
+        result.push(static_cast<std::uint32_t>(i));
+      }
+      result.close();
+    }
+    return result;
+  }
+};
+
+// One that is called like keep_home, with the homes, makes part r for rank r: rank 1 is fast here.
+struct two_thirds_to_the_last {
+  omnibal::grouping operator()(omnibal::grouping_view home, std::span<std::int64_t const> costs,
+                               std::span<std::int64_t const>,
+                               omnibal::keep_home_options const&) const {
+    omnibal::grouping result;
+    for (std::uint32_t i = 0; i != costs.size(); ++i) {
+      result.push(i);
+      if (i + 1 == costs.size() / 3) result.close();
+    }
+    while (result.size() != home.size()) result.close();
+    return result;
+  }
+};
+
+void a_balancer_of_your_own() {
+  std::vector<std::uint32_t> const home{0, 3, 3};
+  std::vector<std::int64_t> const costs{10, 10, 10};
+  auto const print_counts = [](omnibal::exchange_plan const& plan) {
+    std::cout << plan.arrivals(0).size() << " and " << plan.arrivals(1).size() << " samples\n";
+  };
+  print_counts(omnibal::make_plan(home, costs, costs, {}, every_other{}));
+  print_counts(omnibal::make_plan(home, costs, costs, {}, two_thirds_to_the_last{}));
 }
 
 // A packer is what is called like one and loses no index: here a long sample with the shortest.
@@ -129,6 +176,7 @@ int main() {
   using namespace cookbook;
   run({{"a_cost_of_your_own", a_cost_of_your_own},
        {"a_cost_of_a_whole_batch", a_cost_of_a_whole_batch},
+       {"a_balancer_of_your_own", a_balancer_of_your_own},
        {"a_packer_of_your_own", a_packer_of_your_own},
        {"a_shuffle_and_a_rule_of_your_own", a_shuffle_and_a_rule_of_your_own},
        {"a_schedule_of_your_own", a_schedule_of_your_own}});

@@ -287,6 +287,26 @@ TEST_CASE("an arrangement that is decided becomes a plan as it is") {
                   std::invalid_argument);
 }
 
+TEST_CASE("a part stays with the rank for which a balancer that knows the homes made it") {
+  // Rank 0 has drawn all samples, rank 1 is twice as fast. Fewest bytes would swap the parts.
+  std::vector<std::int64_t> const home{0, 3, 3};
+  std::vector<std::int64_t> const costs{10, 10, 10};
+  auto const for_fast_rank = [](omnibal::grouping_view, std::vector<std::int64_t> const&,
+                                std::vector<std::int64_t> const&,
+                                omnibal::keep_home_options const&) {
+    return grouping({0, 1, 3}, {0, 1, 2});
+  };
+  auto const plan = omnibal::make_plan(home, costs, costs, {}, for_fast_rank);
+  CHECK(plan.arrivals(0).size() == 1);
+  CHECK(plan.arrivals(1).size() == 2);
+  // One that is not told the homes makes parts for whichever rank.
+  auto const for_any_rank = [](std::span<std::int64_t const>, std::size_t, std::identity) {
+    return grouping({0, 1, 3}, {0, 1, 2});
+  };
+  auto const other = omnibal::make_plan(home, costs, costs, {}, for_any_rank);
+  CHECK(other.arrivals(0).size() == 2);
+}
+
 TEST_CASE("the tolerance reaches the balancer") {
   numbers const costs{6, 5, 4, 5};
   indices const offsets{0, 2, 4};

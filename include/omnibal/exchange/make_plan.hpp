@@ -88,6 +88,13 @@ concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
 
 namespace detail {
 
+/// A balancer that is given the homes makes part r for rank r, but for one that says, by a member
+/// `is_relabelled`, that each part may go to whichever rank.
+template <class Balance>
+inline constexpr bool makes_any_parts = requires {
+  requires Balance::is_relabelled;
+};
+
 /// A balancer that says so, by a member `needs_integers`, must not get floating-point costs, which
 /// come to it in another scale.
 template <class Balance>
@@ -147,7 +154,8 @@ struct make_plan_fn {
   /// balancer such as `lpt`, or the cost of an empty set. Of a set the cost of a sample is what its
   /// `add` takes: the length where batches are padded, with `padded_batch{}` or `padded_attention`,
   /// which counts convolution too where it is given weights. Then each part is given to a rank as
-  /// by `placement`. A rank gets its samples in the order of its part.
+  /// by `placement`; but part r of a balancer of your own that is called like `keep_home`, with the
+  /// homes, goes to rank r, unless it has a member `is_relabelled` that is true. A rank gets its samples in the order of its part.
   ///
   /// Complexity: that of the balancer and of `placement`, and linear. Memory: that of both, and 28
   /// bytes per sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` for
@@ -260,7 +268,7 @@ struct make_plan_fn {
             home, options, workspace);
     } else {
       place(function, make_parts(function, home, costs, options, balance, workspace.bytes_), home,
-            options, workspace);
+            options, workspace, names_ranks<Cost, Balance>);
     }
     return workspace.result_;
   }
@@ -277,6 +285,11 @@ struct make_plan_fn {
     std::iota(indices.begin(), indices.end(), 0u);
     return {offsets.data(), indices.data(), offsets.size() - 1};
   }
+
+  template <class Cost, class Balance>
+  static constexpr bool names_ranks =
+      !set_cost<Balance, detail::index_amount<Cost>> &&
+      detail::home_balancer<Balance, detail::amounts_of<Cost>> && !detail::makes_any_parts<Balance>;
 
   template <class Cost, class Balance>
   [[nodiscard]] static grouping make_parts(std::string_view function, grouping_view home,
@@ -300,14 +313,19 @@ struct make_plan_fn {
     }
   }
 
+  /// `is_named`: part r is made for rank r, and stays there.
   template <class Workspace>
   static void place(std::string_view function, groups_argument parts, grouping_view home,
-                    make_plan_options const& options, Workspace& workspace) {
+                    make_plan_options const& options, Workspace& workspace, bool is_named = false) {
     if (parts.size() != home.size()) {
       detail::throw_invalid(function, "the balancer made " + detail::to_text(parts.size()) +
                                           " parts for " + detail::to_text(home.size()) + " ranks");
     }
     detail::part_of_samples(function, "part", parts, home.item_count(), workspace.part_of_);
+    if (is_named) {
+      write(parts, options, workspace, [](std::size_t rank) { return rank; });
+      return;
+    }
     workspace.home_of_.clear();
     for (std::uint32_t rank = 0; rank != home.size(); ++rank) {
       workspace.home_of_.resize(workspace.offsets_[rank + 1], rank);

@@ -31,6 +31,7 @@ struct under_cap {
   resources<R> capacity;
   balance_within_options options = {};
   static constexpr bool needs_integers = true;
+  static constexpr bool is_relabelled = true;
 
   template <sample_range Amounts, class Bytes>
     requires std::same_as<std::remove_cvref_t<sample_reference<Amounts>>, resources<R + 1>>
