@@ -43,8 +43,8 @@ template <std::size_t R>
 template <std::size_t R>
 [[nodiscard]] omnibal::resources<R> limits_of(std::string_view function, std::string const& name,
                                               integers values) {
-  check_count(function, name + " has " + std::to_string(values.size()) + " kinds", values.size(),
-              R);
+  check_count(function, name + " has " + std::to_string(values.size()) + " resources",
+              values.size(), R);
   omnibal::resources<R> result{};
   for (std::size_t r = 0; r != R; ++r) result[r] = values[r];
   return result;
@@ -57,7 +57,7 @@ template <class Body>
 auto with_rows(std::string_view function, demand_table const& table, Body const& body) {
   if (table.kinds == 0 || table.values.size() % table.kinds != 0) {
     reject(function, "there are " + std::to_string(table.values.size()) + " demands of " +
-                         std::to_string(table.kinds) + " kinds");
+                         std::to_string(table.kinds) + " resources");
   }
   auto const rows_of = [&]<std::size_t R>(std::integral_constant<std::size_t, R> kinds) {
     // An array of integers has the layout of so many of them.
@@ -71,8 +71,8 @@ auto with_rows(std::string_view function, demand_table const& table, Body const&
     case 2: return rows_of(std::integral_constant<std::size_t, 2>{});
     case 3: return rows_of(std::integral_constant<std::size_t, 3>{});
     default:
-      reject(function, "demands have " + std::to_string(table.kinds) + " kinds, must be at most " +
-                           std::to_string(most_kinds));
+      reject(function, "demands have " + std::to_string(table.kinds) +
+                           " resources, must be at most " + std::to_string(most_kinds));
   }
 }
 

@@ -402,7 +402,7 @@ class Errors(unittest.TestCase):
         cases = (
             (lambda: omnibal.isf([-1], 4), "omnibal.isf: demand of sample 0 is -1"),
             (lambda: omnibal.isf([1], 0), "omnibal.isf: capacity[0] is 0"),
-            (lambda: omnibal.isf([1], (4, 4)), "capacity has 2 kinds, must be 1"),
+            (lambda: omnibal.isf([1], (4, 4)), "capacity has 2 resources, must be 1"),
             (lambda: omnibal.isf([1], 4, rounds=0), "omnibal.isf: rounds is 0"),
             (lambda: omnibal.isf([1], 4, rounds=-2), "rounds is -2"),
             (lambda: omnibal.isf([1], 4, shuffle="x"), "shuffle is 'x'"),
