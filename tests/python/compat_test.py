@@ -295,9 +295,9 @@ class Megatron(unittest.TestCase):
             lengths = random_lengths(int(RANDOM.randint(ranks * 2, 60)), 100 * ranks)
             self.check_dynamic(ranks, lengths, 128, None, most)
         for scheduler in (megatron.DpBalancedScheduler, megatron.DefaultDynamicCPScheduler):
-            with self.assertRaisesRegex(ValueError, "max_num_seqs is 0, must be positive"):
+            with self.assertRaisesRegex(ValueError, "max_num_seqs is 0, must be at least 1"):
                 scheduler(128, 1, 4, max_num_seqs=0)
-        with self.assertRaisesRegex(ValueError, "min_cp_size is 8, must be from 1 to the ranks"):
+        with self.assertRaisesRegex(ValueError, "min_cp_size is 8, must be at most the ranks"):
             megatron.DefaultDynamicCPScheduler(128, 1, 4, min_cp_size=8)
 
     def test_a_sample_that_takes_more_ranks_than_there_are(self):
