@@ -18,6 +18,12 @@ struct partition_layers_fn {
   /// depend on the stage, and on what is sent at its cuts. Of all such stages those with the
   /// leftmost cuts: the first boundaries in lexicographic order.
   ///
+  /// If `options.constraints.devices` is less than `stages`, a device runs several stages, and
+  /// `objective` is the smallest largest load of a device: the sum of the costs of its stages. Among
+  /// the stages with that load, a local search looks for even ones: with a small largest stage and a
+  /// small sum of squares. They need not be the leftmost. With an interleaved schedule
+  /// `partition_throughput` gives shorter steps.
+  ///
   /// `layers` is their number, or a range of which only the size counts. `cost(stage, first, last)`
   /// is what the layers [first, last) cost as that stage, `fits(stage, first, last)` says whether
   /// they may be it. Both are called for stages with layers only, with the same arguments more than
@@ -39,7 +45,7 @@ struct partition_layers_fn {
   /// integers. Errors: `std::invalid_argument` for a cost that is negative, not finite, above
   /// 2^63 - 1 or below its base, fewer layers than stages where empty ones are forbidden, lists of
   /// the wrong length, and constraints that contradict each other, which are named;
-  /// `std::overflow_error` where the sum of `base` or of the bytes leaves its type;
+  /// `std::overflow_error` where the sum of `base`, of the bytes or, with devices, of the stages leaves its type;
   /// `std::length_error` above 2^32 - 1 layers or stages. Source: after Pinar, Aykanat, "Fast
   /// optimal load balancing algorithms for 1D partitioning", JPDC 2004.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>

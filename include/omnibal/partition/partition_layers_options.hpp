@@ -109,8 +109,8 @@ struct partition_constraints {
   /// No stage may begin with one of these layers.
   std::vector<std::uint32_t> forbidden_cuts{};
   std::vector<tied_layers> tied{};
-  /// Virtual stages: stage s runs on device s modulo `devices`, and the memory of a device holds
-  /// all of its stages. Zero: as many devices as stages.
+  /// Virtual stages: stage s runs on device s modulo `devices`. The load of a device is the sum of
+  /// the costs of its stages, and its memory holds all of them. Zero: one device for each stage.
   std::size_t devices = 0;
 };
 
@@ -207,7 +207,8 @@ struct partition_result {
   std::vector<std::uint32_t> boundaries{};
   /// The largest cost of a stage.
   C bottleneck{};
-  /// What was minimised: the bottleneck, or for `partition_throughput` the time of a step.
+  /// What was minimized: the bottleneck, with devices that run several stages the largest load of a
+  /// device, or for `partition_throughput` the time of a step.
   C objective{};
   /// No stages have a smaller objective than this.
   C lower_bound{};

@@ -1,8 +1,9 @@
 #pragma once
 
 /// \file
-/// Stages that share the memory of a device with other stages: label search.
+/// Stages that share a device with other stages: label search.
 
+#include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 
@@ -17,49 +18,50 @@
 
 namespace omnibal::inline v0::detail {
 
-/// What some stages cost.
-template <class C>
-struct device_label {
-  C bottleneck;
-  C sum;
-};
-
-/// Labels with the bytes that they take on each device. The last of them are the list that is made.
+/// Labels with the bytes and the load that they have on each device. The last of them are the list
+/// that is made.
 template <class C>
 class device_labels {
  public:
-  using label = device_label<C>;
-
-  void clear(std::size_t devices) {
-    devices_ = devices;
-    labels_.clear();
+  /// `used` numbers of bytes and `loads` numbers of loads belong to each label; both may be zero.
+  void clear(std::size_t used, std::size_t loads) {
+    used_ = used;
+    kinds_ = loads;
+    size_ = 0;
     usage_.clear();
+    loads_.clear();
   }
 
-  [[nodiscard]] std::size_t size() const { return labels_.size(); }
-  [[nodiscard]] label const& operator[](std::size_t index) const { return labels_[index]; }
+  [[nodiscard]] std::size_t size() const { return size_; }
   /// The bytes on each device.
   [[nodiscard]] std::span<std::int64_t const> usage(std::size_t index) const {
-    return std::span(usage_).subspan(index * devices_, devices_);
+    return std::span(usage_).subspan(index * used_, used_);
   }
 
-  void add(label const& made, std::span<std::int64_t const> used) {
-    labels_.push_back(made);
+  /// The load of each device.
+  [[nodiscard]] std::span<C const> loads(std::size_t index) const {
+    return std::span(loads_).subspan(index * kinds_, kinds_);
+  }
+
+  void add(std::span<std::int64_t const> used, std::span<C const> loads) {
+    ++size_;
     usage_.insert(usage_.end(), used.begin(), used.end());
+    loads_.insert(loads_.end(), loads.begin(), loads.end());
   }
 
   /// Adds a label to the list from `begin` on and drops whichever is no better than another.
-  void add_unless_dominated(std::size_t begin, label const& made,
-                            std::span<std::int64_t const> used) {
-    for (std::size_t l = begin; l != labels_.size(); ++l) {
-      if (is_as_good(labels_[l], usage(l), made, used)) return;
+  void add_unless_dominated(std::size_t begin, std::span<std::int64_t const> used,
+                            std::span<C const> loads) {
+    for (std::size_t l = begin; l != size_; ++l) {
+      if (is_below(usage(l), used) && is_below(this->loads(l), loads)) return;
     }
     std::size_t kept = begin;
-    for (std::size_t l = begin; l != labels_.size(); ++l) {
-      if (!is_as_good(made, used, labels_[l], usage(l))) move_label(l, kept++);
+    for (std::size_t l = begin; l != size_; ++l) {
+      bool const is_dominated = is_below(used, usage(l)) && is_below(loads, this->loads(l));
+      if (!is_dominated) move_label(l, kept++);
     }
     resize(kept);
-    add(made, used);
+    add(used, loads);
   }
 
   /// Drops all of the list from `begin` on but those that are named, by ascending index in it.
@@ -69,32 +71,33 @@ class device_labels {
   }
 
  private:
-  /// Whether `left` is nowhere worse.
-  [[nodiscard]] static bool is_as_good(label const& left, std::span<std::int64_t const> left_used,
-                                       label const& right,
-                                       std::span<std::int64_t const> right_used) {
-    if (left.bottleneck > right.bottleneck || left.sum > right.sum) return false;
-    for (std::size_t d = 0; d != left_used.size(); ++d) {
-      if (left_used[d] > right_used[d]) return false;
+  template <class T>
+  [[nodiscard]] static bool is_below(std::span<T const> left, std::span<T const> right) {
+    for (std::size_t i = 0; i != left.size(); ++i) {
+      if (left[i] > right[i]) return false;
     }
     return true;
   }
 
   void move_label(std::size_t from, std::size_t to) {
     if (from == to) return;
-    labels_[to] = labels_[from];
-    std::copy_n(usage_.begin() + static_cast<std::ptrdiff_t>(from * devices_), devices_,
-                usage_.begin() + static_cast<std::ptrdiff_t>(to * devices_));
+    std::copy_n(usage_.begin() + static_cast<std::ptrdiff_t>(from * used_), used_,
+                usage_.begin() + static_cast<std::ptrdiff_t>(to * used_));
+    std::copy_n(loads_.begin() + static_cast<std::ptrdiff_t>(from * kinds_), kinds_,
+                loads_.begin() + static_cast<std::ptrdiff_t>(to * kinds_));
   }
 
   void resize(std::size_t count) {
-    labels_.resize(count);
-    usage_.resize(count * devices_);
+    size_ = count;
+    usage_.resize(count * used_);
+    loads_.resize(count * kinds_);
   }
 
-  std::size_t devices_ = 0;
-  std::vector<label> labels_;
+  std::size_t used_ = 0;
+  std::size_t kinds_ = 0;
+  std::size_t size_ = 0;
   std::vector<std::int64_t> usage_;  ///< of each label, device by device
+  std::vector<C> loads_;             ///< of each label, device by device
 };
 
 /// As many of the labels as a search that is one of many may keep.
@@ -102,40 +105,45 @@ class device_labels {
   return std::max<std::size_t>(1, labels / 16);
 }
 
-/// Looks for the stages with the least time such that each device has room for all of its stages.
+/// Whether a label search minimizes the largest load of a device, or only looks for room.
+enum class device_loads { minimized, ignored };
+
+/// Finds the stages with the smallest largest load of a device such that each device has room for
+/// all of its stages.
 ///
-/// Dynamic programming from the last stage to the first with lists of labels: what the stages from
-/// a position on cost, and what they take on each device, as far as it can matter to the stages
-/// before. A label that is nowhere better than another of its list is dropped, and so is one that
-/// leaves the layers before too little room. Of too many labels some with the least time are kept,
-/// and some that leave the most room.
+/// Dynamic programming from the last stage to the first with lists of labels: the bytes and the load
+/// that the stages from a position on have on each device, as far as these can matter to the stages
+/// before. A label that is nowhere better than another of its list is dropped, and so is a label
+/// that leaves too little room for the layers before. If a list has too many labels, some with the
+/// smallest load are kept, and some that leave the most room.
 template <class C, class Cost, class Fits>
 class device_label_dp {
  public:
-  /// `least` is a lower bound of the bottleneck, `labels` the most that are kept.
-  device_label_dp(stage_costs<C, Cost, Fits> const& stages, step_time<C> const& time, C least,
-                  std::size_t labels)
+  /// `labels` is the largest number that is kept.
+  device_label_dp(stage_costs<C, Cost, Fits> const& stages, std::size_t labels,
+                  device_loads loads = device_loads::minimized)
       : stages_(stages),
         memory_(stages.memory()),
-        time_(time),
-        least_(least),
-        most_labels_(labels) {}
+        most_labels_(labels),
+        kinds_(loads == device_loads::minimized ? memory_.devices() : 0) {}
 
-  /// True where stages within `limit` are found; `best_time` and `best_bottleneck` are theirs.
+  /// True if stages are found of which none costs more than `limit`. Where loads are minimized, no
+  /// device has a larger load either.
   [[nodiscard]] bool run(C limit) {
     limit_ = limit;
-    labels_.clear(devices());
+    labels_.clear(used_devices(), kinds_);
     is_complete_ = true;
     if (!windows_.narrow(stages_, limit)) return false;
     std::size_t const count = stages_.stages();
     is_complete_ = windows_.offsets[count + 1] <= most_labels_;
     if (!is_complete_) return false;
     find_most_before();
+    find_least_before();
     begins_.assign(windows_.offsets[count + 1], 0);
     ends_.assign(windows_.offsets[count + 1], 0);
     most_of_cell_ = most_labels_ / begins_.size();
     most_of_list_ = std::max<std::size_t>(shortest_list, 2 * most_of_cell_);
-    labels_.add({least_, C{}}, std::vector<std::int64_t>(devices(), 0));
+    labels_.add(std::vector<std::int64_t>(used_devices(), 0), std::vector<C>(kinds_, C{}));
     ends_.back() = 1;
     for (std::size_t s = count; s-- != 0;) {
       for (std::size_t first = windows_.first[s]; first <= windows_.last[s]; ++first) {
@@ -144,52 +152,40 @@ class device_label_dp {
     }
     best_.reset();
     for (std::size_t l = begins_.front(); l != ends_.front(); ++l) {
-      outcome const found = outcome_of(labels_[l]);
+      C const found = most_of(labels_.loads(l));
       if (!best_ || found < *best_) best_ = found;
     }
     return best_.has_value();
   }
 
-  [[nodiscard]] C limit() const { return limit_; }
-  /// False where labels were dropped that might have been needed.
+  /// False if labels were dropped that might have been needed.
   [[nodiscard]] bool is_complete() const { return is_complete_; }
-  [[nodiscard]] wide_weight<C> best_time() const { return best_->time; }
-  [[nodiscard]] C best_bottleneck() const { return best_->bottleneck; }
 
   /// The first boundaries, in lexicographic order, of what `run` has found, or of better ones that
-  /// it has lost; `best_time` and `best_bottleneck` are theirs then.
-  void cut_leftmost(std::vector<std::uint32_t>& boundaries) {
+  /// it has lost.
+  void cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
     boundaries.assign(stages_.stages() + 1, 0);
-    std::vector<std::int64_t> used(devices(), 0);
+    std::vector<std::int64_t> used(used_devices(), 0);
     std::vector<C> costs;
     std::size_t first = 0;
     for (std::size_t s = 0; s != stages_.stages(); ++s) {
       first = first_end(s, first, used, costs);
       boundaries[s + 1] = static_cast<std::uint32_t>(first);
     }
-    best_ = outcome_of(with_costs({least_, C{}}, costs));
   }
 
  private:
   /// A list of labels may become so long while it is made, however few are kept.
   static constexpr std::size_t shortest_list = 16;
 
-  using label = device_label<C>;
-
-  struct outcome {
-    wide_weight<C> time;
-    C bottleneck;
-
-    [[nodiscard]] bool operator<(outcome const& other) const {
-      return time < other.time || (time == other.time && bottleneck < other.bottleneck);
-    }
-  };
-
   [[nodiscard]] std::size_t devices() const { return memory_.devices(); }
   [[nodiscard]] std::size_t device(std::size_t stage) const { return stage % devices(); }
+  /// As many numbers of bytes as a label has.
+  [[nodiscard]] std::size_t used_devices() const { return memory_.is_limited() ? devices() : 0; }
 
   /// For each boundary and device the most that the stages before may take.
   void find_most_before() {
+    if (!memory_.is_limited()) return;
     std::size_t const count = stages_.stages();
     most_before_.assign((count + 1) * devices(), 0);
     for (std::size_t s = 0; s != count; ++s) {
@@ -203,12 +199,41 @@ class device_label_dp {
     }
   }
 
+  /// For each cell the least sum of the stages before; `never` if there are none.
+  void find_least_before() {
+    if (kinds_ == 0) return;
+    auto const& rules = stages_.rules();
+    least_before_.assign(windows_.offsets[stages_.stages() + 1], never<C>);
+    least_before_.front() = C{};
+    for (std::size_t s = 0; s != stages_.stages(); ++s) {
+      for (std::size_t first = windows_.first[s]; first <= windows_.last[s]; ++first) {
+        C const before = least_before_[windows_.cell(s, first)];
+        if (before == never<C> || rules.may_cut[first] == 0) continue;
+        if (rules.may_be_empty && windows_.contains(s + 1, first)) {
+          C& cell = least_before_[windows_.cell(s + 1, first)];
+          cell = std::min(cell, before);
+        }
+        auto const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
+        for (std::size_t last = low; last <= windows_.last[s + 1]; ++last) {
+          if (stages_.is_over(s, first, last, limit_)) break;
+          C& cell = least_before_[windows_.cell(s + 1, last)];
+          C const cost = stages_(s, first, last);
+          if (cost >= never<C> - before) continue;
+          if (before + cost < cell && stages_.fits(s, first, last)) {
+            cell = static_cast<C>(before + cost);
+          }
+        }
+      }
+    }
+  }
+
   /// Makes the labels of the stages from `s` on, the first of which begins at `first`.
   void fill_cell(std::size_t s, std::size_t first) {
     std::size_t const cell = windows_.cell(s, first);
     begins_[cell] = labels_.size();
     auto const& rules = stages_.rules();
-    if (rules.may_cut[first] != 0) {
+    bool const is_reached = kinds_ == 0 || least_before_[cell] != never<C>;
+    if (rules.may_cut[first] != 0 && is_reached) {
       if (rules.may_be_empty && windows_.contains(s + 1, first)) extend(s, first, first, C{});
       auto const low = std::max<std::size_t>(windows_.first[s + 1], first + rules.shortest[s]);
       for (std::size_t last = low; last <= windows_.last[s + 1]; ++last) {
@@ -229,25 +254,47 @@ class device_label_dp {
   void extend(std::size_t s, std::size_t first, std::size_t last, C cost) {
     std::size_t const begin = begins_[windows_.cell(s, first)];
     std::size_t const next = windows_.cell(s + 1, last);
-    std::int64_t const bytes = memory_.bytes(first, last);
     for (std::size_t l = begins_[next]; l != ends_[next]; ++l) {
-      auto const used_after = labels_.usage(l);
-      used_.assign(used_after.begin(), used_after.end());
-      if (bytes > memory_.capacity(s) - used_[device(s)]) continue;
-      used_[device(s)] += bytes;
-      if (!leaves_room(s, first)) continue;
-      for (std::size_t d = 0; d != devices(); ++d) {
-        // What always fits together with the stages before need not be told apart.
-        if (most_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
-      }
-      label made{std::max(labels_[l].bottleneck, cost), C{}};
-      if (time_.of_sum != 0) {
-        made.sum = labels_[l].sum;
-        checked_add(stages_.function(), "the sum over the stages", made.sum, cost);
-      }
-      labels_.add_unless_dominated(begin, made, used_);
+      if (!add_bytes(s, first, last, l) || !add_load(s, first, cost, l)) continue;
+      labels_.add_unless_dominated(begin, used_, loads_);
       if (labels_.size() - begin > most_of_list_) keep_best(s, first);
     }
+  }
+
+  /// Makes `used_` that of a stage before a label; false if the bytes cannot fit.
+  [[nodiscard]] bool add_bytes(std::size_t s, std::size_t first, std::size_t last, std::size_t l) {
+    auto const used_after = labels_.usage(l);
+    used_.assign(used_after.begin(), used_after.end());
+    if (!memory_.is_limited()) return true;
+    std::int64_t const bytes = memory_.bytes(first, last);
+    if (bytes > memory_.capacity(s) - used_[device(s)]) return false;
+    used_[device(s)] += bytes;
+    if (!leaves_room(s, first)) return false;
+    for (std::size_t d = 0; d != devices(); ++d) {
+      // What always fits together with the stages before need not be told apart.
+      if (most_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
+    }
+    return true;
+  }
+
+  /// Makes `loads_` those of a stage before a label; false if no load of a device can stay within
+  /// the limit.
+  [[nodiscard]] bool add_load(std::size_t s, std::size_t first, C cost, std::size_t l) {
+    auto const loads_after = labels_.loads(l);
+    loads_.assign(loads_after.begin(), loads_after.end());
+    if (kinds_ == 0) return true;
+    C& load = loads_[device(s)];
+    if (load > limit_ || cost > limit_ - load || cost >= never<C> - load) return false;
+    load = static_cast<C>(load + cost);
+    if (load > limit_) return false;
+    using wide = wide_weight<C>;
+    wide room{};
+    for (C const each : loads_) room += static_cast<wide>(limit_) - static_cast<wide>(each);
+    if constexpr (std::floating_point<C>) {
+      // Sums in another order may be rounded differently.
+      room += static_cast<wide>(limit_) * static_cast<wide>(stages_.stages() + 4) * C{0x1p-50};
+    }
+    return static_cast<wide>(least_before_[windows_.cell(s, first)]) <= room;
   }
 
   /// Whether the layers up to `first` could fit into what is left beside `used_`.
@@ -260,12 +307,14 @@ class device_label_dp {
     return rest == 0;
   }
 
-  [[nodiscard]] outcome outcome_of(label const& made) const {
-    return {time_(made.bottleneck, made.sum), made.bottleneck};
+  /// The largest load; zero without loads.
+  [[nodiscard]] static C most_of(std::span<C const> loads) {
+    return loads.empty() ? C{} : *std::max_element(loads.begin(), loads.end());
   }
 
   /// What the neediest device lacks if the devices share the layers before evenly by stages.
   [[nodiscard]] std::int64_t need_of(std::size_t s, std::size_t first, std::size_t l) const {
+    if (!memory_.is_limited()) return 0;
     std::int64_t const bytes = memory_.bytes(0, first);
     std::int64_t result = std::numeric_limits<std::int64_t>::min();
     for (std::size_t d = 0; d != devices(); ++d) {
@@ -291,9 +340,9 @@ class device_label_dp {
     auto const at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
     std::size_t const quick = most_of_cell_ / 2;
     std::nth_element(at(0), at(quick), order_.end(), [&](std::size_t a, std::size_t b) {
-      outcome const first_one = outcome_of(labels_[begin + a]);
-      outcome const second_one = outcome_of(labels_[begin + b]);
-      return first_one < second_one || (!(second_one < first_one) && a < b);
+      C const first_load = most_of(labels_.loads(begin + a));
+      C const second_load = most_of(labels_.loads(begin + b));
+      return first_load < second_load || (first_load == second_load && a < b);
     });
     std::nth_element(at(quick), at(most_of_cell_), order_.end(), [&](std::size_t a, std::size_t b) {
       return needs_[a] < needs_[b] || (needs_[a] == needs_[b] && a < b);
@@ -307,21 +356,23 @@ class device_label_dp {
                                       std::vector<std::int64_t>& used,
                                       std::vector<C>& costs) const {
     if (stages_.rules().may_be_empty && windows_.contains(s + 1, first)) {
+      costs.push_back(C{});
       if (leads_to_best(s + 1, first, used, costs)) return first;
+      costs.pop_back();
     }
     std::size_t const low =
         std::max<std::size_t>(windows_.first[s + 1], first + stages_.rules().shortest[s]);
     std::size_t const high = windows_.last[s + 1];
     for (std::size_t last = low; last <= high; ++last) {
-      std::int64_t const bytes = memory_.bytes(first, last);
       std::size_t const next = windows_.cell(s + 1, last);
       if (begins_[next] == ends_[next]) continue;
+      std::int64_t const bytes = memory_.is_limited() ? memory_.bytes(first, last) : 0;
       costs.push_back(stages_(s, first, last));
-      used[device(s)] += bytes;
+      if (memory_.is_limited()) used[device(s)] += bytes;
       bool const is_legal = costs.back() <= limit_ && stages_.fits(s, first, last);
       if (is_legal && leads_to_best(s + 1, last, used, costs)) return last;
       costs.pop_back();
-      used[device(s)] -= bytes;
+      if (memory_.is_limited()) used[device(s)] -= bytes;
     }
     stages_.throw_changed(s, first, low, high);
   }
@@ -333,32 +384,30 @@ class device_label_dp {
     std::size_t const cell = windows_.cell(boundary, position);
     for (std::size_t l = begins_[cell]; l != ends_[cell]; ++l) {
       bool fits = true;
-      for (std::size_t d = 0; d != devices(); ++d) {
+      for (std::size_t d = 0; d != used.size(); ++d) {
         fits = fits && labels_.usage(l)[d] <= memory_.capacity(d) - used[d];
       }
-      if (!fits) continue;
-      if (!(*best_ < outcome_of(with_costs(labels_[l], costs)))) return true;
+      if (fits && most_after(costs, l) <= *best_) return true;
     }
     return false;
   }
 
-  /// A label after stages with these costs.
-  [[nodiscard]] label with_costs(label whole, std::span<C const> costs) const {
-    for (std::size_t i = costs.size(); i-- != 0;) {
-      whole.bottleneck = std::max(whole.bottleneck, costs[i]);
-      if (time_.of_sum == 0) continue;
-      bool const is_wide = costs[i] > never<C> - whole.sum;
-      whole.sum = is_wide ? never<C> : static_cast<C>(whole.sum + costs[i]);
+  /// The largest load of stages with these costs and a label behind them.
+  [[nodiscard]] C most_after(std::span<C const> costs, std::size_t l) const {
+    auto const behind = labels_.loads(l);
+    std::vector<C> loads(behind.begin(), behind.end());
+    for (std::size_t s = costs.size(); s-- != 0 && kinds_ != 0;) {
+      C& load = loads[device(s)];
+      load = costs[s] > never<C> - load ? never<C> : static_cast<C>(load + costs[s]);
     }
-    return whole;
+    return most_of(loads);
   }
 
   stage_costs<C, Cost, Fits> const& stages_;
   stage_memory const& memory_;
-  step_time<C> time_;
-  C least_;
   C limit_{};
   std::size_t most_labels_;
+  std::size_t kinds_;  ///< the loads of a label
   std::size_t most_of_cell_ = 0;
   std::size_t most_of_list_ = 0;
   bool is_complete_ = true;
@@ -367,10 +416,12 @@ class device_label_dp {
   std::vector<std::size_t> begins_;  ///< of the labels of each cell
   std::vector<std::size_t> ends_;
   std::vector<std::int64_t> most_before_;  ///< of each boundary, device by device
+  std::vector<C> least_before_;            ///< of each cell
   std::vector<std::int64_t> used_;         ///< of the label that is made
+  std::vector<C> loads_;                   ///< of the label that is made
   std::vector<std::size_t> order_;         ///< of the labels of a cell
   std::vector<std::int64_t> needs_;        ///< of the labels of a cell
-  std::optional<outcome> best_;
+  std::optional<C> best_;                  ///< the smallest largest load
 };
 
 /// Runs a search with limits that grow from the least bottleneck on; false without stages.

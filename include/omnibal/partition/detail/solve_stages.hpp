@@ -7,10 +7,13 @@
 #include <omnibal/partition/detail/chain_dp.hpp>
 #include <omnibal/partition/detail/chain_rules.hpp>
 #include <omnibal/partition/detail/device_label_dp.hpp>
+#include <omnibal/partition/detail/device_local_search.hpp>
+#include <omnibal/partition/detail/device_time.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -153,7 +156,6 @@ template <class C, class Stages>
     --*std::max_element(bytes.begin(), bytes.end());
   stage_bound<std::int64_t> const bound(stages.function(), stages.layers(), stages.stages(), bytes,
                                         {});
-  step_time<std::int64_t> const time;
   missing_memory enough;
   bool is_least = true;
   auto const is_enough = [&](std::int64_t more) {
@@ -164,8 +166,7 @@ template <class C, class Stages>
              stages.admits(stage, first, last);
     };
     stage_costs const chain(stages.function(), stages.rules(), bound, memory, bytes_of, fits);
-    // All bottlenecks are equal here.
-    device_label_dp finder(chain, time, most, some_of(labels));
+    device_label_dp finder(chain, some_of(labels), device_loads::ignored);
     if (!run_with_limits(finder, bound.least_bottleneck())) {
       is_least = is_least && finder.is_complete();
       return false;
@@ -243,46 +244,77 @@ void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> co
   result.objective = checked_time<C>(stages.function(), best);
 }
 
-[[nodiscard]] inline bool all_fit(stage_memory const& memory,
-                                  std::span<std::uint32_t const> boundaries) {
-  auto const missing = shortfalls(memory, boundaries);
-  return *std::max_element(missing.begin(), missing.end()) <= 0;
+/// The sum that stages have at least of which none is above `limit`.
+template <class C, class Stages>
+[[nodiscard]] C least_sum_within(Stages const& stages, C limit) {
+  chain_dp sums(stages, as_sum<C>{stages.function()});
+  C const found = sums.run(limit);
+  return found == never<C> ? stages.bound().least_sum() : found;
 }
 
-/// Makes `result`, the best stages if every stage had the memory of its device for itself, the best
-/// stages that share the memory.
+/// The best stages that share devices, as `partition_layers` and `partition_throughput` say.
 ///
-/// A search with some of the labels finds stages, and so a limit for one with all of them.
+/// Local search from several starts gives stages, and so a limit of the loads. A label search within
+/// that limit is exact as long as its labels suffice; otherwise the lower bound is that of devices
+/// that share all work evenly.
 template <class C, class Stages>
-void share_devices(Stages const& stages, step_time<C> const& time, std::size_t labels,
-                   C least_bottleneck, partition_result<C>& result) {
-  C const alone = result.objective;
-  result = {};
-  auto const take = [&](auto& found, bool proven) {
-    found.cut_leftmost(result.boundaries);
-    result.bottleneck = found.best_bottleneck();
-    result.objective = checked_time<C>(stages.function(), found.best_time());
-    result.proven = proven;
-    result.lower_bound = proven ? result.objective : alone;
-  };
-  device_label_dp some(stages, time, least_bottleneck, some_of(labels));
-  bool const is_known = run_with_limits(some, least_bottleneck);
-  if (!is_known && some.is_complete()) return report_infeasible(stages, labels, result);
-  C const limit =
-      is_known ? time.highest_bottleneck(some.best_time(), stages.bound().least_sum()) : never<C>;
-  if (is_known && some.is_complete() && limit <= some.limit()) return take(some, true);
+void share_devices(Stages const& stages, step_time<C> const& one, std::size_t labels,
+                   partition_result<C>& result) {
+  std::size_t const devices = stages.memory().devices();
+  device_time<C> const time(one, stages.stages() / devices);
+  bool const has_steps = one.of_sum != 0;
+  bottleneck_search bottlenecks(stages);
+  C const least = bottlenecks.run();
+  if (least == never<C>) return report_infeasible(stages, labels, result);
 
-  device_label_dp all(stages, time, least_bottleneck, labels);
-  bool const is_found = all.run(limit);
-  if (is_found && (all.is_complete() || !is_known || all.best_time() <= some.best_time())) {
-    take(all, all.is_complete());
-  } else if (is_known) {
-    take(some, false);
-  } else if (all.is_complete()) {
-    report_infeasible(stages, labels, result);
-  } else {
-    result.status = solve_status::not_found;
+  device_local_search search(stages, has_steps ? one.of_bottleneck + 1 : 0);
+  auto const offer = [&](rounding up) {
+    search.offer(equal_counts(stages.layers(), stages.stages(), up));
+  };
+  offer(rounding::down);
+  offer(rounding::up);
+  std::vector<std::uint32_t> boundaries;
+  bottlenecks.cut_leftmost(least, boundaries);
+  search.offer(boundaries);
+  if (!search.has_found()) {
+    device_label_dp some(stages, some_of(labels));
+    if (run_with_limits(some, least)) {
+      some.cut_leftmost(boundaries);
+      search.offer(boundaries);
+    } else if (some.is_complete()) {
+      return report_infeasible(stages, labels, result);
+    }
   }
+  auto const time_of = [&] { return time.step(search.quality().load, search.quality().sum); };
+  C const limit = search.has_found()
+                      ? time.step.highest_bottleneck(time_of(), stages.bound().least_sum())
+                      : never<C>;
+  C const sum = least_sum_within(stages, limit);
+  C mean = least_largest(sum, devices);
+  if constexpr (std::floating_point<C>) {
+    // Loads and the sum are added in different orders.
+    mean *= 1 - static_cast<C>(2 * stages.stages()) * std::numeric_limits<C>::epsilon();
+  }
+  wide_weight<C> const bound = time.step(std::max(mean, least), sum);
+  bool is_best = search.has_found() && time_of() <= bound;
+  if (!search.has_found() || (!is_best && !has_steps)) {
+    device_label_dp all(stages, labels);
+    if (all.run(limit)) {
+      all.cut_leftmost(boundaries);
+      search.offer(boundaries);
+    }
+    if (!search.has_found()) {
+      if (all.is_complete()) return report_infeasible(stages, labels, result);
+      result.status = solve_status::not_found;
+      return;
+    }
+    is_best = (all.is_complete() && !has_steps) || time_of() <= bound;
+  }
+  result.boundaries = search.boundaries();
+  result.bottleneck = search.quality().bottleneck;
+  result.objective = checked_time<C>(stages.function(), time(time_of()));
+  result.lower_bound = is_best ? result.objective : checked_time<C>(stages.function(), time(bound));
+  result.proven = result.lower_bound == result.objective;
 }
 
 /// Finds the leftmost stages with the smallest bottleneck of those with the least time. Returns the
@@ -320,11 +352,10 @@ template <class C, class Cost, class Fits, class Options>
   stage_costs const chain(function, rules, bound, memory, cost, fits);
 
   partition_result<C> result;
-  C const least = find_stages(chain, time, result);
-  if (least == never<C>) {
+  if (memory.devices() != stages) {
+    share_devices(chain, time, options.labels, result);
+  } else if (find_stages(chain, time, result) == never<C>) {
     report_infeasible(chain, options.labels, result);
-  } else if (memory.is_shared() && !all_fit(memory, result.boundaries)) {
-    share_devices(chain, time, options.labels, least, result);
   }
   return result;
 }

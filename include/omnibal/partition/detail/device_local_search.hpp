@@ -1,0 +1,270 @@
+#pragma once
+
+/// \file
+/// Stages that share devices: local search over the boundaries.
+
+#include <omnibal/check.hpp>
+#include <omnibal/partition/detail/device_time.hpp>
+#include <omnibal/partition/detail/stage_costs.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace omnibal::inline v0::detail {
+
+/// What stages on shared devices cost.
+template <class C>
+struct device_quality {
+  C load{};                         ///< the largest one of a device
+  C sum{};                          ///< of all stages
+  C bottleneck{};                   ///< the largest stage
+  C rounds{};                       ///< the sum of the largest stages of all rounds
+  wide_weight<C> squared_loads{};   ///< of the devices
+  wide_weight<C> squared_stages{};  ///< of the costs of the stages
+  double step = 0;                  ///< by the interleaved schedule, in thirds of a cost
+};
+
+/// What a local search makes smaller, in this order.
+enum class device_aim {
+  loads,   ///< the largest load, then the squares of all loads
+  even,    ///< the largest load, then the rounds, the largest stage, the squares of the stages
+  rounds,  ///< the largest stage, then the rounds and the load, the squares of the stages
+  step,    ///< the step of the interleaved schedule, then the largest stage, the squares
+};
+
+/// The best stages on shared devices that were offered, and what a local search makes of them.
+///
+/// A move takes a layer from one stage and gives it to another one: all boundaries between the two
+/// move by one position at which the chain may be cut. The first move that improves is made, until
+/// none improves or the budget of stage costs is used up. The order of the moves is fixed.
+template <class C, class Cost, class Fits>
+class device_local_search {
+ public:
+  /// Without micro-batches the largest load of a device is made small, otherwise the step.
+  device_local_search(stage_costs<C, Cost, Fits> const& stages, std::uint64_t micro_batches)
+      : stages_(stages),
+        loads_(stages.memory().devices()),
+        has_steps_(micro_batches != 0),
+        step_(loads_.size(), stages.stages(), micro_batches) {
+    find_cuts();
+  }
+
+  [[nodiscard]] bool has_found() const { return !best_.empty(); }
+  [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return best_; }
+  [[nodiscard]] device_quality<C> const& quality() const { return best_quality_; }
+
+  /// Improves these boundaries, and keeps them if they are the best so far. Boundaries that rules,
+  /// predicate or memory forbid are left out.
+  void offer(std::vector<std::uint32_t> boundaries) {
+    if (boundaries.size() != stages_.stages() + 1 || !are_legal(boundaries)) return;
+    auto offered = boundaries;
+    now_ = std::move(boundaries);
+    if (!has_room(now_) || !set_costs()) return;
+    device_aim const last = has_steps_ ? device_aim::step : device_aim::even;
+    improve(has_steps_ ? device_aim::rounds : device_aim::loads);
+    keep(last);
+    if (has_steps_) {
+      // What is even need not be the shortest step: both are improved from what was offered, too.
+      now_ = std::move(offered);
+      set_costs();
+    }
+    improve(last);
+    keep(last);
+  }
+
+ private:
+  /// A search looks at this many stages, or operations of a schedule, at most.
+  static constexpr std::size_t cost_budget = std::size_t{1} << 20;
+
+  /// Makes `costs_` those of the boundaries; false if a stage is impossible.
+  bool set_costs() {
+    costs_.assign(stages_.stages(), C{});
+    for (std::size_t s = 0; s != costs_.size(); ++s) {
+      if (!is_legal_stage(now_, s)) return false;
+      costs_[s] = cost_of(now_, s);
+      if (costs_[s] == never<C>) return false;
+    }
+    return true;
+  }
+
+  void keep(device_aim aim) {
+    device_quality<C> const quality = quality_of(costs_, aim);
+    if (has_found() && !is_less(quality, best_quality_, aim)) return;
+    best_ = now_;
+    best_quality_ = quality;
+  }
+
+  void find_cuts() {
+    auto const& rules = stages_.rules();
+    for (std::size_t i = 0; i != rules.may_cut.size(); ++i) {
+      if (rules.may_cut[i] != 0) cuts_.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+
+  [[nodiscard]] bool are_legal(std::span<std::uint32_t const> boundaries) const {
+    auto const& rules = stages_.rules();
+    for (std::size_t s = 0; s != boundaries.size(); ++s) {
+      if (boundaries[s] < rules.first_cut[s] || boundaries[s] > rules.last_cut[s]) return false;
+      if (rules.may_cut[boundaries[s]] == 0) return false;
+      if (s != 0 && boundaries[s] < boundaries[s - 1]) return false;
+    }
+    return true;
+  }
+
+  /// Whether the rules and the predicate allow a stage.
+  [[nodiscard]] bool is_legal_stage(std::span<std::uint32_t const> boundaries,
+                                    std::size_t s) const {
+    auto const& rules = stages_.rules();
+    std::size_t const first = boundaries[s];
+    std::size_t const last = boundaries[s + 1];
+    if (first == last) return rules.may_be_empty;
+    if (last - first < rules.shortest[s]) return false;
+    return !stages_.is_over(s, first, last, never<C>) && stages_.fits(s, first, last);
+  }
+
+  [[nodiscard]] C cost_of(std::span<std::uint32_t const> boundaries, std::size_t s) const {
+    if (boundaries[s] == boundaries[s + 1]) return C{};
+    return stages_(s, boundaries[s], boundaries[s + 1]);
+  }
+
+  [[nodiscard]] bool has_room(std::span<std::uint32_t const> boundaries) const {
+    stage_memory const& memory = stages_.memory();
+    if (!memory.is_limited()) return true;
+    std::size_t const devices = memory.devices();
+    for (std::size_t d = 0; d != devices; ++d) {
+      std::int64_t room = memory.capacity(d);
+      for (std::size_t s = d; s + 1 < boundaries.size(); s += devices) {
+        std::int64_t const bytes = memory.bytes(boundaries[s], boundaries[s + 1]);
+        if (bytes > room) return false;
+        room -= bytes;
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] device_quality<C> quality_of(std::span<C const> costs, device_aim aim) {
+    constexpr std::string_view name = "the sum over the stages";
+    std::fill(loads_.begin(), loads_.end(), C{});
+    device_quality<C> result;
+    C largest{};
+    for (std::size_t s = costs.size(); s-- != 0;) {
+      checked_add(stages_.function(), name, loads_[s % loads_.size()], costs[s]);
+      checked_add(stages_.function(), name, result.sum, costs[s]);
+      largest = std::max(largest, costs[s]);
+      result.bottleneck = std::max(result.bottleneck, costs[s]);
+      if (s % loads_.size() == 0) {
+        result.rounds = static_cast<C>(result.rounds + largest);
+        largest = C{};
+      }
+      result.squared_stages += square(costs[s]);
+    }
+    for (C const load : loads_) result.squared_loads += square(load);
+    result.load = *std::max_element(loads_.begin(), loads_.end());
+    if (aim == device_aim::step) {
+      step_costs_.assign(costs.begin(), costs.end());
+      result.step = step_(step_costs_);
+    }
+    return result;
+  }
+
+  /// Squares of integers whose sum fits into 63 bits add up to less than 2^126.
+  [[nodiscard]] static wide_weight<C> square(C value) {
+    return static_cast<wide_weight<C>>(value) * static_cast<wide_weight<C>>(value);
+  }
+
+  [[nodiscard]] static bool is_less(device_quality<C> const& left, device_quality<C> const& right,
+                                    device_aim aim) {
+    if (aim == device_aim::step && left.step != right.step) return left.step < right.step;
+    bool const is_load_first = aim == device_aim::loads || aim == device_aim::even;
+    if (is_load_first && left.load != right.load) return left.load < right.load;
+    if (aim == device_aim::loads && left.squared_loads != right.squared_loads) {
+      return left.squared_loads < right.squared_loads;
+    }
+    if (is_load_first && left.rounds != right.rounds) return left.rounds < right.rounds;
+    if (left.bottleneck != right.bottleneck) return left.bottleneck < right.bottleneck;
+    auto const work = [](device_quality<C> const& quality) {
+      return static_cast<wide_weight<C>>(quality.rounds) +
+             static_cast<wide_weight<C>>(quality.load);
+    };
+    if (aim == device_aim::rounds && work(left) != work(right)) return work(left) < work(right);
+    return left.squared_stages < right.squared_stages;
+  }
+
+  void improve(device_aim aim) {
+    std::size_t budget = cost_budget;
+    now_quality_ = quality_of(costs_, aim);
+    bool is_improved = true;
+    while (is_improved) {
+      is_improved = false;
+      for (std::size_t a = 0; a + 1 < costs_.size(); ++a) {
+        for (std::size_t b = a + 1; b != costs_.size(); ++b) {
+          for (bool const is_right : {false, true}) {
+            while (try_move(a, b, is_right, aim, budget)) is_improved = true;
+          }
+        }
+      }
+    }
+  }
+
+  /// Moves the boundaries behind the stages from `a` to before `b` by one cut; false if that is
+  /// impossible or does not improve.
+  [[nodiscard]] bool try_move(std::size_t a, std::size_t b, bool is_right, device_aim aim,
+                              std::size_t& budget) {
+    std::size_t const work = b - a + 1 + (aim == device_aim::step ? step_.operations() : 0);
+    if (budget < work) return false;
+    auto const& rules = stages_.rules();
+    next_.assign(now_.begin(), now_.end());
+    for (std::size_t s = a + 1; s <= b; ++s) {
+      auto const place = std::lower_bound(cuts_.begin(), cuts_.end(), now_[s]);
+      if (is_right ? place + 1 == cuts_.end() : place == cuts_.begin()) return false;
+      next_[s] = is_right ? *(place + 1) : *(place - 1);
+      if (next_[s] < rules.first_cut[s] || next_[s] > rules.last_cut[s]) return false;
+    }
+    if (next_[a] > next_[a + 1] || next_[b] > next_[b + 1] || !has_room(next_)) return false;
+    next_costs_.assign(costs_.begin(), costs_.end());
+    budget -= work;
+    for (std::size_t s = a; s <= b; ++s) {
+      if (!is_legal_stage(next_, s)) return false;
+      next_costs_[s] = cost_of(next_, s);
+      if (next_costs_[s] == never<C>) return false;
+    }
+    device_quality<C> const quality = quality_of(next_costs_, aim);
+    if (!is_less(quality, now_quality_, aim)) return false;
+    now_.swap(next_);
+    costs_.swap(next_costs_);
+    now_quality_ = quality;
+    return true;
+  }
+
+  stage_costs<C, Cost, Fits> const& stages_;
+  std::vector<std::uint32_t> cuts_;  ///< where the chain may be cut
+  std::vector<std::uint32_t> now_;
+  std::vector<std::uint32_t> next_;
+  std::vector<std::uint32_t> best_;
+  std::vector<C> costs_;
+  std::vector<C> next_costs_;
+  std::vector<C> loads_;
+  std::vector<double> step_costs_;
+  bool has_steps_;
+  interleaved_step step_;
+  device_quality<C> now_quality_;
+  device_quality<C> best_quality_;
+};
+
+enum class rounding { down, up };
+
+/// The same number of layers in each stage, up to one; boundaries are rounded down or up.
+[[nodiscard]] inline std::vector<std::uint32_t> equal_counts(std::size_t layers, std::size_t stages,
+                                                             rounding where) {
+  std::vector<std::uint32_t> result(stages + 1);
+  std::size_t const more = where == rounding::up ? stages - 1 : 0;
+  for (std::size_t s = 0; s <= stages; ++s) {
+    result[s] = static_cast<std::uint32_t>((s * layers + more) / stages);
+  }
+  return result;
+}
+
+}  // namespace omnibal::inline v0::detail
