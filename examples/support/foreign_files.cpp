@@ -1,5 +1,7 @@
 #include "foreign_files.hpp"
 
+#include "text_lines.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -33,8 +35,6 @@ constexpr foreign kinds[]{{"ARROW1\0\0"sv, "an Arrow (Feather) file"},
                           {"\xFF\xFE\0\0"sv, "a text in UTF-32"},
                           {"\xFF\xFE"sv, "a text in UTF-16"},
                           {"\xFE\xFF"sv, "a text in UTF-16"}};
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Not the header of a table whose first name begins so.
 bool is_parquet(std::string_view bytes) {

@@ -1,5 +1,7 @@
 #include "input_error.hpp"
 
+#include "text_lines.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <numeric>
@@ -9,8 +11,6 @@
 namespace examples {
 
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Long values are cut, so that one bad field cannot fill a terminal.
 std::string excerpt(std::string_view text) {
@@ -55,7 +55,7 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-std::string quoted(std::string_view name) { return '"' + excerpt(name) + '"'; }
+std::string in_quotes(std::string_view name) { return '"' + excerpt(name) + '"'; }
 
 }  // namespace
 
@@ -74,7 +74,7 @@ void fail(position const& where, std::string_view problem) {
 }
 
 void fail_value(position const& where, std::string_view field, std::string_view text) {
-  std::string problem = field.empty() ? "" : "field " + quoted(field) + " ";
+  std::string problem = field.empty() ? "" : "field " + in_quotes(field) + " ";
   problem += "is " + (text.empty() ? "empty" : excerpt(text));
   if (std::string_view const why = complaint(text); !why.empty())
     problem.append(", which ").append(why);
@@ -83,7 +83,7 @@ void fail_value(position const& where, std::string_view field, std::string_view 
 
 void fail_missing(position const& where, std::string_view field,
                   std::span<std::string const> present) {
-  throw missing_field(to_text(where) + ": no field " + quoted(field) + hint_at(field, present),
+  throw missing_field(to_text(where) + ": no field " + in_quotes(field) + hint_at(field, present),
                       field);
 }
 
@@ -99,12 +99,12 @@ std::string hint_at(std::string_view name, std::span<std::string const> present,
   auto const nearest = std::ranges::min_element(present, {}, distance);
   std::size_t const tolerated = std::max<std::size_t>(2, name.size() / 3);
   if (distance(*nearest) <= tolerated) {
-    return "; did you mean " + quoted(*nearest) + "?";
+    return "; did you mean " + in_quotes(*nearest) + "?";
   }
   constexpr std::size_t most = 8;
   std::string result = "; the " + std::string(plural) + " are ";
   for (std::size_t i = 0; i != std::min(most, present.size()); ++i) {
-    result += (i == 0 ? "" : ", ") + quoted(present[i]);
+    result += (i == 0 ? "" : ", ") + in_quotes(present[i]);
   }
   return present.size() > most ? result + ", ..." : result;
 }

@@ -55,7 +55,7 @@ std::string extension_of(std::filesystem::path name) {
   return lower();
 }
 
-std::string quoted(std::string const& name) { return '"' + name + '"'; }
+std::string in_quotation_marks(std::string const& name) { return '"' + name + '"'; }
 
 /// Fails for files of other programs.
 void refuse_foreign(file_text const& text) {
@@ -156,12 +156,13 @@ void record_fields::check_nameless(position const& where, std::string_view kind)
                     "; give a file whose fields have names, such as CSV with a header");
   };
   if (!fields_.width.empty()) {
-    refuse("--image-size-fields", quoted(fields_.width) + " and " + quoted(fields_.height));
+    refuse("--image-size-fields",
+           in_quotation_marks(fields_.width) + " and " + in_quotation_marks(fields_.height));
   }
   if (!fields_.images.empty() && fields_.images != usual.images) {
-    refuse("--image-field", quoted(fields_.images));
+    refuse("--image-field", in_quotation_marks(fields_.images));
   }
-  if (fields_.tokens != usual.tokens) refuse("--token-field", quoted(fields_.tokens));
+  if (fields_.tokens != usual.tokens) refuse("--token-field", in_quotation_marks(fields_.tokens));
 }
 
 std::size_t record_fields::find(std::string_view name) const {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The lines of a text.
+/// Characters and lines of a text.
 
 #include <algorithm>
 #include <cstddef>
@@ -9,6 +9,8 @@
 #include <vector>
 
 namespace examples {
+
+[[nodiscard]] constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// The character at which lines end. A carriage return ends them where the text has no line feed,
 /// as old programs write it; else it is a blank before one.
