@@ -15,7 +15,7 @@ namespace examples {
 
 namespace {
 
-[[noreturn]] void fail(std::string const& line, std::string const& what) {
+[[noreturn]] void fail_line(std::string const& line, std::string const& what) {
   throw std::runtime_error("--measure: " + line + ": " + what);
 }
 
@@ -23,7 +23,7 @@ namespace {
 std::string output_of(std::string const& line) {
   std::fflush(nullptr);
   std::FILE* const pipe = popen(line.c_str(), "r");
-  if (pipe == nullptr) fail(line, "cannot be run");
+  if (pipe == nullptr) fail_line(line, "cannot be run");
   std::string output;
   std::array<char, 256> buffer{};
   for (std::size_t count = 1; count != 0;) {
@@ -31,8 +31,8 @@ std::string output_of(std::string const& line) {
     output.append(buffer.data(), count);
   }
   int const status = pclose(pipe);
-  if (WIFSIGNALED(status)) fail(line, "ended by signal " + std::to_string(WTERMSIG(status)));
-  if (status != 0) fail(line, "ended with status " + std::to_string(WEXITSTATUS(status)));
+  if (WIFSIGNALED(status)) fail_line(line, "ended by signal " + std::to_string(WTERMSIG(status)));
+  if (status != 0) fail_line(line, "ended with status " + std::to_string(WEXITSTATUS(status)));
   return output;
 }
 
@@ -46,12 +46,12 @@ double measure_by_command(std::string const& command, std::span<std::uint32_t co
   std::string const output = output_of(line);
   constexpr std::string_view blanks = " \t\r\n";
   std::size_t const first = output.find_first_not_of(blanks);
-  if (first == std::string::npos) fail(line, "prints nothing, must print seconds");
+  if (first == std::string::npos) fail_line(line, "prints nothing, must print seconds");
   std::size_t const last = output.find_last_not_of(blanks) + 1;
   double seconds = 0;
   auto const [end, error] = std::from_chars(output.data() + first, output.data() + last, seconds);
   if (error != std::errc{} || end != output.data() + last || !(seconds > 0)) {
-    fail(line, "prints \"" + output.substr(first, std::min<std::size_t>(last - first, 60)) +
+    fail_line(line, "prints \"" + output.substr(first, std::min<std::size_t>(last - first, 60)) +
                    "\", must print seconds or inf");
   }
   return seconds;
