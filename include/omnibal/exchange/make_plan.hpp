@@ -154,8 +154,9 @@ struct make_plan_fn {
   /// balancer such as `lpt`, or the cost of an empty set. Of a set the cost of a sample is what its
   /// `add` takes: the length where batches are padded, with `padded_batch{}` or `padded_attention`,
   /// which counts convolution too where it is given weights. Then each part is given to a rank as
-  /// by `placement`; but part r of a balancer of your own that is called like `keep_home`, with the
-  /// homes, goes to rank r, unless it has a member `is_relabelled` that is true. A rank gets its samples in the order of its part.
+  /// by `placement`. But part r of a balancer of your own that is called like `keep_home`, with the
+  /// homes, goes to rank r, unless the balancer has a member `is_relabelled` that is true. A rank
+  /// gets its samples in the order of its part.
   ///
   /// Complexity: that of the balancer and of `placement`, and linear. Memory: that of both, and 28
   /// bytes per sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` for
