@@ -181,7 +181,7 @@ TEST_CASE("groups of degrees that are a chain of divisors lie on blocks", "[cont
 }
 
 TEST_CASE("an option puts groups of any degrees on blocks", "[context]") {
-  // Three ranks and two: on six ranks these have blocks beside each other, [0,3) and [4,6), and on five none.
+  // Groups of three and of two ranks have blocks on six ranks, [0,3) and [4,6), and none on five.
   test::context_question pair{
       .lengths = {3, 2}, .ranks = 5, .options = {.capacity = 1, .degrees = {2, 3}}};
   for (int degree = 1; degree <= 6; ++degree) pair.cost.degrees.push_back({1, 1.0 / degree, 0});

@@ -21,8 +21,8 @@ namespace omnibal::inline v0 {
 /// - forward FLOPs 2T (2hq + 2hk + 3hm) + 2qS (causal, flash); without a gate 2hm, without a mask
 ///   or with unfused attention 4qS. Backward takes twice as many. Nothing trained: as many for the
 ///   matrices, twice as many for the scores. MLA and experts by their products; routing is even.
-/// - kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and output 4q, keys and values 4k, hidden 6m
-///   (plain 4m); per-head norms 2(q + k), layer scales 4h, dropout masks 2h more; unfused attention
+/// - kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and
+///   output 4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales 4h, dropout masks 2h more; unfused attention
 ///   2 (with dropout 5) for each score. `selective` makes the outputs of norms and activations
 ///   again, or the scores where attention is unfused; `full` keeps the input, 2h. Not counted are a
 ///   few numbers for each token or head: statistics of norms and of flash attention. Where nothing

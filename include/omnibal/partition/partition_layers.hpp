@@ -45,8 +45,8 @@ struct partition_layers_fn {
   /// integers. Errors: `std::invalid_argument` for a cost that is negative, not finite, above
   /// 2^63 - 1 or below its base, fewer layers than stages where empty ones are forbidden, lists of
   /// the wrong length, and constraints that contradict each other, which are named;
-  /// `std::overflow_error` where the sum of `base`, of the bytes or, with devices, of the stages leaves its type;
-  /// `std::length_error` above 2^32 - 1 layers or stages. Source: after Pinar, Aykanat, "Fast
+  /// `std::overflow_error` where the sum of `base`, of the bytes or, with devices, of the
+  /// stages leaves its type; `std::length_error` above 2^32 - 1 layers or stages. Source: after Pinar, Aykanat, "Fast
   /// optimal load balancing algorithms for 1D partitioning", JPDC 2004.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
