@@ -22,11 +22,11 @@ namespace omnibal::inline v0 {
 ///   or with unfused attention 4qS. Backward takes twice as many. Nothing trained: as many for the
 ///   matrices, twice as many for the scores. MLA and experts by their products; routing is even.
 /// - kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and
-///   output 4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales 4h, dropout masks 2h more; unfused attention
-///   2 (with dropout 5) for each score. `selective` makes the outputs of norms and activations
-///   again, or the scores where attention is unfused; `full` keeps the input, 2h. Not counted are a
-///   few numbers for each token or head: statistics of norms and of flash attention. Where nothing
-///   is trained, inputs of matrices are not kept.
+///   output 4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales
+///   4h, dropout masks 2h more; unfused attention 2 (with dropout 5) for each score. `selective`
+///   makes the outputs of norms and activations again, or the scores where attention is unfused;
+///   `full` keeps the input, 2h. Not counted are a few numbers for each token or head: statistics
+///   of norms and of flash attention. Where nothing is trained, inputs of matrices are not kept.
 ///
 /// Preconditions: all widths positive; `tensor` divides heads, key-value heads (or is a multiple of
 /// them) and hidden widths; heads that it does not divide have to be padded, with `head_size`
