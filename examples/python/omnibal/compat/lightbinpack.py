@@ -12,7 +12,7 @@ from typing import Any, List, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from .. import _core
-from ._integers import MOST, named, numbers, whole_number
+from ._integers import MOST, named, numbers, whole_number, whole_numbers
 
 Number = Union[int, float]
 
@@ -179,7 +179,8 @@ def pack(
     if add_noise:
         if kind in (PackingStrategy.NF, PackingStrategy.FFD, PackingStrategy.BFD):
             raise ValueError("omnibal: add_noise is not supported for NF, FFD, and BFD")
-        given = numbers(lengths, "lengths")
+        # Noise is whole numbers, in the unit of the lengths.
+        given = whole_numbers(lengths, "lengths with add_noise")
         most = max(1, int(given.max() * noise_scale))
         noise = np.random.RandomState(random_seed).randint(-most, most + 1, size=given.size)
         lengths = np.clip(given + noise, 1, batch_max_length).tolist()

@@ -240,6 +240,7 @@ class DefaultDynamicCPScheduler(_Scheduler):
         wide = list(groups)
 
         def work(samples: List[int]) -> int:
+            """The sum of the squares of the lengths."""
             return sum(lengths[i] ** 2 for i in samples)
 
         while True:

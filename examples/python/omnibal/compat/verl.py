@@ -57,13 +57,21 @@ def get_group_balanced_partitions(
     seqlen_list: Sequence[int], uid_list: Sequence[Any], k_partitions: int
 ) -> List[List[int]]:
     """The same for samples that stay together: neighbours with the same uid. As many such groups in
-    each part."""
+    each part. A uid whose samples are not neighbours is an error, as they would be split."""
     if len(seqlen_list) != len(uid_list):
         raise ValueError(
             "omnibal: there are %d lengths and %d uids"
             % (len(seqlen_list), len(uid_list))
         )
     first = [i for i, uid in enumerate(uid_list) if i == 0 or uid != uid_list[i - 1]]
+    seen = set()
+    for i in first:
+        if uid_list[i] in seen:
+            raise ValueError(
+                "omnibal: uid %r of sample %d is apart from its other samples, "
+                "samples of one uid must be neighbours" % (uid_list[i], i)
+            )
+        seen.add(uid_list[i])
     ends = first[1:] + [len(uid_list)]
     work = calculate_workload(seqlen_list)
     _check_sum(work)
