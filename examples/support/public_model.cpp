@@ -272,8 +272,11 @@ field_rules rules_of_qwen_tower(bool is_first) {
     rules.understood.insert(rules.understood.end(), {"embed_dim", "mlp_ratio"});
   } else {
     rules.understood.insert(rules.understood.end(), {"intermediate_size", "out_hidden_size"});
-    rules.ignored.push_back({"windows: all patches of a tile are counted, docs/models.md",
-                             {"window_size", "fullatt_block_indexes"}});
+    rules.neutral.push_back({"window_size", neutral_value::absent,
+                             "windows of a tower are not modeled; set it to null to count "
+                             "attention of all patches of a tile",
+                             true});
+    rules.ignored.push_back({"layers without windows", {"fullatt_block_indexes"}});
   }
   rules.add(common_rules());
   return rules;

@@ -179,7 +179,7 @@ std::vector<known_total> const vision_language_models{
        "tie_word_embeddings": false, "use_sliding_window": false, "vocab_size": 152064,
        "vision_config": {"depth": 32, "hidden_act": "silu", "hidden_size": 1280,
          "intermediate_size": 3420, "num_heads": 16, "in_chans": 3, "out_hidden_size": 3584,
-         "patch_size": 14, "spatial_merge_size": 2, "spatial_patch_size": 14, "window_size": 112,
+         "patch_size": 14, "spatial_merge_size": 2, "spatial_patch_size": 14, "window_size": null,
          "fullatt_block_indexes": [7, 15, 23, 31], "tokens_per_second": 2,
          "temporal_patch_size": 2}})", 8'292'166'656}};
 // clang-format on
@@ -300,6 +300,11 @@ TEST_CASE("fields that would make other layers are refused with the reason") {
   internvl["vision_config"]["use_moe"] = true;
   check_contains(complaint(internvl), "experts of towers are not read");
   json vision = config_of("Qwen2.5-VL 7B");
+  vision["vision_config"]["window_size"] = 112;
+  check_contains(complaint(vision), "windows of a tower are not modeled");
+  vision["vision_config"].erase("window_size");
+  check_contains(complaint(vision), "no field \"vision_config.window_size\"");
+  vision["vision_config"]["window_size"] = nullptr;
   vision["vision_config"]["out_hidden_size"] = 4096;
   check_contains(complaint(vision), "must be the width of the language model, 3584");
 }
