@@ -5,6 +5,7 @@
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
+#include <omnibal/partition/detail/chain_dp.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 
 #include <algorithm>
@@ -218,10 +219,11 @@ class device_label_dp {
           if (stages_.is_over(s, first, last, limit_)) break;
           C& cell = least_before_[windows_.cell(s + 1, last)];
           C const cost = stages_(s, first, last);
-          if (cost >= never<C> - before) continue;
-          if (before + cost < cell && stages_.fits(s, first, last)) {
-            cell = static_cast<C>(before + cost);
-          }
+          if (cost == never<C>) continue;
+          // A sum that leaves its type is at least this much.
+          C const sum =
+              cost < never<C> - before ? static_cast<C>(before + cost) : just_below(never<C>);
+          if (sum < cell && stages_.fits(s, first, last)) cell = sum;
         }
       }
     }
@@ -284,7 +286,10 @@ class device_label_dp {
     loads_.assign(loads_after.begin(), loads_after.end());
     if (kinds_ == 0) return true;
     C& load = loads_[device(s)];
-    if (load > limit_ || cost > limit_ - load || cost >= never<C> - load) return false;
+    if (load > limit_ || cost > limit_ - load) {
+      if (limit_ == never<C>) throw_overflow(stages_.function(), "the load of a device");
+      return false;
+    }
     load = static_cast<C>(load + cost);
     if (load > limit_) return false;
     using wide = wide_weight<C>;
