@@ -332,7 +332,8 @@ class device_label_dp {
     return result;
   }
 
-  /// Keeps of the labels that are made half with the least time and half that leave the most room.
+  /// Keeps some of the labels that are made: half with the smallest load, unless loads are ignored,
+  /// and the others with the most room.
   void keep_best(std::size_t s, std::size_t first) {
     is_complete_ = false;
     std::size_t const begin = begins_[windows_.cell(s, first)];
@@ -343,7 +344,7 @@ class device_label_dp {
       needs_[i] = need_of(s, first, begin + i);
     }
     auto const at = [&](std::size_t i) { return order_.begin() + static_cast<std::ptrdiff_t>(i); };
-    std::size_t const quick = most_of_cell_ / 2;
+    std::size_t const quick = kinds_ == 0 ? 0 : most_of_cell_ / 2;
     std::nth_element(at(0), at(quick), order_.end(), [&](std::size_t a, std::size_t b) {
       C const first_load = most_of(labels_.loads(begin + a));
       C const second_load = most_of(labels_.loads(begin + b));

@@ -276,19 +276,22 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
   std::vector<std::uint32_t> boundaries;
   bottlenecks.cut_leftmost(least, boundaries);
   search.offer(boundaries);
-  if (!search.has_found()) {
-    device_label_dp some(stages, some_of(labels));
-    if (run_with_limits(some, least)) {
-      some.cut_leftmost(boundaries);
+  for (std::size_t const kept : {some_of(labels), labels}) {
+    if (search.has_found()) break;
+    device_label_dp room(stages, kept, device_loads::ignored);
+    if (run_with_limits(room, least)) {
+      room.cut_leftmost(boundaries);
       search.offer(boundaries);
-    } else if (some.is_complete()) {
+    } else if (room.is_complete()) {
       return report_infeasible(stages, labels, result);
     }
   }
+  if (!search.has_found()) {
+    result.status = solve_status::not_found;
+    return;
+  }
   auto const time_of = [&] { return time.step(search.quality().load, search.quality().sum); };
-  C const limit = search.has_found()
-                      ? time.step.highest_bottleneck(time_of(), stages.bound().least_sum())
-                      : never<C>;
+  C const limit = time.step.highest_bottleneck(time_of(), stages.bound().least_sum());
   C const sum = least_sum_within(stages, limit);
   C mean = least_largest(sum, devices);
   if constexpr (std::floating_point<C>) {
@@ -296,19 +299,14 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
     mean *= 1 - static_cast<C>(2 * stages.stages()) * std::numeric_limits<C>::epsilon();
   }
   wide_weight<C> const bound = time.step(std::max(mean, least), sum);
-  bool is_best = search.has_found() && time_of() <= bound;
-  if (!search.has_found() || (!is_best && !has_steps)) {
+  bool is_best = time_of() <= bound;
+  if (!is_best && !has_steps) {
     device_label_dp all(stages, labels);
     if (all.run(limit)) {
       all.cut_leftmost(boundaries);
       search.offer(boundaries);
     }
-    if (!search.has_found()) {
-      if (all.is_complete()) return report_infeasible(stages, labels, result);
-      result.status = solve_status::not_found;
-      return;
-    }
-    is_best = (all.is_complete() && !has_steps) || time_of() <= bound;
+    is_best = all.is_complete() || time_of() <= bound;
   }
   result.boundaries = search.boundaries();
   result.bottleneck = search.quality().bottleneck;
