@@ -42,7 +42,8 @@ concept context_bytes =
 
 /// Which neighbouring ranks a group may have.
 enum class group_placement {
-  /// Any of them. If the degrees are a chain of divisors, groups lie on blocks all the same.
+  /// Any of them. If the degrees are a chain of divisors, up to the ranks of a node where there are
+  /// nodes, groups lie on blocks all the same.
   anywhere,
   /// A block: a group of d ranks starts at a multiple of d, so that the communicators of ranks / d
   /// blocks for each degree suffice.

@@ -254,8 +254,8 @@ struct minimax_fn {
   /// mean of the layers that are left, as far as the largest cost allows, and then gives layers to
   /// its smaller neighbor. This is done with the end behind the mean and with the end nearest to it.
   /// Of these stages and of those with the leftmost cuts the ones with the largest smallest cost are
-  /// returned. Equal layers give stages that differ by at most one layer, the longer ones first.
-  /// `cost` is called once for each layer, in order.
+  /// returned. Equal layers with a positive cost give stages that differ by at most one layer, the
+  /// longer ones first. `cost` is called once for each layer, in order.
   ///
   /// Every stage has a layer. With `empty_stages::allowed` a stage may have none.
   ///
