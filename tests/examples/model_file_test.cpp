@@ -47,7 +47,7 @@ std::string const qwen2_5_vl = R"({"hidden_act": "silu", "hidden_size": 3584,
   "tie_word_embeddings": false, "vocab_size": 152064, "vision_config": {"depth": 32,
   "hidden_act": "silu", "hidden_size": 1280, "intermediate_size": 3420, "num_heads": 16,
   "in_chans": 3, "out_hidden_size": 3584, "patch_size": 14, "spatial_merge_size": 2,
-  "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31], "temporal_patch_size": 2}})";
+  "window_size": null, "fullatt_block_indexes": [7, 15, 23, 31], "temporal_patch_size": 2}})";
 
 std::string const internvl_1_5 = R"({"architectures": ["InternVLChatModel"],
   "downsample_ratio": 0.5, "force_image_size": 448, "model_type": "internvl_chat",
