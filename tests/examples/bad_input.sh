@@ -123,7 +123,7 @@ refuses "no number in an ignored field" 'octal.json: record 1|`01`' octal.json
   printf ']%.0s' {1..100000}
   printf ',"vit_num":1,"token_num":2}]'
 } >deep.json
-refuses "deep nesting" 'deep.json: record 1|1024' deep.json
+refuses "deep nesting" 'deep.json: record 1|1000 others' deep.json
 printf 't,n\n"a,5\n' >open.csv
 refuses "open quote" 'open.csv: record 1 (line 2)|not closed' open.csv --text --token-field n
 
