@@ -359,6 +359,20 @@ TEST_CASE("with devices the objective is about the busiest device") {
   }
 }
 
+// Chunks of 1, 1 and 12 layers have the same load as chunks of 4 and 5, and a step half as long again.
+TEST_CASE("equal layers on devices give chunks as short as equal counts") {
+  for (std::size_t const layers : {40u, 111u, 143u}) {
+    omnibal::partition_constraints const rules{.devices = 8};
+    auto const cost = [](std::size_t, std::size_t first, std::size_t last) {
+      return 300 * static_cast<std::int64_t>(last - first);
+    };
+    auto const result = partition_layers(layers, 24, cost, {}, {.constraints = rules});
+    INFO(layers << " layers");
+    CHECK(result.objective == 300 * static_cast<std::int64_t>((layers + 7) / 8));
+    CHECK(result.bottleneck <= 300 * static_cast<std::int64_t>((layers + 23) / 24));
+  }
+}
+
 // A plan that is worse than the same number of layers everywhere is of no use.
 TEST_CASE("interleaved stages are never slower than equal counts of layers", "[slow]") {
   for (std::uint64_t seed = 0; seed != 60; ++seed) {

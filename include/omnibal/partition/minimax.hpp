@@ -6,6 +6,7 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
+#include <omnibal/partition/detail/even_cuts.hpp>
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
@@ -40,9 +41,6 @@ struct probe_ends {
     now.resize(stages + 1);
   }
 };
-
-/// Which of the two ends around the mean a stage takes: the later one, or the nearer one.
-enum class end_choice { later, nearer };
 
 /// Cuts a chain into at most as many stages as there are, all equally fast, by bisection on sums
 /// that occur.
@@ -87,46 +85,6 @@ class equal_speed_minimax {
     boundaries[0] = 0;
   }
 
-  /// Even boundaries with loads up to `limit`, from the smallest ones. Each stage ends where it has
-  /// about the mean of what is left, as far as the limit and the smallest boundaries allow. Returns
-  /// the smallest load.
-  T even_out(T limit, std::size_t fewest, end_choice choice,
-             std::span<std::uint32_t const> smallest,
-             std::vector<std::uint32_t>& boundaries) const {
-    boundaries.assign(smallest.begin(), smallest.end());
-    std::size_t first = 0;
-    for (std::size_t s = 1; s != stages_; ++s) {
-      std::size_t const low = std::max<std::size_t>(first + fewest, smallest[s]);
-      std::size_t const most = layers() - (stages_ - s) * fewest;
-      T const start = sums_[first];
-      auto const end_within = [&](std::size_t begin, std::size_t end, T load) {
-        return first_without(begin, end, [=, next = sums_.data() + 1](std::size_t l) {
-          return next[l] - start <= load;
-        });
-      };
-      std::size_t const high = end_within(low, std::max(low, most), limit);
-      T const mean = least_largest(static_cast<T>(sums_.back() - start), stages_ - s + 1);
-      std::size_t last = end_within(low, high, mean);
-      T const below = static_cast<T>(mean - std::min<T>(mean, sums_[last] - start));
-      if (last != high && below > T{}) {
-        T const above = static_cast<T>(sums_[last + 1] - start - mean);
-        if (choice == end_choice::later || above <= below) ++last;
-      }
-      boundaries[s] = static_cast<std::uint32_t>(last);
-      first = last;
-    }
-    smooth(limit, fewest, boundaries);
-    return smallest_load(boundaries);
-  }
-
-  [[nodiscard]] T smallest_load(std::span<std::uint32_t const> boundaries) const {
-    T result = sums_.back();
-    for (std::size_t s = 0; s != stages_; ++s) {
-      result = std::min(result, load(boundaries[s], boundaries[s + 1]));
-    }
-    return result;
-  }
-
  private:
   struct outcome {
     bool fits;
@@ -136,37 +94,6 @@ class equal_speed_minimax {
   [[nodiscard]] std::size_t layers() const { return sums_.size() - 1; }
   [[nodiscard]] T load(std::size_t first, std::size_t last) const {
     return static_cast<T>(sums_[last] - sums_[first]);
-  }
-
-  /// Moves single boundaries while the smaller of the two stages at them grows. Sweeps that change
-  /// nothing end it; so many are enough nearly always.
-  void smooth(T limit, std::size_t fewest, std::vector<std::uint32_t>& boundaries) const {
-    constexpr std::size_t most_sweeps = 4;
-    bool is_changed = true;
-    for (std::size_t sweep = 0; sweep != most_sweeps && is_changed; ++sweep) {
-      is_changed = false;
-      for (std::size_t s = 1; s != stages_; ++s) {
-        while (smooth_boundary(limit, fewest, boundaries, s)) is_changed = true;
-      }
-    }
-  }
-
-  [[nodiscard]] bool smooth_boundary(T limit, std::size_t fewest,
-                                     std::vector<std::uint32_t>& boundaries, std::size_t s) const {
-    std::size_t const first = boundaries[s - 1];
-    std::size_t const last = boundaries[s + 1];
-    std::size_t const cut = boundaries[s];
-    T const before = load(first, cut);
-    T const after = load(cut, last);
-    bool const is_left = after < before;
-    if (before == after || (is_left ? cut - first : last - cut) <= fewest) return false;
-    std::size_t const moved = is_left ? cut - 1 : cut + 1;
-    T const next_before = load(first, moved);
-    T const next_after = load(moved, last);
-    if (std::max(next_before, next_after) > limit) return false;
-    if (std::min(next_before, next_after) <= std::min(before, after)) return false;
-    boundaries[s] = static_cast<std::uint32_t>(moved);
-    return true;
   }
 
   /// A limit that suffices: every stage but the last is then fuller than the mean.
@@ -243,19 +170,18 @@ class minimax_workspace {
 
   std::vector<cost_type> sums_;
   detail::probe_ends ends_;
-  std::vector<std::uint32_t> smallest_;
-  std::vector<std::uint32_t> nearer_;
+  detail::even_cuts_memory<cost_type> even_;
   partition_result<cost_type> result_;
 };
 
 struct minimax_fn {
   /// Stages with the smallest possible largest cost, where the cost of a stage is the sum of the
-  /// costs of its layers. Of all such stages even ones: each stage ends where its cost reaches the
-  /// mean of the layers that are left, as far as the largest cost allows, and then gives layers to
-  /// its smaller neighbor. This is done with the end behind the mean and with the end nearest to it.
-  /// Of these stages and of those with the leftmost cuts the ones with the largest smallest cost are
-  /// returned. Equal layers with a positive cost give stages that differ by at most one layer, the
-  /// longer ones first. `cost` is called once for each layer, in order.
+  /// costs of its layers. Of all such stages, those whose smallest stage costs the most. No boundary
+  /// of the result can move by one layer and make the smaller stage beside it larger. If a long
+  /// chain has very unequal layers, the stages are made even by a rule instead: each stage ends at
+  /// the mean of the layers that are left, and the smallest stage can then cost less. Equal layers
+  /// with a positive cost give stages that differ by at most one layer, the longer ones first.
+  /// `cost` is called once for each layer, in order.
   ///
   /// Every stage has a layer. With `empty_stages::allowed` a stage may have none.
   ///
@@ -263,8 +189,8 @@ struct minimax_fn {
   /// of two sums of first layers, for floating-point costs too.
   ///
   /// Complexity: linear for the sums, and about ten to twenty passes over the stages, each with a
-  /// search from a stage of the mean length on, in what earlier passes left open. Memory: 8 bytes
-  /// per layer and 24 per stage. Determinism: portable for integers. Errors:
+  /// search from a stage of the mean length on, in what earlier passes left open. Memory: 20
+  /// bytes per layer and 56 per stage, and 6 KiB. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for no stages, for fewer layers than stages where empty ones are
   /// forbidden and for a cost that is negative, not finite or above 2^63 - 1; `std::overflow_error`
   /// where the sum of the costs leaves its type; `std::length_error` above 2^32 - 1 layers or
@@ -293,7 +219,11 @@ struct minimax_fn {
                                       workspace.ends_);
     auto& result = workspace.result_;
     result.bottleneck = chain.bottleneck(largest);
-    cut_evenly(chain, fewest(options.empty), workspace);
+    std::size_t const fewest = options.empty == empty_stages::forbidden ? 1 : 0;
+    chain.cut_leftmost(result.bottleneck, fewest, workspace.even_.leftmost);
+    detail::even_cuts(std::span(std::as_const(workspace.sums_)), result.bottleneck, fewest,
+                      std::span(std::as_const(workspace.ends_.high)), workspace.even_)
+        .run(result.boundaries);
     result.objective = result.bottleneck;
     result.lower_bound = result.bottleneck;
     result.proven = true;
@@ -353,32 +283,12 @@ struct minimax_fn {
  private:
   static constexpr std::string_view name = "minimax";
 
-  template <class T>
-  static void cut_evenly(detail::equal_speed_minimax<detail::working_weight<T>> const& chain,
-                         std::size_t fewest, minimax_workspace<T>& workspace) {
-    auto& result = workspace.result_;
-    auto const limit = result.bottleneck;
-    chain.cut_leftmost(limit, fewest, workspace.smallest_);
-    auto const cut = [&](detail::end_choice choice, std::vector<std::uint32_t>& boundaries) {
-      return chain.even_out(limit, fewest, choice, workspace.smallest_, boundaries);
-    };
-    auto const by_later = cut(detail::end_choice::later, result.boundaries);
-    auto const by_nearer = cut(detail::end_choice::nearer, workspace.nearer_);
-    auto const by_leftmost = chain.smallest_load(workspace.smallest_);
-    if (by_nearer > by_later) result.boundaries.swap(workspace.nearer_);
-    if (by_leftmost > std::max(by_later, by_nearer)) result.boundaries.swap(workspace.smallest_);
-  }
-
   static void check_quotients(double sum, std::span<double const> speeds) {
     for (std::size_t s = 0; s != speeds.size(); ++s) {
       detail::check_positive(name, "speeds", s, speeds[s]);
       if (detail::is_valid_weight(sum / speeds[s])) continue;
       detail::throw_overflow(name, "the sum of the costs over speeds[" + detail::to_text(s) + "]");
     }
-  }
-
-  [[nodiscard]] static std::size_t fewest(empty_stages empty) {
-    return empty == empty_stages::forbidden ? 1 : 0;
   }
 };
 

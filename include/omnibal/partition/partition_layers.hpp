@@ -20,9 +20,10 @@ struct partition_layers_fn {
   ///
   /// If `options.constraints.devices` is less than `stages`, a device runs several stages, and
   /// `objective` is the smallest largest load of a device: the sum of the costs of its stages. Among
-  /// the stages with that load, a local search looks for even ones: with a small largest stage and a
-  /// small sum of squares. They need not be the leftmost. With an interleaved schedule
-  /// `partition_throughput` gives shorter steps.
+  /// the stages with that load, a local search looks for a short step of the interleaved schedule
+  /// with four micro-batches for each device. They need not be the leftmost. The smallest load can
+  /// need uneven chunks, and a step is then longer than with equal counts of layers. If the number
+  /// of micro-batches is known, use `partition_throughput`, which compares the steps themselves.
   ///
   /// `layers` is their number, or a range of which only the size counts. `cost(stage, first, last)`
   /// is what the layers [first, last) cost as that stage, `fits(stage, first, last)` says whether

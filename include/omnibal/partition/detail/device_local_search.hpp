@@ -24,15 +24,16 @@ struct device_quality {
   C rounds{};                       ///< the sum of the largest stages of all rounds
   wide_weight<C> squared_loads{};   ///< of the devices
   wide_weight<C> squared_stages{};  ///< of the costs of the stages
-  double step = 0;                  ///< by the interleaved schedule, in thirds of a cost
+  double step = 0;                  ///< by the interleaved schedule, in thirds of a cost, if known
 };
 
-/// What a local search makes smaller, in this order.
+/// What a local search makes smaller, in this order. The last of all is the sum of the squares of
+/// the stages.
 enum class device_aim {
-  loads,   ///< the largest load, then the squares of all loads
-  even,    ///< the largest load, then the rounds, the largest stage, the squares of the stages
-  rounds,  ///< the largest stage, then the rounds and the load, the squares of the stages
-  step,    ///< the step of the interleaved schedule, then the largest stage, the squares
+  loads,           ///< the largest load, then the squares of all loads, the largest stage
+  rounds,          ///< the largest stage, then the rounds and the load
+  load_then_step,  ///< the largest load, then the interleaved step, the largest stage
+  step,            ///< the interleaved step, then the largest stage
 };
 
 /// The best stages on shared devices that were offered, and what a local search makes of them.
@@ -43,12 +44,14 @@ enum class device_aim {
 template <class C, class Cost, class Fits>
 class device_local_search {
  public:
-  /// Without micro-batches the largest load of a device is made small, otherwise the step.
+  /// Without micro-batches the largest load of a device comes first, and then the step of as many
+  /// as are usual. Otherwise the step comes first.
   device_local_search(stage_costs<C, Cost, Fits> const& stages, std::uint64_t micro_batches)
       : stages_(stages),
         loads_(stages.memory().devices()),
-        has_steps_(micro_batches != 0),
-        step_(loads_.size(), stages.stages(), micro_batches) {
+        is_load_first_(micro_batches == 0),
+        step_(loads_.size(), stages.stages(),
+              is_load_first_ ? usual_groups * loads_.size() : micro_batches) {
     find_cuts();
   }
 
@@ -63,10 +66,10 @@ class device_local_search {
     auto offered = boundaries;
     now_ = std::move(boundaries);
     if (!has_room(now_) || !set_costs()) return;
-    device_aim const last = has_steps_ ? device_aim::step : device_aim::even;
-    improve(has_steps_ ? device_aim::rounds : device_aim::loads);
+    device_aim const last = is_load_first_ ? device_aim::load_then_step : device_aim::step;
+    improve(is_load_first_ ? device_aim::loads : device_aim::rounds);
     keep(last);
-    if (has_steps_) {
+    if (!is_load_first_) {
       // What is even need not be the shortest step: both are improved from what was offered, too.
       now_ = std::move(offered);
       set_costs();
@@ -77,7 +80,13 @@ class device_local_search {
 
  private:
   /// A search looks at this many stages, or operations of a schedule, at most.
-  static constexpr std::size_t cost_budget = std::size_t{1} << 20;
+  static constexpr std::size_t cost_budget = std::size_t{1} << 21;
+  /// The micro-batches of a step, for each device, where the caller names none.
+  static constexpr std::size_t usual_groups = 4;
+
+  [[nodiscard]] static bool has_step(device_aim aim) {
+    return aim == device_aim::load_then_step || aim == device_aim::step;
+  }
 
   /// Makes `costs_` those of the boundaries; false if a stage is impossible.
   bool set_costs() {
@@ -163,7 +172,7 @@ class device_local_search {
     }
     for (C const load : loads_) result.squared_loads += square(load);
     result.load = *std::max_element(loads_.begin(), loads_.end());
-    if (aim == device_aim::step) {
+    if (has_step(aim)) {
       step_costs_.assign(costs.begin(), costs.end());
       result.step = step_(step_costs_);
     }
@@ -177,13 +186,12 @@ class device_local_search {
 
   [[nodiscard]] static bool is_less(device_quality<C> const& left, device_quality<C> const& right,
                                     device_aim aim) {
-    if (aim == device_aim::step && left.step != right.step) return left.step < right.step;
-    bool const is_load_first = aim == device_aim::loads || aim == device_aim::even;
-    if (is_load_first && left.load != right.load) return left.load < right.load;
+    bool const has_load = aim == device_aim::loads || aim == device_aim::load_then_step;
+    if (has_load && left.load != right.load) return left.load < right.load;
+    if (has_step(aim) && left.step != right.step) return left.step < right.step;
     if (aim == device_aim::loads && left.squared_loads != right.squared_loads) {
       return left.squared_loads < right.squared_loads;
     }
-    if (is_load_first && left.rounds != right.rounds) return left.rounds < right.rounds;
     if (left.bottleneck != right.bottleneck) return left.bottleneck < right.bottleneck;
     auto const work = [](device_quality<C> const& quality) {
       return static_cast<wide_weight<C>>(quality.rounds) +
@@ -213,7 +221,7 @@ class device_local_search {
   /// impossible or does not improve.
   [[nodiscard]] bool try_move(std::size_t a, std::size_t b, bool is_right, device_aim aim,
                               std::size_t& budget) {
-    std::size_t const work = b - a + 1 + (aim == device_aim::step ? step_.operations() : 0);
+    std::size_t const work = costs_.size() + (has_step(aim) ? step_.operations() : 0);
     if (budget < work) return false;
     auto const& rules = stages_.rules();
     next_.assign(now_.begin(), now_.end());
@@ -248,7 +256,7 @@ class device_local_search {
   std::vector<C> next_costs_;
   std::vector<C> loads_;
   std::vector<double> step_costs_;
-  bool has_steps_;
+  bool is_load_first_;
   interleaved_step step_;
   device_quality<C> now_quality_;
   device_quality<C> best_quality_;

@@ -45,8 +45,9 @@ struct device_time {
 /// as the forward ones, in thirds of a cost. Source: Narayanan et al., "Efficient large-scale
 /// language model training on GPU clusters using Megatron-LM", SC 2021.
 ///
-/// Micro-batches are rounded up to a multiple of the devices. Of many the last ones repeat what those
-/// before take. Additions and maxima of `double` alone, so that results are portable.
+/// Micro-batches are rounded up to a multiple of the devices. If there are many, the last ones are
+/// taken to repeat those before. If even a few are too many operations, every step is zero. Only
+/// additions and maxima of `double` are used, because they are portable.
 class interleaved_step {
  public:
   interleaved_step(std::size_t devices, std::size_t stages, std::uint64_t micro_batches)
@@ -54,6 +55,7 @@ class interleaved_step {
     std::uint64_t const groups = (micro_batches + devices - 1) / devices;
     exact_ = static_cast<std::size_t>(std::min<std::uint64_t>(groups, most_groups));
     repeated_ = static_cast<double>(groups - exact_);
+    if (exact_ * devices * devices > most_operations / chunks_) exact_ = 0;
     forward_.resize(stages * exact_ * devices);
     backward_.resize(forward_.size());
     done_.resize(devices);
@@ -66,6 +68,7 @@ class interleaved_step {
   }
 
   [[nodiscard]] double operator()(std::span<double const> costs) {
+    if (exact_ == 0) return 0;
     double const whole = run(costs, exact_);
     if (repeated_ == 0) return whole;
     return whole + repeated_ * (whole - run(costs, exact_ - 1));
@@ -73,6 +76,8 @@ class interleaved_step {
 
  private:
   static constexpr std::size_t most_groups = 6;
+  /// Forward passes; the memory is 16 bytes for each.
+  static constexpr std::size_t most_operations = std::size_t{1} << 22;
   static constexpr double not_yet = -1;
 
   /// Operations that a device has begun and ended.
@@ -126,7 +131,7 @@ class interleaved_step {
 
   std::size_t devices_;
   std::size_t chunks_;
-  std::size_t exact_;            ///< groups of micro-batches that are gone through
+  std::size_t exact_;            ///< groups of micro-batches that are simulated
   double repeated_;              ///< groups that take as long as the last of them
   std::vector<double> forward_;  ///< the end of each, by stage and micro-batch
   std::vector<double> backward_;
