@@ -65,6 +65,9 @@ void visit_vision(Io const& io, Model& model) {
   io("channels", model.patches.channels, 1);
   io("positions", model.patches.positions, 0);
   io("patch_bias", model.patches.has_bias);
+  io("key_bias", model.layer.key_bias);
+  io("first_norm", model.patches.has_norm);
+  io("last_norm", model.has_last_norm);
 }
 
 template <class Io, class Projector>

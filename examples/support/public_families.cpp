@@ -251,16 +251,24 @@ std::vector<text_family> const& text_families() {
 }
 
 std::vector<tower_family> const& tower_families() {
-  ignored_fields const projection{
-      "the space that texts and images share, and pooling, are not read",
+  ignored_fields const pooling{
+      "the space that texts and images share, and pooling: connectors take patches",
       {"projection_dim", "vision_use_head", "encoder_stride", "pooler_output_size", "pooler_act",
-       "use_mean_pooling", "vocab_size"}};
+       "vocab_size"}};
   static std::vector<tower_family> const families{
       {.names = {"vit"},
+       .has_last_norm = true,
        .qkv_bias = {.field = "qkv_bias", .otherwise = true},
-       .ignored = {projection}},
-      {.names = {"clip_vision_model"}, .has_patch_bias = false, .ignored = {projection}},
-      {.names = {"siglip_vision_model"}, .class_tokens = 0, .ignored = {projection}},
+       .ignored = {pooling}},
+      {.names = {"clip_vision_model"},
+       .has_patch_bias = false,
+       .has_first_norm = true,
+       .has_last_norm = true,
+       .ignored = {pooling}},
+      {.names = {"siglip_vision_model"},
+       .class_tokens = 0,
+       .has_last_norm = true,
+       .ignored = {pooling}},
       {.names = {"intern_vit_6b"},
        .qkv_bias = {.field = "qkv_bias"},
        .head_norm = {.field = "qk_normalization"},
@@ -268,7 +276,7 @@ std::vector<tower_family> const& tower_families() {
        .has_layer_scale = true,
        .needs_fields = true,
        .neutral = {{"use_moe", neutral_value::off, "experts of towers are not read"}},
-       .ignored = {projection,
+       .ignored = {pooling,
                    {"experts, which are off",
                     {"capacity_factor", "eval_capacity_factor", "laux_allreduce", "moe_coeff_ratio",
                      "moe_intermediate_size", "moe_output_scale", "noisy_gate_policy",
@@ -277,6 +285,8 @@ std::vector<tower_family> const& tower_families() {
                      "use_weighted_residual"},
                     "use_moe"}}},
       {.names = {"internvl_vision"},
+       .has_last_norm = true,
+       .no_last_norm_field = "use_mean_pooling",
        .qkv_bias = {.field = "attention_bias"},
        .head_norm = {.field = "use_qk_norm"},
        .norm_field = "norm_type",
@@ -285,7 +295,7 @@ std::vector<tower_family> const& tower_families() {
        .neutral = {{"use_mask_token", neutral_value::off, "mask tokens are not read"},
                    {"use_absolute_position_embeddings", neutral_value::on,
                     "towers without learned positions are not read"}},
-       .ignored = {projection, {"initialization", {"layer_scale_init_value"}}}}};
+       .ignored = {pooling, {"initialization", {"layer_scale_init_value"}}}}};
   return families;
 }
 

@@ -63,6 +63,10 @@ struct tower_family {
   std::vector<std::string_view> names;
   std::int64_t class_tokens = 1;
   bool has_patch_bias = true;
+  /// Norms before and behind all layers. A flag turns the last one off.
+  bool has_first_norm = false;
+  bool has_last_norm = false;
+  std::string_view no_last_norm_field{};
   family_flag qkv_bias{.otherwise = true};
   family_flag head_norm{};
   /// "rms_norm" or "layer_norm".

@@ -210,8 +210,8 @@ field_rules rules_of(tower_family const& family) {
                      "image_size", "patch_size", "num_channels", "hidden_act"},
       .neutral = family.neutral,
       .ignored = family.ignored};
-  for (std::string_view const name :
-       {family.qkv_bias.field, family.head_norm.field, family.norm_field}) {
+  for (std::string_view const name : {family.qkv_bias.field, family.head_norm.field,
+                                      family.norm_field, family.no_last_norm_field}) {
     add_name(rules.understood, name);
   }
   rules.add(common_rules());
@@ -221,6 +221,24 @@ field_rules rules_of(tower_family const& family) {
 omnibal::norm_kind norm_of(json_fields const& given, char const* name) {
   constexpr std::array<std::string_view, 2> names{"rms_norm", "layer_norm"};
   return static_cast<omnibal::norm_kind>(given.choice(name, names));
+}
+
+/// Norms of queries and keys and the last norm are of one kind in the class, whatever the others are.
+void check_norms(json_fields const& given, tower_family const& family,
+                 omnibal::vision_model const& model) {
+  if (family.norm_field.empty()) return;
+  bool const has_layer_norms = model.layer.norm == omnibal::norm_kind::layer;
+  std::string const field(family.norm_field);
+  if (has_layer_norms && model.layer.head_norm != omnibal::query_key_norm::none) {
+    given.refuse(field.c_str(),
+                 "but norms of queries and keys are RMS norms; towers with both kinds "
+                 "are not read");
+  }
+  if (!has_layer_norms && model.has_last_norm) {
+    given.refuse(
+        field.c_str(),
+        "but the norm behind all layers is a layer norm; towers with both kinds are not read");
+  }
 }
 
 omnibal::vision_model read_tower(json_fields const& given, tower_family const& family) {
@@ -247,9 +265,14 @@ omnibal::vision_model read_tower(json_fields const& given, tower_family const& f
     layer.norm = norm_of(given, std::string(family.norm_field).c_str());
   }
   if (flag_of(given, family.head_norm)) layer.head_norm = omnibal::query_key_norm::whole_width;
+  std::string const no_last_norm(family.no_last_norm_field);
+  model.has_last_norm =
+      family.has_last_norm && (no_last_norm.empty() || !given.flag_or(no_last_norm.c_str(), true));
+  check_norms(given, family, model);
   layer.layer_scale = family.has_layer_scale;
   model.patches.channels = given.integer_or("num_channels", 3, 1, most);
   model.patches.has_bias = family.has_patch_bias;
+  model.patches.has_norm = family.has_first_norm;
   complete_patches(given, model);
   model.patches.positions = layer.tile_tokens();
   return model;
@@ -259,6 +282,12 @@ omnibal::vision_model public_tower(json_fields const& given, std::string const& 
   auto const& family = family_in(tower_families(), given, name);
   check_fields(given, name, rules_of(family));
   return read_tower(given, family);
+}
+
+/// The width of the feed-forward part, rounded down as the classes do.
+std::int64_t width_by_ratio(json_fields const& given, std::int64_t hidden) {
+  double const ratio = given.has("mlp_ratio") ? given.number("mlp_ratio", 0.01, 1000) : 4.0;
+  return static_cast<std::int64_t>(ratio * static_cast<double>(hidden));
 }
 
 field_rules rules_of_qwen_tower(bool is_first) {
@@ -294,8 +323,7 @@ omnibal::vision_model public_qwen_tower(json_fields const& given, std::string co
   layer.heads = given.integer("num_heads", 1, most);
   check_activation(given, "hidden_act");
   if (is_first) {
-    double const ratio = given.number("mlp_ratio", 0.01, 1000);
-    layer.mlp = std::llround(ratio * static_cast<double>(layer.hidden));
+    layer.mlp = width_by_ratio(given, layer.hidden);
   } else {
     layer.mlp = given.integer("intermediate_size", 1, most);
     layer.feed_forward = omnibal::mlp_kind::gated;
@@ -314,15 +342,14 @@ omnibal::vision_model public_qwen_tower(json_fields const& given, std::string co
 field_rules const& open_clip_rules() {
   static field_rules const rules{
       .understood = {"width", "layers", "head_width", "mlp_ratio", "naiveswiglu", "qkv_bias",
-                     "image_size", "patch_size"},
+                     "image_size", "patch_size", "eva_model_name", "no_ln_pre"},
       .neutral = {{"subln", neutral_value::off, "norms inside attention are not modeled"},
                   {"ls_init_value", neutral_value::absent, "layer scales are not read here"},
                   {"timm_model_name", neutral_value::absent, "models of timm are not read"},
                   {"attentional_pool", neutral_value::off, "pooling by attention is not modeled"}},
-      .ignored = {{"names", {"eva_model_name"}},
-                  {"training", {"drop_path_rate", "patch_dropout"}},
+      .ignored = {{"training", {"drop_path_rate", "patch_dropout"}},
                   {"kernels", {"xattn", "fusedLN"}},
-                  {"places of norms that cost the same", {"postnorm", "no_ln_pre"}},
+                  {"places of norms that cost the same", {"postnorm"}},
                   {"rotary positions", {"rope", "pt_hw_seq_len", "intp_freq"}},
                   {"what the tower returns",
                    {"use_mean_pooling", "global_average_pool", "pool_type", "output_tokens",
@@ -333,6 +360,10 @@ field_rules const& open_clip_rules() {
 /// Towers of open_clip and EVA.
 omnibal::vision_model open_clip_tower(json_fields const& given) {
   check_fields(given, "open_clip", open_clip_rules());
+  bool const is_eva = given.has("eva_model_name");
+  if (!is_eva && !given.flag_or("qkv_bias", true)) {
+    given.refuse("qkv_bias", "but only towers with \"eva_model_name\" have none");
+  }
   omnibal::vision_model model;
   auto& layer = model.layer;
   layer.hidden = given.integer("width", 1, most);
@@ -342,10 +373,13 @@ omnibal::vision_model open_clip_tower(json_fields const& given) {
     given.refuse("width", "must be a multiple of head_width, " + std::to_string(head));
   }
   layer.heads = layer.hidden / head;
-  double const ratio = given.has("mlp_ratio") ? given.number("mlp_ratio", 0.01, 1000) : 4.0;
-  layer.mlp = std::llround(ratio * static_cast<double>(layer.hidden));
+  layer.mlp = width_by_ratio(given, layer.hidden);
   if (given.flag_or("naiveswiglu", false)) layer.feed_forward = omnibal::mlp_kind::gated;
   layer.qkv_bias = given.flag_or("qkv_bias", true);
+  layer.key_bias = !is_eva;
+  model.patches.has_bias = is_eva;
+  model.patches.has_norm = !is_eva && !given.flag_or("no_ln_pre", false);
+  model.has_last_norm = true;
   layer.image_size = side_of(given, "image_size");
   layer.patch_size = given.integer_or("patch_size", 16, 1, most);
   layer.class_tokens = 1;
@@ -356,12 +390,16 @@ omnibal::vision_model open_clip_tower(json_fields const& given) {
 
 // Vision-language models.
 
-/// Layers behind the one whose output is taken do not run.
-void drop_last_layers(json_fields const& given, omnibal::vision_model& tower) {
+/// Layers behind the one whose output is taken do not run, and neither does the norm behind them.
+void drop_last_layers(json_fields const& given, pair_kind kind, omnibal::vision_model& tower) {
+  // Without the field the class takes the output of the last layer but one.
+  if (kind == pair_kind::llava) static_cast<void>(given.at("vision_feature_layer"));
+  std::int64_t const all = tower.layers;
   for (char const* const name : {"select_layer", "vision_feature_layer"}) {
     if (!given.has(name)) continue;
-    std::int64_t const taken = given.integer(name, -tower.layers, tower.layers);
-    tower.layers = taken < 0 ? tower.layers + 1 + taken : taken;
+    std::int64_t const taken = given.integer(name, -all, all);
+    tower.layers = taken < 0 ? all + 1 + taken : taken;
+    tower.has_last_norm &= kind != pair_kind::llava && taken == -1;
   }
 }
 
@@ -445,9 +483,8 @@ model_description public_pair(json_fields const& given, std::string const& name,
   if (given.has("force_image_size")) {
     tower.layer.image_size = given.integer("force_image_size", 1, most);
     complete_patches(vision, tower);
-    tower.patches.positions = tower.layer.tile_tokens();
   }
-  drop_last_layers(given, tower);
+  drop_last_layers(given, family.kind, tower);
   auto connector = connector_of(vision, tower, side_of_token(given, vision, family.kind));
   connector.output = model.language->layer.hidden;
   complete_connector(given, family.kind, tower, connector);

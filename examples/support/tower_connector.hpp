@@ -34,6 +34,7 @@ inline void complete_patches(json_fields const& given, omnibal::vision_model& mo
   model.patches.patch_size = model.layer.patch_size;
   model.patches.class_tokens = model.layer.class_tokens;
   model.patches.training = model.layer.training;
+  model.patches.norm = model.layer.norm;
   static_cast<void>(patches_on_side(given, model.layer));
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kind_of(omnibal::patch_embedding const&) { return "patch embedding"; }
 constexpr std::string_view kind_of(omnibal::vision_transformer const&) { return tower_kinds[0]; }
+constexpr std::string_view kind_of(omnibal::tower_norm const&) { return "tower norm"; }
 constexpr std::string_view kind_of(omnibal::projector const&) { return "projector"; }
 constexpr std::string_view kind_of(omnibal::embedding const&) { return "embedding"; }
 constexpr std::string_view kind_of(omnibal::transformer const&) { return tower_kinds[1]; }

@@ -461,6 +461,42 @@ TEST_CASE("patches are projected, class tokens are not") {
   CHECK(cost.cut_bytes == 3 * 17 * 2 * 32);
 }
 
+TEST_CASE("norms around a tower keep their inputs and have no products") {
+  omnibal::patch_embedding layer{
+      .hidden = 32, .image_size = 28, .patch_size = 7, .class_tokens = 1, .positions = 17};
+  auto const bare = layer({.tiles = 3});
+  layer.has_norm = true;
+  auto const normed = layer({.tiles = 3});
+  omnibal::tower_norm const last{
+      .hidden = 32, .image_size = 28, .patch_size = 7, .class_tokens = 1};
+  auto const behind = last({.tiles = 3});
+  std::int64_t const bytes = 3 * 17 * 32 * 2;
+  CHECK(behind.parameters == 2 * 32);
+  CHECK(normed.parameters - bare.parameters == behind.parameters);
+  CHECK(behind.forward.flops == 0);
+  CHECK(normed.forward.flops == bare.forward.flops);
+  for (auto const choice : {recompute_choice::none, recompute_choice::selective}) {
+    CHECK(kept(behind, choice) == bytes);
+    CHECK(kept(normed, choice) - kept(bare, choice) == bytes);
+  }
+  CHECK(behind.cut_bytes == bytes);
+  CHECK(behind.forward.moved_bytes == 2 * bytes);
+  auto const split = last({.tiles = 4}, {.tensor = 4, .norms = omnibal::norm_regions::split});
+  CHECK(kept(split, recompute_choice::none) == 17 * 32 * 2);
+  CHECK(split.parameters == 2 * 32);
+}
+
+TEST_CASE("keys without biases leave those of queries and values") {
+  omnibal::vision_transformer layer{.hidden = 32, .heads = 8, .mlp = 20, .image_size = 28};
+  auto const all = layer({.tiles = 3}, {.tensor = 2});
+  layer.key_bias = false;
+  auto const some = layer({.tiles = 3}, {.tensor = 2});
+  CHECK(all.parameters - some.parameters == 32 / 2);
+  CHECK(all.forward.flops == some.forward.flops);
+  layer.qkv_bias = false;
+  CHECK(some.parameters - layer({.tiles = 3}, {.tensor = 2}).parameters == 2 * 32 / 2);
+}
+
 TEST_CASE("bytes of numbers are the trainer's") {
   transformer const layer{.hidden = 32, .heads = 8, .mlp = 20};
   auto const usual = layer(documents());

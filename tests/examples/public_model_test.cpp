@@ -181,7 +181,72 @@ std::vector<known_total> const vision_language_models{
          "intermediate_size": 3420, "num_heads": 16, "in_chans": 3, "out_hidden_size": 3584,
          "patch_size": 14, "spatial_merge_size": 2, "spatial_patch_size": 14, "window_size": null,
          "fullatt_block_indexes": [7, 15, 23, 31], "tokens_per_second": 2,
-         "temporal_patch_size": 2}})", 8'292'166'656}};
+         "temporal_patch_size": 2}})", 8'292'166'656},
+    {"Qwen2-VL 2B", R"({"model_type": "qwen2_vl", "hidden_act": "silu", "hidden_size": 1536,
+       "intermediate_size": 8960, "num_attention_heads": 12, "num_hidden_layers": 28,
+       "num_key_value_heads": 2, "tie_word_embeddings": true, "use_sliding_window": false,
+       "vocab_size": 151936, "vision_config": {"depth": 32, "embed_dim": 1280, "hidden_size": 1536,
+         "mlp_ratio": 4, "num_heads": 16, "in_chans": 3, "patch_size": 14,
+         "spatial_merge_size": 2, "spatial_patch_size": 14, "temporal_patch_size": 2}})",
+     2'208'985'600}};
+
+std::string_view const llava_7b = R"({"model_type": "llava", "vision_feature_layer": -2,
+  "vision_feature_select_strategy": "default", "text_config": {"hidden_act": "silu",
+    "hidden_size": 4096, "intermediate_size": 11008, "model_type": "llama",
+    "num_attention_heads": 32, "num_hidden_layers": 32, "vocab_size": 32064},
+  "vision_config": {"hidden_size": 1024, "image_size": 336, "intermediate_size": 4096,
+    "model_type": "clip_vision_model", "num_attention_heads": 16, "num_hidden_layers": 24,
+    "patch_size": 14, "projection_dim": 768}, "tie_word_embeddings": false})";
+
+/// A tower, the parameters that its class has, and those of them that no connector needs: pooling
+/// and the space that texts and images share.
+struct known_tower {
+  char const* name;
+  char const* text;
+  std::int64_t total;
+  std::int64_t pooling;
+};
+
+std::vector<known_tower> const towers{
+    {"CLIP ViT-B/32", R"({"model_type": "clip", "projection_dim": 512, "vision_config":
+       {"model_type": "clip_vision_model", "hidden_size": 768, "image_size": 224,
+        "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12,
+        "patch_size": 32}})", 87'456'000, 0},
+    {"CLIP ViT-L/14 at 336 pixels", R"({"model_type": "clip_vision_model", "hidden_act":
+       "quick_gelu", "hidden_size": 1024, "image_size": 336, "intermediate_size": 4096,
+       "num_attention_heads": 16, "num_hidden_layers": 24, "patch_size": 14})", 303'507'456, 0},
+    {"SigLIP B/16", R"({"model_type": "siglip_vision_model", "hidden_size": 768, "image_size": 224,
+       "intermediate_size": 3072, "num_attention_heads": 12, "num_hidden_layers": 12,
+       "patch_size": 16})", 92'884'224, 7'087'104},
+    {"SigLIP So400m/14 at 384 pixels", R"({"model_type": "siglip_vision_model", "hidden_size": 1152,
+       "image_size": 384, "intermediate_size": 4304, "num_attention_heads": 16,
+       "num_hidden_layers": 27, "patch_size": 14})", 428'225'600, 15'238'352},
+    {"ViT-B/16", R"({"model_type": "vit", "hidden_size": 768, "image_size": 224,
+       "intermediate_size": 3072, "num_attention_heads": 12, "num_channels": 3,
+       "num_hidden_layers": 12, "patch_size": 16})", 86'389'248, 768 * 768 + 768},
+    {"InternViT 300M", R"({"model_type": "internvl_vision", "hidden_size": 1024,
+       "num_hidden_layers": 24, "num_attention_heads": 16, "attention_bias": true,
+       "use_qk_norm": false, "intermediate_size": 4096, "norm_type": "layer_norm",
+       "image_size": [448, 448], "patch_size": [14, 14]})", 304'012'288, 0},
+    {"InternViT 300M with a last norm", R"({"model_type": "internvl_vision", "hidden_size": 1024,
+       "num_hidden_layers": 24, "num_attention_heads": 16, "attention_bias": true,
+       "use_qk_norm": false, "intermediate_size": 4096, "norm_type": "layer_norm",
+       "image_size": [448, 448], "patch_size": [14, 14], "use_mean_pooling": false})",
+     304'014'336, 0},
+    {"InternViT 6B", R"({"model_type": "intern_vit_6b", "hidden_size": 3200,
+       "num_hidden_layers": 45, "num_attention_heads": 25, "qkv_bias": false,
+       "qk_normalization": true, "intermediate_size": 12800, "norm_type": "rms_norm",
+       "image_size": 448, "patch_size": 14})", 5'536'496'000, 0},
+    {"open_clip ViT-B-32", R"({"embed_dim": 512, "vision_cfg": {"image_size": 224, "layers": 12,
+       "width": 768, "patch_size": 32}, "text_cfg": {}})", 87'849'216, 768 * 512},
+    {"EVA01-g-14", R"({"embed_dim": 1024, "vision_cfg": {"image_size": 224, "layers": 40,
+       "width": 1408, "head_width": 88, "mlp_ratio": 4.3637, "patch_size": 14,
+       "eva_model_name": "eva-clip-g-14-x", "xattn": true}, "text_cfg": {}})",
+     1'012'588'928, 1408 * 1024 + 1024},
+    {"EVA02-E-14", R"({"embed_dim": 1024, "vision_cfg": {"image_size": 224, "layers": 64,
+       "width": 1792, "head_width": 112, "mlp_ratio": 8.571428571428571, "patch_size": 14,
+       "eva_model_name": "eva-clip-4b-14-x", "postnorm": true}, "text_cfg": {}})",
+     4'350'556'928, 1792 * 1024 + 1024}};
 // clang-format on
 
 model_description read(json const& value, std::string const& family = "") {
@@ -220,6 +285,49 @@ TEST_CASE("public configurations have the exact totals of their models") {
       CHECK(omnibal::count_parameters(read(json::parse(one.text))).total == one.total);
     }
   }
+}
+
+TEST_CASE("towers have the exact totals of their classes, without what no connector needs") {
+  for (known_tower const& one : towers) {
+    INFO(one.name);
+    auto const tower = read(json::parse(one.text)).vision->tower;
+    CHECK(omnibal::count_parameters(tower).total + one.pooling == one.total);
+  }
+}
+
+TEST_CASE("LLaVA 1.5 has the published total less what runs behind the layer that it takes") {
+  json const llava = json::parse(llava_7b);
+  std::int64_t const layer = 4 * (1024 * 1024 + 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 4 * 1024;
+  std::int64_t const last_norm = 2 * 1024;
+  auto const total = [](json const& value) { return omnibal::count_parameters(read(value)).total; };
+  CHECK(total(llava) + layer + last_norm == 7'063'427'072);
+  json whole = llava;
+  whole["vision_feature_layer"] = -1;
+  CHECK(total(whole) + last_norm == 7'063'427'072);
+  json large = llava;
+  large["text_config"].update(R"({"hidden_size": 5120, "intermediate_size": 13824,
+                                  "num_attention_heads": 40, "num_hidden_layers": 40})"_json);
+  CHECK(total(large) + layer + last_norm == 13'351'494'656);
+  // The default of the class is the last layer but one.
+  json unstated = llava;
+  unstated.erase("vision_feature_layer");
+  check_contains(complaint(unstated), "no field \"vision_feature_layer\"");
+}
+
+TEST_CASE("a tower whose norms are of two kinds is refused") {
+  json tower = json::parse(towers[5].text);
+  tower["use_qk_norm"] = true;
+  check_contains(complaint(tower), "norms of queries and keys are RMS norms");
+  tower["norm_type"] = "rms_norm";
+  CHECK(complaint(tower).empty());
+  tower["use_mean_pooling"] = false;
+  check_contains(complaint(tower), "the norm behind all layers is a layer norm");
+}
+
+TEST_CASE("widths by a ratio are rounded down, as their classes do") {
+  json eva = json::parse(towers[9].text);
+  eva["vision_cfg"].update(R"({"width": 1024, "head_width": 64, "mlp_ratio": 2.6667})"_json);
+  CHECK(read(eva).vision->tower.layer.mlp == 2730);
 }
 
 TEST_CASE("a field that no rule of the family has is refused by name, wherever it stands") {

@@ -47,7 +47,7 @@ struct embedding {
 };
 
 /// The first layer of a vision tower: a matrix from the pixels of a patch to its width, class
-/// tokens and learned positions. Every tensor-parallel rank has all of it.
+/// tokens, learned positions and, in CLIP, a norm. Every tensor-parallel rank has all of it.
 ///
 /// Forward FLOPs 2 * patches * channels * patch_size^2 * hidden; kept are the pixels. Class tokens
 /// of images of their own size are counted as patches. Complexity, memory, determinism and errors
@@ -63,6 +63,9 @@ struct patch_embedding {
   std::int64_t positions = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;
+  /// A norm before the layers of the tower.
+  bool has_norm = false;
+  norm_kind norm = norm_kind::layer;
 
   /// What the layer costs for `batch.tiles` and `batch.images`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
@@ -86,6 +89,7 @@ struct patch_embedding {
     tally.keep(input_bytes, held::whole, detail::needed::for_weights);
     tally.moved(2 * output_bytes, held::whole);
     tally.widest(input_bytes + output_bytes, held::whole);
+    if (has_norm) detail::add_output_norm(tally, rows, hidden, norm);
     return tally.result({input_bytes, held::whole}, {output_bytes, held::at_norm});
   }
 

@@ -32,16 +32,28 @@ struct language_model {
   }
 };
 
-/// A vision tower: patch embedding and equal layers.
+/// A vision tower: patch embedding, equal layers and perhaps a norm behind them.
 struct vision_model {
   patch_embedding patches{};
   std::int64_t layers = 0;
   vision_transformer layer{};
+  bool has_last_norm = false;
 
   template <class Visit>
   void for_each_layer(Visit&& visit) const {
     visit(patches, std::int64_t{1});
     visit(layer, layers);
+    if (has_last_norm) visit(last_norm(), std::int64_t{1});
+  }
+
+  /// The norm behind the layers, of their kind.
+  [[nodiscard]] constexpr tower_norm last_norm() const {
+    return {.hidden = layer.hidden,
+            .image_size = layer.image_size,
+            .patch_size = layer.patch_size,
+            .class_tokens = layer.class_tokens,
+            .norm = layer.norm,
+            .training = layer.training};
   }
 };
 

@@ -36,6 +36,8 @@ struct vision_transformer {
   bool layer_scale = false;
   bool dropout = false;
   training_mode training = training_mode::all;
+  /// Without it `qkv_bias` means queries and values alone, as in EVA.
+  bool key_bias = true;
 
   /// Patches and class tokens of a tile. Errors: `std::invalid_argument` where patches do not fill
   /// it.
@@ -62,7 +64,40 @@ struct vision_transformer {
     auto made = detail::tower_block(name, *this);
     made.layer_scale = layer_scale;
     made.self->head_norm = head_norm;
+    made.self->key_bias = key_bias;
     return made;
+  }
+};
+
+/// The norm behind the last layer of a vision tower. Tensor-parallel ranks share its tokens where
+/// they share those of other norms.
+///
+/// Kept are its inputs; at the cut are as many numbers. No FLOPs. Complexity, memory, determinism and
+/// errors as `transformer`.
+struct tower_norm {
+  std::int64_t hidden = 0;
+  /// The side of a tile in pixels; 0: there are no tiles.
+  std::int64_t image_size = 0;
+  std::int64_t patch_size = 14;
+  /// Tokens of a tile beside its patches.
+  std::int64_t class_tokens = 0;
+  norm_kind norm = norm_kind::layer;
+  training_mode training = training_mode::all;
+
+  /// What the norm costs for `batch.tiles` and `batch.images`.
+  [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
+                                      byte_sizes const& bytes = {}) const {
+    using detail::held;
+    constexpr char const* name = "tower_norm";
+    detail::layer_tally tally(name, degrees, bytes, training, detail::remade::nothing);
+    detail::check_width(name, "hidden", hidden);
+    std::int64_t const in_tile =
+        image_size == 0 ? 0 : detail::tile_tokens(name, image_size, patch_size, class_tokens);
+    detail::int128 const rows =
+        tally.in_sequence(detail::image_tokens(name, batch, in_tile).tokens);
+    detail::int128 const numbers = tally.activation_bytes(rows * hidden);
+    detail::add_output_norm(tally, rows, hidden, norm);
+    return tally.result({numbers, held::at_norm}, {numbers, held::at_norm});
   }
 };
 

@@ -332,6 +332,8 @@ struct attention {
   attention_mask mask = attention_mask::full;
   attention_kernel kernel = attention_kernel::flash;
   bool input_bias = false;
+  /// Without it the biases of the inputs are those of queries and values alone.
+  bool key_bias = true;
   bool output_bias = false;
   bool dropout = false;
 
@@ -368,7 +370,8 @@ struct attention {
       add_latent_inputs(tally, rows, context_rows);
     } else {
       add_split_columns(tally, rows, hidden, query_width, input_bias);
-      add_split_columns(tally, context_rows, context_width, key_width + value_width, input_bias);
+      add_split_columns(tally, context_rows, context_width, key_width, input_bias && key_bias);
+      add_split_columns(tally, context_rows, context_width, value_width, input_bias);
     }
     int128 const inputs = rows * query_width + context_rows * (key_width + value_width);
     tally.keep(tally.activation_bytes(inputs), held::split);
