@@ -309,6 +309,7 @@ std::vector<pair_family> const& pair_families() {
   static std::vector<pair_family> const families{
       {.names = {"internvl_chat"},
        .kind = pair_kind::internvl,
+       .tied = tied_by::language,
        .text_field = "llm_config",
        .understood = {"downsample_ratio", "force_image_size", "select_layer"},
        .neutral = {{"use_backbone_lora", neutral_value::zero, "adapters are not modeled"},
@@ -322,6 +323,7 @@ std::vector<pair_family> const& pair_families() {
        .ignored = {tiles}},
       {.names = {"llava"},
        .kind = pair_kind::llava,
+       .tied = tied_by::either,
        .understood = {"vision_feature_layer", "image_seq_length", "projector_hidden_act",
                       "multimodal_projector_bias"},
        .neutral = {whole_selection}},

@@ -81,10 +81,21 @@ struct tower_family {
 /// How a tower, a connector and a language model are put together.
 enum class pair_kind { internvl, llava, qwen };
 
+/// Whose `tie_word_embeddings` holds where that of the language model and the one around it differ.
+enum class tied_by {
+  /// Versions of the class disagree.
+  neither,
+  /// The language model ties its own matrices.
+  language,
+  /// Either of them ties.
+  either
+};
+
 /// A family of vision-language models.
 struct pair_family {
   std::vector<std::string_view> names;
   pair_kind kind = pair_kind::llava;
+  tied_by tied = tied_by::neither;
   /// Where the language model stands, and its family if it does not say so.
   std::string_view text_field = "text_config";
   std::string_view text_family{};

@@ -160,7 +160,7 @@ void read_experts(json_fields const& given, family_experts const& family,
   model.first_layer.mlp = given.integer("intermediate_size", 1, most);
 }
 
-/// Reads fields that were checked. `is_tied`: what the configuration around this one says.
+/// Reads fields that were checked.
 omnibal::language_model read_text(json_fields const& given, text_family const& family,
                                   bool is_tied) {
   omnibal::language_model model;
@@ -177,7 +177,7 @@ omnibal::language_model read_text(json_fields const& given, text_family const& f
   layer.mlp_bias = flag_of(given, family.mlp_bias);
   model.input = {.vocabulary = given.integer("vocab_size", 1, most), .hidden = layer.hidden};
   model.output = {.vocabulary = model.input.vocabulary, .hidden = layer.hidden, .norm = layer.norm};
-  if (given.flag_or("tie_word_embeddings", is_tied)) {
+  if (is_tied) {
     model.output.weights = omnibal::head_weights::tied;
   }
   if (family.has_experts()) {
@@ -191,7 +191,7 @@ omnibal::language_model read_text(json_fields const& given, text_family const& f
 omnibal::language_model public_text(json_fields const& given, std::string const& name) {
   auto const& family = family_in(text_families(), given, name);
   check_fields(given, name, rules_of(family));
-  return read_text(given, family, family.has_tied_head);
+  return read_text(given, family, given.flag_or("tie_word_embeddings", family.has_tied_head));
 }
 
 // Vision towers.
@@ -421,13 +421,23 @@ void check_pair_fields(json_fields const& given, std::string const& name, pair_f
   for (std::string const& field : repeated) {
     char const* const c_name = field.c_str();
     if (!given.has(c_name) || !text->has(c_name) || field == "model_type") continue;
-    if (given.at(c_name) == text->at(c_name)) {
-      rules.understood.push_back(field);
-    } else if (field == "tie_word_embeddings") {
-      given.refuse(c_name, "but " + in_quotes(text->path_of(c_name)) + " is not");
-    }
+    if (given.at(c_name) == text->at(c_name)) rules.understood.push_back(field);
   }
   check_fields(given, name, rules);
+}
+
+/// True where the pair ties the matrices of its language model. What the two parts say may differ.
+bool is_tied(json_fields const& given, json_fields const& text, pair_family const& family,
+             bool otherwise) {
+  constexpr char const* name = "tie_word_embeddings";
+  bool const of_text = text.flag_or(name, otherwise);
+  if (!given.has(name) || family.tied == tied_by::language) return of_text;
+  bool const of_pair = given.flag_or(name, otherwise);
+  if (family.tied == tied_by::either && of_text) return true;
+  if (!text.has(name) || of_text == of_pair) return of_pair;
+  given.refuse(name, "but " + in_quotes(text.path_of(name)) +
+                         " is not, and versions of transformers differ about which of them holds; "
+                         "make the two equal");
 }
 
 omnibal::language_model text_of_pair(json_fields const& given, std::string const& name,
@@ -436,14 +446,14 @@ omnibal::language_model text_of_pair(json_fields const& given, std::string const
   if (!given.has(field.c_str()) && !family.text_family.empty()) {
     check_pair_fields(given, name, family, nullptr);
     auto const& rules = family_in(text_families(), given, std::string(family.text_family));
-    return read_text(given, rules, rules.has_tied_head);
+    return read_text(given, rules, given.flag_or("tie_word_embeddings", rules.has_tied_head));
   }
   auto const text = given.object(field.c_str());
   check_pair_fields(given, name, family, &text);
   std::string const stated = stated_family(text, family.text_family);
   auto const& rules = family_in(text_families(), text, stated);
   check_fields(text, stated, rules_of(rules));
-  return read_text(text, rules, given.flag_or("tie_word_embeddings", rules.has_tied_head));
+  return read_text(text, rules, is_tied(given, text, family, rules.has_tied_head));
 }
 
 /// The patches on the side of a token.

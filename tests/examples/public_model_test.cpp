@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -312,6 +313,43 @@ TEST_CASE("LLaVA 1.5 has the published total less what runs behind the layer tha
   json unstated = llava;
   unstated.erase("vision_feature_layer");
   check_contains(complaint(unstated), "no field \"vision_feature_layer\"");
+}
+
+TEST_CASE("of two flags for tied matrices that one holds which the classes take") {
+  using flag = std::optional<bool>;
+  struct tied_case {
+    flag of_pair;
+    flag of_text;
+    // Without a value: refused.
+    flag in_llava;
+    flag in_internvl;
+    flag in_internvl_chat;
+  };
+  flag const none;
+  std::vector<tied_case> const cases{
+      {none, none, false, false, false},   {none, true, true, true, true},
+      {none, false, false, false, false},  {true, none, true, true, false},
+      {false, none, false, false, false},  {true, true, true, true, true},
+      {false, false, false, false, false}, {true, false, none, none, false},
+      {false, true, true, none, true}};
+  auto const check = [](json value, char const* text, tied_case const& one, flag const& expected) {
+    value.erase("tie_word_embeddings");
+    value[text].erase("tie_word_embeddings");
+    if (one.of_pair) value["tie_word_embeddings"] = *one.of_pair;
+    if (one.of_text) value[text]["tie_word_embeddings"] = *one.of_text;
+    INFO(value.dump());
+    if (!expected) {
+      check_contains(complaint(value), "versions of transformers differ");
+      return;
+    }
+    bool const is_tied = read(value).language->output.weights == omnibal::head_weights::tied;
+    CHECK(is_tied == *expected);
+  };
+  for (tied_case const& one : cases) {
+    check(json::parse(llava_7b), "text_config", one, one.in_llava);
+    check(config_of("InternVL3.5 8B"), "text_config", one, one.in_internvl);
+    check(config_of("InternVL3 8B"), "llm_config", one, one.in_internvl_chat);
+  }
 }
 
 TEST_CASE("a tower whose norms are of two kinds is refused") {
