@@ -288,11 +288,18 @@ model_description part_of(json_fields const& given, char const* name) {
     part = (std::filesystem::path(given.file()).parent_path() / part).string();
   }
   bool const is_language = std::string_view(name) == "language";
-  return find_model(part, is_language ? model_parts::language : model_parts::vision);
+  std::string const as = name + std::string("_as");
+  std::string const family = given.has(as.c_str()) ? given.text(as.c_str()) : "";
+  return find_model(part, is_language ? model_parts::language : model_parts::vision, family);
 }
 
 model_description own_model(json_fields const& given) {
-  given.allow({"name", "vision", "resampler", "projector", "language"});
+  given.allow({"name", "vision", "vision_as", "resampler", "projector", "language", "language_as"});
+  for (char const* const part : {"vision", "language"}) {
+    std::string const as = part + std::string("_as");
+    if (!given.has(as.c_str()) || (given.has(part) && given.at(part).is_string())) continue;
+    given.refuse(as.c_str(), std::string("but \"") + part + "\" is no name of a file");
+  }
   model_description model;
   if (given.has("vision")) {
     if (given.at("vision").is_string()) {

@@ -139,7 +139,7 @@ std::vector<text_family> dense_families() {
       "scales of scores and logits have no products",
       {"query_pre_attn_scalar", "attn_logit_softcapping", "final_logit_softcapping",
        "rope_local_base_freq", "sliding_window_pattern"}};
-  result.push_back({.names = {"gemma2"},
+  text_family gemma{.names = {"gemma2"},
                     .placement = norm_placement::both,
                     .qkv_bias = attention_bias,
                     .output_bias = attention_bias,
@@ -147,17 +147,18 @@ std::vector<text_family> dense_families() {
                     .has_tied_head = true,
                     .needs_head_size = true,
                     .neutral = {usual_window(), full_attention()},
-                    .ignored = {gemma_scales}});
-  result.push_back({.names = {"gemma3_text"},
-                    .placement = norm_placement::both,
-                    .head_norm = query_key_norm::each_head,
-                    .qkv_bias = attention_bias,
-                    .output_bias = attention_bias,
-                    .activations = {"hidden_act", "hidden_activation"},
+                    .ignored = {gemma_scales}};
+  result.push_back(gemma);
+  gemma.names = {"gemma3_text"};
+  gemma.head_norm = query_key_norm::each_head;
+  result.push_back(std::move(gemma));
+  result.push_back({.names = {"ernie4_5"},
+                    .qkv_bias = {.field = "use_bias"},
+                    .output_bias = {.field = "use_bias"},
+                    .mlp_bias = {.field = "use_bias"},
                     .has_tied_head = true,
                     .needs_head_size = true,
-                    .neutral = {usual_window(), full_attention()},
-                    .ignored = {gemma_scales}});
+                    .neutral = {{"use_rmsnorm", neutral_value::on, "its norms are RMS norms"}}});
   result.push_back({.names = {"olmo2"},
                     .placement = norm_placement::after,
                     .head_norm = query_key_norm::whole_width,
@@ -230,12 +231,16 @@ std::vector<text_family> sparse_families() {
                     .experts = of_deepseek,
                     .neutral = prediction_layers() + std::vector{no_period},
                     .ignored = {router_fields()}});
+  family_experts of_solar = of_deepseek;
+  of_solar.dense_layers = {};
+  neutral_field const none_first{"first_k_dense_replace", neutral_value::zero,
+                                 "it has no dense layers"};
   result.push_back({.names = {"solar_open"},
                     .qkv_bias = attention_bias,
                     .needs_head_size = true,
-                    .experts = of_deepseek,
-                    .neutral = prediction_layers() + std::vector{no_period},
-                    .ignored = {router_fields()}});
+                    .experts = of_solar,
+                    .neutral = prediction_layers() + std::vector{no_period, none_first},
+                    .ignored = {router_fields(), unused_width}});
   return result;
 }
 

@@ -40,16 +40,20 @@ std::string stated_family(json_fields const& given, std::string_view otherwise) 
   std::string const families = "; the families are " + listed(names_of_families());
   std::string const field = given.path_of("model_type");
   if (name.empty()) {
-    fail({given.file()}, "no field " + in_quotes(field) +
-                             ": no family says what the fields mean; --as FAMILY says it" +
-                             families);
+    fail({given.file()},
+         "no field " + in_quotes(field) +
+             ": no family says what the fields mean; --as FAMILY says it, or in a model file "
+             "\"vision_as\" or \"language_as\"" +
+             families);
   }
   if (auto const* const refused = family_of(refused_families(), name)) {
     fail({given.file()},
          "family " + in_quotes(name) + " is not read because of " + std::string(refused->reason));
   }
-  fail({given.file()}, "family " + in_quotes(name) + " is not known" + families +
-                           "; --as FAMILY reads the file by the rules of one of them");
+  fail({given.file()},
+       "family " + in_quotes(name) + " is not known" + families +
+           "; --as FAMILY reads the file by the rules of one of them, or in a model "
+           "file \"vision_as\" or \"language_as\"");
 }
 
 /// Errors: `input_error` where the family of a part is none of these.
@@ -109,13 +113,21 @@ field_rules rules_of(text_family const& family) {
   return rules;
 }
 
+/// A number whose absence means another default in each class, so it must be stated; null: 0.
+std::int64_t stated_or_none(json_fields const& given, std::string_view field, std::int64_t least,
+                            std::int64_t largest) {
+  std::string const name(field);
+  if (!given.mentions(name.c_str())) static_cast<void>(given.at(name.c_str()));
+  return given.integer_or(name.c_str(), 0, least, largest);
+}
+
 void read_attention(json_fields const& given, text_family const& family,
                     omnibal::transformer& layer) {
   layer.heads = given.integer("num_attention_heads", 1, most);
   if (family.has_latent) {
     layer.head_size = given.integer("qk_nope_head_dim", 1, most);
     layer.latent = {.key_value_rank = given.integer("kv_lora_rank", 1, most),
-                    .query_rank = given.integer_or("q_lora_rank", 0, 1, most),
+                    .query_rank = stated_or_none(given, "q_lora_rank", 1, most),
                     .rope_size = given.integer("qk_rope_head_dim", 0, most),
                     .value_size = given.integer("v_head_dim", 1, most)};
   } else {
@@ -139,7 +151,7 @@ void read_experts(json_fields const& given, family_experts const& family,
   experts.active = given.integer("num_experts_per_tok", 1, most);
   experts.mlp = given.integer(name(family.width).c_str(), 1, most);
   if (!family.shared_count.empty()) {
-    experts.shared = given.integer_or(name(family.shared_count).c_str(), 0, 0, most);
+    experts.shared = stated_or_none(given, family.shared_count, 0, most);
   }
   if (!family.shared_width.empty()) {
     std::string const width = name(family.shared_width);
@@ -152,7 +164,7 @@ void read_experts(json_fields const& given, family_experts const& family,
     experts.shared_gate = family.has_shared_gate;
   }
   if (family.dense_layers.empty()) return;
-  model.first_layers = given.integer_or(name(family.dense_layers).c_str(), 0, 0, model.layers - 1);
+  model.first_layers = stated_or_none(given, family.dense_layers, 0, model.layers - 1);
   if (model.first_layers == 0) return;
   model.layers -= model.first_layers;
   model.first_layer = model.layer;

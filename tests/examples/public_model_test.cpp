@@ -95,6 +95,14 @@ std::vector<known_total> const language_models{
        "intermediate_size": 27648, "num_attention_heads": 40, "num_hidden_layers": 64,
        "num_key_value_heads": 8, "tie_word_embeddings": false, "vocab_size": 100278})",
      32'233'522'176},
+    {"ERNIE 4.5 0.3B", R"({"model_type": "ernie4_5", "hidden_act": "silu", "hidden_size": 1024,
+       "intermediate_size": 3072, "num_attention_heads": 16, "num_key_value_heads": 2,
+       "num_hidden_layers": 18, "head_dim": 128, "use_bias": false, "use_rmsnorm": true,
+       "tie_word_embeddings": true, "vocab_size": 103424})", 360'748'032},
+    {"an ERNIE 4.5 with biases", R"({"model_type": "ernie4_5", "hidden_size": 1024,
+       "intermediate_size": 3072, "num_attention_heads": 16, "num_key_value_heads": 2,
+       "num_hidden_layers": 18, "head_dim": 128, "use_bias": true,
+       "tie_word_embeddings": false, "vocab_size": 103424})", 466'847'744},
     {"Mixtral 8x7B", R"({"model_type": "mixtral", "hidden_act": "silu", "hidden_size": 4096,
        "intermediate_size": 14336, "num_attention_heads": 32, "num_experts_per_tok": 2,
        "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8,
@@ -489,6 +497,42 @@ TEST_CASE("a family that is unknown, not read or not stated is an error that hel
                  "family \"x\" is not known");
   check_contains(complaint({{"model_type", "llava"}, {"text_config", {{"hidden_size", 64}}}}),
                  "no field \"vision_config\"");
+}
+
+TEST_CASE("a number whose default depends on the class must be stated") {
+  for (char const* const field : {"q_lora_rank", "n_shared_experts", "first_k_dense_replace"}) {
+    json deepseek = config_of("DeepSeek V3");
+    deepseek.erase(field);
+    check_contains(complaint(deepseek), std::string("no field \"") + field + '"');
+    deepseek[field] = nullptr;
+    CHECK(complaint(deepseek).empty());
+  }
+}
+
+TEST_CASE("a model file says by whose rules the configurations that it names are read") {
+  temporary_directory const folder;
+  json llama = config_of("Llama 2 7B");
+  llama.erase("model_type");
+  folder.write("text.json", llama.dump());
+  auto const find = [&](json const& value) {
+    return find_model(folder.write("mine.json", value.dump()).string(), model_parts::language);
+  };
+  auto const refusal = [&](json const& value) -> std::string {
+    try {
+      static_cast<void>(find(value));
+    } catch (input_error const& error) {
+      return error.what();
+    }
+    return "";
+  };
+  json mine{{"language", "text.json"}};
+  check_contains(refusal(mine), "or in a model file \"vision_as\" or \"language_as\"");
+  mine["language_as"] = "llama";
+  CHECK(omnibal::count_parameters(*find(mine).language).total == 6'738'415'616);
+  mine["language_as"] = "mistral";
+  check_contains(refusal(mine), "sliding_window");
+  mine["vision_as"] = "vit";
+  check_contains(refusal(mine), "field \"vision_as\" is \"vit\", but \"vision\" is no name");
 }
 
 TEST_CASE("biases are those of the family") {
