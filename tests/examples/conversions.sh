@@ -6,19 +6,7 @@
 set -eu
 program=$(realpath "$1")
 page=$(realpath "$2")
-python=
-for candidate in "${OMNIBAL_PYTHON:-}" $(type -ap python3); do
-  [ -n "$candidate" ] && "$candidate" -c '' 2>/dev/null || continue
-  [ -n "$python" ] || python=$candidate
-  if "$candidate" -c 'import numpy' 2>/dev/null; then
-    python=$candidate
-    break
-  fi
-done
-[ -n "$python" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
+. "$(dirname "$0")/find_python.sh"
 "$python" - "$program" "$page" <<'PYTHON'
 import array, bz2, importlib.util, io, json, lzma, os, pathlib, pickle, re, shutil, sqlite3, struct
 import subprocess, sys, tarfile, zipfile

@@ -4,16 +4,8 @@
 # usage: numpy_load.sh PROGRAM
 set -eu
 program=$(realpath "$1")
-python=
-for candidate in $(type -ap python3); do
-  if "$candidate" -c 'import numpy' 2>/dev/null; then
-    python=$candidate
-    break
-  fi
-done
-[ -n "$python" ] || exit 77
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname "$0")/find_python.sh"
+[ "$has_numpy" = yes ] || exit 77
 
 "$program" --synthetic 5000 --packer isf --quiet --output "$work/plan"
 "$program" --synthetic 5000 --packer isf --quiet --output "$work/other" --epoch 1
