@@ -40,6 +40,13 @@ amounts used_by(amounts const& fill, pack_options const& options) {
           fill[1] * static_cast<double>(options.capacity[1])};
 }
 
+double share_above(std::span<amounts const> loads, omnibal::resources<2> const& capacity) {
+  amounts const limit{static_cast<double>(capacity[0]), static_cast<double>(capacity[1])};
+  auto const above =
+      std::ranges::count_if(loads, [&](amounts const& load) { return !load.fits(limit); });
+  return loads.empty() ? 0 : static_cast<double>(above) / static_cast<double>(loads.size());
+}
+
 }  // namespace
 
 epoch_cost cost_of_epoch(std::span<std::uint32_t const> order, measured_batches const& batches,
@@ -64,6 +71,7 @@ epoch_cost cost_of_epoch(std::span<std::uint32_t const> order, measured_batches 
   }
   // Rounding must not show as a cost below zero.
   cost.padding = std::max(cost.padding, 0.0);
+  cost.over_capacity = share_above(batches.loads, options.capacity);
   return cost;
 }
 
@@ -89,20 +97,26 @@ void print_gain(pack_options const& options, epoch_costs const& costs, std::ostr
   add("wasted on padding", share(&epoch_cost::padding, &epoch_cost::padding));
   add("wasted on waiting", share(&epoch_cost::waiting, &epoch_cost::waiting));
   add("wasted in all", share(&epoch_cost::padding, &epoch_cost::waiting));
+  add("batches over capacity",
+      [](epoch_cost const& cost) { return percent(cost.over_capacity, 1); });
   add("an epoch takes", [&](epoch_cost const& cost) {
     return duration(cost.total() / static_cast<double>(options.ranks));
   });
   rows.print(out);
   if (!(costs.planned.total() > 0)) return;
-  out << "\nThe plan is " << fixed(costs.padded.total() / costs.planned.total(), 2)
-      << " times as fast as random batches padded to their longest sample, "
-      << fixed(costs.unpadded.total() / costs.planned.total(), 2)
-      << " times as\nfast as unpadded ones, on " << options.ranks
+  out << "\nThe plan is " << fixed(costs.unpadded.total() / costs.planned.total(), 2)
+      << " times as fast as unpadded random batches, "
+      << fixed(costs.padded.total() / costs.planned.total(), 2)
+      << " times as fast as\nrandom batches padded to their longest sample, on " << options.ranks
       << (options.ranks == 1 ? " rank" : " ranks") << " that each take "
       << options.times.ms_per_token << " ms for a token";
   if (options.kind != sample_kind::text)
-    out << " and " << options.times.ms_per_tile << " ms for a tile";
+    out << " and\n" << options.times.ms_per_tile << " ms for a tile";
   out << " (--rank-ms).\n";
+  if (costs.unpadded.over_capacity > 0 || costs.padded.over_capacity > 0) {
+    out << "Random batches ignore the capacity, so both factors compare with batches that may not "
+           "fit in memory.\n";
+  }
 }
 
 }  // namespace examples

@@ -21,6 +21,8 @@ struct epoch_cost {
   double padding = 0;
   /// Until the slowest rank of each step has ended.
   double waiting = 0;
+  /// The share of the batches that hold more than the capacity, their padding included.
+  double over_capacity = 0;
 
   [[nodiscard]] double total() const { return useful + padding + waiting; }
 };

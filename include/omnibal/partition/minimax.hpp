@@ -6,9 +6,9 @@
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
 #include <omnibal/detail/prefix_sums.hpp>
-#include <omnibal/partition/detail/even_cuts.hpp>
 #include <omnibal/partition/detail/solve_stages.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
+#include <omnibal/partition/minimax/even_cuts.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
 #include <omnibal/resources.hpp>
 
