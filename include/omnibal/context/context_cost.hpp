@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// How long groups of ranks of different sizes take.
+/// \file Times of groups of ranks of different sizes.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -17,8 +16,9 @@
 
 namespace omnibal::inline v0 {
 
-/// The time of a group of one degree: fixed + linear * tokens + quadratic * squares, where these
-/// are the sums of the lengths of its samples and of their squares. In any unit, the same for all.
+/// The time of a group of one degree: fixed + linear * tokens + quadratic * squares. Here `tokens`
+/// is the sum of the lengths of its samples, and `squares` is the sum of the squares of these
+/// lengths. The unit is free, but the same for all times.
 struct degree_time {
   double fixed = 0;
   double linear = 0;
@@ -31,38 +31,41 @@ struct degree_time {
   [[nodiscard]] friend bool operator==(degree_time const&, degree_time const&) = default;
 };
 
-/// The times of all degrees: row d - 1 has that of groups of d ranks.
+/// The times of groups of all degrees: row d - 1 holds the time of a group of d ranks.
 struct context_cost {
   std::vector<degree_time> degrees{};
-  /// What a micro-step takes whatever its groups are.
+  /// The fixed time of a micro-step, whatever its groups are.
   double micro_step = 0;
 
   [[nodiscard]] friend bool operator==(context_cost const&, context_cost const&) = default;
 };
 
-/// What `tabulate_context_cost` asks a functor.
+/// Options of `tabulate_context_cost`.
 struct tabulate_context_options {
-  /// The lengths at which it is asked; none: the eight powers of two from 1,024 to 131,072.
+  /// The lengths for which the functor is called. If the list is empty, these are the eight powers
+  /// of two from 1,024 to 131,072.
   std::vector<std::int64_t> lengths{};
-  /// What a micro-step takes whatever its groups are, in the unit of the functor.
+  /// The fixed time of a micro-step, whatever its groups are, in the unit of the functor.
   double micro_step = 0;
 };
 
-/// A functor from the length of a sample and a degree to the time of a group that has this sample
-/// alone: a model, a fit, a table of measurements.
+/// A functor from the length of a sample and a degree to the time of a group that has only this
+/// sample: a model, a fit or a table of measurements.
 template <class Time>
 concept context_time = std::regular_invocable<Time const&, std::int64_t, std::uint32_t> &&
     weight<std::remove_cvref_t<std::invoke_result_t<Time const&, std::int64_t, std::uint32_t>>>;
 
 struct tabulate_context_cost_fn {
-  /// The times of the degrees 1 to `degrees` as a functor has them:
-  /// `tabulate_context_cost(time, 64)`. For each degree the parabola with the least relative error
-  /// over some lengths, without negative coefficients; what a functor adds with steps or in other
-  /// powers of the length is lost, so compare the two where that may matter.
+  /// Tabulates the times of groups of the degrees 1 to `degrees` from a functor:
+  /// `tabulate_context_cost(time, 64)`. For each degree the result is the parabola with the least
+  /// relative error over some lengths, without negative coefficients. A parabola loses steps and
+  /// other powers of the length in the times of the functor. If these may matter, compare the
+  /// parabola with the functor.
   ///
-  /// Complexity: linear in degrees and lengths. Memory: 24 bytes for each degree. Determinism: that
-  /// of the functor and of `affine_fit`. Errors: `std::invalid_argument` for no degrees, fewer than
-  /// three lengths or two equal ones, and a time that is not positive and finite.
+  /// Complexity: linear in degrees and lengths. Memory: 24 bytes for each degree. Determinism: as
+  /// the functor and `affine_fit`. Errors: `std::invalid_argument` if there are no degrees, if
+  /// there are fewer than three lengths or two equal ones, and if a time is not positive and
+  /// finite.
   template <context_time Time>
   [[nodiscard]] context_cost operator()(Time const& time, std::uint32_t degrees,
                                         tabulate_context_options const& options = {}) const {
@@ -111,7 +114,7 @@ struct tabulate_context_cost_fn {
                                     ", must have at least three lengths, no two of them equal");
   }
 
-  /// Dividing every equation by its time makes errors relative.
+  /// Division of every equation by its time makes errors relative.
   [[nodiscard]] static degree_time fitted(std::vector<point> const& points) {
     auto const size = [](point const& at) {
       return resources<3, double>{1 / at.time, at.length / at.time,
@@ -124,7 +127,7 @@ struct tabulate_context_cost_fn {
   }
 };
 
-/// The times of a functor by degree; see `tabulate_context_cost_fn`.
+/// Tabulates the times of groups by degree; see `tabulate_context_cost_fn`.
 inline constexpr tabulate_context_cost_fn tabulate_context_cost{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Moves the tokens of a step to the ranks that work on them.
+/// \file The exchange of the tokens of a step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_layout.hpp>
@@ -14,10 +13,10 @@
 
 namespace omnibal::inline v0 {
 
-/// Memory of `context_exchange`, and its last result. To be kept from step to step.
+/// The memory of `context_exchange`, and its last result, kept from step to step.
 class context_exchange_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] exchange_plan const& result() const& { return planner_.result(); }
   void result() const&& = delete;
 
@@ -29,17 +28,18 @@ class context_exchange_workspace {
 };
 
 struct context_exchange_fn {
-  /// The plan by which each rank gets the pieces of a layout, which are the samples of the plan, in
-  /// the order of their cells: `context_exchange(layout, home_offsets, token_bytes)`. Before it,
-  /// rank r has the samples [home_offsets[r], home_offsets[r + 1]), and so their pieces. One
-  /// exchange moves the tokens of a whole step, and the inverse takes back what was made of them.
-  /// `cut_pieces` gives the fields that travel, and `join_pieces` the samples that come back.
+  /// Plans the exchange that brings each rank its pieces of a layout, in the order of their cells:
+  /// `context_exchange(layout, home_offsets, token_bytes)`. The pieces are the samples of the
+  /// exchange plan. Before the exchange, rank r has the samples [home_offsets[r], home_offsets[r +
+  /// 1]) and all their pieces. One exchange moves the tokens of a whole step, and its inverse
+  /// returns the results of these tokens. `cut_pieces` returns the fields to send, and
+  /// `join_pieces` returns the samples that come back.
   ///
-  /// `token_bytes` are those of a token, for the bytes that the plan counts; padding does not
-  /// travel. Complexity and memory: those of `make_plan` for parts that are given. Determinism:
-  /// portable. Errors: `std::invalid_argument` for offsets that do not start with zero, decrease,
-  /// are not one more than the ranks or do not end with the number of samples, for negative bytes
-  /// and for bad options; `std::overflow_error` where the sum of the bytes leaves its type.
+  /// `token_bytes` is the bytes of a token, for the bytes that the plan counts; padding does not
+  /// travel. Complexity and memory: as `make_plan` for given parts. Determinism: portable. Errors:
+  /// `std::invalid_argument` if offsets do not start with zero, decrease, are not one more than the
+  /// ranks or do not end with the number of samples, if bytes are negative, and for bad options;
+  /// `std::overflow_error` if the sum of the bytes leaves its type.
   template <offset_range Offsets>
   [[nodiscard]] exchange_plan operator()(context_layout const& layout, Offsets const& home_offsets,
                                          std::int64_t token_bytes,
@@ -49,8 +49,8 @@ struct context_exchange_fn {
     return workspace.result();
   }
 
-  /// The same in memory that is kept, for a training loop: a call allocates only where it needs
-  /// more than all calls before it. The result lies in the workspace.
+  /// Plans the exchange in memory that is kept, for a training loop. A call allocates only if it
+  /// requires more memory than all calls before it. The workspace owns the result.
   template <offset_range Offsets>
   exchange_plan const& operator()(context_layout const& layout, Offsets const& home_offsets,
                                   std::int64_t token_bytes, placement_options const& options,
@@ -67,7 +67,7 @@ struct context_exchange_fn {
     return make_plan(workspace.offsets_, layout.cells(), bytes, options, workspace.planner_);
   }
 
-  /// The same with default options.
+  /// Plans the exchange in memory that is kept, with default options.
   template <offset_range Offsets>
   exchange_plan const& operator()(context_layout const& layout, Offsets const& home_offsets,
                                   std::int64_t token_bytes,
@@ -78,7 +78,7 @@ struct context_exchange_fn {
  private:
   static constexpr std::string_view name = "context_exchange";
 
-  /// Where the pieces of each rank begin.
+  /// Finds the first piece of each rank.
   template <class Offsets>
   static void find_home_pieces(context_layout const& layout, Offsets const& home_offsets,
                                std::vector<std::uint32_t>& result) {
@@ -93,7 +93,7 @@ struct context_exchange_fn {
   }
 };
 
-/// The plan by which ranks get their pieces; see `context_exchange_fn`.
+/// Plans the exchange that brings ranks their pieces; see `context_exchange_fn`.
 inline constexpr context_exchange_fn context_exchange{};
 
 }  // namespace omnibal::inline v0

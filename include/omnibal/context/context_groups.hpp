@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Which ranks work together on which samples of one step.
+/// \file Groups of ranks of different sizes for the samples of one step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -34,45 +33,49 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor (length, degree) to the bytes that a sample takes on each rank of its group.
+/// A functor (length, degree) to the bytes that a sample requires on each rank of its group.
 template <class Memory>
 concept context_bytes =
     std::regular_invocable<Memory const&, std::int64_t, std::uint32_t> && std::integral<
         std::remove_cvref_t<std::invoke_result_t<Memory const&, std::int64_t, std::uint32_t>>>;
 
-/// Which neighbouring ranks a group may have.
+/// The runs of neighboring ranks that a group may have.
 enum class group_placement {
-  /// Any of them. If the degrees are a chain of divisors, up to the ranks of a node where there are
-  /// nodes, groups lie on blocks all the same.
+  /// Any run of neighboring ranks. Groups are on blocks in any case if the degrees are a chain of
+  /// divisors. With nodes, the chain ends at the ranks of a node.
   anywhere,
-  /// A block: a group of d ranks starts at a multiple of d, so that the communicators of ranks / d
+  /// A block: a group of d ranks starts at a multiple of d. Then the communicators of ranks / d
   /// blocks for each degree suffice.
   blocks,
 };
 
 struct context_groups_options {
-  /// What the samples of a group may take on each of its ranks.
+  /// The most bytes that the samples of a group may require on each of its ranks.
   std::int64_t capacity = std::numeric_limits<std::int64_t>::max();
-  /// The degrees that groups may have, ascending; none: all that the table of costs has. Those
-  /// above the number of ranks are left out. `powers_of_two` and `divisors` make such lists.
+  /// The degrees that groups may have, ascending. If the list is empty, these are all degrees of
+  /// the table of costs. Degrees above the number of ranks are ignored. `powers_of_two` and
+  /// `divisors` return such lists.
   std::vector<std::uint32_t> degrees{};
-  /// Groups lie within a node or have whole ones. With 0, the default, groups lie anywhere; the
-  /// options of exchanges, where 1 means that nodes do not matter, refuse 0.
+  /// The ranks of a node. Each group is inside a node or consists of whole nodes. With 0, the
+  /// default, groups may be anywhere. The options of exchanges refuse 0; there 1 means that nodes
+  /// do not matter.
   std::uint32_t ranks_per_node = 0;
-  /// Where groups may start. Ask for `blocks` if the trainer has communicators of blocks only.
+  /// The ranks at which groups may start. Choose `blocks` if the trainer has only communicators of
+  /// blocks.
   group_placement placement = group_placement::anywhere;
-  /// The number of micro-steps is a multiple of this, with empty ones at the end where need be; at
-  /// most 65,536.
+  /// The divisor of the number of micro-steps, at most 65,536. If necessary, empty micro-steps at
+  /// the end complete the number.
   std::uint32_t multiple = 1;
-  /// `fast` tries about five plans; `normal` four more, up to ten with levels of length and, where
-  /// the best is more than 3 % above the bound, some with each doubling of the degree that all
-  /// samples have at least; `thorough` 36 more. For at most twelve samples `normal` also looks at
-  /// up to 20,000 nodes of a search tree and `thorough` at 10,000,000, after which the plan is
-  /// proven to be the best unless there are more of them. No plan is worse than one of less effort.
+  /// The effort of the search. `fast` tries about five plans. `normal` tries four more, and up to
+  /// ten with levels of length. If the best of these is more than 3 % above the bound, `normal`
+  /// also tries some plans with each doubling of the least degree of all samples. `thorough` tries
+  /// 36 more. For at most twelve samples `normal` also visits up to 20,000 nodes of a search tree
+  /// and `thorough` up to 10,000,000. Unless the tree has more nodes, the plan is then proven to be
+  /// the best. No plan is worse than a plan of less effort.
   effort level = effort::normal;
 };
 
-/// The degrees 1, 2, 4, ... up to `most`.
+/// Returns the degrees 1, 2, 4, ... up to `most`.
 [[nodiscard]] inline std::vector<std::uint32_t> powers_of_two(std::uint32_t most) {
   std::vector<std::uint32_t> result;
   for (std::uint64_t degree = 1; degree <= most; degree *= 2) {
@@ -81,7 +84,7 @@ struct context_groups_options {
   return result;
 }
 
-/// The degrees that divide a number, such as that of the attention heads.
+/// Returns the degrees that divide a number, such as the number of attention heads.
 [[nodiscard]] inline std::vector<std::uint32_t> divisors(std::uint32_t number) {
   std::vector<std::uint32_t> result;
   for (std::uint32_t degree = 1; degree <= number / degree; ++degree) {
@@ -93,12 +96,13 @@ struct context_groups_options {
   return result;
 }
 
-/// What `context_groups` computes with. Reused for calls with as many samples and ranks, it spares
-/// all allocations, and the result that a call refers to lies in it.
+/// The memory of `context_groups`, and its last result. A workspace that is reused for the same
+/// number of samples and ranks avoids all allocations. It owns the result that a call returns by
+/// reference.
 class context_groups_workspace {
  public:
   context_groups_workspace() = default;
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] context_plan const& result() const& { return plan_; }
   void result() const&& = delete;
 
@@ -113,53 +117,55 @@ class context_groups_workspace {
   std::vector<std::uint64_t> spare_words_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint32_t> place_of_;
-  /// The sums of the lengths of a group, and of their squares.
+  /// The sums of the lengths of each group, and of their squares.
   std::vector<double> tokens_;
   std::vector<double> squares_;
   context_plan plan_;
 };
 
 struct context_groups_fn {
-  /// Micro-steps of groups of ranks for the samples of one training step, in which a long document
-  /// runs on many ranks beside short ones that run on one each:
-  /// `context_groups(lengths, ranks, cost, memory, {.capacity = bytes})`. All ranks compute the
-  /// same plan from gathered lengths.
+  /// Plans micro-steps of groups of ranks for the samples of one training step. A long document
+  /// runs on many ranks while short documents run on one rank each: `context_groups(lengths, ranks,
+  /// cost, memory, {.capacity = bytes})`. All ranks compute the same plan from gathered lengths.
   ///
-  /// - `lengths`: of all samples of the step, in tokens.
-  /// - `cost`: what groups of each degree take. Times need not fall with the degree.
-  /// - `memory(length, degree)`: the bytes that a sample takes on each rank of its group; those of
-  ///   a group add up and never exceed `options.capacity`. It must not grow with the degree, and d
-  ///   ranks must take no fewer bytes together than one rank would, which is asked for too.
+  /// - `lengths`: the lengths of all samples of the step, in tokens.
+  /// - `cost`: the times of groups of each degree. Times need not fall as the degree grows.
+  /// - `memory(length, degree)`: the bytes that a sample requires on each rank of its group. The
+  ///   bytes of the samples of a group add up and never exceed `options.capacity`. The bytes must
+  ///   not grow with the degree. All d ranks together must require no fewer bytes than one rank
+  ///   would; the search also calls `memory(length, 1)`.
   ///
-  /// Every sample is in exactly one group. Groups of a micro-step have different ranks, which are
-  /// neighbours. The plan is the best of many fillings, longest samples first, under deadlines
-  /// between the lower bound and the best time found, for all samples at once and for levels of
-  /// length with micro-steps of their own. A step is as long as the sum over its
-  /// micro-steps of the longest group, as if all ranks began each together; ranks that wait only
-  /// for those of their group are never later.
+  /// Every sample is in exactly one group. The groups of a micro-step have disjoint ranks, and the
+  /// ranks of a group are neighbors. The plan is the best of many fillings, longest samples first.
+  /// The deadlines of the fillings are between the lower bound and the best time found. Some
+  /// fillings hold all samples at once, and others have separate micro-steps for levels of length.
+  /// The time of a step is the sum over its micro-steps of the time of the longest group, as if all
+  /// ranks began each micro-step together. Ranks that wait only for the ranks of their group are
+  /// never later.
   ///
-  /// Groups lie on blocks, so a group of d ranks starts at a multiple of d, if the degrees in use
-  /// are a chain: each divides the next one, and each below `options.ranks_per_node` divides it.
-  /// The number of ranks may be any. The groups of a micro-step, or of a node, then descend in
-  /// degree. A trainer needs the communicators of ranks / d blocks for each degree d. If the
-  /// degrees are no chain, groups are any neighbouring ranks, unless `options.placement` is
-  /// `blocks`. Then the search considers only plans on blocks, and `proven` compares those.
+  /// Groups are on blocks if the degrees in use are a chain: a group of d ranks starts at a
+  /// multiple of d. In a chain each degree divides the next one, and each degree below
+  /// `options.ranks_per_node` divides that number. The number of ranks is arbitrary. The groups of
+  /// a micro-step, or of a node, then descend in degree. A trainer requires the communicators of
+  /// ranks / d blocks for each degree d. If the degrees are no chain, groups are any neighboring
+  /// ranks, unless `options.placement` is `blocks`. With `blocks` the search considers only plans
+  /// on blocks, and `proven` refers to such plans.
   ///
-  /// Preconditions: lengths from 0 to 2^32 - 1; `options.ranks_per_node` divides `ranks`.
-  /// Complexity: ten to twenty fillings normally, and about ten for each doubling of the degree
-  /// where these are far from the bound, each nearly linear in samples and degrees in use, and
-  /// in samples times degrees where times jump up and down from degree to degree. With `blocks`
-  /// and no chain, a filling also looks at the free ranks of a micro-step for each sample. Memory:
-  /// about 200 bytes for each sample and 600 for each degree in use, in the workspace where one is
-  /// given.
-  /// Determinism: run-to-run, the same on all ranks that run the same program; `digest()` tells.
-  /// Errors: `std::invalid_argument` for no ranks, no degree that may be used, degrees that do not
-  /// ascend or that the table lacks, a time that is negative, not finite or zero, a memory that is
-  /// negative or grows with the degree, and numbers that a precondition excludes;
-  /// `std::length_error` above 2^32 - 1 samples; `std::overflow_error` for times that exceed every
-  /// number. A sample that fits on no degree is a status. Sources: the problem is that of FlexSP
-  /// (Wang et al., ASPLOS 2025); malleable jobs of Turek, Wolf and Yu, "Approximate algorithms for
-  /// scheduling parallelizable tasks", 1992; Ludwig and Tiwari, 1994.
+  /// Preconditions: lengths are from 0 to 2^32 - 1; `options.ranks_per_node` divides `ranks`.
+  /// Complexity: normally ten to twenty fillings, and about ten more for each doubling of the
+  /// degree if these are far from the bound. A filling is nearly linear in samples and degrees in
+  /// use. It is linear in samples times degrees if times jump up and down from degree to degree.
+  /// With `blocks` and no chain, a filling also searches the free ranks of a micro-step for each
+  /// sample. Memory: about 200 bytes for each sample and 600 for each degree in use, in the
+  /// workspace if one is given. Determinism: run-to-run, and the same on all ranks that run the
+  /// same program; `digest()` identifies the plan. Errors: `std::invalid_argument` if there are no
+  /// ranks, if no degree may be used, if degrees do not ascend or the table lacks one, if a time is
+  /// negative, zero or not finite, if a memory is negative or grows with the degree, and if a
+  /// number violates a precondition; `std::length_error` if there are more than 2^32 - 1 samples;
+  /// `std::overflow_error` if times exceed the range of numbers. A sample that fits on no degree is
+  /// no error: the status says so. Sources: the problem is from FlexSP (Wang et al., ASPLOS 2025);
+  /// malleable jobs are from Turek, Wolf and Yu, "Approximate algorithms for scheduling
+  /// parallelizable tasks", 1992, and Ludwig and Tiwari, 1994.
   template <sample_range Lengths, context_bytes Memory>
     requires std::integral<std::ranges::range_value_t<Lengths const>>
   [[nodiscard]] context_plan operator()(Lengths const& lengths, std::size_t ranks,
@@ -170,8 +176,8 @@ struct context_groups_fn {
     return std::move(workspace.plan_);
   }
 
-  /// The same with given memory, where it allocates only what exceeds that of earlier calls. The
-  /// plan lies in the workspace.
+  /// Plans micro-steps in the memory of a workspace. A call allocates only memory beyond the memory
+  /// of earlier calls. The workspace owns the plan.
   template <sample_range Lengths, context_bytes Memory>
   requires std::integral<std::ranges::range_value_t<Lengths const>> context_plan const& operator()(
       Lengths const& lengths, std::size_t ranks, context_cost const& cost, Memory const& memory,
@@ -190,14 +196,14 @@ struct context_groups_fn {
       if (std::cmp_less(measured, 0)) {
         detail::throw_memory(length, degree, measured, "must not be negative");
       }
-      // The largest capacity, which is the default, is none.
+      // The largest value, which is the default capacity, means no limit.
       return detail::saturate_cast<std::int64_t>(measured);
     };
     solve(workspace, bytes, options);
     return workspace.plan_;
   }
 
-  /// The same with default options.
+  /// Plans micro-steps in the memory of a workspace, with default options.
   template <sample_range Lengths, context_bytes Memory>
   requires std::integral<std::ranges::range_value_t<Lengths const>> context_plan const& operator()(
       Lengths const& lengths, std::size_t ranks, context_cost const& cost, Memory const& memory,
@@ -212,7 +218,7 @@ struct context_groups_fn {
 
   template <std::integral Length>
   static std::uint64_t checked_length(std::size_t index, Length given) {
-    // Characters are numbers too, which only promoted can be compared.
+    // Characters are numbers too, but only promoted characters can be compared.
     auto const length = +given;
     if (std::cmp_less(length, 0) || std::cmp_greater(length, detail::max_context_length)) {
       detail::throw_invalid(name, "lengths[" + detail::to_text(index) + "] is " +
@@ -263,12 +269,12 @@ struct context_groups_fn {
                   (is_valid ? ", must not be zero" : ", must be finite and not negative"));
   }
 
-  /// The degrees that may be used, and what follows from the ranks.
+  /// Finds the degrees that may be used, and the facts that follow from the number of ranks.
   static void set_degrees(std::size_t ranks, context_cost const& cost,
                           context_groups_options const& options,
                           detail::context_instance& instance) {
     instance.ranks = static_cast<std::uint32_t>(ranks);
-    // Without nodes each rank is one of its own, and every group has whole ones.
+    // Without nodes each rank is a node, and every group consists of whole nodes.
     instance.ranks_per_node = std::max<std::uint32_t>(1, options.ranks_per_node);
     instance.multiple = options.multiple;
     instance.capacity = options.capacity;
@@ -354,8 +360,8 @@ struct context_groups_fn {
     plan.sample = plan.least_degree = 0;
   }
 
-  /// Samples by descending length, with the least degree on which each fits; false where one does
-  /// not.
+  /// Sorts samples by descending length, with the least degree on which each fits. Returns false if
+  /// one fits on no degree.
   static bool sort(context_groups_workspace& workspace, detail::context_memory memory) {
     auto& words = workspace.words_;
     auto& samples = workspace.instance_.samples;
@@ -405,7 +411,7 @@ struct context_groups_fn {
     return false;
   }
 
-  /// The least degree, allowed or not, with which a length fits; 0 where none does.
+  /// The least degree, allowed or not, on which a length fits; 0 if it fits on none.
   static std::uint32_t least_degree(detail::context_instance const& instance,
                                     detail::context_memory memory, std::int64_t length) {
     for (std::uint32_t degree = 1; degree <= most_named_degree; ++degree) {
@@ -414,7 +420,7 @@ struct context_groups_fn {
     return 0;
   }
 
-  /// Writes a plan down: groups by micro-step and rank, samples ascending.
+  /// Writes the plan: groups by micro-step and rank, samples ascending.
   template <class Filled>
   static void write(context_groups_workspace& workspace, Filled const& filled) {
     detail::context_instance const& instance = workspace.instance_;
@@ -440,7 +446,7 @@ struct context_groups_fn {
       detail::context_degree const& degree = instance.degrees[group.degree];
       std::uint32_t first_rank = group.first_rank;
       if (instance.is_chain) {
-        // Behind the one before, or at the start of its node.
+        // The group starts behind the group before, or at the start of its node.
         std::uint32_t const part = part_of(instance, group);
         bool const is_first = g == 0 || groups[order[g - 1]].micro_step != group.micro_step ||
                               part_of(instance, groups[order[g - 1]]) != part;
@@ -462,14 +468,14 @@ struct context_groups_fn {
       }
       plan.makespan += instance.micro_step + longest;
     }
-    // The bound is below the true one by rounding.
+    // Rounding puts the bound below the true bound.
     double const gap = std::abs(plan.makespan - plan.lower_bound);
     plan.proven = gap <= 16 * detail::context_rounding * plan.makespan;
     if (plan.proven) plan.lower_bound = plan.makespan;
   }
 
-  /// What a group shares with others in any order: the node that it lies within, or, at the front,
-  /// all whole nodes with groups, and 0 without nodes.
+  /// The part of the ranks in which the order of groups is free: the node that contains the group.
+  /// All whole nodes with groups are at the front and count as part 0. Without nodes the part is 0.
   static std::uint32_t part_of(detail::context_instance const& instance,
                                detail::filled_group const& group) {
     if (!instance.is_chain) return 0;
@@ -477,7 +483,7 @@ struct context_groups_fn {
     return is_within ? group.first_rank / instance.ranks_per_node : 0;
   }
 
-  /// The samples of each group in the order of the plan, and the sums of their lengths.
+  /// Writes the samples of each group in the order of the plan, and the sums of their lengths.
   static void write_samples(context_groups_workspace& workspace,
                             std::vector<std::uint32_t> const& group_of, std::size_t groups) {
     auto const& samples = workspace.instance_.samples;
@@ -486,7 +492,7 @@ struct context_groups_fn {
     for (std::uint32_t g = 0; g != groups; ++g) place_of[workspace.order_[g]] = g;
     workspace.tokens_.assign(groups, 0);
     workspace.squares_.assign(groups, 0);
-    // Sorted by group, then by sample.
+    // Sorts by group, then by sample.
     auto& words = workspace.words_;
     for (std::size_t i = 0; i != samples.size(); ++i) {
       std::uint32_t const group = place_of[group_of[i]];
@@ -506,7 +512,7 @@ struct context_groups_fn {
   }
 };
 
-/// Groups of ranks for the samples of one step; see `context_groups_fn`.
+/// Plans groups of ranks for the samples of one step; see `context_groups_fn`.
 inline constexpr context_groups_fn context_groups{};
 
 }  // namespace omnibal::inline v0

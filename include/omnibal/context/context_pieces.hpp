@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Cuts samples among the ranks of their groups.
+/// \file The cut of samples among the ranks of their groups.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -25,25 +24,25 @@
 
 namespace omnibal::inline v0 {
 
-/// To how many tokens a sample is padded, behind its end.
+/// The padded length of a sample. The padding follows the end of the sample.
 enum class context_padding {
-  /// A multiple of `multiple`: none where that is 1.
+  /// A multiple of `multiple`: no padding if `multiple` is 1.
   to_multiple,
-  /// On d > 1 ranks a multiple of 2 * d * `multiple`, so that head and tail of all ranks are equal,
-  /// as ring attention over packed samples asks (Megatron-Core, Transformer Engine).
+  /// A multiple of 2 * d * `multiple` on d > 1 ranks. Then head and tail of all ranks are equal, as
+  /// ring attention over packed samples requires (Megatron-Core, Transformer Engine).
   to_equal_pieces,
 };
 
 struct context_pieces_options {
-  /// Pieces have multiples of so many tokens, padding included: the tensor-parallel degree where
-  /// its ranks share the tokens, or the block of a kernel.
+  /// The divisor of the tokens of each piece, padding included. Use the tensor-parallel degree if
+  /// its ranks share the tokens, or the block size of a kernel.
   std::uint32_t multiple = 1;
   context_padding padding = context_padding::to_multiple;
 };
 
 namespace detail {
 
-/// How many blocks of `multiple` tokens a sample has with its padding.
+/// Returns the number of blocks of `multiple` tokens of a sample with its padding.
 [[nodiscard]] inline std::uint64_t context_blocks(std::int64_t length, std::uint32_t degree,
                                                   context_pieces_options const& options) {
   auto const tokens = static_cast<std::uint64_t>(length);
@@ -57,15 +56,16 @@ namespace detail {
 
 struct padded_piece_tokens_fn {
   /// Returns the most tokens, padding included, that a rank of a group of `degree` ranks has of a
-  /// sample in the layout of `context_pieces` with these options: `padded_piece_tokens(length,
-  /// degree, {.multiple = 2, .padding = context_padding::to_equal_pieces})`. A memory functor of
-  /// `context_groups` that counts these tokens keeps the capacity with the padding.
+  /// sample. The layout is the result of `context_pieces` with these options:
+  /// `padded_piece_tokens(length, degree, {.multiple = 2, .padding =
+  /// context_padding::to_equal_pieces})`. A memory functor of `context_groups` that counts these
+  /// tokens respects the capacity with the padding.
   ///
-  /// With `to_equal_pieces` all ranks of the group have so many. A sample of at most `multiple`
-  /// tokens has twice as many on two or more ranks as on one. So the capacity of `context_groups`
-  /// must hold 2 * `multiple` tokens. Complexity: constant. Determinism: portable. Errors:
-  /// `std::invalid_argument` for a negative length, one above 2^32 - 1, a degree of zero and a
-  /// multiple of zero.
+  /// With `to_equal_pieces` all ranks of the group have this number of tokens. A sample of at most
+  /// `multiple` tokens has twice the tokens on two or more ranks as on one rank. Therefore the
+  /// capacity of `context_groups` must hold 2 * `multiple` tokens. Complexity: constant.
+  /// Determinism: portable. Errors: `std::invalid_argument` if the length is negative or above 2^32
+  /// - 1, if the degree is zero, and if the multiple is zero.
   [[nodiscard]] std::int64_t operator()(std::int64_t length, std::uint32_t degree,
                                         context_pieces_options const& options = {}) const {
     constexpr std::int64_t most = std::numeric_limits<std::uint32_t>::max();
@@ -84,13 +84,13 @@ struct padded_piece_tokens_fn {
   static constexpr std::string_view name = "padded_piece_tokens";
 };
 
-/// The padded tokens of a sample on each rank of its group; see `padded_piece_tokens_fn`.
+/// Returns the padded tokens of a sample on a rank of its group; see `padded_piece_tokens_fn`.
 inline constexpr padded_piece_tokens_fn padded_piece_tokens{};
 
-/// What `context_pieces` computes with, and its last result. To be kept from step to step.
+/// The memory of `context_pieces`, and its last result, kept from step to step.
 class context_pieces_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] context_layout const& result() const& { return result_; }
   void result() const&& = delete;
 
@@ -106,24 +106,27 @@ class context_pieces_workspace {
 struct context_pieces_fn {
   /// Cuts each sample of a plan among the ranks of its group so that all of them have the same
   /// causal attention: `context_pieces(plan, lengths, ranks, {.multiple = 2})`. The first rank of a
-  /// group gets the head and the tail of a sample, the next one what is next to these, the last one
-  /// the middle, which is one piece. `lengths` and `ranks` are those of the plan.
+  /// group gets the head and the tail of a sample. The next rank gets the pieces next to head and
+  /// tail. The last rank gets the middle, which is one piece. `lengths` and `ranks` are the
+  /// arguments of the plan.
   ///
-  /// With padding counted as tokens, the ranks of a group have as many of them, but for `multiple`,
-  /// over all samples of a micro-step; and of a sample of n padded tokens they have as many causal
-  /// pairs, but for `multiple` * (n + `multiple`). `to_equal_pieces` leaves no difference between
-  /// these. Every token is in one piece of one rank of its group. What has no tokens has no pieces;
-  /// where samples are padded to equal pieces, some may be padding alone.
+  /// The ranks of a group have the same number of tokens over all samples of a micro-step, up to
+  /// `multiple`, if padding counts as tokens. The ranks have the same number of causal pairs of a
+  /// sample of n padded tokens, up to `multiple` * (n + `multiple`). `to_equal_pieces` leaves no
+  /// difference between the ranks. Every token is in one piece of one rank of its group. A piece
+  /// without tokens does not exist, but with `to_equal_pieces` some pieces may contain only
+  /// padding.
   ///
-  /// Complexity: linear in the pieces, of which a sample has at most two for each rank of its
-  /// group, in samples times the ranks of their groups, and in ranks times micro-steps. Memory: 20
+  /// Complexity: linear in the pieces, in samples times the ranks of their groups, and in ranks
+  /// times micro-steps. A sample has at most two pieces for each rank of its group. Memory: 20
   /// bytes for each piece, 4 for each sample on each rank of its group, 20 for each rank in each
   /// micro-step, 32 for each group, 56 for each sample. Determinism: portable. Errors:
-  /// `std::invalid_argument` for a plan without a solution, a plan whose groups are not on ranks
-  /// below `ranks`, share ranks within a micro-step or do not have each sample once, lengths that
-  /// are negative or above 2^31 - 1, and a multiple of zero; `std::overflow_error` where the padded
-  /// samples of a group have more than 2^31 - 1 tokens; `std::length_error` above 2^32 - 1 pieces.
-  /// Source: the cut of Megatron-Core's context parallelism, there with equal pieces alone.
+  /// `std::invalid_argument` if the plan has no solution, if its groups are not on ranks below
+  /// `ranks`, share ranks within a micro-step or do not contain each sample once, if lengths are
+  /// negative or above 2^31 - 1, and if the multiple is zero; `std::overflow_error` if the padded
+  /// samples of a group have more than 2^31 - 1 tokens; `std::length_error` if there are more than
+  /// 2^32 - 1 pieces. Source: the cut of Megatron-Core's context parallelism, which has only equal
+  /// pieces.
   template <sample_range Lengths>
     requires std::integral<std::ranges::range_value_t<Lengths const>>
   [[nodiscard]] context_layout operator()(context_plan const& plan, Lengths const& lengths,
@@ -134,8 +137,8 @@ struct context_pieces_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept, for a training loop: a call allocates only where it needs
-  /// more than all calls before it. The result lies in the workspace.
+  /// Cuts each sample in memory that is kept, for a training loop. A call allocates only if it
+  /// requires more memory than all calls before it. The workspace owns the result.
   template <sample_range Lengths>
   requires std::integral<std::ranges::range_value_t<Lengths const>> context_layout const&
   operator()(context_plan const& plan, Lengths const& lengths, std::size_t ranks,
@@ -156,7 +159,7 @@ struct context_pieces_fn {
     return workspace.result_;
   }
 
-  /// The same with default options.
+  /// Cuts each sample in memory that is kept, with default options.
   template <sample_range Lengths>
   requires std::integral<std::ranges::range_value_t<Lengths const>> context_layout const&
   operator()(context_plan const& plan, Lengths const& lengths, std::size_t ranks,
@@ -173,7 +176,7 @@ struct context_pieces_fn {
     result.clear();
     result.reserve(std::ranges::size(lengths));
     for (auto const given : lengths) {
-      // Characters are numbers too, which only promoted can be compared.
+      // Characters are numbers too, but only promoted characters can be compared.
       auto const length = +given;
       if (std::cmp_less(length, 0) || std::cmp_greater(length, most_tokens)) {
         detail::throw_invalid(name, "lengths[" + detail::to_text(result.size()) + "] is " +
@@ -218,7 +221,7 @@ struct context_pieces_fn {
     }
   }
 
-  /// Finds the blocks of each sample, and how long the samples of each group are.
+  /// Finds the blocks of each sample, and the lengths of the samples of each group.
   static void cut(context_plan const& plan, context_pieces_options const& options,
                   context_pieces_workspace& workspace) {
     detail::sequence_writer const whole{workspace.result_.whole_};
@@ -260,7 +263,7 @@ struct context_pieces_fn {
     workspace.result_.pieces_.resize(end);
   }
 
-  /// Gives each rank its pieces.
+  /// Assigns each rank its pieces.
   static void deal(context_plan const& plan, std::uint32_t multiple,
                    context_pieces_workspace& workspace) {
     context_layout& layout = workspace.result_;
@@ -290,8 +293,8 @@ struct context_pieces_fn {
     }
   }
 
-  /// Gives the open cell the pieces of a sample that the `place`-th rank of its group has, and
-  /// returns their padded tokens.
+  /// Adds to the open cell the pieces of a sample that the `place`-th rank of its group has.
+  /// Returns their padded tokens.
   static std::int64_t give(context_pieces_workspace& workspace, std::uint32_t sample,
                            std::uint32_t place, std::uint32_t multiple) {
     context_layout& layout = workspace.result_;

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Which ranks work together on which samples of one step.
+/// \file A plan of groups of ranks of different sizes for the samples of one step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/data_digest.hpp>
@@ -16,12 +15,12 @@
 
 namespace omnibal::inline v0 {
 
-/// Neighbouring ranks that share the samples of a micro-step.
+/// Neighboring ranks that share samples of a micro-step.
 struct context_group {
   std::uint32_t first_rank = 0;
   /// The number of ranks: the context-parallel degree.
   std::uint32_t degree = 0;
-  /// What its samples take, without the fixed time of a micro-step.
+  /// The time of the samples of the group, without the fixed time of a micro-step.
   double time = 0;
 
   [[nodiscard]] friend bool operator==(context_group const&, context_group const&) = default;
@@ -30,40 +29,42 @@ struct context_group {
 /// The micro-steps of one training step: in each, groups of ranks of different sizes, and the
 /// samples of each group.
 struct context_plan {
-  /// Infeasible where a sample fits on no allowed degree.
+  /// The status of the plan: infeasible if a sample fits on no allowed degree.
   solve_status status = solve_status::solved;
-  /// The groups of micro-step k are [micro_step_offsets[k], micro_step_offsets[k + 1]).
+  /// The offsets of the micro-steps in `groups`: the groups of micro-step k are
+  /// [micro_step_offsets[k], micro_step_offsets[k + 1]).
   std::vector<std::uint32_t> micro_step_offsets{0};
-  /// In each micro-step by ascending rank; ranks between them are idle.
+  /// The groups of all micro-steps, in each micro-step by ascending rank. Ranks between the groups
+  /// are idle.
   std::vector<context_group> groups{};
   /// The samples of each group, ascending.
   grouping samples{};
-  /// The sum over the micro-steps of their fixed time and their longest group, which is how long
-  /// the step takes if all ranks begin each micro-step together.
+  /// The time of the step if all ranks begin each micro-step together: the sum over the micro-steps
+  /// of their fixed time and their longest group.
   double makespan = 0;
-  /// No plan takes less.
+  /// A lower bound: no plan has a shorter makespan.
   double lower_bound = 0;
-  /// True where no plan takes less than this one.
+  /// True if no plan has a shorter makespan than this plan.
   bool proven = false;
-  /// Ranks without a group, summed over the micro-steps.
+  /// The number of ranks without a group, summed over the micro-steps.
   std::uint64_t idle_ranks = 0;
-  /// Where infeasible, the first sample that fits nowhere.
+  /// The first sample that fits nowhere, if the plan is infeasible.
   std::uint32_t sample = 0;
-  /// Where infeasible, the least degree with which that sample would fit, allowed or not; 0 where
-  /// none up to 65,536 does.
+  /// The least degree, allowed or not, on which `sample` would fit, if the plan is infeasible. The
+  /// value is 0 if the sample fits on no degree up to 65,536.
   std::uint32_t least_degree = 0;
 
   [[nodiscard]] std::size_t micro_steps() const noexcept { return micro_step_offsets.size() - 1; }
 
-  /// Precondition: there is such a micro-step.
+  /// Returns the groups of a micro-step. Precondition: the micro-step exists.
   [[nodiscard]] std::span<context_group const> groups_of(std::size_t micro_step) const& {
     std::size_t const first = micro_step_offsets[micro_step];
     return std::span(groups).subspan(first, micro_step_offsets[micro_step + 1] - first);
   }
   void groups_of(std::size_t micro_step) const&& = delete;
 
-  /// The number of the group that a rank belongs to in a micro-step, an index of `groups` and
-  /// `samples`; `groups.size()` where the rank is idle. Logarithmic.
+  /// Returns the number of the group of a rank in a micro-step, an index of `groups` and `samples`.
+  /// Returns `groups.size()` if the rank is idle. Complexity: logarithmic.
   [[nodiscard]] std::size_t group_of(std::size_t micro_step, std::size_t rank) const {
     auto const own = groups_of(micro_step);
     auto const after = std::upper_bound(
@@ -75,8 +76,8 @@ struct context_plan {
     return micro_step_offsets[micro_step] + static_cast<std::size_t>(after - own.begin()) - 1;
   }
 
-  /// Identifies who works with whom on what: equal on all ranks that computed the same plan. Times
-  /// are not part of it.
+  /// Identifies the groups, their ranks and their samples: equal on all ranks that computed the
+  /// same plan. Times are not part of the digest.
   [[nodiscard]] std::uint64_t digest() const {
     detail::data_digest result;
     for (std::uint32_t const offset : micro_step_offsets) result.add(std::uint64_t{offset});

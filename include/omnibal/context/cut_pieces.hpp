@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Samples as their pieces, and pieces as their samples.
+/// \file Conversion of samples to pieces and of pieces to samples.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -59,13 +58,14 @@ template <class Offsets>
   return result;
 }
 
-/// How many values a token has: as many in all samples of a rank.
+/// The number of values of a token: the same in all samples of a rank.
 class token_width {
  public:
   token_width(std::string_view function, std::string_view argument)
       : function_(function), argument_(argument) {}
 
-  /// Throws unless the i-th of these arrays has as many values for each token as those before it.
+  /// Throws unless the i-th of these arrays has the same number of values for each token as the
+  /// arrays before it.
   [[nodiscard]] std::size_t of(std::size_t i, std::size_t values, std::size_t tokens) {
     if (!is_known_ && tokens != 0) {
       width_ = values / tokens;
@@ -86,7 +86,8 @@ class token_width {
 
 }  // namespace detail
 
-/// Samples that are arrays of values, as many for each of their tokens: ids, or rows of queries.
+/// Samples that are arrays of values, with the same number of values for each token: ids, or rows
+/// of queries.
 template <class Samples>
 concept token_arrays =
     sendable_samples<Samples> && detail::sized_payload<detail::sample_value<Samples>>;
@@ -99,13 +100,15 @@ using token_view = std::span<payload_value<sample_value<Samples>> const>;
 }  // namespace detail
 
 struct cut_pieces_fn {
-  /// Views of the pieces of the samples that `rank` has: a field of `exchange_samples` for the plan
-  /// of `context_exchange`. `samples` are arrays with any number of values for each token, the same
-  /// for all, and live as long as the views. `home_offsets` are those of the plan.
+  /// Returns views of the pieces of the samples that `rank` has: a field of `exchange_samples` for
+  /// the plan of `context_exchange`. `samples` are arrays with any number of values for each token,
+  /// the same for all tokens. They must outlive the views. `home_offsets` are the offsets of the
+  /// plan.
   ///
-  /// Complexity: linear in the pieces. Memory: 16 bytes for each. Determinism: portable. Errors:
-  /// `std::invalid_argument` for offsets that do not match the layout, a rank that there is not,
-  /// another number of samples, and samples whose values do not match their tokens.
+  /// Complexity: linear in the pieces. Memory: 16 bytes for each piece. Determinism: portable.
+  /// Errors: `std::invalid_argument` if offsets do not match the layout, if the rank does not
+  /// exist, if the number of samples differs, and if the values of a sample do not match its
+  /// tokens.
   template <offset_range Offsets, token_arrays Samples>
   [[nodiscard]] auto operator()(context_layout const& layout, Offsets const& home_offsets,
                                 std::size_t rank, Samples const& samples) const {
@@ -117,7 +120,7 @@ struct cut_pieces_fn {
   void operator()(context_layout const&, Offsets const&, std::size_t,
                   Samples const&& /* which the views would outlive */) const = delete;
 
-  /// The same into memory that is kept.
+  /// Writes the views of the pieces into memory that is kept.
   template <offset_range Offsets, token_arrays Samples>
   void operator()(context_layout const& layout, Offsets const& home_offsets, std::size_t rank,
                   Samples const& samples, std::vector<detail::token_view<Samples>>& result) const {
@@ -156,13 +159,13 @@ struct cut_pieces_fn {
 };
 
 struct join_pieces_fn {
-  /// Views of whole samples of `rank`, of what the inverse of an exchange has brought back: a row
-  /// for each piece, with any number of values for each token, the same for all. The rows live as
-  /// long as the views.
+  /// Returns views of whole samples of `rank` from the rows that the inverse of an exchange
+  /// returns. `rows` has a row for each piece, with any number of values for each token, the same
+  /// for all tokens. The rows must outlive the views.
   ///
   /// Complexity: linear in the pieces. Memory: 16 bytes for each sample. Determinism: portable.
-  /// Errors: `std::invalid_argument` for offsets that do not match the layout, a rank that there is
-  /// not, another number of rows, and rows whose values do not match their tokens.
+  /// Errors: `std::invalid_argument` if offsets do not match the layout, if the rank does not
+  /// exist, if the number of rows differs, and if the values of a row do not match its tokens.
   template <offset_range Offsets, class T>
   [[nodiscard]] std::vector<std::span<T const>> operator()(context_layout const& layout,
                                                            Offsets const& home_offsets,
@@ -176,7 +179,7 @@ struct join_pieces_fn {
   void operator()(context_layout const&, Offsets const&, std::size_t,
                   ragged<T> const&& /* which the views would outlive */) const = delete;
 
-  /// The same into memory that is kept.
+  /// Writes the views of whole samples into memory that is kept.
   template <offset_range Offsets, class T>
   void operator()(context_layout const& layout, Offsets const& home_offsets, std::size_t rank,
                   ragged<T> const& rows, std::vector<std::span<T const>>& result) const {
@@ -206,10 +209,10 @@ struct join_pieces_fn {
   static constexpr std::string_view name = "join_pieces";
 };
 
-/// The pieces of samples, for an exchange; see `cut_pieces_fn`.
+/// Returns views of the pieces of samples, for an exchange; see `cut_pieces_fn`.
 inline constexpr cut_pieces_fn cut_pieces{};
 
-/// Samples whose pieces have come back; see `join_pieces_fn`.
+/// Returns views of samples whose pieces have come back; see `join_pieces_fn`.
 inline constexpr join_pieces_fn join_pieces{};
 
 }  // namespace omnibal::inline v0

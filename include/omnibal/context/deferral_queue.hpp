@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Which samples wait for a later step, and what a checkpoint keeps of them.
+/// \file The queue of samples that wait for a later step, and its state for checkpoints.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -25,20 +24,21 @@
 namespace omnibal::inline v0 {
 
 struct deferral_queue_options {
-  /// How many samples run at the same time: the ranks, over the widest group of ranks that one
-  /// sample may have. With 1 none waits. Like the number of ranks, it may change when a run
-  /// resumes.
+  /// The number of samples that run at the same time: the ranks divided by the widest group of
+  /// ranks that one sample may have. With 1 no sample waits. Like the number of ranks, the group
+  /// size may change when a run resumes.
   std::uint32_t group_size = 1;
-  /// The most steps for which a sample waits; with 0 none does.
+  /// The most steps for which a sample waits; with 0 no sample waits.
   std::uint32_t max_delay = 8;
-  /// Samples shorter than this never wait.
+  /// The length below which a sample never waits.
   std::int64_t threshold = 0;
-  /// The user's number for the contents of the data, such as a version; part of the digest.
+  /// The user's number for the contents of the data, such as a version. The number is part of the
+  /// digest.
   std::uint64_t contents = 0;
 };
 
-/// A sample that waits in a `deferral_queue`: the user's id, the number of steps before that of its
-/// push, and its length. Trivially copyable and without padding.
+/// A sample that waits in a `deferral_queue`: the user's id, the number of steps before its push,
+/// and its length. Trivially copyable and without padding.
 struct deferred_sample {
   std::uint64_t id = 0;
   std::uint64_t step = 0;
@@ -48,32 +48,32 @@ struct deferred_sample {
                                                  deferred_sample const&) = default;
 };
 
-/// All that the future of a `deferral_queue` depends on, besides the options: two numbers and one
-/// array of records, in the order of the pushes. Both can be written to a file byte by byte. The
-/// same on all ranks.
+/// The state of a `deferral_queue`: two numbers and one array of records, in the order of the
+/// pushes. The future of the queue depends only on the state and on the options. Numbers and
+/// records can be written to a file byte by byte. The state is the same on all ranks.
 struct deferral_state {
-  /// Identifies the options but for the group size, and the other members of the state.
+  /// Identifies the other members of the state and the options, except for the group size.
   std::uint64_t digest = 0;
-  /// The number of steps so far.
+  /// The number of steps up to now.
   std::uint64_t step = 0;
   std::vector<deferred_sample> waiting{};
 
   [[nodiscard]] friend bool operator==(deferral_state const&, deferral_state const&) = default;
 };
 
-/// The samples that run in a step: first those that waited, then new ones, each in the order of
-/// their pushes. Valid until the next call that changes the queue.
+/// The samples that run in a step: first the samples that waited, then new samples, each in the
+/// order of their pushes. Valid until the next call that changes the queue.
 struct deferral_step {
   std::span<std::uint64_t const> ids;
   std::span<std::int64_t const> lengths;
-  /// For how many steps each has waited.
+  /// The number of steps for which each sample has waited.
   std::span<std::uint32_t const> delays;
 
-  /// True where samples run.
+  /// Returns true if any samples run.
   [[nodiscard]] constexpr explicit operator bool() const { return !ids.empty(); }
 };
 
-/// Lets rare long samples wait until enough of them make a step even.
+/// Delays rare long samples until enough of them make an even step.
 ///
 /// In each step every rank pushes the same gathered samples and gets the same samples to run:
 ///
@@ -87,36 +87,39 @@ struct deferral_step {
 ///     auto const& plan = omnibal::context_groups(now.lengths, ranks, cost, memory, options, work);
 ///     // Group g runs the samples now.ids[i] for i in plan.samples[g].
 ///
-/// A step is even where no sample takes longer than the places that run at the same time do in the
-/// mean: where `options.group_size` times the largest cost is at most the sum of the costs. Of new
-/// samples and those that wait the largest such set runs, cheap ones before dear ones, and what
-/// costs more waits, unless it is shorter than `options.threshold`. Where the oldest sample has
-/// waited for `options.max_delay` steps, all of them run: that step is uneven in any case, and
-/// other dear ones run beside it. So each sample runs exactly once, at most `options.max_delay`
-/// steps after its push. Without a threshold a step has no samples where too few come to be even.
+/// A step is even if `options.group_size` times the largest cost is at most the sum of the costs.
+/// Then no sample costs more than the average of the groups that run at the same time. From the new
+/// samples and the waiting samples the largest even set runs, which takes cheap samples before
+/// expensive ones. More expensive samples wait, unless they are shorter than `options.threshold`.
+/// All samples run if the oldest sample has waited for `options.max_delay` steps. Such a step is
+/// uneven in any case, and other samples of high cost run in it too. Therefore each sample runs
+/// exactly once, at most `options.max_delay` steps after its push. Without a threshold a step has
+/// no samples if there are too few for an even step.
 ///
-/// What is even within a step is uneven from step to step: an even one has `options.group_size`
-/// times the work of its dearest sample, and those before it have less than what came. Let all
-/// tokens weigh the same, by the mean of an epoch (`loss_scale`).
+/// Even steps differ in work from step to step. An even step has at least `options.group_size`
+/// times the work of its most expensive sample, and the steps before it have less work than was
+/// pushed. Use the average over an epoch (`loss_scale`), so that all tokens have the same weight.
 ///
-/// Complexity of a push: linear in its samples and those that wait, and logarithmic in them for
-/// each that is held back. Memory: 84 bytes for each sample of a step and each that waits; only
-/// what exceeds earlier steps is allocated. Determinism: portable for integer costs, else
-/// run-to-run; a function of the options and the pushes alone. Not safe to call from two threads at
-/// once. Source: Wang et al., WLB-LLM, OSDI 2025, whose queues of outliers count samples between
-/// thresholds of length; costs instead of counts and the joint release of all are this library's.
+/// Complexity of a push: linear in its samples and the waiting samples, and logarithmic in them for
+/// each sample that is held back. Memory: 84 bytes for each sample of a step and each waiting
+/// sample. A step allocates only memory beyond earlier steps. Determinism: portable for integer
+/// costs, otherwise run-to-run. The result depends only on the options and the pushes. Calls from
+/// two threads at the same time are not safe. Source: Wang et al., WLB-LLM, OSDI 2025. The queues
+/// of outliers in WLB-LLM count samples between thresholds of length. This library adds costs
+/// instead of counts and the joint release of all samples.
 class deferral_queue {
  public:
-  /// A queue in which nothing waits. Errors: `std::invalid_argument` for a group size of zero and
-  /// a threshold below zero.
+  /// Constructs a queue in which no samples wait. Errors: `std::invalid_argument` if the group size
+  /// is zero or the threshold is below zero.
   explicit deferral_queue(deferral_queue_options const& options = {})
       : options_(options), step_(0) {
     detail::check_positive(name, "options.group_size", options.group_size);
     detail::check_weight(name, "options.threshold", options.threshold);
   }
 
-  /// Where `state` was taken. Errors: as above, and `std::invalid_argument` for a state of other
-  /// options than the group size, a damaged one, and one that no queue could have.
+  /// Constructs a queue that continues from `state`. Errors: as above, and `std::invalid_argument`
+  /// if options other than the group size differ from the options of the state, if the state is
+  /// damaged, and if no queue could have the state.
   deferral_queue(deferral_queue_options const& options, deferral_state const& state)
       : deferral_queue(options) {
     detail::check_digest(name, state.digest, digest_of(state.step, state.waiting),
@@ -127,15 +130,16 @@ class deferral_queue {
     waiting_ = state.waiting;
   }
 
-  /// Takes the new samples of a step and hands out those that run in it. `ids` are the user's and
-  /// may repeat; `lengths` are as many; `cost(length)` is what a sample takes on the widest group
-  /// that it may have, in any unit, the same on all ranks; one that costs nothing never waits. It
-  /// is called once for each new sample, in order, and then for each that waits.
+  /// Adds the new samples of a step and returns the samples that run in the step. `ids` are the ids
+  /// of the user and may repeat. `lengths` must have the same number of values. `cost(length)` is
+  /// the cost of a sample on the widest group that it may have, in any unit, the same on all ranks.
+  /// A sample of zero cost never waits. The functor is called once for each new sample, in order,
+  /// and then once for each waiting sample.
   ///
-  /// Errors: `std::invalid_argument` where there are not as many ids as lengths, for a negative
-  /// length and for a cost that is negative or not finite; `std::overflow_error` where the sum of
-  /// the costs leaves its type; `std::length_error` above 2^32 - 1 samples. Nothing has changed
-  /// then.
+  /// Errors: `std::invalid_argument` if the numbers of ids and lengths differ, if a length is
+  /// negative, and if a cost is negative or not finite; `std::overflow_error` if the sum of the
+  /// costs leaves its type; `std::length_error` if there are more than 2^32 - 1 samples. After an
+  /// error the queue is unchanged.
   template <sample_range Ids, sample_range Lengths, cost_function<std::int64_t> Cost>
     requires std::integral<std::ranges::range_value_t<Ids const>> &&
         std::integral<std::ranges::range_value_t<Lengths const>>
@@ -153,9 +157,9 @@ class deferral_queue {
     });
   }
 
-  /// Hands out all that waits as one more step, and nothing where nothing waits, which is no step:
-  /// at the end of the data. Pushes of no samples empty the queue too, in steps as even as any.
-  /// Allocates only what exceeds earlier steps.
+  /// Returns all waiting samples as one more step, for the end of the data. If no samples wait, the
+  /// result is empty and counts as no step. Pushes of no samples empty the queue too, in steps that
+  /// are as even as other steps. Allocates only memory beyond earlier steps.
   [[nodiscard]] deferral_step flush() & {
     if (waiting_.empty()) return {};
     fresh_.clear();
@@ -164,15 +168,15 @@ class deferral_queue {
   }
   void flush() && = delete;
 
-  /// The number of samples that wait.
+  /// Returns the number of samples that wait.
   [[nodiscard]] std::size_t size() const { return waiting_.size(); }
   [[nodiscard]] bool empty() const { return size() == 0; }
 
-  /// The number of steps so far; the index of the next one.
+  /// Returns the number of steps up to now, which is the index of the next step.
   [[nodiscard]] std::uint64_t step() const { return step_; }
 
-  /// What a checkpoint must hold; the same on all ranks. Complexity: linear in the samples that
-  /// wait.
+  /// Returns the state for a checkpoint, the same on all ranks. Complexity: linear in the samples
+  /// that wait.
   [[nodiscard]] deferral_state state() const {
     return {digest_of(step_, waiting_), step_, waiting_};
   }
@@ -232,7 +236,7 @@ class deferral_queue {
     }
   }
 
-  /// Makes room, so that nothing throws once the queue begins to change.
+  /// Reserves memory, so that nothing throws once the queue begins to change.
   void reserve() {
     std::size_t const count = waiting_.size() + fresh_.size();
     waiting_.reserve(count);
@@ -241,7 +245,7 @@ class deferral_queue {
     delays_.reserve(count);
   }
 
-  /// Whether the oldest sample, of those of this step too, has waited as long as it may.
+  /// Returns whether the oldest sample, new samples included, has waited for the longest delay.
   [[nodiscard]] bool is_due() const {
     std::uint64_t const oldest = waiting_.empty() ? step_ : waiting_.front().step;
     return step_ - oldest >= options_.max_delay;
@@ -251,12 +255,13 @@ class deferral_queue {
     return sample.length < options_.threshold;
   }
 
-  /// The sample with this place among the costs: new ones, then those that wait.
+  /// Returns the sample with this index among the costs: new samples, then waiting samples.
   [[nodiscard]] deferred_sample const& measured(std::size_t i) const {
     return i < fresh_.size() ? fresh_[i] : waiting_[i - fresh_.size()];
   }
 
-  /// The cost up to which samples run so that the step is even; -1 where none does that may wait.
+  /// Returns the cost up to which samples run so that the step is even. Returns -1 if no sample
+  /// that may wait runs.
   [[nodiscard]] std::int64_t even_cost() {
     std::int64_t sum = 0;
     heap_.clear();
@@ -273,7 +278,7 @@ class deferral_queue {
     return heap_.empty() ? -1 : heap_.front();
   }
 
-  /// Hands out the samples of which `runs(sample, place among the costs)` is true, and keeps the
+  /// Returns the samples for which `runs(sample, index among the costs)` is true, and keeps the
   /// others.
   template <class Runs>
   deferral_step take(Runs const& runs) {
@@ -309,9 +314,9 @@ class deferral_queue {
 
   deferral_queue_options options_;
   std::uint64_t step_;
-  /// In the order of their pushes.
+  /// The waiting samples, in the order of their pushes.
   std::vector<deferred_sample> waiting_;
-  /// What a step computes with, and what it hands out.
+  /// The memory and the results of a step.
   std::vector<deferred_sample> fresh_;
   detail::integer_costs<1> costs_;
   std::vector<std::int64_t> heap_;
