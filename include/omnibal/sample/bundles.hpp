@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Samples that must stay together: bundled before packing, taken apart again after it.
+/// \file Bundles of samples that must stay together.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -29,12 +28,12 @@ concept key_function = std::regular_invocable<Function const&, Sample> &&
     !std::floating_point<demand_result<Function, Sample>>;
 
 struct bundle_by_fn {
-  /// The samples with equal keys, such as the turns of a conversation or the clips of a video, as
-  /// bundles: in the order of their first samples, with ascending samples.
+  /// Bundles the samples with equal keys, such as the turns of a conversation or the clips of a
+  /// video. Bundles are in the order of their first samples, and the samples of a bundle ascend.
   ///
   /// `key` is called once for each sample, in order. Complexity: n log n comparisons. Memory: a key
-  /// and 16 bytes per sample, result included. Determinism: portable. Errors: `std::length_error`
-  /// above 2^32 - 1 samples.
+  /// and 16 bytes for each sample, result included. Determinism: portable. Errors:
+  /// `std::length_error` if there are more than 2^32 - 1 samples.
   template <sample_range Samples, key_function<sample_reference<Samples>> Key>
   [[nodiscard]] grouping operator()(Samples const& samples, Key const& key) const {
     std::size_t const count = std::ranges::size(samples);
@@ -49,7 +48,8 @@ struct bundle_by_fn {
       if (keys[left] == keys[right]) return left < right;
       return keys[left] < keys[right];
     });
-    // Where in `by_key` the bundle of a first sample begins.
+    // The value for samples that are not the first of a bundle. A first sample has the index of the
+    // begin of its bundle in `by_key`.
     constexpr std::uint32_t not_first = max_index_count;
     std::vector<std::uint32_t> begin_of(count, not_first);
     for (std::size_t i = 0; i != count; ++i) {
@@ -69,19 +69,20 @@ struct bundle_by_fn {
   }
 };
 
-/// Bundles of the samples that share a key; see `bundle_by_fn`.
+/// Bundles the samples that share a key; see `bundle_by_fn`.
 inline constexpr bundle_by_fn bundle_by{};
 
 struct bundle_loads_fn {
-  /// The demand of each bundle, the sum of those of its samples: what a packer or balancer takes as
-  /// samples, with `std::identity` as their demand, so that the samples of a bundle stay together.
-  /// `unbundle` turns the result into groups of samples.
+  /// Returns the demand of each bundle, which is the sum of the demands of its samples. A packer or
+  /// balancer accepts the result as samples, with `std::identity` as their demand, so that the
+  /// samples of a bundle stay together. `unbundle` turns the result of the packer into groups of
+  /// samples.
   ///
-  /// `bundles` has every sample in one bundle; those that go alone are bundles of one. `demand`
-  /// gives resources or one weight. Complexity: linear. Memory: the result and a byte per sample.
-  /// Determinism: portable. Errors: `std::invalid_argument` for a sample in two bundles or in none,
-  /// an index that is not in `samples` and a demand that is negative or not finite;
-  /// `std::overflow_error` for a load above its type.
+  /// `bundles` has every sample in one bundle; a sample that is packed alone is a bundle of one.
+  /// `demand` returns resources or one weight. Complexity: linear. Memory: the result and a byte
+  /// for each sample. Determinism: portable. Errors: `std::invalid_argument` if a sample is in two
+  /// bundles or in none, if an index is not in `samples`, and if a demand is negative or not
+  /// finite; `std::overflow_error` if a load exceeds its type.
   template <sample_range Samples, class Demand>
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(groups_argument bundles, Samples const& samples,
@@ -97,15 +98,15 @@ struct bundle_loads_fn {
   static constexpr std::string_view name = "bundle_loads";
 };
 
-/// Samples that must stay together, as one sample; see `bundle_loads_fn`.
+/// Returns the demand of each bundle of samples; see `bundle_loads_fn`.
 inline constexpr bundle_loads_fn bundle_loads{};
 
 struct unbundle_fn {
-  /// Groups of bundles as groups of samples: each bundle is replaced by its samples, and the order
-  /// of the bundles and of the samples in them is kept.
+  /// Converts groups of bundles to groups of samples. The samples of each bundle replace the
+  /// bundle, and the order of the bundles and of their samples is kept.
   ///
   /// Complexity: linear in the samples and groups. Allocates the result. Determinism: portable.
-  /// Errors: `std::invalid_argument` for a group that names a bundle that does not exist.
+  /// Errors: `std::invalid_argument` if a group names a bundle that does not exist.
   [[nodiscard]] grouping operator()(groups_argument groups, groups_argument bundles) const {
     grouping result;
     result.reserve(groups.size(), bundles.item_count());
@@ -116,8 +117,8 @@ struct unbundle_fn {
     return result;
   }
 
-  /// The same for a packing: the samples of an oversized bundle are oversized. The report stays
-  /// that of the bundles.
+  /// Converts a packing of bundles to a packing of samples. The samples of an oversized bundle are
+  /// oversized. The report still counts bundles.
   [[nodiscard]] packing operator()(packing const& packed, groups_argument bundles) const {
     packing result{(*this)(packed.groups, bundles), {}, packed.report};
     grouping oversized;
@@ -143,7 +144,7 @@ struct unbundle_fn {
   }
 };
 
-/// Groups of bundles as groups of samples; see `unbundle_fn`.
+/// Converts groups of bundles to groups of samples; see `unbundle_fn`.
 inline constexpr unbundle_fn unbundle{};
 
 }  // namespace omnibal::inline v0

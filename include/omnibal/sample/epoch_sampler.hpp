@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// The samples of each rank in each step of an epoch, without an index array.
+/// \file Samples of each rank in each step of an epoch, without an index array.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
@@ -18,7 +17,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The samples of an epoch: first the last `carried` of the epoch before, then every sample once.
+/// The samples of an epoch: first the last `carried` samples of the previous epoch, then every
+/// sample once.
 class epoch_order {
  public:
   constexpr epoch_order(std::uint64_t samples, std::uint64_t seed, std::uint64_t epoch,
@@ -54,9 +54,9 @@ namespace detail {
 class epoch_plan;
 }
 
-/// The indices of the samples that a rank takes in a step: a random-access range that computes them
-/// when they are asked for and allocates nothing. It depends on no sampler. Its iterators are valid
-/// as long as the batch.
+/// The indices of the samples that a rank takes in a step. This random-access range computes the
+/// indices on access and allocates nothing. The range does not depend on a sampler. Its iterators
+/// are valid as long as the batch.
 class sample_batch {
  public:
   using iterator = detail::place_iterator<detail::sequence_ref<sample_batch>>;
@@ -64,13 +64,13 @@ class sample_batch {
   [[nodiscard]] constexpr std::size_t size() const { return size_; }
   [[nodiscard]] constexpr bool empty() const { return size_ == 0; }
 
-  /// Precondition: `i < size()`.
+  /// Returns the index of sample i. Precondition: `i < size()`.
   [[nodiscard]] constexpr std::uint64_t operator[](std::size_t i) const {
     std::uint64_t const position = first_ + i * stride_;
     return order_(position < order_.size() ? position : position % order_.size());
   }
 
-  /// How many of the samples, the last ones, are repetitions that fill the step.
+  /// Returns the number of repeated samples, which are the last ones and fill the step.
   [[nodiscard]] constexpr std::size_t repeated() const {
     if (first_ >= order_.size()) return size_;
     std::uint64_t const new_samples = (order_.size() - first_ + stride_ - 1) / stride_;
@@ -85,8 +85,8 @@ class sample_batch {
  private:
   friend class detail::epoch_plan;
 
-  /// Every `stride`-th sample of the order from position `first` on, `size` of them; positions at
-  /// and beyond the end of the order start again at its begin.
+  /// Constructs a batch of `size` samples: every `stride`-th sample of the order from position
+  /// `first` on. Positions at and beyond the end of the order continue at its begin.
   constexpr sample_batch(detail::epoch_order const& order, std::uint64_t first,
                          std::uint64_t stride, std::size_t size)
       : order_(order), first_(first), stride_(stride), size_(size) {}
@@ -98,19 +98,21 @@ class sample_batch {
 };
 
 struct epoch_sampler_options {
-  /// The order is a function of the number of samples, the seed and the epoch.
+  /// The seed of the order. The order is a function of the number of samples, the seed and the
+  /// epoch.
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
-  /// The samples that a rank takes in a step. Like the number of ranks, it may change when a run
-  /// resumes.
+  /// The number of samples of a rank in a step. Like the number of ranks, the batch may change when
+  /// a run resumes.
   std::size_t batch = 1;
   sample_order order = sample_order::shuffled;
-  /// What becomes of the samples that do not fill a step: with `short_step` ranks take up to one
-  /// sample fewer than others, or none, in the last step; with `repeat` the samples that the epoch
-  /// began with fill it; with `carry` the next epoch begins with them, unless there are as many as
-  /// the epoch has samples.
+  /// The policy for the samples that do not fill a step. With `short_step`, ranks take up to one
+  /// sample fewer than others, or none, in the last step. With `repeat`, the first samples of the
+  /// epoch fill the step. With `carry`, the next epoch begins with the remaining samples, unless
+  /// their number is the number of samples of the epoch.
   remainder_policy remainder = remainder_policy::short_step;
-  /// The user's number for the contents of the data, such as a version; part of the digest.
+  /// The user's number for the contents of the data, such as a version. The number is part of the
+  /// digest.
   std::uint64_t contents = 0;
 };
 
@@ -165,7 +167,7 @@ class epoch_plan {
     left_over_ = left_over;
   }
 
-  /// The samples of this rank in a step, counted from the first of the present ranks.
+  /// The samples of this rank in a step. Steps count from the first step of the present ranks.
   [[nodiscard]] sample_batch at(std::uint64_t step) const {
     std::uint64_t const first = taken_ + step * taken_per_step(present_) + place_.rank;
     std::uint64_t size = options_.batch;
@@ -182,7 +184,7 @@ class epoch_plan {
     std::uint64_t left_over;
   };
 
-  /// The steps in which ranks that take so many samples run what remains after `taken_`.
+  /// The steps in which ranks that take `per_step` samples run the samples after `taken_`.
   [[nodiscard]] division divide(std::uint64_t per_step) const {
     std::uint64_t const rest = order_.size() - taken_;
     std::uint64_t const last = rest % per_step;
@@ -191,7 +193,8 @@ class epoch_plan {
     return {rest / per_step + 1, 0};
   }
 
-  /// The samples that are taken after a segment; throws where the epoch has not as many steps.
+  /// The number of samples that are taken after a segment. Throws if the epoch does not have the
+  /// steps of the segment.
   [[nodiscard]] std::uint64_t taken_after(sampler_segment const& segment) const {
     if (segment.step_count == 0) return taken_;
     std::uint64_t const per_step = taken_per_step(segment);
@@ -205,7 +208,7 @@ class epoch_plan {
   epoch_sampler_options options_;
   sampler_segment present_;
   epoch_order order_;
-  /// The samples of the epoch that other ranks have taken.
+  /// The number of samples of the epoch that other ranks have taken.
   std::uint64_t taken_ = 0;
   std::uint64_t step_count_ = 0;
   std::uint64_t left_over_ = 0;
@@ -213,33 +216,35 @@ class epoch_plan {
 
 }  // namespace detail
 
-/// Shards the samples 0, 1, ... over ranks and steps. In each epoch every sample is taken once, in
-/// the order of an `rng::permutation` of that epoch; in each step the ranks take the next samples
-/// of the order in turn.
+/// Assigns the samples 0, 1, ... to ranks and steps. Each epoch takes every sample once, in the
+/// order of an `rng::permutation` of that epoch. In each step the ranks take the next samples of
+/// the order in turn.
 ///
-/// Resumes from its state after any step, also with another number of ranks or another batch: what
-/// has been taken stays taken, and the present ranks share the rest of the epoch. The order of the
-/// samples over all ranks is the same then, and the ranks may change any number of times in an
-/// epoch. All ranks must be given the same arguments but for their rank.
+/// A sampler resumes from its state after any step, also with another number of ranks or another
+/// batch. Samples that have been taken are not taken again, and the present ranks share the rest of
+/// the epoch. Over all ranks, the order of the samples stays the same. The ranks may change any
+/// number of times in an epoch. All ranks must have the same arguments, except for their rank.
 ///
-/// Complexity: every call is constant time. Allocates nothing. Determinism: portable.
+/// Complexity: constant for every call. Allocates nothing. Determinism: portable.
 class epoch_sampler : public detail::epoch_walker<detail::epoch_plan> {
  public:
-  /// At the begin of epoch `options.epoch`. Errors: `std::invalid_argument` for no ranks, a rank
-  /// that is not below their number, a batch of zero and more than `most_samples` samples;
-  /// `std::length_error` for a step of more than 2^32 - 1 samples.
+  /// Constructs a sampler at the begin of epoch `options.epoch`. Errors: `std::invalid_argument` if
+  /// there are no ranks, if a rank is not below their number, if the batch is zero, and if there
+  /// are more than `most_samples` samples; `std::length_error` if a step has more than 2^32 - 1
+  /// samples.
   epoch_sampler(std::uint64_t samples, shard const& place,
                 epoch_sampler_options const& options = {})
       : epoch_walker(detail::epoch_plan(samples, place, options), options.seed, options.epoch) {}
 
-  /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
-  /// and `std::invalid_argument` for a state of other data, and for one that no sampler could have.
+  /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
+  /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
+  /// other data or if no sampler could have it.
   epoch_sampler(std::uint64_t samples, shard const& place, epoch_sampler_options const& options,
                 sampler_state const& state)
       : epoch_walker(detail::epoch_plan(samples, place, options), state) {}
 
-  /// Goes to a step of the epoch, to its end with `step_count()`: the next call of `next` gives
-  /// that step. Errors: as above.
+  /// Moves to a step of the epoch, or to its end if `step` is `step_count()`. The next call of
+  /// `next` returns this step. Errors: as above.
   void seek(std::uint64_t step) { seek_step(step); }
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// The packs of each rank in each step, the levels of a hierarchy in turn.
+/// \file Packs of each rank in each step, with the levels of a hierarchy in turn.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -29,25 +28,26 @@
 namespace omnibal::inline v0 {
 
 struct level_sampler_options {
-  /// How the groups of each level are scheduled; `carried` must be empty.
+  /// The options for the schedules of the groups of each level; `carried` must be empty.
   schedule_steps_options schedule{};
-  /// So many steps of epoch 0, the first ones, take packs of the first level only, as long as there
-  /// are any.
+  /// The number of first steps of epoch 0 that take packs of only the first level. Only fewer steps do
+  /// so if the first level has fewer steps.
   std::uint64_t short_first_steps = 0;
 };
 
-/// What a rank does in a step. All ranks are at the same level.
+/// The work of a rank in a step. All ranks are at the same level.
 struct level_step {
   std::size_t level = 0;
   packing_level setting{};
-  /// The groups of this rank, which `setting.sequence` ranks share; none where it is idle.
+  /// The groups of this rank, which `setting.sequence` ranks share; none if the rank is idle.
   std::span<std::uint32_t const> groups{};
 };
 
 namespace detail {
 
-/// Numbers of packs of the levels, in a mixed radix. A level leaves over fewer packs than it has,
-/// and fewer than there are in a step of the most ranks that there may be.
+/// The numbers of packs of all levels, as digits of a mixed radix. A level leaves over fewer packs
+/// than it has. The packs left over are also fewer than the packs in a step of the largest possible
+/// number of ranks.
 class level_carry {
  public:
   level_carry(std::span<packed_level const> levels, std::uint64_t groups_per_rank) {
@@ -59,7 +59,7 @@ class level_carry {
     }
   }
 
-  /// Throws where the numbers of some levels do not fit into one of 64 bits.
+  /// Throws if the numbers of some levels do not fit into a number of 64 bits.
   void check_room(std::string_view function) const {
     uint128 product = 1;
     for (std::uint64_t const radix : radices_) {
@@ -79,7 +79,7 @@ class level_carry {
     return result;
   }
 
-  /// The number of each level; throws where no sampler of these levels could have `state.carried`.
+  /// The number of each level. Throws if no sampler of these levels could have `state.carried`.
   [[nodiscard]] std::vector<std::uint64_t> split(std::string_view function, std::uint64_t carried,
                                                  std::uint64_t epoch) const {
     std::vector<std::uint64_t> result;
@@ -100,7 +100,7 @@ class level_carry {
   std::vector<std::uint64_t> radices_;
 };
 
-/// The steps of one epoch, the levels of a hierarchy being its parts.
+/// The steps of one epoch. The parts are the levels of a hierarchy.
 template <class Load, class Scheduler>
 class level_plan : public scheduled_plan<Load, Scheduler> {
  public:
@@ -177,54 +177,56 @@ class level_plan : public scheduled_plan<Load, Scheduler> {
 
 }  // namespace detail
 
-/// Walks the packs of a hierarchy: every step is of one level, and so of one parallel setting, the
-/// levels take turns evenly, and in every epoch each group runs once. In a step of a level ranks
-/// [k * sequence, (k + 1) * sequence) share pack k; the packs of a step have even loads, as
-/// `level_steps` makes them, and most of them meet others in the next epoch.
+/// Iterates over the packs of a hierarchy. Every step is of one level and therefore of one parallel
+/// setting. The levels take turns evenly, and each group runs once in every epoch. In a step of a
+/// level ranks [k * sequence, (k + 1) * sequence) share pack k. The packs of a step have even
+/// loads, as `level_steps` produces, and most of them share steps with other packs in the next
+/// epoch.
 ///
-/// With `remainder_policy::carry` the packs of a level that do not fill a step of it, the last of a
-/// random order of the epoch, run once more than the others in the next epoch, so that a last step
-/// is short only where a level has fewer packs than a step or where the ranks changed within the
-/// epoch. The packs must be the same in every epoch then.
+/// With `remainder_policy::carry` the packs of a level that do not fill a step run once more than
+/// the others in the next epoch. These packs are the last ones of a random order of the epoch. A
+/// last step is then short only if a level has fewer packs than a step or if the ranks changed
+/// within the epoch. The packs must be the same in every epoch.
 ///
-/// Resumes from its state after any step, also with another number of ranks: what has run stays
-/// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those
-/// of the epoch so far are made again. In an epoch the ranks may change `most_rank_changes` times,
-/// that is eight times; `rank_changes_left()` says how many changes are left. All ranks must be
-/// given the same arguments but for their rank.
+/// A sampler resumes from its state after any step, also with another number of ranks. Groups that
+/// have run do not run again, and the rest is scheduled for the present ranks. The state holds no
+/// schedule; the constructor recomputes the schedules of the epoch up to its step. In an epoch the
+/// ranks may change `most_rank_changes` times, which is eight times; `rank_changes_left()` returns
+/// the number of remaining changes. All ranks must have the same arguments, except for their rank.
 ///
-/// Complexity: the constructor and the first step of an epoch make a schedule, the constructor one
-/// more for each change of the ranks since the epoch began; all else is constant time. Memory: the
-/// loads and 12 bytes for each step; while a schedule is made that of `schedule_steps`, and 13
-/// bytes and a load per group. Only the constructor and the first step of an epoch allocate.
-/// Determinism: portable for integers. Source: Yao et al., "Hierarchical balance packing", NeurIPS
-/// 2025.
+/// Complexity: the constructor and the first step of an epoch compute a schedule. The constructor
+/// computes one more for each change of the ranks since the epoch began. All other calls are
+/// constant time. Memory: the loads and 12 bytes for each step. During the computation of a
+/// schedule also the memory of `schedule_steps`, 13 bytes and a load for each group. Only the
+/// constructor and the first step of an epoch allocate. Determinism: portable for integers. Source:
+/// Yao et al., "Hierarchical balance packing", NeurIPS 2025.
 template <amount Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class level_sampler : public detail::epoch_walker<detail::level_plan<Load, Scheduler>> {
  public:
-  /// At the begin of epoch `options.epoch`. `loads` has a weight or resources for each group of
-  /// `packed`, such as its sum of squares; both are copied. Errors: `std::invalid_argument` for no
-  /// ranks, more than `most_ranks`, a rank that is not below their number, a degree that does not
-  /// divide it, another number of loads than groups, a load that is negative or not finite, and
-  /// levels with so many groups that no state can say how many each carries (more than three of
-  /// 2^20 and more); those of `schedule_steps`.
+  /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` has a weight or resources
+  /// for each group of `packed`, such as its sum of squares; the sampler copies both. Errors:
+  /// `std::invalid_argument` if there are no ranks or more than `most_ranks`, if a rank is not
+  /// below their number, if a degree does not divide their number, if the numbers of loads and
+  /// groups differ, and if a load is negative or not finite. `std::invalid_argument` also if levels
+  /// have too many groups for the number in a state of what each level carries (more than three
+  /// levels of 2^20 groups or more). The errors of `schedule_steps` are possible too.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options = {}, Scheduler schedule = {})
       : walker(plan_type(packed, loads, place, options, std::move(schedule)), options.schedule.seed,
                options.schedule.epoch) {}
 
-  /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
-  /// and `std::invalid_argument` for a state of other packs, loads or options, for one that no
-  /// sampler could have, and if the ranks changed more than `most_rank_changes` times within the
-  /// epoch.
+  /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
+  /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
+  /// other packs, loads or options, if no sampler could have it, and if the ranks changed more than
+  /// `most_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   level_sampler(level_packing const& packed, GroupLoads const& loads, shard const& place,
                 level_sampler_options const& options, sampler_state const& state,
                 Scheduler schedule = {})
       : walker(plan_type(packed, loads, place, options, std::move(schedule)), state) {}
 
-  /// Two numbers could be swapped: write `{.ranks = 8, .rank = 0}`.
+  /// Deleted because two numbers could be swapped: write `{.ranks = 8, .rank = 0}`.
   template <load_range<Load> GroupLoads, std::integral Number, class... Others>
   level_sampler(level_packing const&, GroupLoads const&,
                 Number /* a shard: {.ranks = ..., .rank = ...} */, Others const&...) = delete;

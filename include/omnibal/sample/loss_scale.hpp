@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// The same loss for every token, however the packs are spread over ranks.
+/// \file A scale that gives every token the same weight in the loss.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -15,23 +14,24 @@
 namespace omnibal::inline v0 {
 
 struct loss_scale_fn {
-  /// What every rank multiplies the sum of its tokens' losses by before the mean of the gradients
-  /// over all ranks: 1 / T_ave, with T_ave the mean number of tokens with a loss per rank in the
-  /// global batch. The mean over the ranks then is the mean loss of all tokens of the batch, as on
-  /// a single rank that has all of them.
+  /// Returns the factor by which every rank multiplies the sum of its tokens' losses before the
+  /// gradients are averaged over all ranks. The factor is 1 / T_ave. T_ave is the average number of
+  /// tokens with a loss for each rank in the global batch. The average over the ranks is then the
+  /// average loss of all tokens of the batch, as on a single rank that has all of them.
   ///
-  /// `loss_tokens` has the number of each rank, gathered from all; a rank that runs several
-  /// micro-batches in a step gives their sum, ranks that share a pack give what each has of it, and
-  /// an idle rank gives zero. 0 where no rank has any, so that the loss is 0 and not undefined.
+  /// `loss_tokens` has the number of each rank, gathered from all ranks. A rank that runs several
+  /// micro-batches in a step contributes their sum. Ranks that share a pack contribute their own
+  /// tokens of the pack, and an idle rank contributes zero. The result is 0 if no rank has any
+  /// tokens, so that the loss is 0 and not undefined.
   ///
-  /// Where steps differ in tokens, as even steps of packed samples do, give it the numbers of all
-  /// steps of an epoch instead, one for each rank and step, and keep the result for all of them.
-  /// Then each token of the epoch has the same weight, and the mean gradient of the steps is that
-  /// of the epoch; with a scale for each step, tokens of steps that have few of them weigh more.
+  /// If steps differ in tokens, as even steps of packed samples do, pass the numbers of all steps
+  /// of an epoch, one for each rank and step. Keep the result for all steps. Then each token of the
+  /// epoch has the same weight, and the average gradient of the steps is the gradient of the epoch.
+  /// With a scale for each step, tokens of steps with few tokens weigh more.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
-  /// for no ranks and for a negative number; `std::overflow_error` where the sum exceeds 2^63 - 1.
-  /// Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// if there are no ranks and if a number is negative; `std::overflow_error` if the sum exceeds
+  /// 2^63 - 1. Source: Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   template <sample_range LossTokens>
     requires std::integral<std::ranges::range_value_t<LossTokens const>>
   [[nodiscard]] double operator()(LossTokens const& loss_tokens) const {
@@ -50,7 +50,7 @@ struct loss_scale_fn {
   static constexpr std::string_view name = "loss_scale";
 };
 
-/// The average-token normaliser; see `loss_scale_fn`.
+/// Returns the average-token normalizer; see `loss_scale_fn`.
 inline constexpr loss_scale_fn loss_scale{};
 
 }  // namespace omnibal::inline v0

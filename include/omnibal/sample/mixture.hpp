@@ -27,8 +27,8 @@ namespace omnibal::inline v0::detail {
 /// The most sources that can be mixed.
 inline constexpr std::size_t most_sources = std::size_t{1} << 31;
 
-/// Whole numbers in proportion to `weights`, with a sum below 2^32: the weights themselves where
-/// they are integers and small enough, else multiples of 2^-31 of their sum.
+/// Whole numbers in proportion to `weights`, with a sum below 2^32. These are the weights
+/// themselves if they are integers and small enough, otherwise multiples of 2^-31 of their sum.
 template <sample_range Sources, class Weight>
 [[nodiscard]] std::vector<std::uint64_t> whole_shares(std::string_view function,
                                                       Sources const& sources,
@@ -39,7 +39,7 @@ template <sample_range Sources, class Weight>
   }
   using working = measured_weight<Sources, Weight>;
   auto const weights = given_costs(function, "weight", sources, weight);
-  // The sum as a floating-point number, so that it cannot overflow.
+  // The sum is a floating-point number because an integer could overflow.
   double sum = 0;
   for (working const value : weights) {
     checked_add(function, "the sum of the weights", sum, static_cast<double>(value));
@@ -60,7 +60,7 @@ template <sample_range Sources, class Weight>
 
 namespace omnibal::inline v0 {
 
-/// What happens when a source of a mixture has no sample left.
+/// The behavior of a mixture when a source has no sample left.
 enum class source_end {
   /// The source starts its next epoch, in another order. The mixture has no end: `size()` is
   /// `most_samples`, 2^63 - 1.
@@ -71,17 +71,18 @@ enum class source_end {
 
 struct mixture_options {
   std::uint64_t seed = 0;
-  /// By default the mixture is endless. A loop that runs until an `epoch_sampler` is done needs
-  /// `source_end::stop`, or `epoch_sampler` a number of draws instead of `size()`.
+  /// The behavior when a source has no sample left. By default the mixture is endless. A loop that
+  /// runs until an `epoch_sampler` is done requires `source_end::stop`. Otherwise, pass
+  /// `epoch_sampler` a number of draws instead of `size()`.
   source_end end = source_end::restart;
-  /// So many consecutive draws come in random order. With 1 the sources alternate as evenly as
-  /// possible; then a rank that takes every R-th draw may see one source alone. The draws of a step
-  /// are a good window.
+  /// The number of consecutive draws that come in random order. With 1 the sources alternate as
+  /// evenly as possible. Then a rank that takes every R-th draw may see only one source. The draws
+  /// of a step are a good window.
   std::uint64_t window = 1;
 };
 
-/// A sample that a mixture draws: the index of its source, which epoch of the source it is in, and
-/// its index inside the source.
+/// A sample that a mixture draws: the index of its source, the epoch of the source, and the index
+/// of the sample inside the source.
 struct mixture_draw {
   std::uint32_t source;
   std::uint64_t epoch;
@@ -96,35 +97,39 @@ template <class Function, class Source>
 concept size_function =
     cost_function<Function, Source> && std::integral<demand_result<Function, Source>>;
 
-/// A stream of draws from several sources, each in proportion to its weight, as a function of the
-/// position: the draw at any position can be had without those before it, and the position is all
-/// that a checkpoint must hold.
+/// A stream of draws from several sources, each in proportion to its weight. A draw is a function
+/// of its position: it does not require the draws before it. The position is the whole state for a
+/// checkpoint.
 ///
-/// In every prefix of the stream the number of draws of a source differs from its share of the
-/// length by at most 1.68; by at most 1/2 with two sources. Integer weights whose sum is below 2^32
-/// are quotas: each block of `period()` draws has exactly that many of each source, a block
-/// starting at each multiple. Other weights count as whole numbers of 2^-31 of their sum, positive
-/// ones as one at least. With `options.window` the draws of each window trade places, so that the
-/// above holds at its ends; a multiple of the period keeps quotas.
+/// In every prefix of the stream, the number of draws of a source differs from its share of the
+/// length by at most 1.68. With two sources the difference is at most 1/2. Integer weights whose
+/// sum is below 2^32 are quotas: each block of `period()` draws that starts at a multiple of the
+/// period has exactly the quota of each source. Other weights count as whole multiples of 2^-31 of
+/// their sum, and positive weights as at least one. With `options.window` the draws of each window
+/// change places, so that these bounds hold at the ends of windows. A window that is a multiple of
+/// the period keeps quotas.
 ///
-/// A source gives its samples in the order that `epoch_sampler` has for its size with the seed
+/// A source returns its samples in the order of an `epoch_sampler` for its size with the seed
 /// `epoch_seed(options.seed, index of the source)`, epoch after epoch. By default the mixture is
-/// endless and `size()` is 2^63 - 1; with `source_end::stop` it ends when a source would start
-/// again. To share the draws among ranks, hand the positions that an `epoch_sampler` in given order
-/// takes to the mixture. The sampler gets `size()` samples if the mixture ends, otherwise the
-/// number of draws to train on, because its epoch of 2^63 - 1 draws is never done.
+/// endless and `size()` is 2^63 - 1. With `source_end::stop` the mixture ends when a source would
+/// start again. To share the draws among ranks, pass the positions from an `epoch_sampler` in given
+/// order to the mixture. If the mixture ends, construct the sampler with `size()` samples.
+/// Otherwise, construct it with the number of draws to train on, because an epoch of 2^63 - 1 draws
+/// is never done.
 ///
-/// Complexity: construction n log n for n sources; a draw one division for each node on the way to
-/// its source in a Huffman tree of the weights. Memory: about 80 bytes per source. Draws allocate
-/// nothing. Determinism: portable. Sources: Tijdeman, "The chairman assignment problem", 1980,
-/// shows that no sequence stays below 1 - 1/(2n - 2) for all weights; Katona, Nemetz, "Huffman
-/// codes and self-information", 1976, bounds the weights on a way through the tree.
+/// Complexity: construction is n log n for n sources. A draw requires one division for each node on
+/// the path to its source in a Huffman tree of the weights. Memory: about 80 bytes for each source.
+/// Draws allocate nothing. Determinism: portable. Sources: Tijdeman, "The chairman assignment
+/// problem", 1980, shows that no sequence stays below 1 - 1/(2n - 2) for all weights; Katona,
+/// Nemetz, "Huffman codes and self-information", 1976, bounds the weights on a path through the
+/// tree.
 class mixture {
  public:
-  /// `size(source)` is the number of samples of a source and `weight(source)` its weight. Errors:
-  /// `std::invalid_argument` for no sources, a size or weight that is negative or not finite, a
-  /// source with a weight but without samples, no positive weight and a window of zero;
-  /// `std::length_error` above 2^31 sources.
+  /// Constructs a mixture of sources: `size(source)` is the number of samples of a source and
+  /// `weight(source)` its weight. Errors: `std::invalid_argument` if there are no sources, if a
+  /// size or weight is negative or not finite, if a source has a weight but no samples, if no
+  /// weight is positive, and if the window is zero; `std::length_error` if there are more than 2^31
+  /// sources.
   template <sample_range Sources, size_function<sample_reference<Sources>> Size,
             cost_function<sample_reference<Sources>> Weight>
   mixture(Sources const& sources, Size const& size, Weight const& weight,
@@ -145,7 +150,8 @@ class mixture {
     size_ = find_end();
   }
 
-  /// The draw at a position. Errors: `std::invalid_argument` for a position at or beyond the end.
+  /// Returns the draw at a position. Errors: `std::invalid_argument` if the position is at or
+  /// beyond the end.
   [[nodiscard]] mixture_draw operator()(std::uint64_t position) const {
     if (position >= size_) {
       detail::throw_invalid(name, "position is " + detail::to_text(position) + ", must be below " +
@@ -158,14 +164,14 @@ class mixture {
     return {drawn.source, epoch, order(drawn.ordinal % source.size)};
   }
 
-  /// The number of draws until the mixture ends; `most_samples`, that is 2^63 - 1, for an endless
-  /// mixture, which `source_end::restart`, the default, makes.
+  /// Returns the number of draws until the mixture ends. For an endless mixture, with
+  /// `source_end::restart`, the default, the result is `most_samples`, which is 2^63 - 1.
   [[nodiscard]] std::uint64_t size() const { return size_; }
 
-  /// The number of draws in which each source has exactly its weight as a whole number.
+  /// Returns the number of draws in which each source has exactly its weight as a whole number.
   [[nodiscard]] std::uint64_t period() const { return tree_.period(); }
 
-  /// Identifies sizes, weights and options; good as `epoch_sampler_options::contents`.
+  /// Identifies sizes, weights and options; suitable as `epoch_sampler_options::contents`.
   [[nodiscard]] std::uint64_t digest() const {
     detail::data_digest result;
     result.add(options_.seed);
@@ -186,7 +192,7 @@ class mixture {
     std::uint64_t seed;
   };
 
-  /// The first position at which an exhausted source would be drawn.
+  /// Finds the first position at which an exhausted source would be drawn.
   [[nodiscard]] std::uint64_t find_end() const {
     if (options_.end == source_end::restart) return most_samples;
     std::uint64_t end = most_samples;
@@ -199,7 +205,7 @@ class mixture {
     return end;
   }
 
-  /// The place in the even sequence of what comes to a position.
+  /// The position in the even sequence of the draw that the shuffle puts at `position`.
   [[nodiscard]] std::uint64_t before_shuffle(std::uint64_t position) const {
     if (options_.window == 1) return position;
     std::uint64_t const number = position / options_.window;

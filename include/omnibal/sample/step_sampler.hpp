@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// The groups of each rank in each step of an epoch, with even steps.
+/// \file Groups of each rank in each step of an epoch, with even steps.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>
@@ -26,9 +25,10 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor like `schedule_steps`: every group is in one cell of a complete step, and in others
-/// only where `steps::is_repeat` says so. It must give equal steps for equal arguments. It is never
-/// asked to carry: the sampler hands it the groups that are to run.
+/// A functor like `schedule_steps`. Every group is in one cell of a complete step, and in other
+/// cells only if `steps::is_repeat` says so. The functor must return equal steps for equal
+/// arguments. A sampler never asks the functor to carry, but passes only the groups that are to
+/// run.
 template <class Scheduler, class Load>
 concept step_scheduler = requires(Scheduler const& schedule, std::span<Load const> loads,
                                   std::size_t ranks, schedule_steps_options const& options) {
@@ -88,47 +88,51 @@ class step_plan : public scheduled_plan<Load, Scheduler> {
 
 }  // namespace detail
 
-/// Walks the steps that a scheduler makes of the groups of each epoch. In each epoch every group
-/// runs once, in the cells that `schedule_steps(loads, ranks, options)` gives for that epoch.
+/// Iterates over the steps that a scheduler makes of the groups of each epoch. In each epoch every
+/// group runs once, in the cells that `schedule_steps(loads, ranks, options)` returns for that
+/// epoch.
 ///
-/// Resumes from its state after any step, also with another number of ranks: what has run stays
-/// run, and the rest is scheduled again for the present ranks. The state holds no schedule; those
-/// of the epoch so far are made again. In an epoch the ranks may change `most_rank_changes` times,
-/// that is eight times; `rank_changes_left()` says how many changes are left. All ranks must be
-/// given the same arguments but for their rank.
+/// A sampler resumes from its state after any step, also with another number of ranks. Groups that
+/// have run do not run again, and the rest is scheduled for the present ranks. The state holds no
+/// schedule; the constructor recomputes the schedules of the epoch up to its step. In an epoch the
+/// ranks may change `most_rank_changes` times, which is eight times; `rank_changes_left()` returns
+/// the number of remaining changes. All ranks must have the same arguments, except for their rank.
 ///
-/// With `remainder_policy::carry` what does not fill a step of the epoch, the last groups of a
-/// random order of it, runs once more than the others in the next epoch; a last step is short only
-/// where there are fewer groups than ranks or where the ranks changed within the epoch. The groups
-/// must be the same in every epoch then.
+/// With `remainder_policy::carry` the groups that do not fill a step of the epoch run once more
+/// than the others in the next epoch. These groups are the last ones of a random order of the
+/// epoch. A last step is short only if there are fewer groups than ranks or if the ranks changed
+/// within the epoch. The groups must be the same in every epoch.
 ///
-/// Complexity: the constructor and the first step of an epoch make a schedule, the constructor one
-/// more for each change of the ranks since the epoch began; all else is constant time. Memory:
-/// the loads and the groups of this rank; while a schedule is made that of the scheduler and 10
-/// bytes and a load per group. Only the constructor and the first step of an epoch allocate.
-/// Determinism: that of the scheduler; `schedule_steps` is portable for integers.
+/// Complexity: the constructor and the first step of an epoch compute a schedule. The constructor
+/// computes one more for each change of the ranks since the epoch began. All other calls are
+/// constant time. Memory: the loads and the groups of this rank. During the computation of a
+/// schedule also the memory of the scheduler, 10 bytes and a load for each group. Only the
+/// constructor and the first step of an epoch allocate. Determinism: as the scheduler;
+/// `schedule_steps` is portable for integers.
 template <amount Load, step_scheduler<Load> Scheduler = schedule_steps_fn>
 class step_sampler : public detail::epoch_walker<detail::step_plan<Load, Scheduler>> {
  public:
-  /// At the begin of epoch `options.epoch`. `loads` is a range of weights or resources and is
-  /// copied. Errors: `std::invalid_argument` for no ranks, more than `most_ranks`, a rank that is
-  /// not below their number, groups in `options.carried`, and a scheduler that loses or doubles
-  /// groups; `std::length_error` above 2^32 - 1 groups; those of the scheduler.
+  /// Constructs a sampler at the begin of epoch `options.epoch`. `loads` is a range of weights or
+  /// resources, which the sampler copies. Errors: `std::invalid_argument` if there are no ranks or
+  /// more than `most_ranks`, if a rank is not below their number, if `options.carried` has groups,
+  /// and if a scheduler loses or doubles groups; `std::length_error` if there are more than 2^32 -
+  /// 1 groups; the errors of the scheduler.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place,
                schedule_steps_options const& options = {}, Scheduler schedule = {})
       : walker(plan_type(loads, place, options, std::move(schedule)), options.seed, options.epoch) {
   }
 
-  /// Where `state` was taken; its seed and epoch count, not those of `options`. Errors: as above,
-  /// and `std::invalid_argument` for a state of other loads or options, for one that no sampler
-  /// could have, and if the ranks changed more than `most_rank_changes` times within the epoch.
+  /// Constructs a sampler that continues from `state`, with the seed and epoch count of `state`
+  /// instead of `options`. Errors: as above, and `std::invalid_argument` if the state belongs to
+  /// other loads or options, if no sampler could have it, and if the ranks changed more than
+  /// `most_rank_changes` times within the epoch.
   template <load_range<Load> GroupLoads>
   step_sampler(GroupLoads const& loads, shard const& place, schedule_steps_options const& options,
                sampler_state const& state, Scheduler schedule = {})
       : walker(plan_type(loads, place, options, std::move(schedule)), state) {}
 
-  /// Two numbers could be swapped: write `{.ranks = 8, .rank = 0}`.
+  /// Deleted because two numbers could be swapped: write `{.ranks = 8, .rank = 0}`.
   template <load_range<Load> GroupLoads, std::integral Number, class... Others>
   step_sampler(GroupLoads const&, Number /* a shard: {.ranks = ..., .rank = ...} */,
                Others const&...) = delete;

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Which steps of an epoch have run, and with how many ranks; the walk from epoch to epoch.
+/// \file The steps of an epoch that have run, and the iteration from epoch to epoch.
 
 #include <omnibal/check.hpp>
 #include <omnibal/sample/epoch.hpp>
@@ -16,12 +15,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// What the ranks take together in a step of this segment.
+/// The samples or groups that all ranks together take in a step of this segment.
 [[nodiscard]] constexpr std::uint64_t taken_per_step(sampler_segment const& segment) {
   return std::uint64_t{segment.ranks} * segment.batch;
 }
 
-/// A segment without steps for these ranks; throws where the arguments make no sense.
+/// A segment without steps for these ranks. Throws if the arguments are invalid.
 [[nodiscard]] inline sampler_segment segment_of(std::string_view function, shard const& place,
                                                 std::uint64_t batch) {
   check_positive(function, "shard.ranks", place.ranks);
@@ -39,8 +38,8 @@ namespace omnibal::inline v0::detail {
   return {static_cast<std::uint32_t>(place.ranks), static_cast<std::uint32_t>(batch), 0};
 }
 
-/// Throws if an epoch of so many samples or groups could not have left over `state.carried`: they
-/// are fewer than all, and fewer than a step of the most samples takes.
+/// Throws if an epoch of this number of samples or groups could not have left over `state.carried`.
+/// The groups left over are fewer than all groups, and fewer than a step of the most samples takes.
 inline void check_carried(std::string_view function, sampler_state const& state,
                           std::uint64_t count) {
   std::uint64_t const most =
@@ -51,10 +50,10 @@ inline void check_carried(std::string_view function, sampler_state const& state,
                               to_text(most) + " can be left over");
 }
 
-/// Makes room in a full state whose future depends on the number of samples taken alone: replaces
-/// its three oldest segments by one or two of a single rank, with the same number of steps and of
-/// samples. Their batches are the mean number of samples in a step, rounded down and up.
-/// Precondition: no step of these segments was short. Returns the number of segments left.
+/// Removes segments from a full state whose future depends only on the number of samples taken. One
+/// or two segments of a single rank replace the three oldest segments, with the same number of
+/// steps and of samples. The new batches are the average number of samples in a step, rounded down
+/// and up. Precondition: no step of these segments was short. Returns the number of segments left.
 [[nodiscard]] inline std::size_t merge_oldest(sampler_state& state) {
   std::span<sampler_segment> const all(state.segments);
   std::uint64_t taken = 0;
@@ -82,7 +81,7 @@ inline void check_carried(std::string_view function, sampler_state const& state,
 /// The segments of the epoch that runs: those that have ended, and the one of the present ranks.
 class epoch_progress {
  public:
-  /// Goes on where `state` stops, unless no sampler could write it; `present` has no steps yet.
+  /// Continues from `state`, unless no sampler could write it; `present` has no steps yet.
   epoch_progress(std::string_view function, sampler_state const& state,
                  sampler_segment const& present)
       : ended_(state), ended_count_(count_segments(function, state)), present_(present) {
@@ -105,7 +104,7 @@ class epoch_progress {
   /// The segment of the present ranks.
   [[nodiscard]] sampler_segment const& present() const { return present_; }
 
-  /// The number of steps before those of the present ranks.
+  /// The number of steps before the steps of the present ranks.
   [[nodiscard]] std::uint64_t first_step() const {
     std::uint64_t result = 0;
     for (sampler_segment const& segment : ended()) result += segment.step_count;
@@ -113,7 +112,8 @@ class epoch_progress {
   }
   [[nodiscard]] std::uint64_t step() const { return first_step() + present_.step_count; }
 
-  /// With `merges` the oldest segments are merged if there is no room for the present one.
+  /// Returns the state. If `merges` is true, the oldest segments are merged if there is no room for
+  /// the present one.
   [[nodiscard]] sampler_state state(bool merges) const {
     sampler_state result = ended_;
     if (present_.step_count == 0) return result;
@@ -122,7 +122,7 @@ class epoch_progress {
     return result;
   }
 
-  /// How many more changes of the ranks a state of this epoch can hold.
+  /// The number of remaining changes of the ranks that a state of this epoch can hold.
   [[nodiscard]] std::size_t changes_left() const {
     return most_rank_changes - std::min(ended_count_, most_rank_changes);
   }
@@ -153,7 +153,7 @@ class epoch_progress {
     return left.ranks == right.ranks && left.batch == right.batch;
   }
 
-  /// The number of segments; throws where they cannot be those of an epoch.
+  /// The number of segments. Throws if they cannot be the segments of an epoch.
   [[nodiscard]] static std::size_t count_segments(std::string_view function,
                                                   sampler_state const& state) {
     std::size_t count = 0;
@@ -185,24 +185,25 @@ class epoch_progress {
   sampler_segment present_;
 };
 
-/// Walks the steps that a plan makes of each epoch: the part that all samplers have in common.
+/// Iterates over the steps that a plan makes of each epoch: the common part of all samplers.
 ///
-/// A `Plan` has `name`, `things`, which it calls what it samples, and `lends`, true where its steps
-/// are spans that it holds, of which some may be repetitions; `counts_only`, true where steps depend
-/// on the number of samples taken and not on the ranks that took them, so that old changes of the
-/// ranks can be merged; `present()`, a segment of its ranks
-/// without steps; `digest()` of its data; `check(state)`; `plan(progress)`, which makes the steps
-/// of an epoch for the present ranks; of these `step_count()`, `at(step)` and `is_repeat(step)`;
-/// `left_over()`, and as one number `carried()`.
+/// A `Plan` has these members. `name` is its name, and `things` is its word for the items that it
+/// samples. `lends` is true if its steps are spans that it holds, of which some may be repetitions.
+/// `counts_only` is true if steps depend on the number of samples taken and not on the ranks that
+/// took them. Then old changes of the ranks can be merged. `present()` is a segment of its ranks
+/// without steps, `digest()` identifies its data, and `check(state)` checks a state.
+/// `plan(progress)` computes the steps of an epoch for the present ranks. `step_count()`,
+/// `at(step)` and `is_repeat(step)` describe these steps. `left_over()` and, as one number,
+/// `carried()` describe the remainder.
 template <class Plan>
 class epoch_walker {
  public:
   using step_type = typename Plan::step_type;
 
-  /// What this rank runs in the next step; nothing where it is idle. After the last step of an
-  /// epoch it is the first of the next epoch. Spans are valid until the next epoch begins, and as
-  /// long as the sampler; a temporary has none. Errors: `std::invalid_argument` where there is
-  /// nothing to run at all; those of the scheduler.
+  /// Returns the work of this rank in the next step, which is empty if the rank is idle. After the
+  /// last step of an epoch, the next step is the first step of the next epoch. Spans are valid
+  /// until the next epoch begins, and as long as the sampler; a temporary returns no spans. Errors:
+  /// `std::invalid_argument` if there is nothing to run at all; the errors of the scheduler.
   [[nodiscard]] step_type next() & {
     if (plan_.empty()) throw_invalid(member("::next"), "there are no " + std::string(Plan::things));
     if (done()) {
@@ -216,53 +217,55 @@ class epoch_walker {
   }
   [[nodiscard]] step_type next() && requires(!Plan::lends) { return next(); }
 
-  /// What this rank runs in a step of the epoch. Errors: `std::invalid_argument` for a step that
-  /// the epoch does not have or that ran with other ranks.
+  /// Returns the work of this rank in a step of the epoch. Errors: `std::invalid_argument` if the
+  /// epoch does not have the step or if the step ran with other ranks.
   [[nodiscard]] step_type operator()(std::uint64_t step) const& {
     return plan_.at(present_step("", step, step_count()));
   }
   void operator()(std::uint64_t step) const&& requires(Plan::lends) = delete;
 
-  /// True where the groups that `next` gave last are repetitions that fill a step, so that a loss
-  /// can leave them out. Before the first step with the present ranks false.
+  /// Returns whether the groups of the last call of `next` are repetitions that fill a step, so
+  /// that a loss can exclude them. The result is false before the first step with the present
+  /// ranks.
   [[nodiscard]] bool is_repeat() const requires(Plan::lends) {
     std::uint64_t const run = progress_.present().step_count;
     return run != 0 && plan_.is_repeat(run - 1);
   }
 
-  /// The same of a step of the epoch: of `step()` that which comes. At the end of the epoch, where
-  /// none comes, false: `next` makes the steps of the next epoch. Errors: as above, but for
-  /// `step_count()`.
+  /// Returns whether the groups of a step of the epoch are repetitions. `step()` names the next
+  /// step. At the end of the epoch there is no next step and the result for `step()` is false,
+  /// because `next` makes the steps of the next epoch. Errors: as above, except that `step_count()`
+  /// is valid.
   [[nodiscard]] bool is_repeat(std::uint64_t step) const requires(Plan::lends) {
     if (step == step_count()) return false;
     return plan_.is_repeat(present_step("::is_repeat", step, step_count()));
   }
 
-  /// True where all steps of the epoch have run.
+  /// Returns true if all steps of the epoch have run.
   [[nodiscard]] bool done() const { return progress_.present().step_count == plan_.step_count(); }
 
   [[nodiscard]] std::uint64_t epoch() const { return progress_.epoch(); }
-  /// The number of steps of the epoch that have run; the index of the next one.
+  /// Returns the number of steps of the epoch that have run, which is the index of the next step.
   [[nodiscard]] std::uint64_t step() const { return progress_.step(); }
-  /// The number of steps of the epoch, those that ran with other ranks included.
+  /// Returns the number of steps of the epoch, including the steps that ran with other ranks.
   [[nodiscard]] std::uint64_t step_count() const {
     return progress_.first_step() + plan_.step_count();
   }
-  /// How much this epoch leaves for the next one.
+  /// Returns the number of samples or groups that this epoch leaves for the next one.
   [[nodiscard]] std::uint64_t left_over() const { return plan_.left_over(); }
 
-  /// How many more changes of the ranks, as to their number or their batch, this epoch allows. With
-  /// zero the run can resume with the present ranks only, until the epoch ends; the next epoch
-  /// starts with any ranks and allows `most_rank_changes`. `epoch_sampler` has no such limit.
+  /// Returns the number of remaining changes of the ranks, of their number or their batch, in this
+  /// epoch. With zero the run can resume only with the present ranks until the epoch ends. The next
+  /// epoch starts with any ranks and allows `most_rank_changes`. `epoch_sampler` has no such limit.
   [[nodiscard]] std::size_t rank_changes_left() const requires(!Plan::counts_only) {
     return progress_.changes_left();
   }
 
-  /// What a checkpoint must hold; the same on all ranks.
+  /// Returns the state for a checkpoint, the same on all ranks.
   [[nodiscard]] sampler_state state() const { return progress_.state(Plan::counts_only); }
 
  protected:
-  /// At the begin of an epoch.
+  /// Starts at the begin of an epoch.
   epoch_walker(Plan&& plan, std::uint64_t seed, std::uint64_t epoch)
       : plan_(std::move(plan)),
         progress_(Plan::name, {.seed = seed, .epoch = epoch, .digest = plan_.digest()},
@@ -270,7 +273,7 @@ class epoch_walker {
     plan_.plan(progress_);
   }
 
-  /// Where `state` was taken.
+  /// Continues from `state`.
   epoch_walker(Plan&& plan, sampler_state const& state)
       : plan_(std::move(plan)), progress_(Plan::name, {}, plan_.present()) {
     plan_.check(state);
@@ -278,7 +281,7 @@ class epoch_walker {
     if (!Plan::counts_only && !done()) progress_.check_room(Plan::name);
   }
 
-  /// The next call of `next` gives this step.
+  /// Makes the next call of `next` return this step.
   void seek_step(std::uint64_t step) {
     progress_.set_present_steps(present_step("::seek", step, step_count() + 1));
   }
@@ -293,7 +296,7 @@ class epoch_walker {
     progress_ = progress;
   }
 
-  /// The place of a step among those of the present ranks.
+  /// The index of a step among the steps of the present ranks.
   [[nodiscard]] std::uint64_t present_step(std::string_view function, std::uint64_t step,
                                            std::uint64_t end) const {
     std::uint64_t const first = progress_.first_step();
@@ -306,7 +309,8 @@ class epoch_walker {
   epoch_progress progress_;
 };
 
-/// Throws where the epoch has fewer steps than the segment; `what` follows its steps in the text.
+/// Throws if the epoch has fewer steps than the segment; `what` follows the number of steps in the
+/// message.
 inline void check_steps(std::string_view function, sampler_segment const& segment,
                         std::uint64_t most, std::string const& what) {
   if (segment.step_count <= most) return;

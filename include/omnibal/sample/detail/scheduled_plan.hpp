@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// The steps that a scheduler makes of what has not run in an epoch.
+/// \file The steps that a scheduler makes of the remaining groups of an epoch.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
@@ -26,14 +25,14 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The entries of an epoch's schedule: each group once, and before them those that the epoch before
-/// has left over, which therefore may be there twice.
+/// The entries of an epoch's schedule: each group once, and before them the groups that the
+/// previous epoch left over, which therefore may be there twice.
 ///
-/// What an epoch leaves over are the last groups of a random order of that epoch, so that their
-/// number is all that a state must hold.
+/// The groups that an epoch leaves over are the last ones of a random order of that epoch, so that
+/// a state must hold only their number.
 class group_pool {
  public:
-  /// All entries. Precondition: `carried < groups`, or both are zero.
+  /// Contains all entries. Precondition: `carried < groups`, or both are zero.
   group_pool(std::size_t groups, std::uint64_t seed, std::uint64_t epoch, std::uint64_t carried)
       : order_(groups, epoch_seed(seed, epoch)),
         previous_(groups, epoch_seed(seed, epoch - 1)),
@@ -50,9 +49,10 @@ class group_pool {
     return static_cast<std::uint32_t>(group);
   }
 
-  /// The entries for a schedule of steps of so many: all that have not run, but with `carry` those
-  /// that would not fill a step. No more are left over than before, as their number must say which:
-  /// where the ranks changed within the epoch its last step may be short.
+  /// The entries for a schedule of steps of `in_step` entries: all entries that have not run, but
+  /// with `carry` without the entries that would not fill a step. The number left over never grows,
+  /// because it must identify the groups. Therefore a last step may be short if the ranks changed
+  /// within the epoch.
   [[nodiscard]] std::vector<std::uint32_t> offer(std::size_t in_step, remainder_policy policy) {
     if (policy != remainder_policy::carry) return waiting_;
     std::size_t const last = waiting_.size() % in_step;
@@ -68,7 +68,7 @@ class group_pool {
   /// The number of groups that the last offer left over.
   [[nodiscard]] std::size_t left_over() const { return left_over_; }
 
-  /// Removes what ran in the first steps of a schedule of `offered`.
+  /// Removes the entries that ran in the first steps of a schedule of `offered`.
   void take(std::span<std::uint32_t const> offered, steps const& schedule, std::size_t step_count) {
     std::vector<std::uint8_t> has_run(carried_ + order_.size(), 0);
     for (std::size_t cell = 0; cell != step_count * schedule.ranks(); ++cell) {
@@ -90,7 +90,7 @@ class group_pool {
   std::vector<std::uint32_t> waiting_;
 };
 
-/// Throws unless every one of `entries` is in one cell of a complete step, repetitions apart.
+/// Throws unless every one of `entries` is in one cell of a complete step, except for repetitions.
 inline void check_schedule(std::string_view function, steps const& schedule, std::size_t ranks,
                            std::size_t entries) {
   if (schedule.ranks() != ranks) {
@@ -111,17 +111,17 @@ inline void check_schedule(std::string_view function, steps const& schedule, std
   named.finish();
 }
 
-/// A part of the groups with schedules of its own.
+/// A part of the groups with its own schedules.
 struct scheduled_part {
   std::uint32_t first_group;
   std::uint32_t group_count;
   std::uint64_t seed;
-  /// The groups that the epoch before has left over.
+  /// The number of groups that the previous epoch left over.
   std::uint64_t carried;
 };
 
-/// The part of every step: first up to `short_first` of the first part, then the others with the
-/// parts in turn, each as evenly spread as its number of steps allows.
+/// The part of every step: first up to `short_first` steps of the first part, then the others with
+/// the parts in turn, each spread as evenly as its number of steps allows.
 [[nodiscard]] inline std::vector<std::uint32_t> turns_of(std::vector<std::uint64_t> step_counts,
                                                          std::uint64_t short_first) {
   if (step_counts.empty()) return {};
@@ -139,8 +139,8 @@ struct scheduled_part {
   return result;
 }
 
-/// The steps of this rank in an epoch whose groups a scheduler puts into steps, part by part: what
-/// the plans of `epoch_walker` with groups have in common.
+/// The steps of this rank in an epoch whose groups a scheduler puts into steps, part by part: the
+/// common part of the plans of `epoch_walker` with groups.
 template <class Load, class Scheduler>
 class scheduled_plan {
  public:
@@ -172,9 +172,9 @@ class scheduled_plan {
                                 " groups, a sampler finds them itself");
   }
 
-  /// Goes to an epoch: makes its schedules, one for each change of the ranks, and keeps what this
-  /// rank has of the last. A step of part k has `cells(k, ranks)` cells; `short_first(s)` steps
-  /// from step s on are of the first part.
+  /// Plans an epoch: computes its schedules, one for each change of the ranks, and keeps the cells
+  /// of this rank in the last schedule. A step of part k has `cells(k, ranks)` cells.
+  /// `short_first(s)` steps from step s on are of the first part.
   template <class Cells, class Short>
   void plan_parts(std::string_view function, epoch_progress const& progress,
                   std::span<scheduled_part const> parts, Cells const& cells,
@@ -203,7 +203,7 @@ class scheduled_plan {
     schedules_.clear();
   }
 
-  /// Throws where a state counts batches, as those of `epoch_sampler` do.
+  /// Throws if a state counts batches, as states of `epoch_sampler` do.
   static void check_batches(std::string_view function, sampler_state const& state) {
     for (sampler_segment const& segment : state.segments) {
       if (segment.batch <= 1) continue;
@@ -222,15 +222,15 @@ class scheduled_plan {
 
   [[nodiscard]] std::vector<Load> const& loads() const { return loads_; }
   [[nodiscard]] schedule_steps_options const& options() const { return options_; }
-  /// Of each part.
+  /// The numbers left over, by part.
   [[nodiscard]] std::vector<std::uint64_t> const& left_over_parts() const { return left_over_; }
 
-  /// Adds the loads and what schedules depend on.
+  /// Adds the loads, and the options that change schedules.
   void add_to(data_digest& result) const {
     result.add(options_.max_dist_ratio);
     result.add(static_cast<std::uint64_t>(options_.remainder));
     result.add(std::uint64_t{options_.rounds});
-    // States of schedules with one group per rank are as they always were.
+    // States of schedules with one group per rank keep their digest of earlier versions.
     if (options_.groups_per_rank != 1) result.add(~std::uint64_t{options_.groups_per_rank});
     if (options_.even_positions) result.add(std::uint64_t{1});
     result.add(std::uint64_t{loads_.size()});
@@ -245,7 +245,7 @@ class scheduled_plan {
     steps cells;
   };
 
-  /// Schedules all that waits of each part for the ranks of a segment.
+  /// Schedules all waiting entries of each part for the ranks of a segment.
   template <class Cells>
   void schedule(std::string_view function, std::span<scheduled_part const> parts,
                 sampler_segment const& segment, std::uint64_t epoch, Cells const& cells,
@@ -276,7 +276,7 @@ class scheduled_plan {
     check_steps(function, segment, turns_.size(), to_text(segment.ranks) + " ranks");
   }
 
-  /// Appends a cell of a step to those of this rank.
+  /// Appends a cell of a step to the cells of this rank.
   void append_cell(std::uint32_t first_group, std::size_t part, std::size_t step,
                    std::size_t cell) {
     auto const& [offered, cells] = schedules_[part];
@@ -290,7 +290,7 @@ class scheduled_plan {
     }
   }
 
-  /// Removes what runs in so many steps.
+  /// Removes the entries that run in `step_count` steps.
   void run(std::uint64_t step_count) {
     std::vector<std::size_t> counts(pools_.size(), 0);
     for (std::size_t step = 0; step != step_count; ++step) ++counts[turns_[step]];
@@ -304,7 +304,7 @@ class scheduled_plan {
   sampler_segment present_;
   schedule_steps_options options_;
   Scheduler scheduler_;
-  /// While an epoch is planned: what waits of each part, and how it is scheduled.
+  /// The waiting entries of each part and their schedules, while an epoch is planned.
   std::vector<group_pool> pools_;
   std::vector<part_schedule> schedules_;
   /// The groups of this rank in each step of the present ranks, and the part of each.

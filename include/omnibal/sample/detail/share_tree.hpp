@@ -12,7 +12,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Which source a draw takes, and how many draws took it before.
+/// The source of a draw, and the number of earlier draws from that source.
 struct source_draw {
   std::uint32_t source;
   std::uint64_t ordinal;
@@ -20,12 +20,12 @@ struct source_draw {
 
 /// An endless sequence of sources in which each appears in proportion to its share, evenly spread.
 ///
-/// Two sources make an even sequence where the first has the rounded share of every prefix: the
-/// source of a draw and its ordinal follow from one division. A Huffman tree makes one of many: a
-/// node is a source of its parent, and passes on ordinals as positions. Each node on the way to a
-/// source adds an error of at most 1/2 times the share that the source has of it; in a Huffman tree
-/// the shares of the nodes on the way up grow at least as Fibonacci numbers, so that no prefix is
-/// off by more than half the sum of their reciprocals, 1.68.
+/// Two sources form an even sequence if the first has the rounded share of every prefix: the source
+/// of a draw and its ordinal follow from one division. A Huffman tree forms a sequence of many
+/// sources: a node is a source of its parent, and passes on ordinals as positions. Each node on the
+/// path to a source adds an error of at most 1/2 times the source's share of the node. In a Huffman
+/// tree the shares of the nodes on the path to the root grow at least as Fibonacci numbers.
+/// Therefore no prefix is off by more than half the sum of their reciprocals, 1.68.
 class share_tree {
  public:
   /// Precondition: at least one share is positive, and their sum is below 2^32.
@@ -53,7 +53,8 @@ class share_tree {
     root_ = waiting.top().second;
   }
 
-  /// The sum of the shares. In so many draws from a multiple of it on, each source has its share.
+  /// The sum of the shares. In each block of this number of draws from a multiple of it on, each
+  /// source has its share.
   [[nodiscard]] std::uint64_t period() const { return period_; }
 
   /// The share of a source.
@@ -103,7 +104,7 @@ class share_tree {
   std::uint64_t period_;
   /// The inner nodes, children first; node k has the number `leaves_ + k`.
   std::vector<node> nodes_;
-  /// The parent of each source and inner node but the root.
+  /// The parent of each source and each inner node except for the root.
   std::vector<std::uint32_t> parents_;
 };
 
