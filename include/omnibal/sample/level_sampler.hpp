@@ -30,8 +30,8 @@ namespace omnibal::inline v0 {
 struct level_sampler_options {
   /// The options for the schedules of the groups of each level; `carried` must be empty.
   schedule_steps_options schedule{};
-  /// The number of first steps of epoch 0 that take packs of only the first level. Only fewer steps do
-  /// so if the first level has fewer steps.
+  /// The number of steps at the begin of epoch 0 that take only packs of the first level. If the
+  /// first level has fewer steps, only these steps do so.
   std::uint64_t short_first_steps = 0;
 };
 
