@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// What `select_recompute` is asked and what it answers.
+/// \file Options and result of `select_recompute`.
 
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>
@@ -14,39 +13,40 @@
 namespace omnibal::inline v0 {
 
 struct select_recompute_options {
-  /// How many micro-batches keep their activations at once; in 1F1B stage s of p keeps those of
-  /// p - s, or of all if there are fewer.
+  /// The number of micro-batches that keep their activations at once. In 1F1B stage s of p keeps
+  /// the activations of p - s micro-batches, or of all if there are fewer.
   std::int64_t in_flight = 1;
-  /// Bytes of the budget that are for something else.
+  /// The bytes of the budget that are reserved for other uses.
   std::int64_t reserve_bytes = 0;
-  /// What the search may take; `states` takes precedence where it is set.
+  /// The effort of the search; `states` takes precedence if it is set.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most partial solutions that the search keeps for each number of layers, and up to four
-  /// times as many where few choices are left to decide: 32, 96 or 1024. More of them give a
-  /// smaller gap between time and lower bound, in proportionally more time.
+  /// The most partial solutions that the search keeps for each number of layers: 32, 96 or 1024 by
+  /// effort if not set. The search keeps up to four times the number if few choices are left to
+  /// decide. More solutions reduce the gap between time and lower bound, in proportionally more
+  /// time.
   std::optional<std::size_t> states = {};
-  /// Where a proof would need more than that, the search ends as soon as the lower bound is below
-  /// the time by no more than this share of it.
+  /// The gap at which the search ends: the share of the time by which the lower bound may be below
+  /// the time. The gap applies if a proof would require more states than `states`.
   double max_gap = 0.0008;
 };
 
-/// A choice for each layer.
+/// The result of `select_recompute`: a choice for each layer.
 template <weight Time>
 struct recompute_result {
-  /// Infeasible where no choices fit the budget.
+  /// The status of the result: infeasible if no choices fit the budget.
   solve_status status = solve_status::solved;
-  /// The number of the choice of each layer; empty where infeasible.
+  /// The number of the choice of each layer; empty if infeasible.
   std::vector<std::uint32_t> choices;
   /// The sum of the times of these choices.
   Time time{};
-  /// No choices within the budget take less time.
+  /// A lower bound: no choices within the budget have a shorter time.
   Time lower_bound{};
-  /// True where the time is the least possible.
+  /// True if the time is the least possible.
   bool proven = false;
-  /// What the choices take of the budget, the reserve included; where infeasible, the least that
-  /// any choices take.
+  /// The bytes of the budget that the choices use, the reserve included; if infeasible, the least
+  /// bytes of any choices.
   std::int64_t bytes = 0;
-  /// By how much `bytes` exceeds the budget; zero unless infeasible.
+  /// The bytes by which `bytes` exceeds the budget; zero unless infeasible.
   std::int64_t missing_bytes = 0;
 
   [[nodiscard]] friend bool operator==(recompute_result const&, recompute_result const&) = default;

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Which activations to keep and which to recompute.
+/// \file Choice of activations to keep and activations to recompute.
 
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>
@@ -24,7 +23,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// The type in which the times of such choices are added up.
+/// The type in which the times of such choices are added.
 template <class Choices>
 using time_of = working_weight<
     std::remove_cvref_t<decltype(std::declval<std::ranges::range_reference_t<Choices>>().time)>>;
@@ -32,40 +31,39 @@ using time_of = working_weight<
 }  // namespace detail
 
 struct select_recompute_fn {
-  /// The choices, one for each layer, with the least time that stay within a budget of bytes:
-  /// `in_flight` times the sum of their bytes, the largest of their transient bytes and the reserve
-  /// together never exceed it. `choices(layer)` gives the choices of a layer, any number of them in
-  /// any order, and is called once for each layer, in order.
+  /// Selects a choice for each layer so that the total time is the least within a budget of bytes.
+  /// The bytes are `in_flight` times the sum of the bytes of the choices, plus the largest of their
+  /// transient bytes, plus the reserve. They never exceed the budget. `choices(layer)` returns the
+  /// choices of a layer, any number of them in any order. The functor is called once for each
+  /// layer, in order.
   ///
-  /// A multiple-choice knapsack problem. The linear relaxation gives a first solution, which swaps
-  /// of choices between two layers improve. Reduced costs then fix most choices, and equal layers
-  /// become one, of which only the number of layers with each choice is left to decide. Label
-  /// search looks for the best of what remains: partial solutions that take more bytes and time
-  /// than another one, or that cannot lead to a better solution by the linear relaxation, are
-  /// dropped, and similar ones merge where too many remain. The solution may miss the best, by how
-  /// much at most the lower bound says. Up to four different kinds of layers with three choices
-  /// were always solved with a proof, and most of the layers that have little in common. For 93
-  /// layers off by 1 percent the gap was at most 0.2 percent of the time that recomputation adds,
-  /// and at most 0.5 percent for layers off by up to 10.
+  /// The problem is a multiple-choice knapsack problem. The linear relaxation gives a first
+  /// solution, which swaps of choices between two layers improve. Reduced costs then fix most
+  /// choices. Equal layers become one layer, for which only the number of layers with each choice
+  /// is left to decide. Label search finds the best solution of the remaining problem. It drops
+  /// partial solutions that require more bytes and time than another one, or that cannot lead to a
+  /// better solution by the linear relaxation. It merges similar solutions if too many remain.
+  /// Therefore the solution may miss the best; the lower bound limits the difference.
   ///
-  /// Of choices of a layer that are equal the first is taken; of equal layers the first ones take
-  /// the first choices. The order of the layers has no influence on the time. Floating-point times
-  /// are compared as whole numbers of at most 2^-61 of the sum of the largest ones: bound and proof
-  /// hold up to one of these for each layer and to the rounding of sums, and exactly for whole
-  /// numbers that add up to less than 2^53. All integers are exact, up to the largest sums.
+  /// If choices of a layer are equal, the first one is selected; of equal layers the first ones
+  /// have the first choices. The order of the layers has no influence on the time. Floating-point
+  /// times are compared as whole numbers of at most 2^-61 of the sum of the largest times. Bound
+  /// and proof hold up to one of these units for each layer and up to the rounding of sums. They
+  /// hold exactly for whole numbers that add up to less than 2^53. All integers are exact, up to
+  /// the largest sums.
   ///
-  /// Complexity: states * choices for each layer and layers^2 * choices, for each number of
-  /// transient bytes, or range of such numbers, that may lead to the best solution. Memory: 8 bytes
-  /// for each layer and state, 400 for each choice. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for a layer without choices, times that are negative or not finite,
-  /// bytes that are negative, in_flight or states below 1, a negative reserve and a `max_gap` that
-  /// is not from 0 to below 1; `std::overflow_error` where the largest times or the fewest bytes of
-  /// all layers add up to more than 2^63 - 1, or where infeasible the bytes of the result exceed
-  /// it; `std::length_error` above 2^32 - 1 layers. A budget that is too small, or negative, is no
-  /// error: the status says so. Sources: Pisinger, "A minimal algorithm for the multiple-choice
-  /// knapsack problem", 1995; Fisher, "The Lagrangian relaxation method for solving integer
-  /// programming problems", 1981; Bergman et al., "Decision diagrams for optimization", 2016, for
-  /// the merging of states.
+  /// Complexity: states * choices for each layer and layers^2 * choices. This is the cost for each
+  /// number of transient bytes, or range of such numbers, that may lead to the best solution.
+  /// Memory: 8 bytes for each layer and state, 400 for each choice. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` if a layer has no choices, if times are negative or
+  /// not finite, if bytes or the reserve are negative, if in_flight or states is below 1, and if
+  /// `max_gap` is not from 0 to below 1; `std::overflow_error` if the largest times or the fewest
+  /// bytes of all layers add up to more than 2^63 - 1, or if, when infeasible, the bytes of the
+  /// result exceed it; `std::length_error` if there are more than 2^32 - 1 layers. A budget that is
+  /// too small, or negative, is no error: the status says so. Sources: Pisinger, "A minimal
+  /// algorithm for the multiple-choice knapsack problem", 1995; Fisher, "The Lagrangian relaxation
+  /// method for solving integer programming problems", 1981; Bergman et al., "Decision diagrams for
+  /// optimization", 2016, for the merging of states.
   template <std::ranges::input_range Layers, class Choices>
     requires choice_function<Choices, std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, Choices const& choices, std::int64_t budget,
@@ -82,7 +80,7 @@ struct select_recompute_fn {
     return choosing.run();
   }
 
-  /// The same for layers that are themselves ranges of choices.
+  /// Selects choices for layers that are themselves ranges of choices.
   template <std::ranges::input_range Layers>
     requires choice_range<std::ranges::range_reference_t<Layers const>>
   [[nodiscard]] auto operator()(Layers const& layers, std::int64_t budget,
@@ -109,7 +107,7 @@ struct select_recompute_fn {
   }
 };
 
-/// Which activations to keep; see `select_recompute_fn`.
+/// Selects the activations to keep; see `select_recompute_fn`.
 inline constexpr select_recompute_fn select_recompute{};
 
 }  // namespace omnibal::inline v0
