@@ -1,8 +1,6 @@
 #pragma once
 
-/// \file
-/// What a pipeline is planned for, with which limits, and layers that can be planned; and the plan:
-/// where a model is cut into stages and how each layer runs.
+/// \file Machine, limits, layers and plan of a pipeline.
 
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>
@@ -24,39 +22,43 @@
 
 namespace omnibal::inline v0 {
 
-/// The devices of a pipeline, one for each stage. Lists of one value hold for every stage.
+/// The devices of a pipeline, one for each stage. A list of one value holds for every stage.
 struct pipeline_machine {
   std::size_t stages = 1;
   weight_list<std::int64_t> memory_bytes{};
-  /// Bytes of the memory that are for something else, such as buffers of a communication library.
+  /// The bytes of the memory that are reserved for other uses, such as buffers of a communication
+  /// library.
   weight_list<std::int64_t> reserve_bytes{0};
-  /// Makes times of the work of layers that are given as `layer_cost`.
+  /// The device that converts work to times, for layers that are given as `layer_cost`.
   accelerator device{};
-  /// Between neighbouring stages; counted by `simulate_training`. The default leaves transfers out.
+  /// The bytes per second between neighboring stages, used by `simulate_training`. By default
+  /// transfers take no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 
 struct plan_pipeline_options {
   /// The number of micro-batches of a step; must be positive.
   std::size_t micro_batches = 0;
-  /// How many micro-batches keep their activations at once on each stage, or on all. Empty: those
-  /// of 1F1B, the stages from this one to the last, or all micro-batches if there are fewer.
-  /// `peak_in_flight` counts those of any schedule.
+  /// The number of micro-batches that keep their activations at once, on each stage or on all. If
+  /// the list is empty, the numbers are as in 1F1B: the number of stages from this one to the last,
+  /// or all micro-batches if there are fewer. `peak_in_flight` returns the numbers of any schedule.
   weight_list<std::int64_t> in_flight{};
-  /// What must be true of the cuts; without its bytes, capacity and devices.
+  /// The constraints on the cuts, without bytes, capacity and devices.
   partition_constraints constraints{};
-  /// What the search may take; a number below that is set takes precedence.
+  /// The effort of the search; a number below that is set takes precedence.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most partial solutions that are kept when a stage is solved; see
+  /// The most partial solutions that are kept for the solution of a stage; see
   /// `select_recompute_options`.
   std::optional<std::size_t> states = {};
-  /// How often the lower bounds of stages are replaced by solutions of these stages: 4, 16 or 64.
+  /// The number of times that solutions of stages replace lower bounds of these stages: 4, 16 or 64
+  /// by effort if not set.
   std::optional<std::size_t> rounds = {};
-  /// The search ends when the lower bound is below the best step by no more than this share of it.
+  /// The gap at which the search ends: the share of the best step by which the lower bound may be
+  /// below the best step.
   double max_gap = 0.0001;
 };
 
-/// A layer to plan: its choices, and what it takes in memory whatever the choice. `state_bytes` are
+/// A layer to plan: its choices, and its memory whatever the choice. `state_bytes` are the bytes of
 /// parameters, gradients and optimizer.
 template <weight Time = std::int64_t>
 struct plan_layer {
@@ -84,9 +86,10 @@ concept plannable_range =
     sample_range<Layers> && plannable_layer<std::ranges::range_value_t<Layers const>>;
 
 struct timed_layers_fn {
-  /// The layers with the nanoseconds of a device; the choices are those of `recompute_choice`.
+  /// Returns the layers with their times on a device in nanoseconds; the choices are the choices of
+  /// `recompute_choice`.
   ///
-  /// Complexity: linear. Memory: the result. Determinism: portable. Errors: those of `accelerator`.
+  /// Complexity: linear. Memory: the result. Determinism: portable. Errors: as `accelerator`.
   template <layer_cost_range Costs>
   [[nodiscard]] std::vector<plan_layer<>> operator()(Costs const& costs,
                                                      accelerator const& device) const {
@@ -100,45 +103,48 @@ struct timed_layers_fn {
   }
 };
 
-/// Layers with times; see `timed_layers_fn`.
+/// Returns layers with times; see `timed_layers_fn`.
 inline constexpr timed_layers_fn timed_layers{};
 
-/// What a plan makes of a stage.
+/// A stage of a plan.
 template <weight Time>
 struct planned_stage {
-  /// What a micro-batch takes, forward, backward and recomputation together.
+  /// The time of a micro-batch: forward, backward and recomputation together.
   Time time{};
-  /// What the stage takes of its memory at most, the reserve included.
+  /// The most bytes of its memory that the stage uses, the reserve included.
   std::int64_t bytes = 0;
-  /// How many micro-batches keep their activations at once.
+  /// The number of micro-batches that keep their activations at once.
   std::int64_t in_flight = 0;
 
   [[nodiscard]] friend bool operator==(planned_stage const&, planned_stage const&) = default;
 };
 
-/// Stages of a model: stage s runs the layers [boundaries[s], boundaries[s + 1]).
+/// The stages of a model and how each layer runs: stage s runs the layers [boundaries[s],
+/// boundaries[s + 1]).
 template <weight Time>
 struct pipeline_plan {
-  /// Infeasible where a stage lacks memory whatever the cuts and choices.
+  /// The status of the plan: infeasible if a stage lacks memory whatever the cuts and choices.
   solve_status status = solve_status::solved;
-  /// One more than there are stages, from zero to the number of layers; empty where infeasible.
+  /// The boundaries of the stages, one more than stages, from zero to the number of layers; empty
+  /// if infeasible.
   std::vector<std::uint32_t> boundaries{};
-  /// The number of the choice of each layer; empty where infeasible.
+  /// The number of the choice of each layer; empty if infeasible.
   std::vector<std::uint32_t> choices{};
   std::vector<planned_stage<Time>> stages{};
-  /// (micro-batches - 1) times the largest time of a stage plus the sum of the times.
+  /// The time of a step: (micro-batches - 1) times the largest time of a stage plus the sum of the
+  /// times.
   Time step_time{};
-  /// No cuts and choices within the memory have a shorter step.
+  /// A lower bound: no cuts and choices within the memory have a shorter step.
   Time lower_bound{};
-  /// True where the step is the shortest possible.
+  /// True if the step is the shortest possible.
   bool proven = false;
-  /// Where infeasible: the first stage that lacks most memory with the best cuts.
+  /// The first stage that lacks the most memory with the best cuts, if infeasible.
   std::uint32_t stage = 0;
-  /// Where infeasible: the least that must be added to the memory of every stage; zero where the
-  /// memory would do, but no cuts satisfy the constraints.
+  /// The least bytes that must be added to the memory of every stage, if infeasible. The value is
+  /// zero if the memory suffices, but no cuts satisfy the constraints.
   std::int64_t missing_bytes = 0;
 
-  /// The choices of the layers of a stage.
+  /// Returns the choices of the layers of a stage.
   [[nodiscard]] std::span<std::uint32_t const> choices_of(std::size_t index) const& {
     return std::span(choices).subspan(boundaries[index], boundaries[index + 1] - boundaries[index]);
   }

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Where to cut a model and which activations to keep, decided together.
+/// \file Cuts of a model and activations to keep, decided together.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -26,8 +25,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Dynamic programming over the cuts with a lower bound for every stage. The stages that it finds
-/// are solved and their bounds raised, again and again, as long as that may lead to a shorter step.
+/// Dynamic programming over the cuts with a lower bound for every stage. The stages of the best
+/// cuts are solved and their bounds raised, repeatedly, as long as a shorter step is possible.
 class joint_search {
  public:
   joint_search(std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
@@ -46,12 +45,12 @@ class joint_search {
     refine();
   }
 
-  /// False where no plan fits the memory.
+  /// False if no plan fits the memory.
   [[nodiscard]] bool has_plan() const { return !boundaries_.empty(); }
   [[nodiscard]] std::vector<std::uint32_t> const& boundaries() const { return boundaries_; }
   [[nodiscard]] std::int64_t value() const { return value_; }
   [[nodiscard]] std::int64_t bound() const { return std::min(bound_, value_); }
-  /// A stage of the best plan; lives until the next call.
+  /// A stage of the best plan; valid until the next call.
   [[nodiscard]] recompute_result<std::int64_t> const& solved(stage_range const& range) {
     auto& known = solved_[range.stage];
     for (solved_stage const& one : known) {
@@ -67,7 +66,8 @@ class joint_search {
     recompute_result<std::int64_t> result;
   };
 
-  /// No other plan is better by more than `max_gap`; without a plan there is none.
+  /// True if no other plan is better by more than `max_gap`. Without a plan the result is true if
+  /// no plan exists.
   [[nodiscard]] bool is_decided() const {
     auto const gap = static_cast<double>(value_ - std::min(bound_, value_));
     return gap <= (has_plan() ? options_.max_gap * static_cast<double>(value_) : 0.0);
@@ -118,7 +118,7 @@ class joint_search {
       if (is_decided()) return;
       std::size_t const known = solved_count_;
       try_cuts(cuts.boundaries);
-      // What is known of these stages does not let the bound rise.
+      // The solutions known for these stages do not let the bound rise.
       if (solved_count_ == known) return;
     }
   }
@@ -128,7 +128,7 @@ class joint_search {
     return options_.rounds.value_or(levels[static_cast<std::size_t>(options_.effort)]);
   }
 
-  /// The cuts with the shortest step for these times of stages; `least` is that of each layer.
+  /// The cuts with the shortest step for these times of stages; `least` is the time of each layer.
   [[nodiscard]] partition_result<std::int64_t> cut(stage_functions const& functions,
                                                    std::vector<std::int64_t> const& least) const {
     return stages_for(function_, layers_.size(), stages(), functions, options_.micro_batches, least,
@@ -178,7 +178,7 @@ class joint_search {
   stage_budgets const& rooms_;
   plan_pipeline_options const& options_;
   stage_lower_bounds table_;
-  /// Of each stage those that were solved.
+  /// The solved stages, for each stage.
   std::vector<std::vector<solved_stage>> solved_;
   std::size_t solved_count_ = 0;
   std::vector<std::uint32_t> boundaries_;
@@ -191,37 +191,38 @@ class joint_search {
 namespace omnibal::inline v0 {
 
 struct plan_pipeline_fn {
-  /// Cuts and choices, one for each layer, with the shortest step: (micro-batches - 1) times the
-  /// largest time of a stage plus the sum of the times. The memory of a stage holds its reserve,
-  /// the state of its layers, what they keep for each micro-batch in flight and the largest
-  /// transient bytes of a layer; it is never exceeded. A stage without layers fits any memory. For
-  /// micro-batches of several shapes see `combine_shapes`.
+  /// Plans cuts and choices, one for each layer, with the shortest step. The time of a step is
+  /// (micro-batches - 1) times the largest time of a stage plus the sum of the times. The memory of
+  /// a stage holds four parts: its reserve, the state of its layers, the bytes that the layers keep
+  /// for each micro-batch in flight, and the largest transient bytes of a layer. The sum is never
+  /// above the memory. A stage without layers fits any memory. For micro-batches of several shapes
+  /// see `combine_shapes`.
   ///
-  /// Layers that keep less run longer, and the first stages of 1F1B keep more micro-batches: to
-  /// balance first and choose then is up to a fifth slower. So the least time of every run of
-  /// layers that can be a stage is bounded from below for the memory of every stage, by what the
-  /// layers cost at several prices of a byte, and the best cuts for these bounds are found exactly.
-  /// The stages between them are solved by `select_recompute` and their bounds raised, until the
-  /// bound proves the best plan or `options.rounds` are over. The gap is seldom above a tenth of a
-  /// percent then, and zero for most models.
+  /// The search decides cuts and choices together, because layers that keep fewer bytes run longer,
+  /// and the first stages of 1F1B keep more micro-batches. It bounds from below the least time of
+  /// every run of layers that can be a stage, for the memory of every stage. The bound is the cost
+  /// of the layers at several prices of a byte. The best cuts for these bounds are found exactly.
+  /// `select_recompute` solves the stages between the cuts, and the search raises their bounds. The
+  /// search ends when the bound proves the best plan or after `options.rounds` rounds.
   ///
-  /// Of equal plans the first one found is kept. Floating-point times are compared as whole numbers
-  /// of 2^-59 of their sum times the micro-batches: bound and proof hold up to one of these for
-  /// each layer and micro-batch and to the rounding of sums. Integers are exact: the largest times
-  /// may add up to 2^63 - 2, and a step may take 2^63 - 1.
+  /// If plans are equal, the first one found is kept. Floating-point times are compared as whole
+  /// numbers of 2^-59 of their sum times the micro-batches. Bound and proof hold up to one of these
+  /// units for each layer and micro-batch and up to the rounding of sums. Integers are exact: the
+  /// largest times may add up to 2^63 - 2, and the time of a step may be 2^63 - 1.
   ///
   /// Complexity: about 100 steps for each run of layers that can be a stage of a good plan and each
   /// stage that it can be; `partition_throughput` and `select_recompute` for each round. Memory: 8
   /// bytes for each of these runs and stage, 1600 for each layer. Determinism: portable for
-  /// integers. Errors: `std::invalid_argument` for no stages or micro-batches, lists of the wrong
-  /// length, layers without choices, times that are negative or not finite, bytes that are
-  /// negative, micro-batches in flight or states below 1, constraints that contradict each other or
-  /// have bytes, capacity or devices; `std::overflow_error` where the largest times, reserve and
-  /// state bytes, the time of a step or the missing bytes exceed that; `std::length_error` above
-  /// 2^32 - 1 layers or stages. Too little memory is no error: the status says so. Source: the
-  /// objective after Tarnawski, Narayanan, Phanishayee, "Piper: multidimensional planner for DNN
-  /// parallelization", NeurIPS 2021; the bounds after Fisher, "The Lagrangian relaxation method for
-  /// solving integer programming problems", 1981.
+  /// integers. Errors: `std::invalid_argument` if there are no stages or micro-batches, if lists
+  /// have the wrong length, if a layer has no choices, if times are negative or not finite, if
+  /// bytes are negative, if micro-batches in flight or states are below 1, and if constraints
+  /// contradict each other or have bytes, capacity or devices; `std::overflow_error` if the largest
+  /// times, the reserve and state bytes, the time of a step or the missing bytes exceed these
+  /// limits; `std::length_error` if there are more than 2^32 - 1 layers or stages. Too little
+  /// memory is no error: the status says so. Source: the objective is from Tarnawski, Narayanan,
+  /// Phanishayee, "Piper: multidimensional planner for DNN parallelization", NeurIPS 2021; the
+  /// bounds are from Fisher, "The Lagrangian relaxation method for solving integer programming
+  /// problems", 1981.
   template <plannable_range Layers>
   [[nodiscard]] auto operator()(Layers const& layers, pipeline_machine const& machine,
                                 plan_pipeline_options const& options) const {
@@ -254,8 +255,8 @@ struct plan_pipeline_fn {
                             : infeasible<time_type>(whole, rooms, options);
   }
 
-  /// The same for the costs of layers, with the nanoseconds of `machine.device`. The choices are
-  /// those of `recompute_choice`.
+  /// Plans cuts and choices from the costs of layers, with their times on `machine.device` in
+  /// nanoseconds. The choices are the choices of `recompute_choice`.
   template <layer_cost_range Costs>
   [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
                                                        pipeline_machine const& machine,
@@ -331,7 +332,7 @@ struct plan_pipeline_fn {
   }
 };
 
-/// Cuts and choices together; see `plan_pipeline_fn`.
+/// Plans cuts and choices together; see `plan_pipeline_fn`.
 inline constexpr plan_pipeline_fn plan_pipeline{};
 
 }  // namespace omnibal::inline v0

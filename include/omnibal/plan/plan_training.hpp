@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// The three levers together: data, model, memory.
+/// \file Balance of data, model and memory together.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -28,20 +27,20 @@ namespace omnibal::inline v0 {
 /// The layers of a model for micro-batches of one shape, such as the groups of a level of length.
 template <weight Time = std::int64_t>
 struct shape_layers {
-  /// How many micro-batches have this shape, or any numbers in proportion.
+  /// The number of micro-batches of this shape, or any numbers in proportion.
   std::int64_t count = 1;
   std::vector<plan_layer<Time>> layers;
 };
 
 struct combine_shapes_fn {
-  /// Layers for a plan that micro-batches of all these shapes run with: the times are the means
-  /// over the micro-batches, integers rounded up; the bytes are the largest of all shapes, so that
-  /// no order of the micro-batches exceeds the memory.
+  /// Combines layers of several shapes of micro-batches for a plan that all of them run with. The
+  /// times are the averages over the micro-batches, integers rounded up. The bytes are the largest
+  /// of all shapes, so that no order of the micro-batches exceeds the memory.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for no shapes, counts that are negative or all zero, another number of
-  /// layers or of choices than in the first shape and times and bytes that are negative or not
-  /// finite; `std::overflow_error` where the counts add up to more than 2^63 - 1.
+  /// `std::invalid_argument` if there are no shapes, if counts are negative or all zero, if the
+  /// number of layers or of choices differs from the first shape, and if times or bytes are
+  /// negative or not finite; `std::overflow_error` if the counts add up to more than 2^63 - 1.
   template <weight Time>
   [[nodiscard]] std::vector<plan_layer<Time>> operator()(
       std::vector<shape_layers<Time>> const& shapes) const {
@@ -102,10 +101,10 @@ struct combine_shapes_fn {
   }
 };
 
-/// Layers for micro-batches of several shapes; see `combine_shapes_fn`.
+/// Combines layers for micro-batches of several shapes; see `combine_shapes_fn`.
 inline constexpr combine_shapes_fn combine_shapes{};
 
-/// What is balanced; each lever includes those before it.
+/// The levers of `plan_training`; each lever includes the previous ones.
 enum class training_lever {
   baseline,  ///< the first data, stages of equal parameters, everything recomputed
   data,      ///< the second data
@@ -113,7 +112,7 @@ enum class training_lever {
   memory     ///< cuts and kept activations together
 };
 
-/// A plan and what it gives in the simulation. Without a plan that fits there is no estimate.
+/// A plan and its simulated time. If no plan fits, there is no estimate.
 struct lever_result {
   pipeline_plan<std::int64_t> plan;
   training_estimate estimate;
@@ -126,7 +125,7 @@ template <class MicroBatch>
 struct training_plan {
   training_data<MicroBatch> first_data;
   training_data<MicroBatch> balanced_data;
-  /// By `training_lever`.
+  /// The results of the levers, indexed by `training_lever`.
   std::array<lever_result, 4> levers;
 
   [[nodiscard]] lever_result const& operator[](training_lever lever) const {
@@ -135,11 +134,11 @@ struct training_plan {
 };
 
 struct shape_costs_fn {
-  /// The layers of a model for the mean of some micro-batches in time and the largest of them in
-  /// memory: what `plan_pipeline` plans for all of them.
+  /// Computes layers for a plan of many micro-batches: the average time and the largest memory of
+  /// the micro-batches. `plan_pipeline` plans with these layers for all of them.
   ///
   /// Complexity: linear. Memory: a `plan_layer` for each layer and micro-batch. Determinism:
-  /// portable. Errors: those of `combine_shapes` and `accelerator`.
+  /// portable. Errors: as `combine_shapes` and `accelerator`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost>
   [[nodiscard]] std::vector<plan_layer<>> operator()(std::vector<MicroBatch> const& batches,
                                                      accelerator const& device,
@@ -153,14 +152,14 @@ struct shape_costs_fn {
   }
 };
 
-/// Layers for a plan of many micro-batches; see `shape_costs_fn`.
+/// Computes layers for a plan of many micro-batches; see `shape_costs_fn`.
 inline constexpr shape_costs_fn shape_costs{};
 
 struct plan_by_parameters_fn {
-  /// Stages with the most even numbers of parameters and everything recomputed, as trainers cut
-  /// models by default. It has no times, and its memory is not checked.
+  /// Plans stages with the most even numbers of parameters and all activations recomputed, as
+  /// trainers cut models by default. The plan has no times, and its memory is not checked.
   ///
-  /// Complexity, memory, determinism and errors: those of `minimax`.
+  /// Complexity, memory, determinism and errors: as `minimax`.
   template <layer_cost_range Costs>
   [[nodiscard]] pipeline_plan<std::int64_t> operator()(Costs const& costs,
                                                        std::size_t stages) const {
@@ -172,25 +171,26 @@ struct plan_by_parameters_fn {
   }
 };
 
-/// Stages by parameters; see `plan_by_parameters_fn`.
+/// Plans stages by parameters; see `plan_by_parameters_fn`.
 inline constexpr plan_by_parameters_fn plan_by_parameters{};
 
 struct plan_training_fn {
-  /// Applies the levers of OmniBal in their order, each with the simulated time of all steps: data
-  /// first, because sizes that are bounded are what the memory can be filled for; then the cuts,
-  /// with everything recomputed; then cuts and kept activations together.
+  /// Applies the levers of OmniBal in order, each with the simulated time of all steps. The first
+  /// lever is data, because only micro-batches of bounded size allow a plan to fill the memory. The
+  /// next lever is the cuts, with all activations recomputed. The last lever is cuts and kept
+  /// activations together.
   ///
-  /// `first(samples)` and `balanced(samples)` give the `training_data` without and with balance,
-  /// `cost(micro_batch)` the costs of all layers. `options.micro_batches` should be that of a step
-  /// on a rank. The steps are also there by themselves: `plan_by_parameters`, `shape_costs`,
-  /// `plan_pipeline`, `simulate_training`.
+  /// `first(samples)` and `balanced(samples)` return the `training_data` without and with balance,
+  /// `cost(micro_batch)` returns the costs of all layers. `options.micro_batches` should be the
+  /// number of micro-batches of a step on a rank. The parts are also available separately:
+  /// `plan_by_parameters`, `shape_costs`, `plan_pipeline`, `simulate_training`.
   ///
   /// The plans of `model` and `memory` never exceed the memory of the machine for any micro-batch
-  /// of the balanced data; where none fits, their status says so and they are not simulated.
+  /// of the balanced data. If no plan fits, the status says so and the plan is not simulated.
   ///
-  /// Complexity and memory: those of the steps. Determinism: portable where the functors are, but
-  /// for the shares. Errors: `std::invalid_argument` for data without micro-batches, and those of
-  /// the steps. Source: Yao et al., "OmniBal", ICML 2025.
+  /// Complexity and memory: as the parts. Determinism: portable if the functors are, except for the
+  /// shares. Errors: `std::invalid_argument` if data has no micro-batches; the errors of the parts.
+  /// Source: Yao et al., "OmniBal", ICML 2025.
   template <class Samples, class First, class Balanced, class Cost>
   [[nodiscard]] auto operator()(Samples const& samples, pipeline_machine const& machine,
                                 First const& first, Balanced const& balanced, Cost const& cost,
@@ -230,7 +230,7 @@ struct plan_training_fn {
     detail::throw_invalid(name, std::string(argument) + " gives no micro-batches");
   }
 
-  /// Only the cuts are free.
+  /// Plans only the cuts.
   [[nodiscard]] static pipeline_plan<std::int64_t> plan_recomputed(
       std::vector<plan_layer<>> layers, pipeline_machine const& machine,
       plan_pipeline_options const& options) {
@@ -242,7 +242,7 @@ struct plan_training_fn {
   }
 };
 
-/// The three levers; see `plan_training_fn`.
+/// Applies the three levers; see `plan_training_fn`.
 inline constexpr plan_training_fn plan_training{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// How long training steps take with a plan.
+/// \file The time of training steps with a plan.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -25,7 +24,7 @@
 
 namespace omnibal::inline v0 {
 
-/// Micro-batches and which data-parallel rank runs which of them in which step.
+/// Micro-batches, and the step and the data-parallel rank that run each of them.
 template <class MicroBatch>
 struct training_data {
   std::vector<MicroBatch> batches;
@@ -37,15 +36,15 @@ template <class Function, class MicroBatch>
 concept micro_batch_cost = std::regular_invocable<Function const&, MicroBatch const&> &&
     layer_cost_range<std::remove_cvref_t<std::invoke_result_t<Function const&, MicroBatch const&>>>;
 
-/// What the steps of a schedule take.
+/// The result of `simulate_training`.
 struct training_estimate {
   std::size_t steps = 0;
-  /// Of all steps together; a step takes as long as its slowest rank.
+  /// The time of all steps together; the time of a step is the time of its slowest rank.
   std::int64_t nanoseconds = 0;
-  /// The share of the time of all stages and ranks in which they wait, for other stages or for the
-  /// slowest rank.
+  /// The share of the time of all stages and ranks that they spend waiting for other stages or for
+  /// the slowest rank.
   double waiting_share = 0;
-  /// The most that each stage takes of its memory in any step, the reserve included.
+  /// The most bytes of its memory that each stage uses in any step, the reserve included.
   std::vector<std::int64_t> peak_bytes;
 
   [[nodiscard]] friend bool operator==(training_estimate const&,
@@ -53,18 +52,19 @@ struct training_estimate {
 };
 
 struct simulate_training_fn {
-  /// Simulates every step and rank, with the true times and bytes of each micro-batch on each stage
-  /// of the plan, by 1F1B or any schedule with one chunk, of which the stages and micro-batches are
-  /// set for each rank. A stage takes the time of `machine.device` for its layers forward, then
-  /// backward with what is recomputed; where a schedule splits the backward pass, the gradients of
-  /// the weights take no time of their own. Between two stages the bytes at the cut take the time
-  /// of `machine.link_bytes_per_second` in both directions, beside the work of stages.
+  /// Simulates every step and rank with the real times and bytes of each micro-batch on each stage
+  /// of the plan. The schedule is 1F1B or any schedule with one chunk; its stages and micro-batches
+  /// are set for each rank. The time of a stage is the time of its layers on `machine.device`,
+  /// forward, then backward with the recomputed activations. If a schedule splits the backward
+  /// pass, the gradients of the weights have zero time. Between two stages the bytes at the cut are
+  /// transferred at `machine.link_bytes_per_second` in both directions, in parallel with the work
+  /// of stages.
   ///
   /// Complexity: a call of `cost` for each micro-batch and `simulate` for each rank and step.
-  /// Memory: 48 bytes for each micro-batch and stage. Determinism: portable but for the share.
-  /// Errors: `std::invalid_argument` for an infeasible plan, a schedule with several chunks, costs
-  /// of another number of layers than the plan has, choices that they do not have and micro-batches
-  /// that do not exist; those of `accelerator` and `simulate`.
+  /// Memory: 48 bytes for each micro-batch and stage. Determinism: portable, except for the share.
+  /// Errors: `std::invalid_argument` if the plan is infeasible, if a schedule has several chunks,
+  /// if costs do not have the number of layers of the plan, if choices do not exist in the costs,
+  /// and if micro-batches do not exist; the errors of `accelerator` and `simulate`.
   template <class MicroBatch, micro_batch_cost<MicroBatch> Cost,
             pipeline_schedule Schedule = one_f_one_b>
   [[nodiscard]] training_estimate operator()(pipeline_plan<std::int64_t> const& plan,
@@ -113,7 +113,7 @@ struct simulate_training_fn {
   /// A micro-batch on a stage.
   struct measured_stage {
     stage_time<> time;
-    /// To the next stage.
+    /// The time of the transfer to the next stage.
     std::int64_t transfer_time = 0;
     std::int64_t kept_bytes = 0;
     std::int64_t transient_bytes = 0;
@@ -220,7 +220,7 @@ struct simulate_training_fn {
   }
 };
 
-/// The time of training steps; see `simulate_training_fn`.
+/// Simulates the time of training steps; see `simulate_training_fn`.
 inline constexpr simulate_training_fn simulate_training{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Plans as trainers read them: JSON, the layout of Megatron-LM, the layers that recompute.
+/// \file Output of plans for trainers: JSON, the layout of Megatron-LM, the layers that recompute.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -44,13 +43,13 @@ void check_boundaries(std::string_view function, Boundaries const& boundaries) {
 namespace omnibal::inline v0 {
 
 struct recompute_lists_fn {
-  /// For each stage of a plan the layers that run with the choice number `choice`, in order. Layers
-  /// have the numbers that they have in the model; less `plan.boundaries[stage]` they are those in
-  /// the stage. No stages where the plan is infeasible.
+  /// Returns for each stage of a plan the layers that run with the choice number `choice`, in
+  /// order. Layers have the numbers of the model. The number in the stage is this number minus
+  /// `plan.boundaries[stage]`. If the plan is infeasible, the result has no stages.
   ///
   /// Complexity: linear. Memory: the result. Determinism: portable. Errors: `std::invalid_argument`
-  /// for boundaries that do not begin with zero, that descend, or that do not end with the number
-  /// of choices.
+  /// if boundaries do not begin with zero, if boundaries descend, or if they do not end with the
+  /// number of choices.
   template <weight Time>
   [[nodiscard]] grouping operator()(pipeline_plan<Time> const& plan, std::uint32_t choice) const {
     grouping result;
@@ -74,7 +73,7 @@ struct recompute_lists_fn {
   static constexpr std::string_view name = "recompute_lists";
 };
 
-/// The layers of stages by choice; see `recompute_lists_fn`.
+/// Returns the layers of stages by choice; see `recompute_lists_fn`.
 inline constexpr recompute_lists_fn recompute_lists{};
 
 /// A functor from the number of a layer to the letter of its kind: `E` embedding, `t` transformer
@@ -84,7 +83,8 @@ concept layer_letter = std::regular_invocable<Function const&, std::uint32_t> &&
                        std::remove_cvref_t<std::invoke_result_t<Function const&, std::uint32_t>>,
 char > ;
 
-/// Letters of a language model whose first layer is the embedding and whose last is the loss.
+/// The letters of a language model whose first layer is the embedding and whose last layer is the
+/// loss.
 struct language_model_letters {
   std::uint32_t layers = 0;
 
@@ -96,12 +96,13 @@ struct language_model_letters {
 
 struct write_megatron_layout_fn {
   /// Writes the argument of `--pipeline-model-parallel-layout` to an output iterator of `char` and
-  /// returns its end: a letter for each layer, `|` between the stages, and `t*7` for seven equal
-  /// letters. `boundaries` are those of a plan, with virtual stages in the order of the model.
+  /// returns its end. The text is a letter for each layer, `|` between the stages, and `t*7` for
+  /// seven equal letters. `boundaries` are the boundaries of a plan, with virtual stages in the
+  /// order of the model.
   ///
   /// Complexity: linear. Memory: a few strings. Determinism: portable. Errors:
-  /// `std::invalid_argument` for boundaries that do not begin with zero or that descend, and for
-  /// another letter than E, t, m and L. Source: Megatron-LM,
+  /// `std::invalid_argument` if boundaries do not begin with zero or descend, and if a letter is
+  /// not E, t, m or L. Source: Megatron-LM,
   /// megatron/core/transformer/pipeline_parallel_layer_layout.py.
   template <sample_range Boundaries, layer_letter Letter, std::output_iterator<char> Out>
   requires std::integral<std::ranges::range_value_t<Boundaries const>> Out
@@ -147,18 +148,18 @@ struct write_megatron_layout_fn {
   }
 };
 
-/// Stages for Megatron-LM; see `write_megatron_layout_fn`.
+/// Writes stages for Megatron-LM; see `write_megatron_layout_fn`.
 inline constexpr write_megatron_layout_fn write_megatron_layout{};
 
 struct write_plan_fn {
-  /// Writes a plan as one JSON object to an output iterator of `char` and returns its end:
-  /// `status`, `boundaries`, `choices`, `stages` (each with `time`, `bytes` and `in_flight`),
-  /// `step_time`, `lower_bound` and `proven`; or, where infeasible, `status`, `stage` and
-  /// `missing_bytes`. Numbers read back as the same numbers; integers need a reader that knows all
-  /// 64 bits.
+  /// Writes a plan as one JSON object to an output iterator of `char` and returns its end. The
+  /// object has `status`, `boundaries`, `choices`, `stages` (each with `time`, `bytes` and
+  /// `in_flight`), `step_time`, `lower_bound` and `proven`. If the plan is infeasible, it has
+  /// `status`, `stage` and `missing_bytes` instead. Numbers read back as the same numbers; integers
+  /// require a reader that supports all 64 bits.
   ///
-  /// Complexity: linear. Memory: the text. Determinism: portable for integers. Errors: those of
-  /// the iterator.
+  /// Complexity: linear. Memory: the text. Determinism: portable for integers. Errors: the errors
+  /// of the iterator.
   template <weight Time, std::output_iterator<char> Out>
   Out operator()(pipeline_plan<Time> const& plan, Out out) const {
     std::string text;
