@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// How long a step of a pipeline takes, without running it.
+/// \file The time of a step of a pipeline, without a simulation.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -17,15 +16,15 @@
 namespace omnibal::inline v0 {
 
 struct estimate_makespan_fn {
-  /// (batch_count - 1) * largest + sum of the times that the stages take for one micro-batch,
-  /// forward and backward together: the first micro-batch passes all stages, then the slowest one
-  /// sets the pace. It is exact for `gpipe` and `one_f_one_b` with equal stages and no transfers,
-  /// and near where the stages are nearly balanced and the micro-batches alike; `simulate` knows
-  /// more. `time` measures a stage.
+  /// Estimates the time of a step: (batch_count - 1) * largest + sum of the times of the stages for
+  /// one micro-batch, forward and backward together. The first micro-batch passes all stages, then
+  /// the slowest stage sets the pace. The estimate is exact for `gpipe` and `one_f_one_b` if stages
+  /// are equal and transfers take no time. It is close if the stages are nearly balanced and the
+  /// micro-batches similar; `simulate` is more exact. `time` returns the time of a stage.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for no micro-batches or stages and times that are negative or not
-  /// finite; `std::overflow_error` where the result leaves its type.
+  /// `std::invalid_argument` if there are no micro-batches or stages and if times are negative or
+  /// not finite; `std::overflow_error` if the result leaves its type.
   template <sample_range Stages, class Time = std::identity>
     requires cost_function<Time, sample_reference<Stages>>
   [[nodiscard]] constexpr auto operator()(Stages const& stages, std::size_t batch_count,
@@ -51,7 +50,7 @@ struct estimate_makespan_fn {
   static constexpr std::string_view name = "estimate_makespan";
 };
 
-/// (batch_count - 1) * largest + sum; see `estimate_makespan_fn`.
+/// Estimates the time of a step as (batch_count - 1) * largest + sum; see `estimate_makespan_fn`.
 inline constexpr estimate_makespan_fn estimate_makespan{};
 
 }  // namespace omnibal::inline v0

@@ -10,9 +10,10 @@
 
 namespace omnibal::inline v0 {
 
-/// Every stage runs all micro-batches forward, then all of them backward, both in ascending order.
-/// It keeps all micro-batches in flight. With equal stages the makespan is
-/// (micro_batches + stages - 1) * (forward + backward). Source: Huang et al., "GPipe", 2019.
+/// The schedule of GPipe: every stage runs all micro-batches forward, then all of them backward,
+/// both in ascending order. Each stage keeps all micro-batches in flight. With equal stages the
+/// makespan is (micro_batches + stages - 1) * (forward + backward). Source: Huang et al., "GPipe",
+/// 2019.
 struct gpipe {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;

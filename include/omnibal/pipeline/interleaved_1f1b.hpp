@@ -11,12 +11,12 @@
 
 namespace omnibal::inline v0 {
 
-/// 1F1B where each stage has `chunks` chunks of the model, `stages` virtual stages apart, and takes
-/// micro-batches through them in groups of `stages`. The waiting of 1F1B becomes shorter by the
-/// factor `chunks`, for more transfers and more micro-batches in flight. Needs a number of
-/// micro-batches that is a multiple of the stages. With one chunk it is `one_f_one_b`. Source:
-/// Narayanan et al., "Efficient large-scale language model training on GPU clusters using
-/// Megatron-LM", 2021.
+/// The schedule 1F1B with `chunks` chunks of the model on each stage, `stages` virtual stages
+/// apart. A stage runs micro-batches through its chunks in groups of `stages`. The idle time of
+/// 1F1B shrinks by the factor `chunks`, at the cost of more transfers and more micro-batches in
+/// flight. The number of micro-batches must be a multiple of the stages. With one chunk the
+/// schedule is `one_f_one_b`. Source: Narayanan et al., "Efficient large-scale language model
+/// training on GPU clusters using Megatron-LM", 2021.
 struct interleaved_1f1b {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;

@@ -1,8 +1,7 @@
 #pragma once
 
-/// \file
-/// What a schedule of a pipeline is, how many micro-batches one keeps at once, what a step is
-/// simulated from, and what that gives.
+/// \file Schedules of a pipeline, their peak of micro-batches in flight, and the input and result
+/// of a simulation.
 
 #include <omnibal/check.hpp>
 #include <omnibal/resources.hpp>
@@ -26,7 +25,7 @@ inline void check_at_least_one(std::string_view function, std::string_view argum
 
 namespace omnibal::inline v0 {
 
-/// What a stage does with a micro-batch.
+/// The work of a stage on a micro-batch.
 enum class operation_kind : std::uint8_t {
   forward,
   /// The whole backward pass, or, in schedules that split it, the gradients of the inputs.
@@ -35,7 +34,7 @@ enum class operation_kind : std::uint8_t {
   weight
 };
 
-/// How many operations of each kind a stage has begun.
+/// The number of operations of each kind that a stage has begun.
 struct stage_progress {
   std::uint32_t forward = 0;
   std::uint32_t backward = 0;
@@ -44,7 +43,7 @@ struct stage_progress {
   [[nodiscard]] friend bool operator==(stage_progress const&, stage_progress const&) = default;
 };
 
-/// What an operation works on: a micro-batch in one of the chunks of the model that a stage has.
+/// The subject of an operation: a micro-batch in one of the chunks of the model that a stage has.
 struct pipeline_unit {
   std::uint32_t chunk = 0;
   std::uint32_t micro_batch = 0;
@@ -53,14 +52,14 @@ struct pipeline_unit {
 };
 
 /// A schedule for `stages` stages, each with `chunks` chunks of the model, and `micro_batches`
-/// micro-batches. Chunk c of stage s is the virtual stage `c * stages + s` of the model; with one
+/// micro-batches. Chunk c of stage s is the virtual stage `c * stages + s` of the model. With one
 /// chunk, the virtual stages are the stages.
 ///
-/// `next(stage, done)` is the kind of the operation that follows on a stage that has begun those of
-/// `done`; every unit goes forward once, then backward once, then, where `splits_backward`, through
-/// the gradients of the weights once. `unit(kind, index)` is what the operation number `index` of a
-/// kind works on, the same on all stages. `check()` throws `std::invalid_argument` where there is
-/// no such schedule.
+/// `next(stage, done)` is the kind of the next operation on a stage that has begun the operations
+/// in `done`. Every unit goes forward once, then backward once. If `splits_backward`, every unit
+/// then goes through the gradients of the weights once. `unit(kind, index)` is the subject of the
+/// operation number `index` of a kind, the same on all stages. `check()` throws
+/// `std::invalid_argument` if there is no such schedule.
 template <class Schedule>
 concept pipeline_schedule = std::copyable<Schedule> &&
     requires(Schedule const& schedule, std::size_t stage, stage_progress const& done,
@@ -75,13 +74,14 @@ concept pipeline_schedule = std::copyable<Schedule> &&
 };
 
 struct peak_in_flight_fn {
-  /// For each stage the most units, each a micro-batch in one chunk of the model, whose activations
-  /// it keeps at once: from the forward pass to the end of the backward pass, or of the gradients
-  /// of the weights where the schedule splits the backward pass. With one chunk that is
+  /// Returns for each stage the most units whose activations it keeps at once. A unit is a
+  /// micro-batch in one chunk of the model. The stage keeps activations from the forward pass to
+  /// the end of the backward pass. If the schedule splits the backward pass, the stage keeps them
+  /// to the end of the gradients of the weights. With one chunk the result is
   /// `plan_pipeline_options::in_flight`.
   ///
   /// Complexity: a call of `next` for each operation. Memory: the result. Determinism: portable.
-  /// Errors: those of the schedule.
+  /// Errors: the errors of the schedule.
   template <pipeline_schedule Schedule>
   [[nodiscard]] std::vector<std::int64_t> operator()(Schedule const& schedule) const {
     schedule.check();
@@ -114,18 +114,18 @@ struct peak_in_flight_fn {
   }
 };
 
-/// The micro-batches that the stages of a schedule keep; see `peak_in_flight_fn`.
+/// Returns the most micro-batches that each stage of a schedule keeps; see `peak_in_flight_fn`.
 inline constexpr peak_in_flight_fn peak_in_flight{};
 
-/// What a stage takes for one micro-batch, in any unit, such as nanoseconds. An aggregate;
-/// `stage_time{1.5, 3.0}` is a `stage_time<double>`.
+/// The times of a stage for one micro-batch, in any unit, such as nanoseconds. This is an
+/// aggregate; `stage_time{1.5, 3.0}` is a `stage_time<double>`.
 template <weight T = std::int64_t>
 struct stage_time {
   T forward{};
-  /// The backward pass without `weight`.
+  /// The time of the backward pass without `weight`.
   T backward{};
-  /// The part of the backward pass that makes the gradients of the weights, where it is known by
-  /// itself. Schedules that do not split the backward pass add it to `backward`.
+  /// The time of the part of the backward pass that computes the gradients of the weights, if it is
+  /// known separately. Schedules that do not split the backward pass add this time to `backward`.
   T weight{};
 
   [[nodiscard]] friend bool operator==(stage_time const&, stage_time const&) = default;
@@ -136,7 +136,7 @@ template <weight... T>
 stage_time(T...)
 ->stage_time<detail::working_weight<T...>>;
 
-/// What it takes to send a micro-batch from a stage to the next one, and gradients back.
+/// The time to send a micro-batch from a stage to the next one, and the gradients back.
 template <weight T = std::int64_t>
 struct transfer_time {
   T forward{};
@@ -150,7 +150,7 @@ template <weight... T>
 transfer_time(T...)
 ->transfer_time<detail::working_weight<T...>>;
 
-/// An operation and when it ran.
+/// An operation and its begin and end.
 template <weight T>
 struct timed_operation {
   operation_kind kind = operation_kind::forward;
@@ -163,18 +163,18 @@ struct timed_operation {
   [[nodiscard]] friend bool operator==(timed_operation const&, timed_operation const&) = default;
 };
 
-/// A step of a pipeline.
+/// The result of a simulation of a step of a pipeline.
 template <weight T>
 struct simulation {
   /// The end of the last operation.
   T makespan{};
-  /// The share of the time of all stages in which they wait.
+  /// The share of the time of all stages that they spend idle.
   double bubble_share = 0;
-  /// The time in which each stage works.
+  /// The time that each stage works.
   std::vector<T> busy;
   /// The most activation bytes that each stage keeps at once.
   std::vector<std::int64_t> peak_bytes;
-  /// All operations, those of each stage in the order in which it runs them; empty unless recorded.
+  /// All operations, for each stage in the order in which it runs them; empty unless recorded.
   std::vector<timed_operation<T>> timeline;
 
   [[nodiscard]] friend bool operator==(simulation const&, simulation const&) = default;

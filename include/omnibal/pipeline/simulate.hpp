@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// How long a step of a pipeline takes and how much memory.
+/// \file Time and memory of a step of a pipeline.
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>
@@ -84,7 +83,8 @@ struct time_type_of<Value> {
       working_weight<decltype(Value::forward), decltype(Value::backward), decltype(Value::weight)>;
 };
 
-/// Throws unless ranges have a value for each of `count` places and, inside, of `micro_batches`.
+/// Throws unless ranges have a value for each of `count` places and, inside, for each of
+/// `micro_batches`.
 template <class Source>
 void check_value_count(std::string_view function, std::string_view argument, Source const& source,
                        std::size_t count, std::string_view places, std::size_t micro_batches) {
@@ -101,7 +101,8 @@ void check_value_count(std::string_view function, std::string_view argument, Sou
   }
 }
 
-/// Out of line, as it would keep the loop over the operations from being compiled into one.
+/// Out of line, because inline code would keep the loop over the operations from being compiled
+/// into one function.
 template <weight T>
 [[noreturn, gnu::noinline]] void throw_value(std::string_view function, std::string_view name,
                                              std::size_t stage, std::size_t micro_batch, T value) {
@@ -110,7 +111,7 @@ template <weight T>
                               ", must be finite, not negative and below 2^63");
 }
 
-/// `value` as a number to compute with; throws where it is negative, not finite or too large.
+/// `value` as a number to compute with. Throws if the value is negative, not finite or too large.
 template <class Working, weight T>
 [[nodiscard]] constexpr Working checked_value(std::string_view function, std::string_view name,
                                               std::size_t stage, std::size_t micro_batch, T value) {
@@ -121,13 +122,13 @@ template <class Working, weight T>
   return result;
 }
 
-/// When the inputs of one direction arrive, for each virtual stage and micro-batch.
+/// The arrival times of the inputs of one direction, for each virtual stage and micro-batch.
 template <class T>
 class arrival_table {
  public:
   /// No arrivals yet.
   void reset(std::size_t stages, std::size_t micro_batches) {
-    // An odd number of cache lines, as rows a power of two apart would share few of them.
+    // An odd number of cache lines, because rows a power of two apart would share few of them.
     constexpr std::size_t line = 64 / sizeof(T);
     stride_ = ((micro_batches + line - 1) / line | 1) * line;
     times_.assign(stages * stride_, missing);
@@ -140,7 +141,8 @@ class arrival_table {
   static constexpr T missing = -1;
   /// The operation has run.
   static constexpr T used = -2;
-  /// So has, after a backward one, that for the gradients of the weights.
+  /// The operation has run, and, after a backward operation, so has the operation for the gradients
+  /// of the weights.
   static constexpr T used_twice = -3;
 
  private:
@@ -148,7 +150,7 @@ class arrival_table {
   std::vector<T> times_;
 };
 
-/// What a stage has done so far.
+/// The state of a stage: the operations it has begun and the time up to which it works.
 template <class T>
 struct stage_state {
   stage_progress done{};
@@ -172,7 +174,7 @@ struct stage_state {
                     .append(why));
 }
 
-/// The size of a schedule, asked once: what the memory of a run is made for.
+/// The sizes of a schedule, read once. The memory of a run depends on them.
 struct pipeline_shape {
   std::size_t stages;
   std::size_t chunks;
@@ -213,7 +215,7 @@ class pipeline_run {
     std::size_t left = shape_.stages * operations_of_stage();
     while (left != 0) {
       std::size_t const before = left;
-      // Up with what goes forward, down with what goes backward.
+      // Forward operations advance in ascending order of stages, backward ones in descending order.
       for (std::size_t stage = 0; stage != shape_.stages; ++stage) left -= advance(stage);
       for (std::size_t stage = shape_.stages; stage-- != 0;) left -= advance(stage);
       if (left == before) throw_deadlock();
@@ -226,7 +228,7 @@ class pipeline_run {
   }
 
  private:
-  /// Runs what can run on a stage; the number of operations.
+  /// Runs the operations that can run on a stage. Returns the number of operations.
   [[nodiscard]] std::size_t advance(std::size_t stage) {
     stage_state<T>& state = memory_.stages[stage];
     std::size_t const before = begun(state.done);
@@ -243,17 +245,18 @@ class pipeline_run {
     return begun(state.done) - before;
   }
 
-  /// Errors: `std::invalid_argument` for a unit that the schedule does not have.
+  /// Returns the unit of an operation. Errors: `std::invalid_argument` if the schedule does not
+  /// have the unit.
   [[nodiscard]] pipeline_unit unit_at(operation_kind kind, std::uint32_t index) const {
     pipeline_unit const unit = schedule_.unit(kind, index);
-    // The comparison with zero drops out where the schedule has no other chunk.
+    // The comparison with zero is removed if the schedule has no other chunk.
     bool const is_chunk = unit.chunk == 0 || unit.chunk < shape_.chunks;
     if (!is_chunk || unit.micro_batch >= shape_.micro_batches) [[unlikely]] {
       throw_unknown_unit(kind, index);
     }
     return unit;
   }
-  // These ask for the unit again, which costs less than to keep it for them.
+  // These functions compute the unit again, which costs less than to keep it for them.
   [[noreturn, gnu::noinline]] void throw_unknown_unit(operation_kind kind,
                                                       std::uint32_t index) const {
     throw_unit(function_, kind, index, schedule_.unit(kind, index),
@@ -265,14 +268,14 @@ class pipeline_run {
     throw_unit(function_, kind, index, schedule_.unit(kind, index), ", which another index is too");
   }
 
-  /// False: the input has not arrived. Errors: `std::invalid_argument` where it has been used.
+  /// Returns false: the input has not arrived. Errors: `std::invalid_argument` if it has been used.
   [[nodiscard, gnu::noinline]] bool wait(operation_kind kind, std::uint32_t index,
                                          T arrival) const {
     if (arrival == arrival_table<T>::missing) return false;
     throw_repeated_unit(kind, index);
   }
 
-  /// Throws unless each stage has run each unit as often as it must.
+  /// Throws unless each stage has run each unit the required number of times.
   void check_counts() const {
     for (std::size_t stage = 0; stage != shape_.stages; ++stage) {
       stage_progress const& done = memory_.stages[stage].done;
@@ -284,7 +287,7 @@ class pipeline_run {
     }
   }
 
-  /// Names what the first stages wait for.
+  /// Names the inputs that the first stages wait for.
   [[noreturn, gnu::noinline]] void throw_deadlock() const {
     constexpr std::size_t most_named = 4;
     std::string text("the schedule does not end, its stages wait for each other: ");
@@ -389,7 +392,8 @@ class pipeline_run {
                                  " before its backward has run");
   }
 
-  /// The end of an operation that lasts for `time` from its arrival on or from now on.
+  /// Returns the end of an operation of duration `time` that starts at its arrival or now,
+  /// whichever is later.
   T work(std::size_t stage, stage_state<T>& state, operation_kind kind, pipeline_unit unit,
          T arrival, T time) {
     T const begin = std::max(state.now, arrival);
@@ -404,7 +408,7 @@ class pipeline_run {
     return end;
   }
 
-  /// When the next stage has what is sent at `end`.
+  /// Returns the time at which the next stage has the data that is sent at `end`.
   template <class Way>
   [[nodiscard]] T sent(T end, std::string_view name, std::size_t cut, std::size_t micro_batch,
                        Way const& way) const {
@@ -430,7 +434,8 @@ class pipeline_run {
     }
   }
 
-  /// Wraps where the functor gives other bytes than before, so that it is no undefined behavior.
+  /// Wraps if the functor returns other bytes than before, so that the subtraction is no undefined
+  /// behavior.
   void free_bytes(stage_state<T>& state, std::size_t virtual_stage, std::size_t micro_batch) const {
     auto const bytes = static_cast<std::uint64_t>(value_at(bytes_, virtual_stage, micro_batch));
     state.bytes = static_cast<std::int64_t>(static_cast<std::uint64_t>(state.bytes) - bytes);
@@ -457,36 +462,37 @@ struct simulate_options {
   timeline_policy timeline = timeline_policy::none;
 };
 
-/// What stages take for micro-batches: something with `forward`, `backward` and maybe `weight`,
-/// such as `stage_time`, for all stages; a range of them, one for each virtual stage; a range of
-/// such ranges, with one for each micro-batch; or a functor of a virtual stage and a micro-batch.
+/// Times of stages for micro-batches: a value with `forward`, `backward` and optionally `weight`,
+/// such as `stage_time`, for all stages. Alternatives are a range of values, one for each virtual
+/// stage, or a range of such ranges, with one for each micro-batch. Another alternative is a
+/// functor of a virtual stage and a micro-batch.
 template <class Times>
 concept stage_times = detail::has_both_ways<detail::value_of<Times>>;
 
-/// What transfers take: a weight, or something with `forward` and `backward`, such as
-/// `transfer_time`, for all cuts, or ranges or a functor as in `stage_times`. Cut c is between the
+/// Times of transfers: a weight, or a value with `forward` and `backward`, such as `transfer_time`,
+/// for all cuts. Alternatives are ranges or a functor as in `stage_times`. Cut c is between the
 /// virtual stages c and c + 1.
 template <class Times>
 concept transfer_times =
     weight<detail::value_of<Times>> || detail::has_both_ways<detail::value_of<Times>>;
 
-/// The bytes that a micro-batch keeps on a stage: an integer, or ranges or a functor as in
-/// `stage_times`.
+/// The bytes of a micro-batch on a stage: an integer, or ranges or a functor as in `stage_times`.
 template <class Bytes>
 concept activation_bytes =
     std::integral<detail::value_of<Bytes>> && weight<detail::value_of<Bytes>>;
 
-/// The type of the times of a simulation: `std::int64_t`, or `double` where any of them floats.
+/// The type of the times of a simulation: `std::int64_t`, or `double` if any time is a
+/// floating-point number.
 template <stage_times Times, transfer_times Transfers>
 using simulated_time =
     detail::working_weight<typename detail::time_type_of<detail::value_of<Times>>::type,
                            typename detail::time_type_of<detail::value_of<Transfers>>::type>;
 
-/// Memory of `simulate`, and its last result. To be kept from step to step.
+/// The memory of `simulate`, and its last result, kept from step to step.
 template <weight T = std::int64_t>
 class simulate_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] simulation<T> const& result() const& { return result_; }
   void result() const&& = delete;
 
@@ -498,21 +504,21 @@ class simulate_workspace {
 };
 
 struct simulate_fn {
-  /// The step of a pipeline: each stage runs its operations in the order of the schedule, each as
-  /// soon as the stage is free and what it needs has arrived. Transfers delay their receiver and
-  /// occupy nobody. A stage keeps the activation bytes of a micro-batch from the beginning of its
-  /// forward pass to the end of its backward pass, or of its gradients of the weights where the
-  /// schedule splits the backward pass.
+  /// Simulates a step of a pipeline. Each stage runs its operations in the order of the schedule,
+  /// each as soon as the stage is free and its inputs have arrived. Transfers delay their receiver
+  /// and occupy no stage. A stage keeps the activation bytes of a micro-batch from the begin of its
+  /// forward pass to the end of its backward pass. If the schedule splits the backward pass, the
+  /// stage keeps them to the end of the gradients of the weights.
   ///
-  /// Complexity: a few nanoseconds for each operation, and the calls of the functors. Memory: 16
-  /// bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. With a
-  /// workspace that has been used for as large a step nothing is allocated. Determinism: portable
-  /// for integers. Errors: `std::invalid_argument` for what the schedule refuses, for a schedule
-  /// that runs a unit twice or one that there is not, in an order that cannot be, or that waits for
-  /// ever, which says which stage for what, for ranges of another size than there are virtual
-  /// stages, cuts or micro-batches, and for times and bytes that are negative or not finite;
-  /// `std::overflow_error` where a time or the bytes of a stage leave their type;
-  /// `std::length_error` above 2^32 - 1 micro-batches times chunks.
+  /// Complexity: a few steps for each operation, in addition to the calls of the functors. Memory: 16
+  /// bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. A workspace
+  /// that has been used for a step of at least the same size avoids allocations. Determinism:
+  /// portable for integers. Errors: `std::invalid_argument` if the schedule refuses its sizes, if
+  /// the schedule runs a unit twice or a unit that does not exist, if its order is impossible, if
+  /// the schedule waits forever (the message names the stage and its missing input), if ranges do
+  /// not have the number of virtual stages, cuts or micro-batches, and if times or bytes are
+  /// negative or not finite; `std::overflow_error` if a time or the bytes of a stage leave their
+  /// type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes>
   simulation<simulated_time<Times, Transfers>> const& operator()(
@@ -536,7 +542,7 @@ struct simulate_fn {
     return result;
   }
 
-  /// The same with a workspace of its own. Transfers take no time and activations no bytes unless
+  /// Simulates a step in a new workspace. Transfers take no time and activations no bytes unless
   /// they are given.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers = std::int64_t,
             activation_bytes Bytes = std::int64_t>
@@ -548,7 +554,7 @@ struct simulate_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same with a given workspace and default options.
+  /// Simulates a step in a given workspace with default options.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes, weight T>
     requires std::same_as<T, simulated_time<Times, Transfers>>
@@ -558,7 +564,7 @@ struct simulate_fn {
     return (*this)(schedule, times, transfers, bytes, {}, workspace);
   }
 
-  /// The same with activations of no bytes.
+  /// Simulates a step with activations of zero bytes.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers, weight T>
     requires std::same_as<T, simulated_time<Times, Transfers>>
   auto operator()(Schedule const& schedule, Times const& times, Transfers const& transfers,
@@ -566,7 +572,7 @@ struct simulate_fn {
     return (*this)(schedule, times, transfers, std::int64_t{0}, {}, workspace);
   }
 
-  /// The same with transfers that take no time.
+  /// Simulates a step with transfers that take no time.
   template <pipeline_schedule Schedule, stage_times Times, weight T>
     requires std::same_as<T, simulated_time<Times, std::int64_t>>
   auto operator()(Schedule const& schedule, Times const& times,
@@ -621,7 +627,7 @@ struct simulate_fn {
   }
 };
 
-/// A step of a pipeline; see `simulate_fn`.
+/// Simulates a step of a pipeline; see `simulate_fn`.
 inline constexpr simulate_fn simulate{};
 
 }  // namespace omnibal::inline v0

@@ -72,9 +72,9 @@ enum class time_unit { nanoseconds, microseconds, milliseconds, seconds };
 
 struct write_trace_options {
   time_unit unit = time_unit::nanoseconds;
-  /// What the viewer calls the pipeline; any text in UTF-8.
+  /// The name of the pipeline in the viewer; any text in UTF-8.
   std::string process = "pipeline";
-  /// Keeps pipelines apart that are shown together.
+  /// The process id, which distinguishes pipelines that are shown together.
   std::uint32_t process_id = 0;
 };
 
@@ -88,7 +88,7 @@ template <class Function>
 concept stage_namer = std::regular_invocable<Function const&, std::uint32_t> &&
     std::convertible_to<std::invoke_result_t<Function const&, std::uint32_t>, std::string>;
 
-/// "stage 3".
+/// Names stages by their number: "stage 3".
 struct number_stages {
   [[nodiscard]] std::string operator()(std::uint32_t stage) const {
     return "stage " + detail::to_text(stage);
@@ -97,13 +97,13 @@ struct number_stages {
 
 struct write_trace_fn {
   /// Writes operations as JSON in Chrome's trace event format to an output iterator of `char`, and
-  /// returns its end. Each stage is a thread, called `stage_name(stage)`; each operation a complete
-  /// event that tells its micro-batch and its chunk. Integer times are written exactly,
-  /// floating-point ones with the shortest digits that read back as the same number.
+  /// returns its end. Each stage is a thread with the name `stage_name(stage)`. Each operation is a
+  /// complete event that contains its micro-batch and its chunk. Integer times are written exactly,
+  /// and floating-point times with the shortest digits that read back as the same number.
   ///
   /// Complexity: linear. Memory: a few strings. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for an operation whose begin is negative or not finite or whose end is
-  /// before it. Source: "Trace event format", chromium.org.
+  /// `std::invalid_argument` if the begin of an operation is negative or not finite or if its end
+  /// is before its begin. Source: "Trace event format", chromium.org.
   template <timeline_range Timeline, stage_namer StageName, std::output_iterator<char> Out>
   Out operator()(Timeline const& timeline, write_trace_options const& options,
                  StageName const& stage_name, Out out) const {
@@ -129,13 +129,13 @@ struct write_trace_fn {
     return out;
   }
 
-  /// The same with the names of `number_stages`.
+  /// Writes operations with the names of `number_stages`.
   template <timeline_range Timeline, std::output_iterator<char> Out>
   Out operator()(Timeline const& timeline, write_trace_options const& options, Out out) const {
     return (*this)(timeline, options, number_stages{}, std::move(out));
   }
 
-  /// The same with the options as they are.
+  /// Writes operations with default options.
   template <timeline_range Timeline, std::output_iterator<char> Out>
   Out operator()(Timeline const& timeline, Out out) const {
     return (*this)(timeline, write_trace_options{}, number_stages{}, std::move(out));
@@ -168,7 +168,7 @@ struct write_trace_fn {
     return result.append(",\"chunk\":").append(detail::to_text(operation.chunk)).append("}}");
   }
 
-  /// The unit of the format.
+  /// Converts a time to the unit of the format.
   template <class T>
   [[nodiscard]] static std::string microseconds(T time, time_unit unit) {
     int const digits = 3 * (static_cast<int>(unit) - static_cast<int>(time_unit::microseconds));

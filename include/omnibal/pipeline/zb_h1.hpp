@@ -10,12 +10,13 @@
 
 namespace omnibal::inline v0 {
 
-/// 1F1B with a split backward pass: what other stages wait for, the gradients of the inputs, comes
-/// first, and stage s puts off the gradients of the weights of s micro-batches until it would wait
-/// at the end. No stage keeps more micro-batches in flight than the first stage of 1F1B. With equal
-/// stages, no fewer micro-batches than stages, and weight no larger than forward nor than backward,
-/// every stage waits (stages - 1) * (forward + backward - weight). Source: Qi et al., "Zero bubble
-/// pipeline parallelism", 2023.
+/// The schedule ZB-H1: 1F1B with a split backward pass. The gradients of the inputs come first,
+/// because other stages wait for them. Stage s postpones the gradients of the weights of s
+/// micro-batches until it would be idle at the end. No stage keeps more micro-batches in flight
+/// than the first stage of 1F1B. The idle time of every stage is (stages - 1) * (forward + backward
+/// - weight) under three conditions: stages are equal, the micro-batches are no fewer than the
+/// stages, and weight is no larger than forward and no larger than backward. Source: Qi et al.,
+/// "Zero bubble pipeline parallelism", 2023.
 struct zb_h1 {
   std::size_t stages = 1;
   std::size_t micro_batches = 1;
