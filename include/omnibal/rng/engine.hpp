@@ -9,16 +9,16 @@
 
 namespace omnibal::inline v0::rng {
 
-/// A bijection of 64-bit words in which every input bit affects every output bit (Stafford's
-/// variant 13 of the MurmurHash3 finalizer). Callable from host and device.
+/// Mixes the bits of a 64-bit word by a bijection in which every input bit affects every output bit
+/// (Stafford's variant 13 of the MurmurHash3 finalizer). Callable from host and device.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t mix(std::uint64_t word) {
   word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
   word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
   return word ^ (word >> 31);
 }
 
-/// A counter-based uniform random bit generator: the i-th word is a function of seed, stream and i,
-/// so that any word can be had in constant time and streams need no coordination.
+/// A counter-based uniform random bit generator: the i-th word is a function of seed, stream and i.
+/// Therefore any word is available in constant time and streams require no coordination.
 ///
 /// Models `std::uniform_random_bit_generator`. Not for cryptography. Determinism: portable, the
 /// same on host and device; golden values pin it. Source: Steele, Lea, Flood, "Fast splittable
@@ -27,7 +27,7 @@ class engine {
  public:
   using result_type = std::uint64_t;
 
-  /// Starts at word 0 of one of the 2^64 streams of a seed.
+  /// Constructs an engine at word 0 of one of the 2^64 streams of a seed.
   OMNIBAL_HOST_DEVICE explicit constexpr engine(std::uint64_t seed, std::uint64_t stream = 0)
       : key_(mix(mix(seed + increment) + stream * 0xd1342543de82ef95u)) {}
 
@@ -36,15 +36,15 @@ class engine {
     return ~std::uint64_t{0};
   }
 
-  /// The next word.
+  /// Returns the next word.
   OMNIBAL_HOST_DEVICE constexpr std::uint64_t operator()() { return word(position_++); }
 
-  /// The word at `position`, whatever has been drawn.
+  /// Returns the word at `position`, regardless of the words drawn.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t word(std::uint64_t position) const {
     return mix(key_ + (position + 1) * increment);
   }
 
-  /// The number of words drawn or skipped.
+  /// Returns the number of words drawn or skipped.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t position() const { return position_; }
   OMNIBAL_HOST_DEVICE constexpr void seek(std::uint64_t position) { position_ = position; }
   OMNIBAL_HOST_DEVICE constexpr void discard(std::uint64_t count) { position_ += count; }
@@ -77,11 +77,12 @@ struct wide_product {
 
 }  // namespace detail
 
-/// A uniform integer in [0, n), without bias.
+/// Draws a uniform integer in [0, n), without bias.
 ///
-/// `generator` gives uniform 64-bit words. Precondition: `n > 0`. Complexity: constant expected;
-/// draws one word with probability 1 - n / 2^64 at least. Determinism: portable, the same on host
-/// and device. Source: Lemire, "Fast random integer generation in an interval", ACM TOMACS 2019.
+/// `generator` returns uniform 64-bit words. Precondition: `n > 0`. Complexity: constant on
+/// average; draws one word with probability at least 1 - n / 2^64. Determinism: portable, the same
+/// on host and device. Source: Lemire, "Fast random integer generation in an interval", ACM TOMACS
+/// 2019.
 template <class Generator>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t below(Generator& generator,
                                                                 std::uint64_t n) {

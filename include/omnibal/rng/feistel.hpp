@@ -13,7 +13,7 @@
 
 namespace omnibal::inline v0::rng {
 
-/// Shuffles by a `permutation` of the positions: the element that comes to position i is the one at
+/// Shuffles by a `permutation` of the positions. The element that comes to position i is the one at
 /// `order(n, round)(i)`, which a GPU thread or a resumed sampler computes without the others.
 ///
 /// Models `shuffler` and, through `order`, `random_access_shuffler`. Complexity: linear. The call
@@ -22,7 +22,7 @@ namespace omnibal::inline v0::rng {
 struct feistel {
   std::uint64_t seed = 0;
 
-  /// The order does not depend on the type of the elements.
+  /// True because the order does not depend on the type of the elements.
   static constexpr bool any_element = true;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr permutation order(std::uint64_t n,

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// What a shuffler may offer beyond permuting indices, and the default shuffler.
+/// \file The default shuffler, and concepts for abilities of shufflers.
 
 #include <omnibal/rng/engine.hpp>
 
@@ -14,8 +13,8 @@
 namespace omnibal::inline v0::rng::detail {
 
 /// Swaps item i with a partner for i = size - 1 down to 1. `draw(partners, last, count)` writes the
-/// partners of last, last - 1, ..., last - count + 1. They are drawn in blocks ahead of the swaps;
-/// where the items exceed a cache, the misses of a block are started together.
+/// partners of last, last - 1, ..., last - count + 1. The partners are drawn in blocks ahead of the
+/// swaps. If the items exceed a cache, the misses of a block start together.
 template <class T, class Draw>
 void swap_from_back(std::span<T> items, Draw draw) {
   constexpr std::size_t block = 64;
@@ -44,9 +43,8 @@ void swap_from_back(std::span<T> items, Draw draw) {
 
 namespace omnibal::inline v0::rng {
 
-/// A shuffler that says so by `static constexpr bool any_element = true`: it permutes elements of
-/// every type in the same order, so that an algorithm may shuffle its records instead of indices to
-/// them.
+/// A shuffler with `static constexpr bool any_element = true`. It permutes elements of every type
+/// in the same order, so that an algorithm may shuffle its records instead of their indices.
 template <class Shuffle>
 concept any_element_shuffler = Shuffle::any_element;
 
@@ -59,14 +57,14 @@ concept random_access_shuffler = requires(Shuffle const& shuffle, std::uint64_t 
 
 /// Shuffles in place with words of `engine{seed, round}`: every order is equally likely.
 ///
-/// Models `shuffler`; takes elements of any type. Complexity: linear; memory is prefetched, so that
-/// arrays larger than the caches cost little more. Allocates nothing. Determinism: portable, and
-/// the order does not depend on the type of the elements. Source: Fisher, Yates 1938; Durstenfeld,
+/// Models `shuffler`; accepts elements of any type. Complexity: linear; prefetching hides most of
+/// the cost of arrays larger than the caches. Allocates nothing. Determinism: portable, and the
+/// order does not depend on the type of the elements. Source: Fisher, Yates 1938; Durstenfeld,
 /// 1964.
 struct fisher_yates {
   std::uint64_t seed = 0;
 
-  /// The order does not depend on the type of the elements.
+  /// True because the order does not depend on the type of the elements.
   static constexpr bool any_element = true;
 
   template <class T>
@@ -80,7 +78,7 @@ struct fisher_yates {
             }
             return;
           }
-          // Below 2^32 one word has the bits for two partners.
+          // One word has the bits for two partners below 2^32.
           auto bound = static_cast<std::uint32_t>(last + 1);
           std::size_t k = 0;
           for (; k + 1 < count; k += 2, bound -= 2) {

@@ -14,8 +14,8 @@
 
 namespace omnibal::inline v0::rng::detail {
 
-/// The words of `std::mt19937(seed)`, a block of 624 at a time, so that the loops vectorise.
-/// Source: Matsumoto, Nishimura, "Mersenne twister", ACM TOMACS 1998.
+/// The words of `std::mt19937(seed)`, in blocks of 624 words, so that the loops vectorize. Source:
+/// Matsumoto, Nishimura, "Mersenne twister", ACM TOMACS 1998.
 class mersenne_twister {
  public:
   static constexpr std::size_t block = 624;
@@ -61,18 +61,18 @@ class mersenne_twister {
 
 namespace omnibal::inline v0::rng {
 
-/// Shuffles as `numpy.random.RandomState(seed + max(round - 1, 0)).shuffle` does: the rounds of
-/// OmniBal's reference implementation, in which rounds 0 and 1 share a seed.
+/// Shuffles as `numpy.random.RandomState(seed + max(round - 1, 0)).shuffle` does. These are the
+/// rounds of OmniBal's reference implementation, in which rounds 0 and 1 share a seed.
 ///
-/// Models `shuffler`; takes elements of any type. Complexity: linear. Allocates nothing.
-/// Determinism: portable, equal to NumPy bit for bit. Errors: `std::invalid_argument` for a sum of
-/// seed and round above 2^32 - 1, as NumPy; `std::length_error` above 2^32 - 1 elements. Source:
-/// NumPy's `legacy-distributions` and `mt19937` (Matsumoto, Nishimura 1998), masked rejection from
-/// the back.
+/// Models `shuffler`; accepts elements of any type. Complexity: linear. Allocates nothing.
+/// Determinism: portable, equal to NumPy bit for bit. Errors: `std::invalid_argument` if the sum of
+/// seed and round is above 2^32 - 1, as in NumPy; `std::length_error` if there are more than 2^32 -
+/// 1 elements. Source: NumPy's `legacy-distributions` and `mt19937` (Matsumoto, Nishimura 1998),
+/// masked rejection from the back.
 struct numpy_shuffle {
   std::uint64_t seed = 0;
 
-  /// The order does not depend on the type of the elements.
+  /// True because the order does not depend on the type of the elements.
   static constexpr bool any_element = true;
 
   template <class T>
@@ -91,7 +91,8 @@ struct numpy_shuffle {
     std::uint32_t words[detail::mersenne_twister::block];
     std::size_t used = detail::mersenne_twister::block;
     detail::swap_from_back(items, [&](std::size_t* partners, std::size_t last, std::size_t count) {
-      // A rejected word is overwritten by the next one: rejection is unpredictable, so no branch.
+      // The next word overwrites a rejected word, without a branch because rejection is
+      // unpredictable.
       auto bound = static_cast<std::uint32_t>(last);
       for (std::size_t accepted = 0; accepted != count;) {
         if (used == detail::mersenne_twister::block) {

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// A random permutation that is a function and not an array.
+/// \file A random permutation as a function without an array.
 
 #include <omnibal/config.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -12,16 +11,17 @@ namespace omnibal::inline v0::rng {
 
 /// A pseudorandom permutation of [0, n) and its inverse, in constant time and memory.
 ///
-/// A Feistel network on pairs (high, low): low has a power of two values, high as many as it takes
-/// to cover n, so that all but about one in sqrt(n) pairs are below n and a walk rarely takes a
-/// second step; below 64 elements it takes 64 / n. Complexity: constant. Allocates nothing.
-/// Determinism: portable, the same on host and device; golden values pin it. Not for cryptography.
-/// Sources: Black, Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002; Mitchell, Stokes,
-/// Frank, Holmes, "Bandwidth-optimal random shuffling for GPUs", 2021.
+/// The permutation is a Feistel network on pairs (high, low). The low half has a power of two of
+/// values, and the high half has enough values to cover n. All but about one in sqrt(n) pairs are
+/// below n, so that a walk rarely requires a second step. With fewer than 64 elements a walk
+/// requires about 64 / n steps. Complexity: constant. Allocates nothing. Determinism: portable, the
+/// same on host and device; golden values pin it. Not for cryptography. Sources: Black, Rogaway,
+/// "Ciphers with arbitrary finite domains", CT-RSA 2002; Mitchell, Stokes, Frank, Holmes,
+/// "Bandwidth-optimal random shuffling for GPUs", 2021.
 class permutation {
  public:
   OMNIBAL_HOST_DEVICE constexpr permutation(std::uint64_t n, std::uint64_t seed) : size_(n) {
-    // A network over few pairs favours some orders: small permutations walk through a larger
+    // A network over few pairs favors some orders, so that small permutations walk through a larger
     // domain.
     std::uint64_t const last = n < smallest_domain ? smallest_domain - 1 : n - 1;
     unsigned bits = 2;
@@ -32,10 +32,10 @@ class permutation {
     for (std::uint64_t& key : keys_) key = words();
   }
 
-  /// n.
+  /// Returns n, the number of elements.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t size() const { return size_; }
 
-  /// The element at position i. Precondition: `i < size()`.
+  /// Returns the element at position i. Precondition: `i < size()`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t operator()(std::uint64_t i) const {
     do {
       i = encrypt(i);
@@ -43,7 +43,7 @@ class permutation {
     return i;
   }
 
-  /// The position of element j. Precondition: `j < size()`.
+  /// Returns the position of element j. Precondition: `j < size()`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t inverse(std::uint64_t j) const {
     do {
       j = decrypt(j);
