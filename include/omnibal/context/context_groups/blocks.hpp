@@ -13,7 +13,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Neighbouring ranks.
+/// A run of neighboring ranks.
 struct rank_interval {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -21,8 +21,8 @@ struct rank_interval {
   [[nodiscard]] std::uint32_t ranks() const { return last - first; }
 };
 
-/// Free ranks of a micro-step whose groups lie on blocks. A group gets the first block of the
-/// smallest free interval that contains a block of its size.
+/// The free ranks of a micro-step whose groups are on blocks. A new group gets the first block of
+/// the smallest free interval that contains a block of its size.
 class block_rooms {
  public:
   void reset(std::uint32_t ranks, std::uint32_t ranks_per_node) {
@@ -57,8 +57,8 @@ class block_rooms {
  private:
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 
-  /// The first multiple of a number of ranks in an interval, from which as many ranks are free and,
-  /// unless these are whole nodes, of one node.
+  /// The first multiple of `ranks` in an interval that starts a free block of `ranks` ranks. Unless
+  /// the block consists of whole nodes, it is inside one node.
   [[nodiscard]] std::uint64_t first_block(rank_interval const& room, std::uint32_t ranks) const {
     std::uint64_t first = (std::uint64_t{room.first} + ranks - 1) / ranks * ranks;
     while (first + ranks <= room.last) {
@@ -70,19 +70,18 @@ class block_rooms {
   }
 
   std::uint32_t ranks_per_node_ = 1;
-  /// Ascending.
+  /// The free intervals, ascending.
   std::vector<rank_interval> free_;
 };
 
-/// What a search for blocks ended with.
+/// The outcome of a search for blocks.
 enum class block_search { found, none, gave_up };
 
 /// Finds blocks for the groups of one micro-step: depth-first, largest groups first, each at any
 /// free block of its size.
 class block_placer {
  public:
-  /// Sets `first_rank` of the groups, where there are such blocks. Looks at no more than
-  /// `most_nodes` blocks.
+  /// Sets `first_rank` of the groups if there are such blocks. Visits at most `most_nodes` blocks.
   block_search operator()(context_instance const& instance, std::vector<filled_group>& groups,
                           std::uint32_t micro_step) {
     instance_ = &instance;
@@ -113,7 +112,7 @@ class block_placer {
     if (k == members_.size()) return true;
     std::uint32_t const ranks = ranks_of(groups, k);
     std::uint32_t const per_node = instance_->ranks_per_node;
-    // Groups of one size are alike: each lies behind the one before.
+    // Groups of one size are interchangeable, so that each starts behind the previous one.
     bool const is_alike = k != 0 && ranks_of(groups, k - 1) == ranks;
     std::uint64_t first = is_alike ? std::uint64_t{firsts_[k - 1]} + ranks : 0;
     for (; first + ranks <= instance_->ranks; first += ranks) {

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// What no plan of groups can be below.
+/// \file Lower bounds of plans of groups.
 
 #include <omnibal/context/context_groups/instance.hpp>
 
@@ -14,12 +13,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The least makespan that areas, bytes and the longest sample allow. Whatever the groups are, a
-/// sample takes the rank-seconds of some degree with which it ends in time, and no fewer rank-bytes
-/// than on a rank of its own, as those of a group add up; all of them together must fit into the
-/// ranks in time, and into the memory of the micro-steps. These are the canonical degrees of Turek,
-/// Wolf and Yu (1992), and Ludwig and Tiwari (1994). And where the longest samples have more bytes
-/// than k micro-steps hold, at least k + 1 micro-steps last as long as the shortest of these.
+/// The least makespan that areas, bytes and the longest sample allow. In any plan, the rank-seconds
+/// of a sample are the rank-seconds with some degree that ends it in time. Its rank-bytes are no
+/// fewer than on one rank, because the bytes of the samples of a group add up. All samples together
+/// must fit into the ranks in time, and into the memory of the micro-steps. These are the canonical
+/// degrees of Turek, Wolf and Yu (1992), and Ludwig and Tiwari (1994). If the longest samples have
+/// more bytes than k micro-steps hold, at least k + 1 micro-steps last as long as the shortest of
+/// these samples.
 class context_bound {
  public:
   /// Memory: 20 bytes for each sample, kept for the next call.
@@ -36,13 +36,14 @@ class context_bound {
 
   /// The degree with the least area of a sample by descending length.
   [[nodiscard]] std::uint32_t natural(std::size_t sample) const { return natural_[sample]; }
-  /// The areas of that sample and of all that are shorter.
+  /// The sum of the areas of this sample and of all shorter samples.
   [[nodiscard]] double area_from(std::size_t sample) const { return areas_[sample]; }
   /// The largest of the least times of all samples.
   [[nodiscard]] double longest() const { return longest_; }
 
  private:
-  /// Finds the least number of micro-steps that holds all bytes; what so many take at least.
+  /// Finds the least number of micro-steps that holds all bytes. Returns the least time of these
+  /// micro-steps.
   double count_steps(context_memory memory) {
     double const step_bytes =
         static_cast<double>(instance_->ranks) * static_cast<double>(instance_->capacity);
@@ -94,7 +95,8 @@ class context_bound {
     return best;
   }
 
-  /// The degree that meets a deadline with the least area; the number of degrees where none does.
+  /// The degree with the least area that ends the sample by a deadline; the number of degrees if no
+  /// degree does.
   [[nodiscard]] std::uint32_t least_area(context_sample const& sample, double deadline) const {
     std::uint32_t best = instance_->first_in_time(sample, deadline);
     if (instance_->areas_ascend || best == instance_->degrees.size()) return best;
@@ -109,7 +111,7 @@ class context_bound {
     return best;
   }
 
-  /// True where all samples can end by the deadline, as far as areas tell.
+  /// True if areas allow all samples to end by the deadline.
   [[nodiscard]] bool can_meet(double deadline) const {
     auto const& samples = instance_->samples;
     double area = 0;
@@ -141,7 +143,8 @@ class context_bound {
 
   context_instance const* instance_ = nullptr;
   std::vector<std::uint32_t> natural_;
-  /// From a sample on: the sum of the areas, and the largest time with the natural degree.
+  /// For each sample, the sum of the areas and the largest time with the natural degree, over this
+  /// and all later samples.
   std::vector<double> areas_;
   std::vector<double> late_;
   double longest_ = 0;

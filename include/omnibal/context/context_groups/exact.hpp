@@ -14,15 +14,15 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Depth-first branch and bound: a sample after the other, longest first, joins a group that is
-/// there or opens one of any degree in a micro-step that is there or in a new one. Of groups and
-/// micro-steps that are alike one is tried.
+/// Depth-first branch and bound. Samples are placed one after the other, longest first. Each joins
+/// an existing group or opens a group of any degree, in an existing micro-step or in a new one. The
+/// search tries only one of several equal groups or micro-steps.
 class context_exact {
  public:
   static constexpr std::size_t most_samples = 12;
 
-  /// Looks for a plan below `makespan`, at no more than `most_nodes` nodes. True where there is
-  /// none but what it found, if it found one.
+  /// Searches for a plan below `makespan`, with at most `most_nodes` nodes. Returns true if no
+  /// better plan exists than the plan found, if any.
   bool operator()(context_instance const& instance, context_bound const& bound,
                   context_memory memory, double makespan, std::uint64_t most_nodes) {
     instance_ = &instance;
@@ -34,7 +34,7 @@ class context_exact {
     has_skipped_ = false;
     groups_.clear();
     steps_.clear();
-    // References to them stay valid.
+    // References to groups stay valid.
     groups_.reserve(most_samples);
     steps_.reserve(most_samples + 1);
     group_of_.assign(instance.samples.size(), 0);
@@ -50,8 +50,8 @@ class context_exact {
   [[nodiscard]] std::uint32_t micro_steps() const { return best_steps_; }
 
  private:
-  /// A micro-step: its longest group, untouched nodes, and the room of each node that is touched,
-  /// in the order in which they were.
+  /// A micro-step: its longest group, its untouched nodes, and the room of each touched node in the
+  /// order of touching.
   struct open_step {
     double longest = 0;
     std::uint32_t first_untouched = 0;
@@ -62,7 +62,7 @@ class context_exact {
     [[nodiscard]] friend bool operator==(open_step const&, open_step const&) = default;
   };
 
-  /// False where the search is to stop.
+  /// False if the search must stop at this node.
   [[nodiscard]] bool is_worth(std::size_t sample) {
     if (nodes_left_ == 0) return false;
     --nodes_left_;
@@ -93,7 +93,8 @@ class context_exact {
     has_found_ = true;
   }
 
-  /// Moves the groups of all micro-steps to blocks; false where there are none, or none is found.
+  /// Moves the groups of all micro-steps to blocks. False if there are no such blocks, or the
+  /// search finds none.
   [[nodiscard]] bool find_blocks() {
     for (std::uint32_t step = 0; step != steps_.size(); ++step) {
       block_search const found = placer_(*instance_, groups_, step);
@@ -103,7 +104,7 @@ class context_exact {
     return true;
   }
 
-  /// True where an earlier micro-step has equal groups and equal rooms.
+  /// True if an earlier micro-step has equal groups and equal rooms.
   [[nodiscard]] bool is_repeated(std::uint32_t step) const {
     for (std::uint32_t other = 0; other != step; ++other) {
       if (steps_[other] == steps_[step] && has_equal_groups(other, step)) return true;
@@ -203,8 +204,8 @@ class context_exact {
     groups_.pop_back();
   }
 
-  /// Adds the time of a sample to its group and goes on with the next one. The group is restored by
-  /// the caller.
+  /// Adds the time of a sample to its group and continues with the next sample. The caller restores
+  /// the group.
   void put(std::size_t sample, std::size_t g) {
     context_sample const& own = instance_->samples[sample];
     std::uint32_t const step = groups_[g].micro_step;
@@ -238,7 +239,7 @@ class context_exact {
   double best_ = 0;
   std::uint64_t nodes_left_ = 0;
   bool has_found_ = false;
-  /// True where a plan was not kept because the search for its blocks gave up.
+  /// True if a plan was rejected because the search for its blocks gave up.
   bool has_skipped_ = false;
   block_placer placer_;
   std::vector<filled_group> best_groups_;

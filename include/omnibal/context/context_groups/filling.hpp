@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// One micro-step after the other, longest samples first.
+/// \file Filling of micro-steps one after the other, longest samples first.
 
 #include <omnibal/context/context_groups/blocks.hpp>
 #include <omnibal/context/context_groups/bound.hpp>
@@ -19,37 +18,38 @@
 
 namespace omnibal::inline v0::detail {
 
-/// What a filling aims at with a level: neighbouring samples by descending length, which have
-/// micro-steps of their own.
+/// The target of a filling for a level: consecutive samples by descending length, which have their
+/// own micro-steps.
 struct context_target {
   /// The micro-steps that share the work.
   std::uint64_t micro_steps = 1;
-  /// The longest that a micro-step may take.
+  /// The longest time of a micro-step.
   double longest = 0;
-  /// A micro-step takes so many times the mean of what is left.
+  /// The time of a micro-step as a multiple of the average of the remaining work.
   double pace = 1;
-  /// Samples have this degree at least, as long as there are ranks for it.
+  /// The least degree of samples, as long as there are ranks for it.
   std::uint32_t least_degree = 0;
   /// The end of the level.
   std::uint32_t end = ~std::uint32_t{0};
 };
 
-/// What a filling knew where it began with a level: the time of the micro-steps before, and the
+/// The state of a filling at the begin of a level: the time of the micro-steps before, and the
 /// rank-seconds of the level.
 struct context_level {
   double time = 0;
   double area = 0;
 };
 
-/// Best fit of malleable jobs under deadlines, one for each micro-step: the longest sample that is
-/// left joins the most loaded group in which it ends in time, of those with the least degree that
-/// would do, or opens such a group; where no ranks are left, shorter samples fill what room there
-/// is. The last micro-step of a level takes the rest of it and as long as that needs, and where
-/// memory is full another one follows. What room is left over is for samples of later levels.
+/// Best fit of malleable jobs under deadlines, one for each micro-step. The longest remaining
+/// sample joins the most loaded group in which it ends in time, from the groups with the least
+/// degree that suffices. Otherwise the sample opens such a group. If no ranks are left, shorter
+/// samples fill the remaining room. The last micro-step of a level contains the rest of the level
+/// and lasts as long as necessary. If memory is full, another micro-step follows. Samples of later
+/// levels use the remaining room.
 class context_filling {
  public:
-  /// Gives up where the plan would take longer than a limit. Memory: 8 bytes for each sample and 36
-  /// for each group, kept for the next call.
+  /// Gives up if the plan would exceed a limit. Memory: 8 bytes for each sample and 36 for each
+  /// group, kept for the next call.
   void operator()(context_instance const& instance, context_bound const& bound,
                   context_memory memory, std::span<context_target const> targets, double limit) {
     instance_ = &instance;
@@ -77,7 +77,7 @@ class context_filling {
   [[nodiscard]] std::vector<filled_group> const& groups() const { return groups_; }
   [[nodiscard]] std::uint32_t micro_steps() const { return micro_steps_; }
   [[nodiscard]] context_level const& last_level() const { return level_; }
-  /// Infinite where it was given up.
+  /// Infinite if the filling gave up.
   [[nodiscard]] double makespan() const {
     bool const is_whole = placed_ == group_of_.size();
     return is_whole ? instance_->fixed_time(micro_steps_) + time_
@@ -87,16 +87,17 @@ class context_filling {
  private:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// How many groups are asked for room, and compared to find the least loaded one.
+  /// The numbers of groups that are asked for room, and that are compared to find the least loaded
+  /// one.
   static constexpr std::size_t asked_groups = 8;
   static constexpr std::size_t most_compared = 64;
-  /// How many samples in a row may not fit before some are passed over.
+  /// The most consecutive samples that may not fit before some samples are passed over.
   static constexpr std::uint32_t most_misses = 8;
-  /// How many samples in a row look in vain for room in the groups of a degree before some do not
-  /// look, and how many that are at most.
+  /// The most consecutive samples that find no room in the groups of a degree before some samples
+  /// do not look, and the most samples that do not look.
   static constexpr std::uint32_t most_tries = 2;
   static constexpr std::uint32_t most_passed_over = 8;
-  /// How often the last deadline is postponed, and by which share of it at least.
+  /// The most postponements of the last deadline, and the least share of the deadline for each.
   static constexpr int most_passes = 12;
   static constexpr double least_postponement = 1e-3;
 
@@ -108,7 +109,7 @@ class context_filling {
     level_ = {.time = time_};
     for (std::uint32_t i = next(0); i < target_.end; i = next(i + 1)) level_.area += area_of(i);
     area_left_ = level_.area;
-    // Those of earlier levels hold samples of later ones, whose areas are not known.
+    // Micro-steps of earlier levels hold samples of later levels, whose areas are not known.
     bool const is_last = target_.end == count;
     while (next(0) < target_.end && !is_late(is_last ? area_left_ / instance_->ranks : 0)) {
       fill_micro_step();
@@ -141,8 +142,8 @@ class context_filling {
     if (steps_left_ > 1) --steps_left_;
   }
 
-  /// A degree with groups in this micro-step: how many samples in a row found no room in them, and
-  /// how many of the next ones do not look.
+  /// A degree with groups in this micro-step, the number of consecutive samples that found no room
+  /// in them, and the number of the next samples that do not look.
   struct used_degree {
     std::uint32_t degree = 0;
     std::uint32_t misses = 0;
@@ -164,13 +165,13 @@ class context_filling {
     return load;
   }
 
-  /// True where another micro-step that takes so long is one too many.
+  /// True if another micro-step of this time is one too many.
   [[nodiscard]] bool is_late(double longest) const {
     return instance_->fixed_time(micro_steps_ + 1) + time_ + longest >= limit_;
   }
 
-  /// Places what fits, from a sample on. Of many like ones that do not fit one after the other more
-  /// and more are passed over.
+  /// Places samples that fit, from a sample on. If many similar samples in a row do not fit, more
+  /// and more of them are passed over.
   void place_all(std::uint32_t first, std::uint32_t end) {
     auto const count = static_cast<std::uint32_t>(instance_->samples.size());
     std::uint32_t stride = 1;
@@ -186,8 +187,8 @@ class context_filling {
     }
   }
 
-  /// Postpones the deadline of the last micro-step by what is left over, again and again, as long
-  /// as that helps.
+  /// Postpones the deadline of the last micro-step by the remaining work, repeatedly, as long as
+  /// that helps.
   void place_rest(std::size_t first_group) {
     double step = 0;
     for (int pass = 0; pass != most_passes; ++pass) {
@@ -209,7 +210,7 @@ class context_filling {
     per_time_ = deadline_ > 0 ? 1 / deadline_ : 0;
   }
 
-  /// A new deadline for groups that are there.
+  /// A new deadline for existing groups.
   void postpone(double deadline, std::size_t first_group) {
     set_deadline(deadline);
     for (std::size_t slot = 0; slot != used_.size(); ++slot) {
@@ -221,8 +222,8 @@ class context_filling {
     }
   }
 
-  /// The deadline of a micro-step: its share of what is left, or what the longest sample needs on
-  /// as few ranks as the target allows.
+  /// The deadline of a micro-step: its share of the remaining work, or the time of the longest
+  /// sample on as few ranks as the target allows.
   void set_deadline(context_sample const& first) {
     double const mean = area_left_ / (static_cast<double>(steps_left_) * instance_->ranks);
     double const paced = target_.pace * mean;
@@ -233,7 +234,7 @@ class context_filling {
     set_deadline(std::max(needed, paced));
   }
 
-  /// The least degree with which a sample ends in time and for which there are ranks; `none` where
+  /// The least degree with which a sample ends in time and for which there are ranks; `none` if
   /// there is no such degree.
   [[nodiscard]] std::uint32_t opened_degree(context_sample const& sample) const {
     std::uint32_t degree = instance_->first_in_time(sample, deadline_, least_degree_);
@@ -267,7 +268,8 @@ class context_filling {
                            std::max(bound_->natural(i), target_.least_degree));
   }
 
-  /// Puts a sample into a group that is there or is opened for it; false where none can take it.
+  /// Puts a sample into an existing group or a group that is opened for it. False if no group can
+  /// hold the sample.
   bool place(std::uint32_t i) {
     context_sample const& sample = instance_->samples[i];
     std::uint32_t const wanted = are_ranks_left() ? opened_degree(sample) : none;
@@ -303,8 +305,8 @@ class context_filling {
     auto const has_room = [&](std::uint32_t g) {
       return groups_[g].time <= most_load && groups_[g].bytes <= most_bytes;
     };
-    // Groups of lower levels have room for sure; those above with room in time or in bytes may have
-    // none in the other.
+    // Groups of lower levels have room for sure. Groups of higher levels with room in time or in
+    // bytes may have no room in the other.
     double const by_time = most_load * per_time_;
     double const by_bytes = static_cast<double>(most_bytes) * per_byte_;
     std::size_t const sure = group_levels::level_of(std::min(by_time, by_bytes));
@@ -370,8 +372,7 @@ class context_filling {
     if (i < target_.end) area_left_ -= area_of(i);
   }
 
-  /// Of the samples behind one that has no group, the first one for which there are ranks, or a
-  /// group that may have room.
+  /// The first sample after sample `i` for which there are ranks or a group that may have room.
   [[nodiscard]] std::uint32_t first_that_fits(std::uint32_t i) const {
     auto const& samples = instance_->samples;
     auto found = samples.end();
@@ -423,7 +424,7 @@ class context_filling {
     return std::min(by_tokens, by_squares) * (1 + 1e-9);
   }
 
-  /// The first sample from `i` on that has no group, by path halving.
+  /// The first sample from `i` on without a group, by path halving.
   [[nodiscard]] std::uint32_t next(std::uint32_t i) {
     while (next_[i] != i) {
       next_[i] = next_[next_[i]];
@@ -450,7 +451,7 @@ class context_filling {
   std::vector<std::uint32_t> group_of_;
   std::vector<std::uint32_t> next_;
   std::vector<filled_group> groups_;
-  /// The degrees of this micro-step, and where the groups of each are.
+  /// The degrees of this micro-step, and the positions of their groups.
   std::vector<used_degree> used_;
   std::vector<std::uint32_t> slot_of_;
   std::vector<group_levels> levels_;
@@ -459,7 +460,7 @@ class context_filling {
   block_rooms blocks_;
 };
 
-/// The groups of a filling, kept while others are tried.
+/// The groups of a filling, kept while other fillings are tried.
 class kept_filling {
  public:
   void keep(context_filling const& filling) {

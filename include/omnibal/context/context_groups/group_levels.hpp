@@ -11,8 +11,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A bucket queue (Dial, 1969) of the groups of one degree: lists of groups whose loads are alike,
-/// linked through an array that all degrees share.
+/// A bucket queue (Dial, 1969) of the groups of one degree: lists of groups of similar load, linked
+/// through an array that all degrees share.
 class group_levels {
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -27,7 +27,7 @@ class group_levels {
 
   [[nodiscard]] bool empty() const { return filled_[0] == 0 && filled_[1] == 0; }
 
-  /// The level of a load that is so large a share of what a group can take.
+  /// The level of a load, as a share of the capacity of a group.
   [[nodiscard]] static std::size_t level_of(double share) {
     double const level = share * static_cast<double>(count);
     if (!(level > 0)) return 0;
@@ -54,8 +54,8 @@ class group_levels {
     filled_[level / 64] |= std::uint64_t{1} << level % 64;
   }
 
-  /// Takes out a group that is accepted, of the levels from `level` on downwards; asks for at most
-  /// `most` groups. `none` where none is accepted.
+  /// Removes an accepted group from the levels from `level` downwards, after at most `most` groups.
+  /// Returns `none` if no group is accepted.
   template <class Accepts>
   std::uint32_t take_below(std::size_t level, std::size_t most, std::vector<std::uint32_t>& next,
                            Accepts const& accepts) {
@@ -68,7 +68,7 @@ class group_levels {
   }
 
  private:
-  /// Moves down to a level with groups, which may be this one; false where there is none.
+  /// Moves down to a level with groups, which may be this one. False if there is none.
   [[nodiscard]] bool skip_empty_below(std::size_t& level) const {
     std::size_t word = level / 64;
     std::uint64_t bits = filled_[word] & (~std::uint64_t{0} >> (63 - level % 64));

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// What `context_groups` is asked, in arrays.
+/// \file The input of `context_groups`, in arrays.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>
@@ -17,12 +16,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A functor (length, degree) to the bytes that a sample takes on each rank of its group.
+/// A functor (length, degree) to the bytes that a sample requires on each rank of its group.
 using context_memory = function_ref<std::int64_t(std::int64_t, std::uint32_t)>;
 
 inline constexpr std::int64_t max_context_length = std::numeric_limits<std::uint32_t>::max();
 
-/// What rounding may change of a time or an area, relative to it.
+/// The relative rounding error of a time or an area.
 inline constexpr double context_rounding = 1e-12;
 
 template <class Number>
@@ -32,7 +31,8 @@ template <class Number>
                                       to_text(bytes) + ", " + std::string(rule));
 }
 
-/// A degree that may be used, and the times with it, which are without the least fixed time of all.
+/// A degree that may be used, and its times, from which the least fixed time of all degrees is
+/// subtracted.
 struct context_degree {
   std::uint32_t ranks = 0;
   degree_time time{};
@@ -53,34 +53,35 @@ struct context_sample {
   double tokens = 0;
   double squares = 0;
   std::uint32_t index = 0;
-  /// The first degree on which it fits.
+  /// The first degree on which the sample fits.
   std::uint32_t least = 0;
 };
 
-/// Samples, degrees, ranks and memory of one question.
+/// The samples, degrees, ranks and memory of one call.
 struct context_instance {
   std::vector<context_sample> samples{};
-  /// By ascending number of ranks.
+  /// The degrees by ascending number of ranks.
   std::vector<context_degree> degrees{};
   std::uint32_t ranks = 0;
   std::uint32_t ranks_per_node = 0;
   std::uint32_t multiple = 1;
   std::int64_t capacity = 0;
-  /// What each micro-step takes, and each in which there are samples besides: the least fixed time
-  /// of a group.
+  /// `micro_step`: the fixed time of each micro-step. `least_fixed`: the least fixed time of a
+  /// group, which each micro-step with samples adds.
   double micro_step = 0;
   double least_fixed = 0;
-  /// True where more ranks never take fewer rank-seconds: of the degrees that meet a deadline the
-  /// least one has the least area.
+  /// True if more ranks never have fewer rank-seconds. Then the least degree that ends a sample by
+  /// a deadline has the least area.
   bool areas_ascend = true;
-  /// True where groups of a micro-step lie on blocks if they are in descending order, and where
-  /// blocks are asked for and have to be found.
+  /// `is_chain`: groups of a micro-step in descending order are on blocks.
+  /// `must_find_blocks`: blocks are required, and a search must find them.
   bool is_chain = false;
   bool must_find_blocks = false;
-  /// The ends of runs of degrees in which more ranks never take longer.
+  /// The ends of runs of degrees in which more ranks never require more time.
   std::vector<std::uint32_t> runs{};
 
-  /// True if each degree divides the next one, and those below the ranks of a node these.
+  /// True if each degree divides the next one, and each degree below the ranks of a node divides
+  /// that number.
   [[nodiscard]] bool find_chain() const {
     for (std::size_t d = 0; d != degrees.size(); ++d) {
       std::uint32_t const own = degrees[d].ranks;
@@ -90,17 +91,17 @@ struct context_instance {
     return true;
   }
 
-  /// The number of micro-steps of a plan in which so many have samples.
+  /// The number of micro-steps of a plan in which `steps` micro-steps have samples.
   [[nodiscard]] std::uint64_t rounded(std::uint64_t steps) const {
     return (steps + multiple - 1) / multiple * multiple;
   }
-  /// What so many micro-steps with samples take beside their groups.
+  /// The time of `steps` micro-steps with samples without their groups.
   [[nodiscard]] double fixed_time(std::uint64_t steps) const {
     return static_cast<double>(rounded(steps)) * micro_step +
            static_cast<double>(steps) * least_fixed;
   }
 
-  /// The time of a sample in a group that is there.
+  /// The time that a sample adds to an existing group.
   [[nodiscard]] double added(context_sample const& sample, std::size_t degree) const {
     degree_time const& time = degrees[degree].time;
     return time.linear * sample.tokens + time.quadratic * sample.squares;
@@ -117,12 +118,12 @@ struct context_instance {
     double const own = area(sample, degree);
     return room > 0 ? own * (deadline / room) : own;
   }
-  /// The rank-seconds that a sample adds to a group that is there.
+  /// The rank-seconds that a sample adds to an existing group.
   [[nodiscard]] double area(context_sample const& sample, std::size_t degree) const {
     return degrees[degree].ranks * added(sample, degree);
   }
 
-  /// Finds what spares searches of degrees.
+  /// Finds the runs of degrees, which shorten searches of degrees.
   void find_runs() {
     areas_ascend = find_ascending();
     runs.clear();
@@ -134,7 +135,7 @@ struct context_instance {
   }
 
   /// The least degree, from one on, with which a sample ends by a deadline; the number of degrees
-  /// where there is none.
+  /// if there is none.
   [[nodiscard]] std::uint32_t first_in_time(context_sample const& sample, double deadline,
                                             std::uint32_t from = 0) const {
     std::uint32_t first = std::max(sample.least, from);

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Levels of length, each with a degree and micro-steps of its own.
+/// \file Levels of length with their own degrees and micro-steps.
 
 #include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>
@@ -16,9 +15,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Hierarchical balance packing (Yao et al., NeurIPS 2025) within one step: of all ways to part
-/// half-octaves of the length into levels the one that takes the least time, as far as areas and
-/// bytes tell, by dynamic programming over the ends of levels.
+/// Hierarchical balance packing (Yao et al., NeurIPS 2025) within one step. Dynamic programming
+/// over the ends of levels finds, of all partitions of half-octaves of the length into levels, the
+/// one with the least time. The time follows from areas and bytes.
 class length_levels {
  public:
   /// Memory: 40 bytes for each pair of half-octaves with samples, kept for the next call.
@@ -37,8 +36,8 @@ class length_levels {
     }
   }
 
-  /// Writes the best levels down, at most so many, longest samples first. Gives what their areas
-  /// take, which their longest samples may exceed.
+  /// Writes the best levels, at most `most`, longest samples first. Returns the time of their
+  /// areas, which their longest samples may exceed.
   double part(std::size_t most, std::vector<context_target>& targets) {
     std::size_t const count = cuts_.size();
     parts_.assign(count, {.time = unlimited});
@@ -58,8 +57,8 @@ class length_levels {
  private:
   static constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-  /// The first sample of a half-octave, sums over all samples before it, and the least degree on
-  /// which those up to the next cut fit.
+  /// The first sample of a half-octave, sums over all samples before it, and the least degree that
+  /// fits the samples up to the next cut.
   struct length_cut {
     std::uint32_t sample = 0;
     std::uint32_t least = 0;
@@ -68,8 +67,8 @@ class length_levels {
     double bytes = 0;
   };
 
-  /// The best degree of a level, and what the level takes: by the larger one of its areas and its
-  /// longest sample, and by its areas alone.
+  /// The best degree of a level and its times: the larger of the time of its areas and its longest
+  /// sample, and the time of its areas only.
   struct level_choice {
     std::uint32_t degree = 0;
     std::uint64_t steps = 1;
@@ -108,7 +107,7 @@ class length_levels {
     cuts_.push_back(sums);
   }
 
-  /// Degrees of which each has at least twice as many ranks as the one before.
+  /// Selects degrees with at least twice the ranks of the previous degree.
   void select_degrees() {
     degrees_.clear();
     std::uint32_t ranks = 0;
@@ -144,7 +143,7 @@ class length_levels {
     return best;
   }
 
-  /// Adds the best level that ends at `last` to those of a row with one level less.
+  /// Adds the best level that ends at `last` to the levels of a row with one level fewer.
   void extend(std::size_t row, std::size_t last) {
     std::size_t const count = cuts_.size();
     parted& own = parts_[row + count + last];

@@ -10,8 +10,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Free ranks by node. Groups within a node come from the back of the nodes, by best fit; those of
-/// whole nodes from the front, so that what is untouched stays in one piece.
+/// The free ranks by node. Groups within a node come from the back of the nodes, by best fit.
+/// Groups of whole nodes come from the front, so that untouched nodes stay together.
 class rank_rooms {
  public:
   void reset(std::uint32_t ranks, std::uint32_t ranks_per_node) {
@@ -29,8 +29,8 @@ class rank_rooms {
     return std::max(untouched, largest_touched_);
   }
 
-  /// The first rank of a new group. Precondition: it has at most `most()` ranks, and is within a
-  /// node or has whole ones.
+  /// The first rank of a new group. Precondition: the group has at most `most()` ranks, and is
+  /// within a node or consists of whole nodes.
   std::uint32_t take(std::uint32_t ranks) {
     if (ranks >= ranks_per_node_) {
       std::uint32_t const first = first_untouched_ * ranks_per_node_;
@@ -60,7 +60,7 @@ class rank_rooms {
   std::uint32_t ranks_per_node_ = 1;
   std::uint32_t first_untouched_ = 0;
   std::uint32_t last_untouched_ = 0;
-  /// The nodes with so many free ranks, of those that have a group already.
+  /// The nodes that have a group already, by their number of free ranks.
   std::vector<std::vector<std::uint32_t>> touched_;
   std::uint32_t largest_touched_ = 0;
 };

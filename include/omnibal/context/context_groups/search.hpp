@@ -17,13 +17,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Tries deadlines: first how long a micro-step may be, then between the bound and what was found;
-/// after that levels of length, and where all that stays far from the bound, the same again with
-/// more ranks for all samples. More effort first does all that less effort does, so that its plan
-/// is never worse.
+/// Tries deadlines: first the longest time of a micro-step, then times between the bound and the
+/// best time. It then tries levels of length. If the result is far from the bound, it repeats all
+/// that with more ranks for all samples. A search of more effort first does the whole search of
+/// less effort, so that its plan is never worse.
 class context_search {
  public:
-  /// Gives the best filling, whose pieces are valid until the next call.
+  /// Returns the best filling, whose pieces are valid until the next call.
   kept_filling const& operator()(context_instance const& instance, context_bound const& bound,
                                  context_memory memory, double lower_bound, effort level) {
     instance_ = &instance;
@@ -47,30 +47,31 @@ class context_search {
   }
 
  private:
-  /// How much longer than need be micro-steps may be to keep long samples on few ranks.
+  /// The factors by which micro-steps may exceed the required time to keep long samples on few
+  /// ranks.
   static constexpr double lengths[] = {1.2, 1.5, 2};
   static constexpr int few_refinements = 4;
   static constexpr int many_refinements = 40;
-  /// How many numbers of micro-steps are tried.
+  /// The most numbers of micro-steps that are tried.
   static constexpr int most_numbers = 12;
-  /// Where between the bound and the best time the next aim is: the golden section and its powers
-  /// hit no place twice.
+  /// The next targets between the bound and the best time: powers of the golden section, which
+  /// repeat no place.
   static constexpr double spread[] = {0.62, 0.38, 0.85, 0.24, 0.5, 0.73, 0.12, 0.95};
   static constexpr int spread_count = 8;
-  /// How many levels are tried.
+  /// The most levels that are tried.
   static constexpr std::size_t most_levels = 8;
-  /// The first aim over the bound.
+  /// The first target, relative to the bound.
   static constexpr double above = 1.006;
-  /// What is so near the bound is not refined, or not tried with more ranks.
+  /// Results this close to the bound are not refined, or not tried with more ranks.
   static constexpr double near = 1.001;
   static constexpr double far = 1.03;
-  /// Levels and larger degrees are refined up to so far behind the best plan.
+  /// The largest distance behind the best plan for refinement of levels and larger degrees.
   static constexpr double levels_behind = 1.02;
   static constexpr double degrees_behind = 1.1;
 
-  /// Where memory is scarce, what is left over would make an expensive micro-step, and ranks with
-  /// short samples have no memory left long before a deadline: more and shorter micro-steps, as
-  /// long as one of the last two was better than all before.
+  /// Tries more and shorter micro-steps, as long as one of the last two was better than all before.
+  /// If memory is scarce, the remaining samples would make an expensive micro-step, and ranks with
+  /// short samples have no memory left long before a deadline.
   void try_micro_steps(std::uint32_t least_degree) {
     std::uint64_t steps = instance_->rounded(bound_->fewest_steps());
     double const shortest = bound_->area_from(0) / instance_->ranks;
@@ -112,14 +113,14 @@ class context_search {
       context_target target = from;
       target.longest *= factor;
       attempt(target);
-      // No deadline makes the longest sample take more ranks than it would without one.
+      // No deadline gives the longest sample more ranks than it has without a deadline.
       if (target.longest >= natural) return;
     }
   }
 
-  /// Twice as many ranks for all samples, and again, though they may take more rank-seconds: fewer
-  /// and larger groups share the work more evenly where many samples are long, and hold more
-  /// where memory is short. False where no such plan was better.
+  /// Tries twice the ranks for all samples, repeatedly, although they may have more rank-seconds.
+  /// Fewer and larger groups share the work more evenly if many samples are long, and hold more if
+  /// memory is short. False if no such plan was better.
   bool try_degrees() {
     double const before = best_time_;
     std::uint32_t ranks = instance_->degrees.front().ranks;
@@ -134,7 +135,7 @@ class context_search {
     return best_time_ < before;
   }
 
-  /// Two levels, which few samples can fill, then as many as are best.
+  /// Tries two levels, which few samples can fill, then the best number of levels.
   void try_levels() {
     if (best_time_ <= near * lower_bound_) return;
     levels_.measure(*instance_, *memory_);
@@ -146,7 +147,7 @@ class context_search {
     }
   }
 
-  /// Refines what is not far behind the best plan.
+  /// Refines a plan that is close to the best plan.
   void attempt_and_refine(double behind) {
     double const limit = behind * best_time_;
     attempt(limit);
@@ -162,8 +163,9 @@ class context_search {
     refine_last(first, last);
   }
 
-  /// Other deadlines of the last level, between what its areas allow and the best time: first by a
-  /// golden section, in which what was missed is a lower end, then all over that range.
+  /// Tries other deadlines of the last level, between the time of its areas and the best time.
+  /// First a golden section, in which a missed deadline is a lower end, then deadlines all over
+  /// that range.
   void refine_last(int first, int last) {
     if (bound_->area_from(0) <= 0) return;
     std::uint64_t steps = 0;
@@ -190,7 +192,7 @@ class context_search {
     attempt(best_time_);
   }
 
-  /// Fills for the targets, and gives up where that takes longer than a limit.
+  /// Fills for the targets, and gives up if the result exceeds a limit.
   void attempt(double limit) {
     tried_(*instance_, *bound_, *memory_, targets_, limit);
     tried_time_ = tried_.makespan();
@@ -208,8 +210,8 @@ class context_search {
   double best_time_ = 0;
   double tried_time_ = 0;
   std::vector<context_target> best_targets_;
-  /// Those that are tried, and those from which refinements start, with what is known of the last
-  /// level.
+  /// The targets in use, and the targets from which refinements start, with the known state of the
+  /// last level.
   std::vector<context_target> targets_;
   std::vector<context_target> from_;
   context_level last_level_{};

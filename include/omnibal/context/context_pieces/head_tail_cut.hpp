@@ -8,16 +8,17 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Neighbouring blocks of a sequence.
+/// A range of neighboring blocks of a sequence.
 struct block_range {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };
 
 /// Load-balanced sharding: rank 0 has the outermost blocks of a sequence at both of its ends, rank
-/// 1 those next to them, and the last rank the middle. As many blocks for each rank, but for one
-/// more on the `extra` ranks from `first_extra` on, which go on at rank 0. An odd block goes to the
-/// side that has had fewer, so that what is left stays in the middle.
+/// 1 the blocks next to them, and the last rank the middle. All ranks have the same number of
+/// blocks, except that the `extra` ranks from `first_extra` on have one more. These ranks wrap
+/// around to rank 0. An odd block is on the side that has had fewer blocks, so that the rest stays
+/// in the middle.
 struct head_tail_cut {
   std::uint64_t blocks = 0;
   std::uint64_t each = 0;
@@ -33,27 +34,28 @@ struct head_tail_cut {
         extra(static_cast<std::uint32_t>(of_blocks % among)),
         first_extra(extra_from) {}
 
-  /// Where the extra blocks of the next sequence begin, so that no rank has two more than another.
+  /// The first rank with an extra block of the next sequence. No rank has two extra blocks more
+  /// than another.
   [[nodiscard]] std::uint32_t next_extra() const {
     return static_cast<std::uint32_t>((std::uint64_t{first_extra} + extra) % ranks);
   }
 
-  /// The head of a rank; of the last one the middle, which is its head and its tail.
+  /// The head of a rank. The head of the last rank is the middle, which is its head and its tail.
   [[nodiscard]] block_range head(std::uint32_t rank) const {
     return {heads_before(rank), rank + 1 == ranks ? tails_from(rank) : heads_before(rank + 1)};
   }
-  /// The tail of a rank; the last one has none of its own.
+  /// The tail of a rank. The last rank has no tail.
   [[nodiscard]] block_range tail(std::uint32_t rank) const {
     return {rank + 1 == ranks ? tails_from(rank) : tails_from(rank + 1), tails_from(rank)};
   }
 
-  /// How many pieces with blocks there are.
+  /// The number of pieces with blocks.
   [[nodiscard]] std::uint64_t pieces() const {
     std::uint32_t const last = ranks - 1;
     bool const has_middle = heads_before(last) != tails_from(last);
     return head_number(last) + (has_middle ? 1 : 0) + tails_of(last);
   }
-  /// The numbers of the pieces of a rank along the sequence, where they have blocks.
+  /// The numbers of the pieces of a rank along the sequence, if the pieces have blocks.
   [[nodiscard]] std::uint64_t head_number(std::uint32_t rank) const {
     return std::min<std::uint64_t>(rank, heads_before(rank));
   }
@@ -76,8 +78,8 @@ struct head_tail_cut {
   [[nodiscard]] std::uint64_t tails_from(std::uint32_t rank) const {
     return blocks - blocks_before(rank) / 2;
   }
-  /// How many ranks before one have tails. Where a rank has two blocks, all have tails; else each
-  /// tail is one block.
+  /// The number of ranks before a rank that have tails. If a rank has two blocks, all ranks have
+  /// tails. Otherwise each tail is one block.
   [[nodiscard]] std::uint64_t tails_of(std::uint32_t rank) const {
     return std::min<std::uint64_t>(rank, blocks - tails_from(rank));
   }
