@@ -1,8 +1,6 @@
 #pragma once
 
-/// \file
-/// The layers and the stages of a plan in whole numbers, and what stages take at least: memory, and
-/// time where that is limited.
+/// \file Layers and stages of a plan in whole numbers, and the least memory and time of stages.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -29,10 +27,12 @@ namespace omnibal::inline v0::detail {
 
 using whole_choice = numbered_choice<std::int64_t>;
 
-/// Choices that no other of the layer beats in time and both kinds of bytes, by ascending bytes.
+/// The choices of each layer that no other choice of the layer beats in time and both kinds of
+/// bytes, by ascending bytes.
 class integer_layers {
  public:
-  /// Floating-point times become whole numbers so small that a step of `micro_batches` remains one.
+  /// Converts floating-point times to whole numbers so small that a step of `micro_batches` fits a
+  /// whole number.
   template <class Time>
   integer_layers(std::string_view function, choice_table<Time> const& table,
                  std::span<std::int64_t const> state_bytes, std::size_t micro_batches)
@@ -51,11 +51,11 @@ class integer_layers {
   [[nodiscard]] std::span<whole_choice const> operator[](std::size_t layer) const {
     return std::span(choices_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
-  /// The same choices by their numbers.
+  /// The same choices, by their numbers.
   [[nodiscard]] std::span<whole_choice const> by_index(std::size_t layer) const {
     return std::span(by_index_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
-  /// The transient bytes of all choices, ascending, each number once.
+  /// The different transient bytes of all choices, ascending.
   [[nodiscard]] std::vector<std::int64_t> transient_bytes() const {
     std::vector<std::int64_t> result;
     for (auto const& way : choices_) result.push_back(way.transient_bytes);
@@ -85,7 +85,7 @@ class integer_layers {
   }
 
  private:
-  /// Choices come by ascending bytes.
+  /// Precondition: choices come by ascending bytes.
   void push(whole_choice const& way) {
     for (std::size_t other = offsets_.back(); other != choices_.size(); ++other) {
       auto const& known = choices_[other];
@@ -162,7 +162,7 @@ struct stage_budgets {
   }
 };
 
-/// For each limit on transient bytes, the fewest bytes that layers keep within it.
+/// The fewest kept bytes of layers, for each limit on transient bytes.
 class fewest_bytes {
  public:
   fewest_bytes(integer_layers const& layers, std::vector<std::int64_t> const& limits)
@@ -177,7 +177,7 @@ class fewest_bytes {
     }
   }
 
-  /// False where one of the layers has no choice within the limit.
+  /// False if one of the layers has no choice within the limit.
   [[nodiscard]] bool exist(std::size_t limit, std::size_t first, std::size_t last) const {
     return at(limit, first).impossible == at(limit, last).impossible;
   }
@@ -196,7 +196,7 @@ class fewest_bytes {
     return before_[limit * stride_ + layer];
   }
 
-  /// Choices come by ascending bytes.
+  /// Precondition: choices come by ascending bytes.
   static void add(std::span<whole_choice const> layer, std::int64_t limit, sum& sums) {
     for (auto const& way : layer) {
       if (way.transient_bytes > limit) continue;
@@ -210,7 +210,7 @@ class fewest_bytes {
   std::vector<sum> before_;
 };
 
-/// By how much stages lack memory, for all numbers that the transient bytes of a choice can be.
+/// The missing memory of stages, over all transient bytes of a choice.
 class least_memory {
  public:
   least_memory(integer_layers const& layers, stage_budgets const& rooms)
@@ -219,10 +219,10 @@ class least_memory {
         limits_(layers.transient_bytes()),
         fewest_(layers, limits_) {}
 
-  /// No shortfall is larger; one that would be has this value.
+  /// The largest shortfall; larger shortfalls have this value.
   static constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() - 1;
 
-  /// What must be added to the memory of a stage for the layers [first, last).
+  /// The bytes that the memory of a stage lacks for the layers [first, last).
   [[nodiscard]] std::int64_t shortfall(std::size_t stage, std::size_t first,
                                        std::size_t last) const {
     int128 least = least_needed(first, last, rooms_.in_flight[stage]);
@@ -233,12 +233,13 @@ class least_memory {
   }
 
  private:
-  /// Higher limits let the layers keep less, so that no lower limit is better than the lowest one
-  /// with what a higher one keeps. Only where the kept bytes change is a limit looked at.
+  /// With higher limits layers keep fewer bytes. Therefore no lower limit beats the lowest limit
+  /// with the kept bytes of a higher limit. The search looks only at limits at which the kept bytes
+  /// change.
   [[nodiscard]] int128 least_needed(std::size_t first, std::size_t last,
                                     std::int64_t in_flight) const {
     auto const is_impossible = [&](std::size_t k) { return !fewest_.exist(k, first, last); };
-    // Above 2^64 the shortfall is too large whatever the memory, and products would be too.
+    // Above 2^64 the shortfall is too large whatever the memory, and products would overflow.
     constexpr int128 too_many = static_cast<int128>(1) << 64;
     auto const kept = [&](std::size_t k) { return std::min(fewest_(k, first, last), too_many); };
     int128 least = static_cast<int128>(1) << 126;
@@ -259,8 +260,8 @@ class least_memory {
   fewest_bytes fewest_;
 };
 
-/// The cuts with the smallest shortfall of any stage; its `bottleneck` is that. Errors:
-/// `std::overflow_error` where it is 2^63 - 2 or more.
+/// The cuts with the smallest largest shortfall of a stage, which is their `bottleneck`. Errors:
+/// `std::overflow_error` if the shortfall is 2^63 - 2 or more.
 [[nodiscard]] inline partition_result<std::int64_t> find_missing_memory(
     std::string_view function, integer_layers const& layers, stage_budgets const& rooms,
     partition_constraints const& constraints) {
@@ -281,11 +282,11 @@ class least_memory {
   return result;
 }
 
-/// A time that nothing has.
+/// A time that no stage has.
 inline constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max();
 
-/// Numbers of transient bytes to which those of all choices are rounded down. Those of similar
-/// layers are close together: a new level begins after each of the widest gaps between them.
+/// Levels to which all transient bytes are rounded down. Similar layers have close transient bytes:
+/// a new level begins after each of the widest gaps.
 struct transient_levels {
   std::vector<std::int64_t> least;
   /// The most transient bytes that are rounded down to a level.
@@ -314,10 +315,11 @@ struct transient_levels {
   [[nodiscard]] std::size_t size() const { return least.size(); }
 };
 
-/// At a price of a byte each layer costs its least sum of time and priced bytes, and a run of
-/// layers takes no less time than its layers cost less the price of what it may keep. With sums
-/// over the layers known for a few prices and each level of transient bytes, that takes no more
-/// time for a long run than for a short one.
+/// Lower bounds of runs of layers. At a price of a byte each layer costs its least sum of time and
+/// priced bytes. The time of a run is at least the cost of its layers minus the price of the bytes
+/// that it may keep. The bound uses sums over the layers for a few prices and for each level of
+/// transient bytes. Therefore the bound of a long run costs no more time than the bound of a short
+/// run.
 class run_lower_bounds {
  public:
   explicit run_lower_bounds(integer_layers const& layers)
@@ -326,7 +328,8 @@ class run_lower_bounds {
     for (std::size_t k = 0; k != levels_.size(); ++k) add_level(layers, k);
   }
 
-  /// True only if some choices of the layers need no more than `room`, kept and transient together.
+  /// True only if some choices of the layers require no more than `room`, kept and transient bytes
+  /// together.
   [[nodiscard]] bool fits(std::size_t first, std::size_t last, std::int64_t room,
                           std::int64_t in_flight) const {
     for (std::size_t k = 0; k != levels_.size() && levels_.most[k] <= room; ++k) {
@@ -336,7 +339,7 @@ class run_lower_bounds {
     return false;
   }
 
-  /// No choices of the layers take less time in `room` for the kept and the transient bytes.
+  /// A lower bound of the time of the layers in `room` for kept and transient bytes.
   [[nodiscard]] std::int64_t least_time(std::size_t first, std::size_t last, std::int64_t room,
                                         std::int64_t in_flight) const {
     std::int64_t result = no_time;
@@ -357,7 +360,8 @@ class run_lower_bounds {
  private:
   static constexpr std::size_t most_prices = 16;
 
-  /// Those of which a linear relaxation may be: what the steps of the layers gain for a byte.
+  /// Chooses prices that may be the price of a linear relaxation: the gain of the steps of the
+  /// layers for a byte.
   void choose_prices(integer_layers const& layers) {
     prices_.assign(1, 0);
     pareto_fronts fronts;
@@ -436,8 +440,8 @@ struct stage_range {
   std::size_t last;
 };
 
-/// The least time of each stage, found when it is first asked for; `no_time` beyond its memory or
-/// a limit. May be raised.
+/// The least time of each stage, computed when it is first required; `no_time` above its memory or
+/// a limit. The time may be raised.
 class stage_lower_bounds {
  public:
   stage_lower_bounds(integer_layers const& layers, stage_budgets const& rooms)
@@ -446,7 +450,7 @@ class stage_lower_bounds {
         runs_(layers),
         times_(rooms.memory.size() * (layers.size() + 1)) {}
 
-  /// Stages that take longer are not wanted.
+  /// Sets the time above which stages are not considered.
   void set_limit(std::int64_t limit) { limit_ = limit; }
 
   [[nodiscard]] std::int64_t operator()(stage_range const& range) {
@@ -454,7 +458,7 @@ class stage_lower_bounds {
     return least <= limit_ ? least : no_time;
   }
 
-  /// Makes a time no less than this one.
+  /// Raises a time to at least this value.
   void raise(stage_range const& range, std::int64_t time) {
     auto& known = least_time(range);
     known = std::max(known, time);
@@ -465,7 +469,7 @@ class stage_lower_bounds {
     return runs_.fits(range.first, range.last, room(range), rooms_.in_flight[range.stage]);
   }
 
-  /// What is left of the memory of a stage for activations.
+  /// The bytes of the memory of a stage that are left for activations.
   [[nodiscard]] std::int64_t room(stage_range const& range) const {
     return rooms_.memory[range.stage] - rooms_.reserve[range.stage] -
            layers_.state_bytes(range.first, range.last);
@@ -488,7 +492,7 @@ class stage_lower_bounds {
   stage_budgets const& rooms_;
   run_lower_bounds runs_;
   std::int64_t limit_ = no_time;
-  /// By stage and first layer, then by the number of layers.
+  /// The times by stage and first layer, then by the number of layers.
   std::vector<std::vector<std::int64_t>> times_;
 };
 
