@@ -20,8 +20,8 @@ struct select_recompute_options {
   std::int64_t reserve_bytes = 0;
   /// The effort of the search; `states` takes precedence if it is set.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most partial solutions that the search keeps for each number of layers: 32, 96 or 1024 by
-  /// effort if not set. The search keeps up to four times the number if few choices are left to
+  /// The most partial solutions that the search keeps for each number of layers: 32, 120 or 1024
+  /// by effort if not set. The search keeps up to four times the number if few choices are left to
   /// decide. More solutions reduce the gap between time and lower bound, in proportionally more
   /// time.
   std::optional<std::size_t> states = {};

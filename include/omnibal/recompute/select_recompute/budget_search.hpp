@@ -22,12 +22,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Betters a solution by other points for one layer or two. Nearly equal layers differ by little,
-/// so that with many of them some pair of exchanges fills nearly all of the budget.
+/// Improves a solution by other points for one layer or two. Nearly equal layers differ by little.
+/// Therefore, with many of them, some pair of exchanges fills nearly all of the budget.
 class pair_swap {
  public:
-  /// Exchanges points, each time with the largest gain, while the solution gains by it. `room` is
-  /// what it leaves of the budget; the result is the gain.
+  /// Exchanges points, each time with the largest gain, while the solution gains. `room` is the
+  /// rest of the budget. Returns the gain.
   [[nodiscard]] std::int64_t run(pareto_fronts const& fronts, std::int64_t room,
                                  std::span<std::uint32_t> points) {
     std::int64_t gain = 0;
@@ -44,7 +44,7 @@ class pair_swap {
  private:
   static constexpr std::uint32_t nowhere = std::numeric_limits<std::uint32_t>::max();
 
-  /// What a layer takes and gains more with another point.
+  /// The extra bytes and gain of a layer with another point.
   struct exchange {
     std::int64_t bytes;
     std::int64_t gain;
@@ -73,7 +73,7 @@ class pair_swap {
     return most > 0;
   }
 
-  /// All exchanges and their order by bytes, among them one that changes nothing.
+  /// All exchanges and their order by bytes, including an exchange that changes nothing.
   void list_exchanges(pareto_fronts const& fronts, std::span<std::uint32_t const> points) {
     exchanges_.clear();
     exchanges_.push_back({0, 0, nowhere, 0});
@@ -98,32 +98,33 @@ class pair_swap {
 
   std::vector<exchange> exchanges_;
   std::vector<sort_key> by_bytes_;
-  /// The one with the largest gain up to each place in that order.
+  /// The exchange with the largest gain up to each place in the order by bytes.
   std::vector<std::size_t> best_;
   exchange pair_[2]{};
 };
 
-/// How long to look for a better solution and a better bound.
+/// The limits of a search for a better solution and a better bound.
 struct gain_limits {
   std::size_t states;
-  /// A gap between bound and gain of this share of the time is small enough.
+  /// The share of the time that a gap between bound and gain may have.
   double max_gap;
 };
 
-/// The multiple-choice knapsack problem: linear relaxation, swaps, then label search of what
-/// reduced costs leave, each from the solution and bound of the one before, until these meet.
+/// The multiple-choice knapsack problem: linear relaxation, swaps, then label search of the points
+/// that reduced costs leave. Each step starts from the solution and bound of the previous one,
+/// until solution and bound are equal.
 class knapsack {
  public:
-  /// Looks for a solution that gains more than `known`; without one `gain` is no more than that and
-  /// there are no points. `time` is that of a solution without gain. `for_bound`: no further than
-  /// the bound is close enough. Precondition: `budget >= 0`.
+  /// Searches for a solution that gains more than `known`. If there is none, `gain` is no more than
+  /// `known` and there are no points. `time` is the time of a solution without gain. If `for_bound`
+  /// is true, the search ends when the bound is close enough. Precondition: `budget >= 0`.
   void run(pareto_fronts const& fronts, std::int64_t time, std::int64_t budget,
            gain_limits const& limits, std::int64_t known, bool for_bound = false) {
     relax(fronts, budget, known);
     if (!for_bound || !is_enough(time, limits, gain_)) search_labels(time, limits);
   }
 
-  /// The linear relaxation alone.
+  /// Solves only the linear relaxation.
   [[nodiscard]] lp_relaxation const& relax(pareto_fronts const& fronts, std::int64_t budget) {
     relaxed_.solve(fronts, budget);
     return relaxed_;
@@ -133,11 +134,11 @@ class knapsack {
   /// No solution gains more.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
 
-  /// The number of the point that each layer takes in the best solution.
+  /// The number of the point of each layer in the best solution.
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
-  /// Equal layers have at most this many points for each state together.
+  /// The factor on the states that limits the points of a front for equal layers.
   static constexpr std::size_t points_for_state = 64;
   static constexpr std::size_t most_share = 4;
 
@@ -161,7 +162,7 @@ class knapsack {
 
   void search_labels(std::int64_t time, gain_limits const& limits) {
     if (gain_ >= bound_) return;
-    // Less is done for a proof alone.
+    // A search only for a proof has fewer states.
     std::size_t const states =
         is_enough(time, limits, gain_) ? (limits.states + 2) / 3 : limits.states;
     if (!reduced_.reduce(*fronts_, budget_, relaxed_, gain_, points_for_state * states)) {
@@ -177,7 +178,7 @@ class knapsack {
     }
     bound_ = std::max(gain_, std::min(bound_, base + rest.bound()));
     if (gain_ >= bound_) return;
-    // Points that are out leave their states to the others.
+    // Points that are removed leave their states to the other points.
     std::size_t const shared =
         std::clamp(states * fronts_->point_count() / reduced_.fronts().point_count(), states,
                    most_share * states);
@@ -188,7 +189,7 @@ class knapsack {
     bound_ = std::max(gain_, bound_);
   }
 
-  /// Takes a solution, bettered by swaps, if it is the best so far.
+  /// Swaps layers of a solution, and keeps it if it is the best so far.
   void keep(std::span<std::uint32_t> points) {
     std::int64_t gain = 0;
     for (std::size_t l = 0; l != points.size(); ++l) gain += (*fronts_)[l][points[l]].gain;
@@ -198,7 +199,7 @@ class knapsack {
     points_.assign(points.begin(), points.end());
   }
 
-  /// What points leave of the budget.
+  /// The rest of the budget after the points.
   [[nodiscard]] std::int64_t room_of(std::span<std::uint32_t const> points) const {
     std::int64_t room = budget_;
     for (std::size_t l = 0; l != points.size(); ++l) room -= (*fronts_)[l][points[l]].bytes;
@@ -217,18 +218,18 @@ class knapsack {
   label_search labels_;
 };
 
-/// The layers with the choices whose transient bytes are at most these.
+/// The layers with the choices whose transient bytes are at most a limit.
 struct limited_problem {
   std::int64_t transient_bytes;
-  /// What one micro-batch may keep.
+  /// The bytes that one micro-batch may keep.
   std::int64_t kept_bytes;
   bool is_solved = false;
 };
 
-/// The largest transient bytes count once, whichever layer has them. For each number that they may
-/// be there is a problem without them: fewer choices and a smaller budget. Many such numbers are
-/// nearly equal, so that ranges of them are bounded at once, with the choices of the largest one
-/// and the budget of the smallest one.
+/// The search over limits on transient bytes, because the largest transient bytes count once for
+/// all layers. For each limit there is a problem without transient bytes: fewer choices and a
+/// smaller budget. Many limits are nearly equal. The search therefore bounds ranges of them
+/// together, with the choices of the largest limit and the budget of the smallest one.
 template <class Time>
 class budget_search {
  public:
@@ -254,18 +255,18 @@ class budget_search {
   }
 
  private:
-  /// Problems with neighbouring numbers of transient bytes.
+  /// Problems with neighboring numbers of transient bytes.
   struct range {
     std::size_t first;
     std::size_t last;
-    /// No choices take less time.
+    /// A lower bound on the time of the range's problems.
     std::int64_t least_time;
 
     [[nodiscard]] std::size_t size() const { return last - first; }
   };
 
   static constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::max();
-  /// Up to so many kinds of layers, or product of layers and problems, a proof is looked for.
+  /// The kinds of layers, or the product of layers and problems, up to which a proof is sought.
   static constexpr std::size_t few_kinds = 4;
   static constexpr std::size_t little_work = 200;
 
@@ -280,7 +281,7 @@ class budget_search {
     if (problems_.empty()) return;
     limited_problem const last = problems_.back();
     std::int64_t const room = limit(last.transient_bytes, last.kept_bytes);
-    // Where every layer takes its least time no other problem is better.
+    // No other problem is better if every layer has its least time.
     if (search_.relax(limited_.fronts, room).gain() == limited_.most_gain) {
       problems_.assign(1, last);
     }
@@ -299,10 +300,10 @@ class budget_search {
     return result;
   }
 
-  /// Goes through all limits in ascending order. A larger one admits a few more choices and leaves
-  /// less of the budget for what is kept, so that sums over the layers change little from one limit
-  /// to the next. Errors: `std::overflow_error` where the fewest bytes of all layers add up to more
-  /// than 2^63 - 1.
+  /// Finds all limits in ascending order. A larger limit admits a few more choices and leaves less
+  /// of the budget for kept bytes. Therefore sums over the layers change little from one limit to
+  /// the next. Errors: `std::overflow_error` if the fewest bytes of all layers add up to more than
+  /// 2^63 - 1.
   void find_limits() {
     constexpr int128 largest = std::numeric_limits<std::int64_t>::max();
     constexpr std::int64_t none = -1;
@@ -333,7 +334,7 @@ class budget_search {
     least_bytes_ = least + options_.reserve_bytes;
   }
 
-  /// Admits choices up to such transient bytes; returns the room for bytes beyond the fewest.
+  /// Admits choices up to these transient bytes; returns the room for bytes beyond the fewest.
   std::int64_t limit(std::int64_t transient_bytes, std::int64_t kept_bytes) {
     limit_fronts(table_, order_, transient_bytes, limited_);
     std::int64_t const room = kept_bytes - limited_.bytes;
@@ -341,12 +342,12 @@ class budget_search {
     return room;
   }
 
-  /// What a solution must gain to be better than the best one, less one.
+  /// The gain that a solution must exceed to be better than the best solution.
   [[nodiscard]] std::int64_t known_gain() const {
     return choices_.empty() ? -1 : limited_.time - time_;
   }
 
-  /// Solves a problem and keeps its solution if that is the best so far.
+  /// Solves a problem and keeps its solution if the solution is the best so far.
   void solve(std::size_t index) {
     limited_problem& one = problems_[index];
     std::int64_t const room = limit(one.transient_bytes, one.kept_bytes);
@@ -387,7 +388,8 @@ class budget_search {
     while (given.size() != 0 && problems_[given.last - 1].is_solved) --given.last;
   }
 
-  /// Bounds the problems of a range together. Solves the one whose solution is most like theirs.
+  /// Bounds the problems of a range together. Solves the problem whose solution is most similar to
+  /// the bound.
   void raise(range& given) {
     std::int64_t const room =
         limit(problems_[given.last - 1].transient_bytes, problems_[given.first].kept_bytes);
@@ -403,13 +405,14 @@ class budget_search {
     if (!like->is_solved) solve(static_cast<std::size_t>(like - problems_.begin()));
   }
 
-  /// False where problems with this least time have no better solution, or none that is looked for.
+  /// False if problems with this least time have no better solution, or no better solution is
+  /// sought.
   [[nodiscard]] bool is_worth(std::int64_t least_time) {
     return least_time < time_ && !is_good_enough(least_time);
   }
 
-  /// True where no proof is wanted for problems with this least time, which then is the bound: it
-  /// leaves a small gap, or one hardly larger than what problems that were solved have left.
+  /// True if no proof is sought for problems with this least time, which then is the bound. The
+  /// bound leaves a small gap, or a gap hardly larger than the gap of solved problems.
   [[nodiscard]] bool is_good_enough(std::int64_t least_time) {
     if (kinds_ <= few_kinds || work_ < little_work) return false;
     double const small =
@@ -437,7 +440,7 @@ class budget_search {
     return checked_cast<std::int64_t>(function_, "the sum of the fewest bytes", bytes);
   }
 
-  /// Equal layers get their choices in ascending order.
+  /// Equal layers have their choices in ascending order.
   [[nodiscard]] std::vector<std::uint32_t> choices_of_solution() const {
     auto const points = search_.points();
     std::vector<sort_key> taken;
@@ -483,18 +486,19 @@ class budget_search {
   select_recompute_options const& options_;
   gain_limits limits_;
   std::vector<std::uint32_t> order_;
-  /// The number of different layers, and for each place in the order how many there are up to it.
+  /// The number of different layers, and for each place in the order the number of different layers
+  /// up to that place.
   std::uint32_t kinds_ = 0;
   std::vector<std::uint32_t> kind_at_;
   limited_fronts limited_;
   knapsack search_;
-  /// By ascending transient bytes.
+  /// The problems by ascending transient bytes.
   std::vector<limited_problem> problems_;
   int128 least_bytes_ = 0;
   std::vector<std::uint32_t> choices_;
   std::int64_t time_ = no_time;
   std::int64_t bound_ = no_time;
-  /// Without the problems that were not solved one by one.
+  /// The bound of the problems that were solved separately.
   std::int64_t solved_bound_ = no_time;
   std::size_t work_ = 0;
 };

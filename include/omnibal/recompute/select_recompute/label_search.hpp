@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// Label search: partial solutions of the first layers, as few as lead to the best.
+/// \file Label search: partial solutions of the first layers, as few as necessary.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
@@ -17,8 +16,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The layers with the clearest choice at the price of a step come first: few of their points can
-/// be part of a good solution. Equal layers stay together.
+/// The order of the layers: the clearest choice at the price of a step comes first, because few
+/// points of such a layer can be part of a good solution. Equal layers stay together.
 class layer_order {
  public:
   void sort(pareto_fronts const& fronts, hull_step const& step) {
@@ -39,7 +38,7 @@ class layer_order {
   [[nodiscard]] std::uint32_t place_of(std::uint32_t layer) const { return places_[layer]; }
 
  private:
-  /// What the second best point loses against the best one.
+  /// The loss of the second best point against the best point.
   [[nodiscard]] static int128 clearness(std::span<front_point const> front, hull_step const& step) {
     constexpr int128 lowest = -(static_cast<int128>(1) << 126);
     int128 best = lowest;
@@ -54,23 +53,26 @@ class layer_order {
   }
 
   std::vector<int128> losses_;
-  /// By falling loss.
+  /// The layers by descending loss.
   std::vector<std::uint32_t> layers_;
   std::vector<std::uint32_t> places_;
 };
 
-/// A state is what some points of the first layers take and gain together. States that take more
-/// and gain less than another one are gone, and so are those whose linear relaxation over the other
-/// layers is no better than the best solution. That solution grows greedily from every state.
+/// A state is the bytes and the gain of some points of the first layers together. The search drops
+/// states with more bytes and less gain than another state. It also drops states whose linear
+/// relaxation over the other layers is no better than the best solution. The best solution grows
+/// greedily from every state.
 ///
-/// Where more states are left than wanted, neighbours merge into the one with the fewest bytes,
-/// which remembers the largest gain among them as its ceiling. As the others took more bytes, no
-/// completion of them gains more than one that starts from the ceiling: ceilings make the bound.
+/// If too many states are left, neighbors merge into the one with the fewest bytes. That state
+/// remembers the largest gain of its neighbors as its ceiling. Because the other states require
+/// more bytes, no completion of them gains more than a completion from the ceiling. Therefore
+/// ceilings yield the bound.
 class label_search {
  public:
-  /// Looks for a solution that gains more than `known`; without one there are no points. Gives up
-  /// where states would have to merge and `is_enough(gain)`: no better bound is wanted then.
-  /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
+  /// Searches for a solution that gains more than `known`. If there is none, there are no points.
+  /// The search gives up if states would have to merge and `is_enough(gain)` is true, because no
+  /// better bound is required then. Precondition: `relaxed` is solved for the same budget and its
+  /// bound is above `known`.
   void run(pareto_fronts const& fronts, std::int64_t budget, lp_relaxation const& relaxed,
            std::size_t max_states, std::int64_t known, function_ref<bool(std::int64_t)> is_enough) {
     fronts_ = &fronts;
@@ -85,12 +87,12 @@ class label_search {
     for (state const& one : states_) bound_ = std::max(bound_, one.ceiling);
   }
 
-  /// False where it gave up.
+  /// False if the search gave up.
   [[nodiscard]] bool has_bound() const { return is_complete_; }
   /// No solution gains more.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
 
-  /// The number of the point that each layer takes in the best solution.
+  /// The number of the point of each layer in the best solution.
   [[nodiscard]] std::span<std::uint32_t const> points() const { return points_; }
 
  private:
@@ -98,11 +100,11 @@ class label_search {
     std::int64_t bytes;
     std::int64_t gain;
     std::int64_t ceiling;
-    /// The index of the state that it extends, shifted by 32 bits, and the point of the last layer.
+    /// The index of the extended state, shifted by 32 bits, and the point of the last layer.
     std::uint64_t origin;
   };
 
-  /// The points of the first `layers`, then the first `steps` steps of the others.
+  /// The points of the first `layers` layers, then the first `steps` steps of the other layers.
   struct solution {
     std::int64_t gain;
     std::uint64_t origin;
@@ -118,7 +120,7 @@ class label_search {
     std::int64_t gain;
   };
 
-  /// Decides about one layer after the other; false where it gives up.
+  /// Decides one layer after the other. False if the search gives up.
   [[nodiscard]] bool decide_all(std::size_t max_states,
                                 function_ref<bool(std::int64_t)> is_enough) {
     tolerance_ = 0;
@@ -139,8 +141,8 @@ class label_search {
     return true;
   }
 
-  /// The steps of the layers from place `first` on, as far as they fit into the whole budget. The
-  /// last one is either the first that does not fit or a step that gains nothing.
+  /// The steps of the layers from place `first` on, as far as the steps fit into the whole budget.
+  /// The last step either does not fit or gains nothing.
   void find_rest(std::uint32_t first) {
     rest_.clear();
     std::int64_t bytes = 0;
@@ -155,13 +157,13 @@ class label_search {
     rest_.push_back({bytes, gain, 1, 0});
   }
 
-  /// The next state of a run, with a point, and their bytes together.
+  /// The next state of a run, with a point, and the sum of their bytes.
   struct head {
     std::uint64_t bytes;
     std::size_t index;
   };
 
-  /// Every point of the layer added to every state, in the order of their bytes.
+  /// Adds every point of the layer to every state, in the order of bytes.
   void extend(std::uint32_t place) {
     auto const front = (*fronts_)[order_.layer_at(place)];
     auto const bytes_of = [&](std::size_t index, front_point const& point) {
@@ -173,7 +175,7 @@ class label_search {
     for (front_point const& point : front) heads_.push_back({bytes_of(0, point), 0});
     std::size_t step = rest_.size() - 1;
     while (true) {
-      // A minimum without branches, as no processor can guess whose turn it is.
+      // A minimum without branches, because no processor can predict the next run.
       std::size_t least = 0;
       std::uint64_t bytes = heads_[0].bytes;
       for (std::size_t p = 1; p != heads_.size(); ++p) {
@@ -194,7 +196,8 @@ class label_search {
     }
   }
 
-  /// Whether `next` may lead to a better solution than the best one, which it betters where it can.
+  /// True if `next` may lead to a better solution than the best one, which this function improves
+  /// if possible.
   [[nodiscard]] bool is_promising(state const& next, std::uint32_t place, std::size_t step) {
     rest_step const& broken = rest_[step];
     if (next.gain + broken.gain_before > best_.gain) {
@@ -206,7 +209,7 @@ class label_search {
                               (static_cast<int128>(missing) + 1) * broken.bytes;
   }
 
-  /// Keeps `next` unless the last state is as good.
+  /// Keeps `next` unless the last state is at least equally good.
   void keep(state const& next) {
     if (!extended_.empty() && next.gain <= extended_.back().gain) {
       extended_.back().ceiling = std::max(extended_.back().ceiling, next.ceiling);
@@ -215,8 +218,8 @@ class label_search {
     }
   }
 
-  /// Calls `visit(state, whether it begins a run)`. A run ends before a ceiling that is more than
-  /// `tolerance` above the gain of its first state.
+  /// Calls `visit(state, true if the state begins a run)`. A run ends before a ceiling that is more
+  /// than `tolerance` above the gain of its first state.
   template <class Visit>
   static void for_runs(std::vector<state> const& states, std::int64_t tolerance,
                        Visit const& visit) {
@@ -228,7 +231,7 @@ class label_search {
     }
   }
 
-  /// Merges runs of states, as short ones as leave at most `max_states`.
+  /// Merges runs of states. The runs are as short as possible with at most `max_states` states.
   void merge_neighbours(std::size_t max_states) {
     auto const runs = [&] {
       std::size_t count = 0;
@@ -238,7 +241,8 @@ class label_search {
     std::int64_t highest = 0;
     for (state const& one : extended_) highest = std::max(highest, one.ceiling);
     std::int64_t const range = highest - extended_.front().gain;
-    // The list changes little from layer to layer, and so does the tolerance it needs.
+    // The list changes little from layer to layer, so that the required tolerance changes little
+    // too.
     if (tolerance_ == 0) tolerance_ = range / 64 / static_cast<std::int64_t>(extended_.size());
     tolerance_ = std::min(tolerance_ - tolerance_ / 16, range);
     while (runs() > max_states) tolerance_ += std::min(range - tolerance_, tolerance_ / 4 + 1);
@@ -282,7 +286,7 @@ class label_search {
   std::vector<state> states_;
   std::vector<state> extended_;
   std::vector<head> heads_;
-  /// The origins of the states after each number of layers, and where those begin.
+  /// The origins of the states after each number of layers, and their begins.
   std::vector<std::uint64_t> origins_;
   std::vector<std::size_t> starts_;
   std::vector<std::uint32_t> points_;

@@ -1,7 +1,6 @@
 #pragma once
 
-/// \file
-/// The linear relaxation, and what its reduced costs leave of the choices.
+/// \file The linear relaxation, and the choices that its reduced costs leave.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>
@@ -15,7 +14,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The linear relaxation: steps of all hulls while they fit, then a part of the one that does not.
+/// The linear relaxation: steps of all hulls while the steps fit, then a part of the first step
+/// that does not fit.
 class lp_relaxation {
  public:
   /// Precondition: each point alone fits the budget.
@@ -34,18 +34,18 @@ class lp_relaxation {
         static_cast<std::int64_t>(static_cast<int128>(broken().gain) * room_ / broken().bytes);
   }
 
-  /// The steepest first.
+  /// The steps of all hulls, steepest first.
   [[nodiscard]] std::span<hull_step const> steps() const { return steps_; }
-  /// Of the steps that fit.
+  /// The gain of the steps that fit.
   [[nodiscard]] std::int64_t gain() const { return gain_; }
-  /// What they leave of the budget.
+  /// The rest of the budget after these steps.
   [[nodiscard]] std::int64_t room() const { return room_; }
-  /// No solution gains more.
+  /// The upper bound: no solution gains more.
   [[nodiscard]] std::int64_t bound() const { return bound_; }
-  /// The step of which a part is taken. Precondition: not all steps are whole.
+  /// The step of which only a part fits. Precondition: not all steps fit.
   [[nodiscard]] hull_step const& broken() const { return steps_[whole_]; }
 
-  /// The solution of the steps that fit: the point of each layer.
+  /// Writes the solution of the steps that fit: the point of each layer.
   void write_points(std::size_t layers, std::vector<std::uint32_t>& points) const {
     points.assign(layers, 0);
     for (std::size_t s = 0; s != whole_; ++s) points[steps_[s].layer] = steps_[s].point;
@@ -59,17 +59,17 @@ class lp_relaxation {
   std::int64_t bound_ = 0;
 };
 
-/// Variable fixing by reduced costs: at the price of the linear relaxation a solution that is
-/// better than a known one loses, against the best point of every layer, no more than the
-/// relaxation gains beyond it. Points that lose more alone are out.
+/// Variable fixing by reduced costs. At the price of the linear relaxation, a solution that is
+/// better than a known one loses against the best point of every layer. The loss is no more than
+/// the gain of the relaxation beyond the known gain. Points with a larger loss are removed.
 ///
-/// Equal layers become one. Its points say how many of them take each point, so that no two differ
-/// in the order of the layers alone.
+/// Equal layers become one layer. Its points contain how many of the layers have each point, so
+/// that no two of them differ only in the order of the layers.
 class reduced_problem {
  public:
-  /// False where no solution gains more than `known`. Layers stay apart where more than
-  /// `most_points` counts of their points are left.
-  /// Precondition: `relaxed` is solved for the same budget and its bound is above `known`.
+  /// Returns false if no solution gains more than `known`. Layers stay separate if more than
+  /// `most_points` counts of their points are left. Precondition: `relaxed` is solved for the same
+  /// budget and its bound is above `known`.
   [[nodiscard]] bool reduce(pareto_fronts const& fronts, std::int64_t budget,
                             lp_relaxation const& relaxed, std::int64_t known,
                             std::size_t most_points) {
@@ -97,11 +97,11 @@ class reduced_problem {
   }
 
   [[nodiscard]] pareto_fronts const& fronts() const { return fronts_; }
-  /// What remains of the budget, and is already gained, where each front gives its first point.
+  /// The rest of the budget, and the gain, if each front contributes its first point.
   [[nodiscard]] std::int64_t budget() const { return budget_; }
   [[nodiscard]] std::int64_t base_gain() const { return base_gain_; }
 
-  /// The points of all layers where each front gives this point.
+  /// The points of all layers if each front contributes the given point.
   [[nodiscard]] std::span<std::uint32_t> expand(std::span<std::uint32_t const> taken) {
     for (std::size_t k = 0; k != taken.size(); ++k) write(starts_[k], fronts_[k][taken[k]].index);
     return points_;
@@ -110,14 +110,14 @@ class reduced_problem {
  private:
   static constexpr std::size_t nothing = std::numeric_limits<std::size_t>::max();
 
-  /// So many layers take this point, and others what the parent says; the first node is the end.
+  /// A number of layers with a point; the parent lists the other layers. The first node is the end.
   struct node {
     std::uint32_t parent;
     std::uint32_t point;
     std::uint32_t count;
   };
 
-  /// What some layers of a run take, and how many are left.
+  /// The bytes and gain of some layers of a run, and the number of layers left.
   struct partial {
     std::int64_t bytes;
     std::int64_t gain;
@@ -139,7 +139,8 @@ class reduced_problem {
     return std::equal(left.begin(), left.end(), right.begin(), right.end(), equal);
   }
 
-  /// Adds the layers [first, last), which are equal, as one. False where that has too many points.
+  /// Adds the equal layers [first, last) as one layer. False if the layer would have too many
+  /// points.
   [[nodiscard]] bool push(std::uint32_t first, std::uint32_t last, std::size_t most_points) {
     auto const front = (*source_)[first];
     price(front);
@@ -169,7 +170,7 @@ class reduced_problem {
     }
   }
 
-  /// Lets some of the layers that are left take a point.
+  /// Assigns a point to some of the remaining layers.
   void take(std::span<front_point const> front, reduced_cost const& cost) {
     front_point const& point = front[cost.point];
     for (std::size_t i = 0, known = partials_.size(); i != known; ++i) {
@@ -188,7 +189,8 @@ class reduced_problem {
     }
   }
 
-  /// Lets the layers that are left take the best point, and keeps what is worth its bytes.
+  /// Assigns the best point to the remaining layers, and keeps the results that are worth their
+  /// bytes.
   void close(std::uint32_t first, std::span<front_point const> front) {
     std::uint32_t const best = costs_.front().point;
     made_.clear();
@@ -224,7 +226,7 @@ class reduced_problem {
     starts_.push_back(first);
   }
 
-  /// Of those that take as much as the one at that place by bytes, the one that gains most.
+  /// The point with the largest gain among the points with the same bytes as the point at `place`.
   [[nodiscard]] front_point best_from(std::size_t place) const {
     front_point best = made_[by_bytes_[place].place];
     while (++place != by_bytes_.size() && by_bytes_[place].number == best.bytes) {
