@@ -510,15 +510,15 @@ struct simulate_fn {
   /// forward pass to the end of its backward pass. If the schedule splits the backward pass, the
   /// stage keeps them to the end of the gradients of the weights.
   ///
-  /// Complexity: a few steps for each operation, in addition to the calls of the functors. Memory: 16
-  /// bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. A workspace
-  /// that has been used for a step of at least the same size avoids allocations. Determinism:
-  /// portable for integers. Errors: `std::invalid_argument` if the schedule refuses its sizes, if
-  /// the schedule runs a unit twice or a unit that does not exist, if its order is impossible, if
-  /// the schedule waits forever (the message names the stage and its missing input), if ranges do
-  /// not have the number of virtual stages, cuts or micro-batches, and if times or bytes are
-  /// negative or not finite; `std::overflow_error` if a time or the bytes of a stage leave their
-  /// type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
+  /// Complexity: a few steps for each operation, in addition to the calls of the functors. Memory:
+  /// 16 bytes for each virtual stage and micro-batch; 32 for each operation of a timeline. A
+  /// workspace that has been used for a step of at least the same size avoids allocations.
+  /// Determinism: portable for integers. Errors: `std::invalid_argument` if the schedule refuses
+  /// its sizes, if the schedule runs a unit twice or a unit that does not exist, if its order is
+  /// impossible, if the schedule waits forever (the message names the stage and its missing input),
+  /// if ranges do not have the number of virtual stages, cuts or micro-batches, and if times or
+  /// bytes are negative or not finite; `std::overflow_error` if a time or the bytes of a stage
+  /// leave their type; `std::length_error` if micro-batches times chunks exceed 2^32 - 1.
   template <pipeline_schedule Schedule, stage_times Times, transfer_times Transfers,
             activation_bytes Bytes>
   simulation<simulated_time<Times, Transfers>> const& operator()(
