@@ -31,8 +31,8 @@ struct pipeline_machine {
   weight_list<std::int64_t> reserve_bytes{0};
   /// The device that converts work to times, for layers that are given as `layer_cost`.
   accelerator device{};
-  /// The bytes per second between neighboring stages, used by `simulate_training`. By default
-  /// transfers take no time.
+  /// The bytes per second between neighboring stages, used by `simulate_training`. The default is
+  /// that transfers take no time.
   std::int64_t link_bytes_per_second = std::numeric_limits<std::int64_t>::max();
 };
 
