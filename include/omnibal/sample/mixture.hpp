@@ -71,7 +71,7 @@ enum class source_end {
 
 struct mixture_options {
   std::uint64_t seed = 0;
-  /// The behavior when a source has no sample left. By default the mixture is endless. A loop that
+  /// The behavior when a source has no sample left. The mixture is endless by default. A loop that
   /// runs until an `epoch_sampler` is done requires `source_end::stop`. Otherwise, pass
   /// `epoch_sampler` a number of draws instead of `size()`.
   source_end end = source_end::restart;
@@ -110,8 +110,8 @@ concept size_function =
 /// the period keeps quotas.
 ///
 /// A source returns its samples in the order of an `epoch_sampler` for its size with the seed
-/// `epoch_seed(options.seed, index of the source)`, epoch after epoch. By default the mixture is
-/// endless and `size()` is 2^63 - 1. With `source_end::stop` the mixture ends when a source would
+/// `epoch_seed(options.seed, index of the source)`, epoch after epoch. The mixture is endless by
+/// default and `size()` is 2^63 - 1. With `source_end::stop` the mixture ends when a source would
 /// start again. To share the draws among ranks, pass the positions from an `epoch_sampler` in given
 /// order to the mixture. If the mixture ends, construct the sampler with `size()` samples.
 /// Otherwise, construct it with the number of draws to train on, because an epoch of 2^63 - 1 draws
