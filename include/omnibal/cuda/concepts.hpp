@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// What the algorithms of cuda/ accept: costs of one step or of many, other data, and functors.
+/// The arguments of the algorithms of cuda/: costs of one or several steps, other data, and
+/// functors.
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/cuda/device_span.hpp>
@@ -29,27 +30,29 @@ struct cost_span : std::variant<device_span<std::int64_t const>, device_span<std
   }
 };
 
-/// Costs on the device that are balanced step by step, all steps in one call: those of a global
-/// batch, or of every step of an epoch. Trivially copyable; the arrays live elsewhere.
+/// Costs on the device that are balanced step by step, all steps in one call: the costs of a global
+/// batch, or of every step of an epoch. Trivially copyable; does not own the arrays.
 ///
-/// `offsets` has the position of the first sample of each step and after them that of the end: the
-/// samples of step s are [offsets[s], offsets[s + 1]), and the first offset is zero. Without
-/// offsets all costs are one step. The end may lie before that of the costs, so that a number of
-/// samples that only the device knows is one step with the offsets 0 and that number.
+/// `offsets` has the position of the first sample of each step, followed by the end of the last
+/// step: the samples of step s are [offsets[s], offsets[s + 1]), and the first offset is zero.
+/// Without offsets all costs are one step. The last offset may be less than the number of costs.
+/// For example, a number of samples that only the device knows is one step with the offsets 0 and
+/// this number.
 ///
-/// Costs that are not `std::int64_t` are written as such to scratch at first, 8 bytes for each
-/// sample, in one launch; floating-point ones as the whole numbers that the host makes of a step.
+/// Costs of other types than `std::int64_t` are first converted to it in scratch, 8 bytes for each
+/// sample, in one launch. Floating-point costs become the whole numbers that the host computes for
+/// a step.
 struct cost_steps {
-  /// No step.
+  /// Makes costs without a step.
   cost_steps() = default;
 
-  /// One step of all costs.
+  /// Makes one step of all costs.
   template <std::convertible_to<cost_span> Costs>
   cost_steps(Costs const& of_samples)
       : costs(of_samples), step_count(1), largest_step(costs.size()) {}
 
-  /// `offsets.size() - 1` steps. `most_samples` is what the host knows of the largest of them; the
-  /// smaller it is the more runs in shared memory.
+  /// Makes `offsets.size() - 1` steps. `most_samples` is an upper bound of the host on the size of
+  /// the largest step. A smaller bound allows more to run in shared memory.
   cost_steps(cost_span of_samples, device_span<std::uint32_t const> step_offsets,
              std::size_t most_samples)
       : costs(of_samples),
@@ -69,7 +72,7 @@ using device_element_of =
     std::remove_cvref_t<decltype(*detail::data_of(std::declval<Array const&>()))>;
 
 /// An array in device memory: `device_span`, `device_array`, `cuda::std::span`,
-/// `thrust::device_vector` and what else has a pointer and a size.
+/// `thrust::device_vector` and any other type with a pointer and a size.
 template <class Array>
 concept device_range = requires(Array const& array) {
   { detail::data_of(array) } -> std::convertible_to<void const*>;
@@ -81,7 +84,7 @@ template <class Array>
 concept device_integers = device_range<Array> && weight<device_element_of<Array>> &&
     std::integral<device_element_of<Array>>;
 
-/// Demands in device memory: resources of integers, or integers, which stand for one resource.
+/// Demands in device memory: resources of integers, or integers, which represent one resource.
 template <class Array>
 concept device_demands = device_range<Array> && integral_amount<device_element_of<Array>>;
 
@@ -89,7 +92,8 @@ concept device_demands = device_range<Array> && integral_amount<device_element_o
 template <class Array>
 concept device_amounts = device_range<Array> && amount<device_element_of<Array>>;
 
-/// A predicate on the load of a group, passed to kernels as it is: callable in device code, too.
+/// A predicate on the load of a group that is copied to kernels unchanged and is also callable in
+/// device code.
 template <class Rule, class Load>
 concept device_keep_rule = keep_rule<Rule, Load> && std::is_trivially_copyable_v<Rule>;
 

@@ -18,11 +18,11 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct cu_seqlens_fn : detail::scratch_counted<cu_seqlens_fn> {
-  /// Writes the cumulative sequence lengths of each group, its samples in their order.
+  /// Writes the cumulative sequence lengths of each group, with its samples in their order.
   ///
-  /// `lengths` has the tokens of each sample. Complexity: linear, one launch. Takes no scratch.
+  /// `lengths` has the tokens of each sample. Complexity: linear, one launch. Memory: none.
   /// Determinism: portable, equal to `omnibal::cu_seqlens`. Errors on the host:
-  /// `std::invalid_argument` for `begins` or `longest` without room for all groups; `error`. Faults
+  /// `std::invalid_argument` if `begins` or `longest` has no room for all groups; `error`. Faults
   /// on the device: `unknown_index`, `invalid_amount`, `overflow` for a group of more than 2^31 - 1
   /// tokens, `no_room` for too few `offsets`.
   template <executor Exec, device_integers Lengths>
@@ -39,7 +39,7 @@ struct cu_seqlens_fn : detail::scratch_counted<cu_seqlens_fn> {
   }
 };
 
-/// Cumulative sequence lengths on a stream; see `cu_seqlens_fn`.
+/// Writes the cumulative sequence lengths of groups on a stream; see `cu_seqlens_fn`.
 inline constexpr cu_seqlens_fn cu_seqlens{};
 
 #pragma GCC visibility pop

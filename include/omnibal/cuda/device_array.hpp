@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// An array in device memory and its way to the host and back.
+/// An array in device memory and its copies to and from the host.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -21,15 +21,15 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// What may be copied between host and device byte by byte.
+/// A type whose values may be copied between host and device byte by byte.
 template <class T>
 concept device_element = std::is_trivially_copyable_v<T> && !std::is_const_v<T>;
 
-/// Owner of an array in device memory, taken from and given back to the resource of an execution in
-/// the order of its stream: whoever uses the array on another stream orders the two by an event.
-/// The stream and the resource must outlive it; arrays in a `given_scratch` must die in the reverse
-/// order. Assigning exchanges the arrays. The elements are not initialised. Movable, not copyable.
-/// Errors: `error`, and `std::length_error` for more bytes than there are addresses.
+/// Owner of an array in device memory from the resource of an execution, in the order of its
+/// stream. Work on another stream that uses the array must be ordered by an event. The stream and
+/// the resource must outlive the array, and arrays in a `given_scratch` must be destroyed in the
+/// reverse order. Assigning exchanges the arrays. The elements are not initialized. Movable, not
+/// copyable. Errors: `error`, and `std::length_error` for more bytes than there are addresses.
 template <device_element T, device_resource Resource = stream_pool>
 class device_array {
  public:
@@ -56,7 +56,8 @@ class device_array {
     exec_.resource().deallocate(exec_.stream(), data_, size_ * sizeof(T), scratch_alignment);
   }
 
-  // As those of spans, which generic code of host and device asks for.
+  // Callable in device code like the members of spans, because generic code of host and device
+  // requires them.
   [[nodiscard]] OMNIBAL_HOST_DEVICE T* data() const noexcept { return data_; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t size() const noexcept { return size_; }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
@@ -78,10 +79,10 @@ concept host_array =
     std::ranges::contiguous_range<Range const> && std::ranges::sized_range<Range const> &&
     device_element<std::remove_cv_t<std::ranges::range_value_t<Range const>>>;
 
-/// Copies an array to the device, in the order of the stream. From ordinary memory it
-/// *synchronises* the stream, since CUDA promises no earlier that `values` has been read; in pinned
-/// memory it must stay until the stream has run so far, and as long as a graph in which the call
-/// was captured, which copies it anew. Errors: `error`.
+/// Copies an array to the device, in the order of the stream. From ordinary memory the call
+/// *synchronizes* the stream, because CUDA does not promise earlier that `values` has been read.
+/// Values in pinned memory must remain until the stream has reached the copy, and as long as a
+/// graph in which the call was captured, because the graph copies them anew. Errors: `error`.
 template <device_resource Resource, host_array Range>
 [[nodiscard]] auto upload(execution<Resource> const& exec, Range const& values,
                           location where = location::here()) {
@@ -103,7 +104,7 @@ namespace detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The elements of an array on the device, from when the stream has been synchronised.
+/// Returns the elements of an array on the device, valid after the stream has been synchronized.
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> start_download(
     execution<Resource> const& exec, device_span<T> values, location where = location::here()) {
@@ -120,7 +121,7 @@ template <device_resource Resource, class T>
 
 }  // namespace detail
 
-/// Copies an array of the device to the host and *synchronises* the stream. Errors: `error`.
+/// Copies an array of the device to the host and *synchronizes* the stream. Errors: `error`.
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> download(execution<Resource> const& exec,
                                                            device_span<T> values,
@@ -130,7 +131,7 @@ template <device_resource Resource, class T>
   return result;
 }
 
-/// The same for an owner.
+/// Copies the array of an owner to the host and *synchronizes* the stream. Errors: `error`.
 template <device_resource Resource, class T>
 [[nodiscard]] std::vector<T> download(execution<Resource> const& exec,
                                       device_array<T, Resource> const& values,

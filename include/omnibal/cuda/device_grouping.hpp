@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Groups of sample indices and packings in device memory: owners, and what algorithms take.
+/// Groups of sample indices and packings in device memory: owners and parameters of algorithms.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/device_array.hpp>
@@ -24,17 +24,17 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// Owner of groups of sample indices in device memory; the arrays of `grouping`. Movable. Errors:
-/// `error`, and `std::length_error` above 2^32 - 1 groups or items.
+/// Owner of groups of sample indices in device memory, with the arrays of `grouping`. Movable.
+/// Errors: `error`, and `std::length_error` above 2^32 - 1 groups or items.
 template <device_resource Resource = stream_pool>
 class device_grouping {
  public:
-  /// Room for this many groups and items, not initialised.
+  /// Allocates room for this number of groups and items, not initialized.
   device_grouping(execution<Resource> const& exec, std::size_t groups, std::size_t items)
       : device_grouping(exec, groups, items, sizeof(std::uint32_t)) {}
 
-  /// Copies groups to the device, in the order of the stream; see `gpu::upload` for how long they
-  /// must stay.
+  /// Copies groups to the device, in the order of the stream; see `gpu::upload` for how long the
+  /// groups must remain.
   [[nodiscard]] static device_grouping upload(execution<Resource> const& exec,
                                               grouping_view groups) {
     device_grouping result(exec, groups.size(), groups.item_count());
@@ -44,8 +44,8 @@ class device_grouping {
       result.copy_in(exec, result.offsets_.data(), groups.offsets());
     }
     result.copy_in(exec, result.items_.data(), groups.items());
-    // Byte by byte, and so as a value: in a captured graph a copy would read a variable of this
-    // call again.
+    // Byte by byte as values, because a copy in a captured graph would read a variable of this call
+    // again.
     for (std::size_t byte = 0; byte != sizeof(std::uint32_t); ++byte) {
       check(cudaMemsetAsync(result.numbers_.data() + byte,
                             static_cast<int>(groups.size() >> 8 * byte & 0xff), 1, exec.stream()));
@@ -53,8 +53,8 @@ class device_grouping {
     return result;
   }
 
-  /// The groups on the host. *Synchronises* the stream, twice: the numbers of groups and items come
-  /// before these.
+  /// Copies the groups to the host. *Synchronizes* the stream twice: first for the numbers of
+  /// groups and items, then for the arrays.
   [[nodiscard]] grouping download(execution<Resource> const& exec) const {
     auto const groups = detail::start_download(exec, out().group_count);
     auto const items = detail::start_download(exec, offsets_.span().subspan(out().room(), 1));
@@ -64,12 +64,12 @@ class device_grouping {
     return {std::move(arrays.offsets), std::move(arrays.items)};
   }
 
-  /// Where an algorithm may write groups.
+  /// Returns the output arrays for an algorithm.
   [[nodiscard]] grouping_span out() const& noexcept {
     return {offsets_.span(), items_.span(), {numbers<std::uint32_t>(), 1}};
   }
-  /// The groups as pointers to device memory: as many as there is room for, the last ones empty.
-  /// Only `size`, `empty` and the calls of device code are of use.
+  /// Returns the groups with pointers to device memory, as many as there is room for, the last ones
+  /// empty. On the host only `size` and `empty` may be called.
   [[nodiscard]] grouping_view view() const& noexcept { return out().view(); }
   void out() const&& = delete;
   void view() const&& = delete;
@@ -78,7 +78,7 @@ class device_grouping {
   template <device_resource>
   friend class device_packing;
 
-  /// With so many bytes for numbers, the first of which is that of the groups.
+  /// Allocates `bytes` bytes for numbers, the first of which is the number of groups.
   device_grouping(execution<Resource> const& exec, std::size_t groups, std::size_t items,
                   std::size_t bytes)
       : offsets_(exec, checked("groups", groups) + 1),
@@ -95,7 +95,8 @@ class device_grouping {
     std::vector<std::uint32_t> items;
   };
 
-  /// So many groups and items on the host, from when the stream has been synchronised.
+  /// Returns this number of groups and items on the host, valid after the stream has been
+  /// synchronized.
   [[nodiscard]] host_arrays start_download(execution<Resource> const& exec, std::size_t groups,
                                            std::size_t items) const {
     if (groups > out().room()) {
@@ -125,10 +126,10 @@ class device_grouping {
   device_array<std::byte, Resource> numbers_;
 };
 
-/// A view of groups whose arrays are in device memory: a parameter that takes what has them there
-/// and refuses a `grouping` of the host, whose pointers a kernel could not follow.
+/// A view of groups whose arrays are in device memory. The parameter accepts groups in device
+/// memory and rejects a `grouping` of the host, because a kernel cannot use its pointers.
 struct device_groups {
-  /// `groups` has pointers to device memory.
+  /// Views `groups`, which has pointers to device memory.
   device_groups(grouping_view groups) : view(groups) {}
   device_groups(grouping_span const& groups) : view(groups.view()) {}
   template <class Resource>
@@ -138,18 +139,18 @@ struct device_groups {
   grouping_view view;
 };
 
-/// Owner of a packing in device memory, with room for whatever the packers of cuda/ make of a
+/// Owner of a packing in device memory, with room for any result of the packers of cuda/ for a
 /// number of samples. Movable. Errors: `error`, and `std::length_error` above 2^32 - 1 samples.
 template <device_resource Resource = stream_pool>
 class device_packing {
  public:
-  /// Not initialised but for the faults, of which there are none.
+  /// Allocates the arrays; only the faults are initialized, to none.
   device_packing(execution<Resource> const& exec, std::size_t samples)
       : groups_(exec, samples, samples, sizeof(numbers)), oversized_(exec, samples) {
     check(cudaMemsetAsync(on_device(), 0, sizeof(numbers), exec.stream()));
   }
 
-  /// Where a packer may write.
+  /// Returns the output arrays for a packer.
   [[nodiscard]] packing_span out() const& noexcept {
     numbers* const all = on_device();
     return {groups_.out(),
@@ -159,14 +160,14 @@ class device_packing {
             {&all->faults, 1}};
   }
 
-  /// The groups, which later work on the stream may use.
+  /// Returns the groups, which later work on the stream may use.
   [[nodiscard]] device_grouping<Resource> const& groups() const& noexcept { return groups_; }
   void out() const&& = delete;
   void groups() const&& = delete;
 
-  /// The packing on the host. *Synchronises* the stream, twice: one copy of all numbers comes
-  /// before those of the arrays. `function` names the packer in the texts of errors. Errors: those
-  /// of the packer, for faults that it found on the device.
+  /// Copies the packing to the host. *Synchronizes* the stream twice: for one copy of all numbers,
+  /// then for the arrays. `function` names the packer in the texts of errors. Errors: the errors of
+  /// the packer, for faults that it found on the device.
   [[nodiscard]] packing download(execution<Resource> const& exec,
                                  std::string_view function = "pack") const {
     auto const all = gpu::download(exec, device_span<numbers>(on_device(), 1))[0];
@@ -187,7 +188,7 @@ class device_packing {
   }
 
  private:
-  /// What a packing has besides arrays.
+  /// The members of a packing that are not arrays.
   struct numbers {
     std::uint32_t group_count;
     std::uint32_t oversized_count;

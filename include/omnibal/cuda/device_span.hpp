@@ -17,7 +17,8 @@ namespace detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Where an array in device memory begins; `thrust::device_vector` says it by a pointer of a class.
+/// Returns the beginning of an array in device memory, for which `thrust::device_vector` has a
+/// pointer of a class.
 template <class Array>
   requires requires(Array&& array) { array.data(); }
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr auto data_of(Array&& array) {
@@ -36,7 +37,7 @@ inline constexpr bool is_of_host = !std::is_trivially_copyable_v<Array> || requi
 template <class T, std::size_t Extent>
 inline constexpr bool is_of_host<std::span<T, Extent>> = true;
 
-/// An owner or a span of such elements in device memory, also one of another library.
+/// An owner or a span of elements of `T` in device memory, also of another library.
 template <class Array, class T>
 concept array_of_device = requires(Array& array) {
   { array.size() } -> std::convertible_to<std::size_t>;
@@ -48,21 +49,21 @@ concept array_of_device = requires(Array& array) {
 
 }  // namespace detail
 
-/// A contiguous array in device memory that lives elsewhere. Trivially copyable. Host code passes
-/// it on and asks for its size; only device code may look at the elements.
+/// A contiguous array in device memory that the span does not own. Trivially copyable. Host code
+/// passes it on and reads its size; only device code may access the elements.
 template <class T>
 class device_span {
  public:
   using element_type = T;
   using value_type = std::remove_cv_t<T>;
 
-  /// No elements.
+  /// Makes a span without elements.
   device_span() = default;
 
   OMNIBAL_HOST_DEVICE constexpr device_span(T* data, std::size_t size) : data_(data), size_(size) {}
 
-  /// The same elements, of a span or of an owner of another library: a `cuda::std::span` of device
-  /// memory, a `thrust::device_vector`.
+  /// Makes a span of the elements of a span or an owner of another library: a `cuda::std::span` of
+  /// device memory, a `thrust::device_vector`.
   template <class Array>
     requires(!std::same_as<device_span, std::remove_cvref_t<Array>> &&
              detail::array_of_device<Array, T>)
@@ -76,12 +77,12 @@ class device_span {
   }
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool empty() const { return size_ == 0; }
 
-  /// For device code. Precondition: `i < size()`.
+  /// Returns element i, in device code. Precondition: `i < size()`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T& operator[](std::size_t i) const {
     return data_[i];
   }
 
-  /// Precondition: `first + count <= size()`.
+  /// Returns a part of the span. Precondition: `first + count <= size()`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr device_span subspan(std::size_t first,
                                                                   std::size_t count) const {
     return {data_ + first, count};

@@ -3,7 +3,6 @@
 /// \file
 /// Errors of the CUDA runtime as exceptions.
 
-
 #include <stdexcept>
 #include <string>
 
@@ -22,8 +21,8 @@ struct location {
   }
 };
 
-/// A call of the CUDA runtime that failed. The text has the name and the description of the code,
-/// the file and the line; where no driver or no device is found it says what is missing.
+/// The error of a failed call of the CUDA runtime. The text has the name and the description of the
+/// code, the file and the line. If no driver or no device is found, the text names what is missing.
 class error : public std::runtime_error {
  public:
   explicit error(cudaError_t code, location where = location::here())

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Where and in which order the algorithms of cuda/ run, and where they take device memory from.
+/// The stream and the scratch memory of the algorithms of cuda/.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/device_span.hpp>
@@ -16,10 +16,11 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// A source of device memory in the order of a stream: what `allocate` returns may be used by work
-/// that is submitted to the stream afterwards, and `deallocate` takes effect after the work that
-/// was submitted before. `allocate` throws where there is not enough; `deallocate` does not throw.
-/// The resources of CCCL 3.1 and RMM have this order of arguments and are taken as they are.
+/// A source of device memory in the order of a stream. Work that is submitted to the stream
+/// afterwards may use the memory that `allocate` returns, and `deallocate` takes effect after the
+/// work that was submitted before. `allocate` throws if there is not enough memory; `deallocate`
+/// does not throw. The resources of CCCL 3.1 and RMM have this order of arguments and are accepted
+/// unchanged.
 template <class Resource>
 concept device_resource = requires(Resource& resource, std::size_t size, void* memory,
                                    cudaStream_t stream) {
@@ -30,10 +31,10 @@ concept device_resource = requires(Resource& resource, std::size_t size, void* m
 /// The alignment of scratch and of every array in it, in bytes.
 inline constexpr std::size_t scratch_alignment = 256;
 
-/// Memory from a stream-ordered pool of the CUDA driver: the pool given, or else the current pool
-/// of the device of the stream. Such a pool gives its memory back to the system whenever a stream
-/// synchronises; a program that calls algorithms again and again should raise the release threshold
-/// of its pool (`cudaMemPoolAttrReleaseThreshold`). Errors: `error`.
+/// Memory from a stream-ordered pool of the CUDA driver: the given pool, or otherwise the current
+/// pool of the device of the stream. Such a pool returns its memory to the system whenever a stream
+/// synchronizes. A program that calls algorithms repeatedly should raise the release threshold of
+/// its pool (`cudaMemPoolAttrReleaseThreshold`). Errors: `error`.
 class stream_pool {
  public:
   stream_pool() = default;
@@ -51,7 +52,7 @@ class stream_pool {
   void deallocate(cudaStream_t stream, void* memory, std::size_t /*bytes*/,
                   std::size_t /*alignment*/) const noexcept {
     if (memory == nullptr) return;
-    // Fails only where the device is lost already, which the next call reports.
+    // Fails only if the device is lost already, which the next call reports.
     static_cast<void>(cudaFreeAsync(memory, stream));
   }
 
@@ -59,11 +60,11 @@ class stream_pool {
   cudaMemPool_t pool_ = nullptr;
 };
 
-/// Memory that the caller owns, handed out from front to back: nothing is allocated, so that a call
-/// can be captured in a graph and costs no time for memory. What is given back last can be taken
-/// again; an algorithm gives back what it took, so one scratch serves a whole sequence of calls on
+/// Memory of the caller, assigned from front to back without any allocation. Therefore a call can
+/// be captured in a graph and spends no time on allocation. The memory that is returned last can be
+/// used again. An algorithm returns all of its memory, so one scratch serves a sequence of calls on
 /// one stream. Not for two streams or two threads at once. Errors: `std::length_error` with the
-/// bytes needed and given.
+/// bytes that are needed and given.
 class given_scratch {
  public:
   explicit given_scratch(device_span<std::byte> memory) : memory_(memory) {}
@@ -91,7 +92,7 @@ class given_scratch {
     }
   }
 
-  /// The bytes in use.
+  /// Returns the number of bytes in use.
   [[nodiscard]] std::size_t used() const noexcept { return used_; }
 
  private:
@@ -99,8 +100,8 @@ class given_scratch {
   std::size_t used_ = 0;
 };
 
-/// A stream: that of CUDA, an owner that converts to it, or a reference with a member `get`, as
-/// `cuda::stream_ref` has it.
+/// A stream: a stream of CUDA, an owner that converts to it, or a reference with a member `get`,
+/// such as `cuda::stream_ref`.
 class stream_handle {
  public:
   stream_handle(cudaStream_t stream) : stream_(stream) {}
@@ -119,10 +120,10 @@ class stream_handle {
   cudaStream_t stream_;
 };
 
-/// A stream and the memory resource for scratch: what every algorithm of cuda/ takes first.
-/// All work is submitted to the stream and the call returns; nothing synchronises unless its name
-/// or comment says so. A copyable handle: stream and resource must outlive it, and the current
-/// device must be that of the stream wherever it is used.
+/// A stream and the memory resource for scratch, the first argument of every algorithm of cuda/.
+/// All work is submitted to the stream and the call returns. A call synchronizes only if its name
+/// or comment says so. A copyable handle: stream and resource must outlive it, and the device of
+/// the stream must be current whenever the handle is used.
 template <device_resource Resource = stream_pool>
 class execution {
  public:
@@ -133,7 +134,7 @@ class execution {
   [[nodiscard]] cudaStream_t stream() const noexcept { return stream_; }
   [[nodiscard]] Resource& resource() const noexcept { return *resource_; }
 
-  /// Waits until the work that was submitted to the stream is done. Errors: `error`, also that of
+  /// Waits until the work that was submitted to the stream is done. Errors: `error`, also for
   /// earlier work.
   void synchronise(location where = location::here()) const {
     check(cudaStreamSynchronize(stream_), where);
@@ -148,17 +149,17 @@ namespace detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Has no state, so that it serves all threads.
+/// Has no state and therefore serves all threads.
 inline stream_pool default_pool;
 
 #pragma GCC visibility pop
 
 }  // namespace detail
 
-/// Runs on `stream`, with scratch from the current pool of its device.
+/// Returns an execution on `stream`, with scratch from the current pool of its device.
 [[nodiscard]] inline execution<> on(stream_handle stream) { return {stream, detail::default_pool}; }
 
-/// Runs on `stream`, with scratch from `resource`, which must outlive the result.
+/// Returns an execution on `stream`, with scratch from `resource`, which must outlive the result.
 template <device_resource Resource>
 [[nodiscard]] execution<Resource> on(stream_handle stream, Resource& resource) {
   return {stream, resource};
@@ -171,14 +172,15 @@ template <device_resource Resource>
 
 namespace detail {
 
-/// Stands for an execution in a call that submits nothing and only counts its scratch.
+/// A substitute for an execution in a call that submits nothing and only counts its scratch.
 struct scratch_count {
   std::size_t* bytes;
 };
 
 }  // namespace detail
 
-/// What algorithms take first: an execution, or a stream alone, which is the same as `on(stream)`.
+/// The first argument of algorithms: an execution, or only a stream, which is the same as
+/// `on(stream)`.
 template <class T>
 concept executor =
     requires(T const& exec) { gpu::on(exec); } || std::same_as<T, detail::scratch_count>;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The bits that an algorithm on the device sets where it meets a wrong value.
+/// The bits that an algorithm on the device sets for wrong values.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -13,13 +13,14 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// A set of faults, one word on the device. An algorithm sets bits and never clears one, so that
-/// one word serves a sequence of calls; the caller zeroes it first. Where a bit is set the other
+/// A set of faults, one word on the device. An algorithm sets bits and never clears one. Therefore
+/// one word serves a sequence of calls; the caller zeroes it first. If a bit is set, the other
 /// results are unspecified, but nothing outside the outputs was written.
 ///
-/// A call without a word traps at its first fault: the kernel ends, what waits for the stream
-/// throws `error` (`cudaErrorLaunchFailure`), and the device is lost to the process, as after a
-/// failed `assert`. So none is overlooked; who wants to know which, or to go on, gives a word.
+/// A call without a word traps at its first fault: the kernel ends, a call that waits for the
+/// stream throws `error` (`cudaErrorLaunchFailure`), and the device is lost to the process, as
+/// after a failed `assert`. Therefore no fault is overlooked. A program that must know the fault,
+/// or must continue, passes a word.
 enum class fault : std::uint32_t {
   none = 0,
   /// A demand, cost or length is negative or not finite.
@@ -34,18 +35,18 @@ enum class fault : std::uint32_t {
   uneven_counts = 16,
 };
 
-/// All faults of both sets.
+/// Returns the faults of both sets.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr fault operator|(fault left, fault right) {
   return static_cast<fault>(static_cast<std::uint32_t>(left) | static_cast<std::uint32_t>(right));
 }
 
-/// True where `faults` contains `which`.
+/// Returns true if `faults` contains `which`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool has(fault faults, fault which) {
   return (static_cast<std::uint32_t>(faults) & static_cast<std::uint32_t>(which)) != 0;
 }
 
-/// Throws what the host's algorithm would throw for these faults: `std::invalid_argument`,
-/// `std::overflow_error` or `std::length_error`; returns where there is none. `function` names the
+/// Throws the exception of the host's algorithm for these faults: `std::invalid_argument`,
+/// `std::overflow_error` or `std::length_error`. Returns if there is none. `function` names the
 /// algorithm in the text.
 inline void check(fault faults, std::string_view function) {
   bool const is_qualified = function.find("::") != std::string_view::npos;

@@ -20,11 +20,11 @@ namespace omnibal::inline v0::gpu {
 
 struct feistel_fn : detail::scratch_counted<feistel_fn> {
   /// Writes the order in which `shuffle` permutes `out.size()` elements in this round: `out[i]` is
-  /// the position before the shuffle of the element that comes to position i.
+  /// the position before the shuffle of the element that moves to position i.
   ///
-  /// Complexity: constant work for each element, one launch. Takes no scratch. Determinism:
-  /// portable, equal to `shuffle.order(n, round)` on the host. Errors: `std::length_error` above
-  /// 2^32 - 1 elements; `error`.
+  /// Complexity: constant work for each element, one launch. Memory: none. Determinism: portable,
+  /// equal to `shuffle.order(n, round)` on the host. Errors: `std::length_error` above 2^32 - 1
+  /// elements; `error`.
   template <executor Exec>
   void operator()(Exec const& exec, rng::feistel const& shuffle, std::uint64_t round,
                   device_span<std::uint32_t> out) const {
@@ -34,9 +34,9 @@ struct feistel_fn : detail::scratch_counted<feistel_fn> {
     });
   }
 
-  /// Shuffles the elements of `in` into `out`, which must not overlap: equal to `shuffle(in,
-  /// round)` on the host. Cost and errors as above, and `std::invalid_argument` for different
-  /// sizes.
+  /// Shuffles the elements of `in` into `out`, equal to `shuffle(in, round)` on the host; the
+  /// arrays must not overlap. Cost and errors are the same as in the other overload, and
+  /// `std::invalid_argument` if the sizes differ.
   template <executor Exec, device_element T>
   void operator()(Exec const& exec, device_span<std::type_identity_t<T> const> in,
                   rng::feistel const& shuffle, std::uint64_t round, device_span<T> out) const {

@@ -19,14 +19,15 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct group_loads_fn : detail::scratch_counted<group_loads_fn> {
-  /// Writes the load of each group to `loads`, which has an element for each group of the view.
+  /// Writes the load of each group, the sum of the demands of its samples, to `loads`, which has an
+  /// element for each group of the view.
   ///
   /// `demands` has the demand of each sample, resources or a weight. The loads are resources of
-  /// `std::int64_t`, or of `double` where the demands float. Complexity: linear, one launch; a
-  /// group of integral demands is shared among as many threads as its size asks for, one of
-  /// floating-point demands is summed by one thread. Takes no scratch. Determinism: portable, equal
-  /// to `omnibal::group_loads`. Errors on the host: `std::invalid_argument` for too few loads;
-  /// `error`. Faults on the device: `unknown_index`, `invalid_amount`, `overflow`.
+  /// `std::int64_t`, or of `double` if the demands are floating-point. Complexity: linear, one
+  /// launch. The size of a group of integral demands sets the number of threads that sum it; one
+  /// thread sums a group of floating-point demands. Memory: none. Determinism: portable, equal to
+  /// `omnibal::group_loads`. Errors on the host: `std::invalid_argument` if there are too few
+  /// loads; `error`. Faults on the device: `unknown_index`, `invalid_amount`, `overflow`.
   template <executor Exec, device_amounts Demands>
   void operator()(Exec const& exec, device_groups groups, Demands const& demands,
                   device_span<detail::load_of<device_element_of<Demands>>> loads,
@@ -40,7 +41,7 @@ struct group_loads_fn : detail::scratch_counted<group_loads_fn> {
   }
 };
 
-/// The loads of groups on a stream; see `group_loads_fn`.
+/// Computes the load of each group on a stream; see `group_loads_fn`.
 inline constexpr group_loads_fn group_loads{};
 
 #pragma GCC visibility pop

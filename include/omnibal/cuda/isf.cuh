@@ -22,22 +22,22 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct isf_fn : detail::scratch_counted<isf_fn> {
-  /// `omnibal::isf` with the shuffler `rng::feistel`: the same groups in the same order, and the
-  /// same oversized samples. All rounds are submitted at once. The device decides when to stop, and
-  /// what was submitted beyond that does nothing.
+  /// Packs samples by iterative sampling and filtering, with the same groups, order and oversized
+  /// samples as `omnibal::isf` with the shuffler `rng::feistel`. All rounds are submitted at once.
+  /// The device decides when to stop, and launches beyond this point do nothing.
   ///
   /// `demands` are resources of integers, or integers, in device memory; `keep(load)` is called in
-  /// device code with `resources<R, std::int64_t>`. The report is that of the host but for the
-  /// lower bound, which counts volumes and samples above half of the capacity only.
+  /// device code with `resources<R, std::int64_t>`. The report is equal to the report of the host
+  /// except for the lower bound, which counts only volumes and samples above half of the capacity.
   ///
   /// Complexity: linear in `report.item_rounds`; 4 launches for each round of the options and 5
-  /// more. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable. Errors on the host:
-  /// those of `omnibal::isf` for capacity, options, keep rule and number of samples, and
-  /// `std::invalid_argument` for an output that is too small for every packing. Faults on the
-  /// device: `invalid_amount` for a demand that is negative or above 2^63 - 1 and `overflow` where
-  /// the demands in one resource add up to more than that, each with an empty result; `no_room` for
-  /// more groups or oversized samples than the outputs have room for. Source: Yao et al., OmniBal,
-  /// ICML 2025.
+  /// more. Memory: 19 + 8R bytes of scratch per sample. Determinism: portable.
+  /// Errors on the host: the errors of `omnibal::isf` for capacity, options, keep rule and number
+  /// of samples, and `std::invalid_argument` for an output that is too small for every packing.
+  /// Faults on the device: `invalid_amount` for a demand that is negative or above 2^63 - 1 and
+  /// `overflow` if the demands in one resource add up to more than 2^63 - 1, each with an empty
+  /// result; `no_room` for more groups or oversized samples than the outputs have room for. Source:
+  /// Yao et al., OmniBal, ICML 2025.
   template <executor Exec, device_demands Demands, amount Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
@@ -60,7 +60,7 @@ struct isf_fn : detail::scratch_counted<isf_fn> {
         exec, [&](auto& backend) { detail::run_isf(backend, input, options, keep, shuffle, out); });
   }
 
-  /// The same with `rng::feistel{0}`.
+  /// Packs samples with the shuffler `rng::feistel{0}`, as the other overload.
   template <executor Exec, device_demands Demands, amount Capacity,
             device_keep_rule<resources<omnibal::detail::kinds_of<Capacity>>> Keep>
     requires omnibal::detail::same_kinds<device_element_of<Demands>, Capacity>
@@ -73,7 +73,7 @@ struct isf_fn : detail::scratch_counted<isf_fn> {
   static constexpr std::string_view name = "gpu::isf";
 };
 
-/// Iterative sampling and filtering on the device; see `isf_fn`.
+/// Packs samples by iterative sampling and filtering on the device; see `isf_fn`.
 inline constexpr isf_fn isf{};
 
 #pragma GCC visibility pop

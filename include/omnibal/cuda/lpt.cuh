@@ -21,27 +21,29 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct lpt_fn : detail::scratch_counted<lpt_fn> {
-  /// The parts of `omnibal::lpt` for the costs of each step, bit for bit: samples from the largest
-  /// cost to the smallest, each to the part with the least load. Part p of step s is group
-  /// s * parts + p of `out.groups`; its items are indices into all costs, ascending.
+  /// Partitions the costs of each step by longest processing time first, equal to `omnibal::lpt`
+  /// bit for bit: samples from the largest cost to the smallest, each to the part with the least
+  /// load. Part p of step s is group s * parts + p of `out.groups`. Its items are indices into all
+  /// costs, in ascending order.
   ///
   /// A block of threads places a step, many samples at a time. Steps that fit the shared memory of
-  /// a block (12 bytes for each sample of the largest step and 28 for each part, 36 above 128
-  /// parts, 96 KiB in all) take one launch, whatever their number; else all samples are sorted by
-  /// radix sorts before and after.
+  /// a block require one launch for any number of steps. The shared memory of a step is 12 bytes
+  /// for each sample of the largest step and 28 for each part, 36 above 128 parts, 96 KiB in all.
+  /// Otherwise all samples are sorted by radix sorts before and after.
   ///
   /// Complexity: a sort in the block; then about as many rounds as the largest part has samples,
-  /// each a ranking of the parts. Where only a few parts get samples, as long as others have
-  /// giants, a sample is placed at a time. Memory: none where it fits; else 16 bytes per sample,
-  /// what the sorts take, and 36 for each part of each step above 2700 parts. Determinism:
-  /// portable. Synchronises nothing. Errors: `std::invalid_argument` for no parts, arrays of `out`
-  /// of another size, and equal counts where the host sees that the parts do not divide the
-  /// samples; `std::length_error` above 2^32 - 1 costs or parts of all steps; `gpu::error`. Faults
-  /// on the device: `invalid_amount` for a negative cost; `overflow` for a sum of a step above 2^63
-  /// - 1; `uneven_counts` where the device sees that the parts do not divide the samples;
+  /// each a ranking of the parts. While only a few parts receive samples, because others have
+  /// giants, each round places one sample. Memory: none if the steps fit; otherwise 16 bytes per
+  /// sample, the memory of the sorts, and above 2700 parts 36 bytes for each part of each step.
+  /// Determinism: portable. Does not synchronize.
+  /// Errors: `std::invalid_argument` if there are no parts, if arrays of `out` have another size,
+  /// or if counts must be equal and the host sees that the parts do not divide the samples;
+  /// `std::length_error` above 2^32 - 1 costs or parts of all steps; `gpu::error`. Faults on the
+  /// device: `invalid_amount` for a negative cost; `overflow` if the sum of a step exceeds 2^63 -
+  /// 1; `uneven_counts` if the device sees that the parts do not divide the samples;
   /// `unknown_index` for offsets that decrease, do not start with zero or exceed the costs;
-  /// `no_room` for a step above `largest_step`. Source: Graham, "Bounds on multiprocessing timing
-  /// anomalies", 1969.
+  /// `no_room` for a step above `largest_step`.
+  /// Source: Graham, "Bounds on multiprocessing timing anomalies", 1969.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   lpt_options const& options, part_span const& out) const {
@@ -65,7 +67,7 @@ struct lpt_fn : detail::scratch_counted<lpt_fn> {
   }
 };
 
-/// Longest processing time first, on the device; see `lpt_fn`.
+/// Partitions costs by longest processing time first, on the device; see `lpt_fn`.
 inline constexpr lpt_fn lpt{};
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How even and how full, on a stream: pad ratio, dist ratio, imbalance, utilisation.
+/// Measures of balance and of use on a stream: pad ratio, dist ratio, imbalance, utilization.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -47,7 +47,7 @@ void write_ratios_of(std::string_view function, Exec const& exec, Amounts const&
 struct pad_ratio_fn : detail::scratch_counted<pad_ratio_fn> {
   /// Writes the share of a padded batch that is padding to `out[0]`.
   ///
-  /// `count`, where it is given, is one number on the device: only so many of the lengths count.
+  /// `count`, if given, is one number on the device: only this number of the lengths counts.
   /// Complexity: linear, one launch. Determinism: portable, equal to `omnibal::pad_ratio` to the
   /// last bit. Errors on the host: `std::invalid_argument` for an `out` without room,
   /// `std::length_error` above 2^32 - 1 lengths; `error`. Faults on the device: `invalid_amount`,
@@ -60,9 +60,10 @@ struct pad_ratio_fn : detail::scratch_counted<pad_ratio_fn> {
                             faults);
   }
 
-  /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults as
-  /// above, and the fault `unknown_index`. Complexity: linear; one thread adds the ratios, in the
-  /// order of the groups, since a mean of floating-point numbers depends on it.
+  /// Writes the mean of the pad ratio over the groups that have samples. Errors and faults are the
+  /// same as for one batch, and the fault `unknown_index`. Complexity: linear. One thread adds the
+  /// ratios in the order of the groups, because a mean of floating-point numbers depends on the
+  /// order.
   template <executor Exec, device_integers Lengths>
   void operator()(Exec const& exec, device_groups groups, Lengths const& lengths,
                   device_span<double> out, device_span<fault> faults = {}) const {
@@ -75,15 +76,15 @@ struct pad_ratio_fn : detail::scratch_counted<pad_ratio_fn> {
   }
 };
 
-/// The pad ratio of a batch or of groups on a stream; see `pad_ratio_fn`.
+/// Writes the pad ratio of a batch or of groups on a stream; see `pad_ratio_fn`.
 inline constexpr pad_ratio_fn pad_ratio{};
 
 struct dist_ratio_fn : detail::scratch_counted<dist_ratio_fn> {
-  /// Writes the share of a step in which ranks wait for the slowest, for each resource by itself,
-  /// to `out`, which has an element for each resource. `totals` has those of the ranks.
+  /// Writes the share of a step in which ranks wait for the slowest rank, for each resource
+  /// separately. `out` has an element for each resource, and `totals` has the total of each rank.
   ///
-  /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
-  /// `omnibal::dist_ratio`.
+  /// Count, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`; equal
+  /// to `omnibal::dist_ratio`.
   template <executor Exec, device_demands Totals>
   void operator()(Exec const& exec, Totals const& totals, device_span<double> out,
                   device_span<std::uint32_t const> count = {},
@@ -94,8 +95,8 @@ struct dist_ratio_fn : detail::scratch_counted<dist_ratio_fn> {
 
   /// Writes the mean of the dist ratio over all steps of a schedule. `cells` has the group indices
   /// of rank r in step s at `s * ranks + r`, as `steps::cells`; `loads` has the load of each group.
-  /// `step_count`, where it is given, is one number on the device: only so many steps count. Errors
-  /// on the host: also `std::invalid_argument` for no rank. Faults: also `unknown_index`.
+  /// `step_count`, if given, is one number on the device: only this number of steps counts. Errors
+  /// on the host: also `std::invalid_argument` if there is no rank. Faults: also `unknown_index`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, device_groups cells, std::size_t ranks, Loads const& loads,
                   device_span<double> out, device_span<std::uint32_t const> step_count = {},
@@ -110,14 +111,14 @@ struct dist_ratio_fn : detail::scratch_counted<dist_ratio_fn> {
   }
 };
 
-/// The dist ratio of a step or of a schedule on a stream; see `dist_ratio_fn`.
+/// Writes the dist ratio of a step or of a schedule on a stream; see `dist_ratio_fn`.
 inline constexpr dist_ratio_fn dist_ratio{};
 
 struct imbalance_fn : detail::scratch_counted<imbalance_fn> {
-  /// Writes the largest load over the mean load, for each resource by itself, to `out`.
+  /// Writes the largest load divided by the mean load, for each resource separately, to `out`.
   ///
-  /// Count, complexity, determinism, errors and faults as for `gpu::pad_ratio`; equal to
-  /// `omnibal::imbalance`.
+  /// Count, complexity, determinism, errors and faults are the same as for `gpu::pad_ratio`; equal
+  /// to `omnibal::imbalance`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, Loads const& loads, device_span<double> out,
                   device_span<std::uint32_t const> count = {},
@@ -127,13 +128,13 @@ struct imbalance_fn : detail::scratch_counted<imbalance_fn> {
   }
 };
 
-/// The largest load over the mean on a stream; see `imbalance_fn`.
+/// Writes the largest load divided by the mean load on a stream; see `imbalance_fn`.
 inline constexpr imbalance_fn imbalance{};
 
 struct utilisation_fn : detail::scratch_counted<utilisation_fn> {
-  /// Writes the share of the capacity that is used, for each resource by itself, to `out`.
+  /// Writes the share of the capacity that is used, for each resource separately, to `out`.
   ///
-  /// Count, complexity, determinism and faults as for `gpu::pad_ratio`; equal to
+  /// Count, complexity, determinism and faults are the same as for `gpu::pad_ratio`; equal to
   /// `omnibal::utilisation`. Errors on the host: also `std::invalid_argument` for a capacity that
   /// is not positive or not finite.
   template <executor Exec, device_demands Loads, amount Capacity>
@@ -152,7 +153,7 @@ struct utilisation_fn : detail::scratch_counted<utilisation_fn> {
   }
 };
 
-/// The used share of the capacity on a stream; see `utilisation_fn`.
+/// Writes the used share of the capacity on a stream; see `utilisation_fn`.
 inline constexpr utilisation_fn utilisation{};
 
 #pragma GCC visibility pop

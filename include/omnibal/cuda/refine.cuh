@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Moves and swaps that even parts, many pairs of parts at a time, on the device.
+/// Moves and swaps that balance parts, many pairs of parts at a time, on the device.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -21,46 +21,51 @@
 namespace omnibal::inline v0::gpu {
 
 struct refine_options {
-  /// The search ends where the largest load exceeds a lower bound by at most this share of it.
+  /// The tolerance: the search ends if the largest load exceeds a lower bound by at most this share
+  /// of the bound.
   double max_overload = 0.005;
-  /// With `kept` samples are only swapped, else moved too.
+  /// The rule for the numbers of samples: with `kept` samples are only swapped, otherwise they are
+  /// also moved.
   part_counts counts = part_counts::free;
-  /// The most rounds, each a ranking of the parts and a pass over the samples of the step. All of
-  /// them are one launch that nothing interrupts, so that their number bounds how long it takes
-  /// where the tolerance cannot be met.
+  /// The largest number of rounds, each a ranking of the parts and a pass over the samples of the
+  /// step. All rounds are one launch that cannot be interrupted. Their number bounds the duration
+  /// if the tolerance cannot be reached.
   std::size_t rounds = 1000;
 };
 
 #pragma GCC visibility push(hidden)
 
 struct refine_fn : detail::scratch_counted<refine_fn> {
-  /// Evens the loads of given parts in rounds, for the costs of each step: the most loaded part
-  /// exchanges with the least loaded one, the second most loaded with the second least loaded, and
-  /// so on as far as loads are above the limit, all at once; each pair makes the one move or swap
-  /// after which the larger load of the two is least. Where that does not help the most loaded
-  /// part, it alone exchanges with the part that helps it most. The largest load never rises. A
-  /// step ends within `options.max_overload` of a lower bound (the mean load, the largest cost, two
-  /// of the `parts + 1` largest), after `options.rounds`, or where no exchange with any part lowers
-  /// the largest load. A few rounds bring dealt parts within a percent. `omnibal::refine` on the
-  /// host makes other exchanges, one after the other; the tests compare with a reference for the
-  /// host (tests/support/reference).
+  /// Balances the loads of given parts in rounds, for the costs of each step. In each round the
+  /// most loaded part exchanges with the least loaded one, the second most loaded with the second
+  /// least loaded, and further pairs follow while loads are above the limit, all at once. Each pair
+  /// makes the one move or swap after which the larger load of the two is least. If that does not
+  /// help the most loaded part, only this part exchanges, with the part that helps it most. The
+  /// largest load never rises.
+  /// A step ends within `options.max_overload` of a lower bound, after `options.rounds`, or if no
+  /// exchange with any part lowers the largest load. The lower bound is the largest of the mean
+  /// load, the largest cost and two of the `parts + 1` largest costs. `omnibal::refine` on the host
+  /// makes other exchanges, one after the other. The tests compare with a reference for the host
+  /// (tests/support/reference).
   ///
-  /// `parts` are groups on the device, as many for each step, as `gpu::deal` writes them: part p of
-  /// step s is group s * parts + p, and has indices into all costs. They may be the arrays of
-  /// `out`, which has the same numbers of groups; the items there are ascending in each part.
+  /// `parts` are groups on the device, the same number for each step, as `gpu::deal` writes them:
+  /// part p of step s is group s * parts + p, and has indices into all costs. They may be the
+  /// arrays of `out`, which has the same numbers of groups. The items of each part of `out` are
+  /// ascending.
   ///
-  /// Steps that fit the shared memory of a block (20 bytes for each sample of the largest step and
-  /// 60 for each part, 96 KiB in all) take one launch with a block for each; else all samples are
-  /// sorted by radix sorts before and after, and the lists lie in device memory.
+  /// Steps that fit the shared memory of a block require one launch with a block for each step. The
+  /// shared memory of a step is 20 bytes for each sample of the largest step and 60 for each part,
+  /// 96 KiB in all. Otherwise all samples are sorted by radix sorts before and after, and the lists
+  /// are in device memory.
   ///
   /// Complexity: the sorts; for each round a ranking of the parts, a search for each sample of the
-  /// parts above the limit, and a pass over the samples of the step. Memory: none where it fits;
-  /// else 28 bytes per sample and what the sorts take, and above 1600 parts 60 for each part of
-  /// each step. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument` for
-  /// numbers of groups that the steps do not divide, arrays of `out` of another size and a
-  /// tolerance that is negative or not finite; `std::length_error` above 2^32 - 1 costs or groups;
-  /// `gpu::error`. Faults on the device: those of `gpu::deal`, and `unknown_index` for parts that
-  /// name a sample twice, not at all, or of another step.
+  /// parts above the limit, and a pass over the samples of the step. Memory: none if the steps fit;
+  /// otherwise 28 bytes per sample and the memory of the sorts, and above 1600 parts 60 bytes for
+  /// each part of each step. Determinism: portable. Does not synchronize.
+  /// Errors: `std::invalid_argument` if the steps do not divide the number of groups, if arrays of
+  /// `out` have another size, or if the tolerance is negative or not finite; `std::length_error`
+  /// above 2^32 - 1 costs or groups; `gpu::error`. Faults on the device: the faults of `gpu::deal`,
+  /// and `unknown_index` if the parts contain a sample twice, not at all, or of another step.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, device_groups parts,
                   refine_options const& options, part_span const& out) const {
@@ -70,9 +75,10 @@ struct refine_fn : detail::scratch_counted<refine_fn> {
     detail::run_on_device(exec, [&](auto& backend) { run(backend, steps, start, options, out); });
   }
 
-  /// The same from the parts of `gpu::deal`, so many for each step, which are written nowhere
-  /// before: one launch instead of two and one sort of the costs. Scratch and faults are those of
-  /// the other overload, but no part can be wrong. Errors: `std::invalid_argument` for no parts.
+  /// Balances the parts of `gpu::deal`, `parts` for each step, without writing the dealt parts
+  /// first: one launch instead of two and one sort of the costs. Scratch and faults are the same as
+  /// in the other overload, except that no part can be wrong. Errors: `std::invalid_argument` if
+  /// there are no parts.
   template <executor Exec>
   void operator()(Exec const& exec, cost_steps const& steps, std::size_t parts,
                   refine_options const& options, part_span const& out) const {
@@ -100,7 +106,7 @@ struct refine_fn : detail::scratch_counted<refine_fn> {
   }
 };
 
-/// Moves and swaps that even parts, many pairs at a time, on the device; see `refine_fn`.
+/// Balances parts by moves and swaps, many pairs at a time, on the device; see `refine_fn`.
 inline constexpr refine_fn refine{};
 
 #pragma GCC visibility pop

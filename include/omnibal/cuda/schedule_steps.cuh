@@ -26,23 +26,25 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
-  /// The schedule of `omnibal::schedule_steps`, bit for bit: one group for each rank in each step,
-  /// even inside a step in every resource, random between steps. `loads` has the load of each
-  /// group, integers or resources of them; `options.carried` must be empty, as carried groups lie
-  /// on the device and are given by `carried`, each as often as epochs left it out, and
-  /// `options.groups_per_rank` must be 1, as bundles of groups are made on the host.
+  /// Schedules groups into steps, equal to `omnibal::schedule_steps` bit for bit: one group for
+  /// each rank in each step, balanced inside a step in every resource, random between steps.
+  /// `loads` has the load of each group, integers or resources of integers.
+  /// `options.carried` must be empty, because carried groups are on the device: `carried` contains
+  /// each group as often as epochs omitted it. `options.groups_per_rank` must be 1, because bundles
+  /// of groups are made on the host.
   ///
-  /// The sequence of launches does not depend on the loads: seven for each of `options.rounds`,
-  /// whose blocks end at once when no cell is to be cut any more.
+  /// The sequence of launches does not depend on the loads: seven for each of `options.rounds`.
+  /// Their blocks end at once when no cell remains to be cut.
   ///
   /// Complexity: a sort for each resource; each round that cuts passes over the groups once for
-  /// each resource and once more. Memory: about 50 + 28R bytes per group of R resources, and what
-  /// the sorts take. Determinism: portable. Synchronises nothing. Errors: `std::invalid_argument`
-  /// for no ranks, a `max_dist_ratio` that is negative or not finite, an `out` of another size than
-  /// `cells` says, carried groups and several groups per rank; `std::length_error` where groups,
-  /// carried groups and ranks, or the groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults
-  /// on the device: `invalid_amount` for a load that is negative or above 2^63 - 1; `unknown_index`
-  /// for a carried group that does not exist. Source: as `omnibal::schedule_steps`.
+  /// each resource and once more. Memory: about 50 + 28R bytes per group of R resources, and the
+  /// memory of the sorts. Determinism: portable. Does not synchronize.
+  /// Errors: `std::invalid_argument` if there are no ranks, if `max_dist_ratio` is negative or not
+  /// finite, if `out` has another size than `cells` returns, or if the options have carried groups
+  /// or several groups per rank; `std::length_error` if groups, carried groups and ranks, or the
+  /// groups times R + 1, exceed 2^32 - 1; `gpu::error`. Faults on the device: `invalid_amount` for
+  /// a load that is negative or above 2^63 - 1; `unknown_index` for a carried group that does not
+  /// exist. Source: as `omnibal::schedule_steps`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, Loads const& loads, std::size_t ranks,
                   schedule_steps_options const& options, device_span<std::uint32_t const> carried,
@@ -55,8 +57,8 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
                           [&](auto& backend) { run(backend, all, ranks, options, carried, out); });
   }
 
-  /// The number of groups in all steps of a schedule, repetitions counted. Errors: those of the
-  /// call.
+  /// Returns the number of groups in all steps of a schedule, repetitions counted. Errors: the
+  /// errors of the call.
   [[nodiscard]] std::size_t cells(std::size_t groups, std::size_t carried, std::size_t ranks,
                                   schedule_steps_options const& options) const {
     if (!options.carried.empty()) {
@@ -74,8 +76,9 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
     return omnibal::detail::shape_of_schedule(groups, carried, ranks, options.remainder).cells();
   }
 
-  /// The schedule on the host that `out.groups`, copied there, stands for. Errors:
-  /// `std::invalid_argument` for another number of groups than `cells` says, and those of the call.
+  /// Converts `out.groups`, copied to the host, into a schedule of the host. Errors:
+  /// `std::invalid_argument` for another number of groups than `cells` returns, and the errors of
+  /// the call.
   [[nodiscard]] steps to_steps(std::span<std::uint32_t const> of_cells, std::size_t groups,
                                std::size_t carried, std::size_t ranks,
                                schedule_steps_options const& options) const {
@@ -112,7 +115,7 @@ struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
   }
 };
 
-/// The schedule of an epoch, on the device; see `schedule_steps_fn`.
+/// Schedules the groups of an epoch into steps, on the device; see `schedule_steps_fn`.
 inline constexpr schedule_steps_fn schedule_steps{};
 
 #pragma GCC visibility pop

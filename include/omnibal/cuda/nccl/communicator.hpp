@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A communicator of NCCL of our own.
+/// An owning communicator of NCCL.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/nccl/communicator_options.hpp>
@@ -17,24 +17,24 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// Owns an `ncclComm_t`, which it makes without blocking and aborts where it fails. Models
+/// An owner of an `ncclComm_t` that starts it without blocking and aborts it if it fails. Models
 /// `exchanging_communicator`; see `communicator_ref` for its collectives, their memory and errors.
 ///
-/// After an error of NCCL or CUDA, or a timeout, the communicator is aborted, so that nothing hangs
-/// on a stream, and every further call throws `communication_error`. The destructor flushes and
-/// destroys, which is a call that all ranks make; where an exception unwinds or the others do not
-/// come within the timeout it aborts instead, and it never throws. An object that has been moved
-/// from may only be assigned to or destroyed.
+/// After an error of NCCL or CUDA, or a timeout, the communicator is aborted. Therefore no work
+/// hangs on a stream, and every further call throws `communication_error`. The destructor flushes
+/// and destroys, which is a call of all ranks. If an exception unwinds or the other ranks do not
+/// arrive within the timeout, the destructor aborts instead. The destructor never throws. An object
+/// that has been moved from may only be assigned to or destroyed.
 class communicator : private communicator_ref {
  public:
-  /// Joins the ranks that have the same id, on the current device. A collective call: ids come from
-  /// rank 0, by `share_id_by_file`, `share_id_by_comm` or a way of the program's own. Errors:
-  /// `std::invalid_argument` for a place that is not in the world; `nccl::error` where NCCL fails,
-  /// also where there is no driver or device; `nccl::timeout` where not all ranks come in time.
+  /// Joins the ranks that have the same id, on the current device. A collective call: rank 0 makes
+  /// the id and shares it by `share_id_by_file`, `share_id_by_comm` or a method of the program.
+  /// Errors: `std::invalid_argument` for a place that is not in the world; `nccl::error` if NCCL
+  /// fails, also if there is no driver or device; `nccl::timeout` if not all ranks arrive in time.
   communicator(world const& place, ncclUniqueId const& id, communicator_options const& options = {})
       : communicator(start(place, id, options), options) {}
 
-  /// Takes over a communicator that is ready, with its duty to be destroyed.
+  /// Takes ownership of a communicator that is ready, with the duty to destroy it.
   [[nodiscard]] static communicator adopt(ncclComm_t comm,
                                           communicator_options const& options = {}) {
     return {comm, options};
@@ -74,20 +74,21 @@ class communicator : private communicator_ref {
   using communicator_ref::timeout;
   using communicator_ref::wait;
 
-  /// True after an error, when only the destructor may be called.
+  /// Returns true after an error, when only the destructor may be called.
   [[nodiscard]] bool is_aborted() const { return !is_alive(); }
 
-  /// Ends everything that runs on this communicator, on this rank alone; see
+  /// Ends everything that runs on this communicator, on this rank only; see
   /// `communicator_options::abort`.
   void abort() noexcept {
     if (is_alive()) abort_alive();
   }
 
-  /// The ranks that give the same `color`, which is not negative, in the order of `key`, equal ones
-  /// and those without one by present rank: data-parallel ranks out of all, or with
-  /// `node_map::order_of` the ranks of a node one after the other. With `NCCL_SPLIT_NOCOLOR` a rank
-  /// is in no part, and gets an object like one that has been moved from. A collective call.
-  /// Errors: those of the constructor.
+  /// Joins the ranks that pass the same `color`, which is not negative, into a new communicator.
+  /// The ranks are in the order of `key`. Ranks with equal keys or without a key are in the order
+  /// of their present ranks. Examples are the data-parallel ranks out of all, or with
+  /// `node_map::order_of` the ranks of each node in sequence. With `NCCL_SPLIT_NOCOLOR` a rank is
+  /// in no part, and receives an object in the same state as one that has been moved from. A
+  /// collective call. Errors: the errors of the constructor.
   [[nodiscard]] communicator split(int color, std::optional<int> key = {},
                                    gpu::location where = gpu::location::here()) {
     if (color < 0 && color != NCCL_SPLIT_NOCOLOR) {
@@ -110,7 +111,7 @@ class communicator : private communicator_ref {
   }
 
  private:
-  /// Like one that has been moved from.
+  /// Makes an object in the same state as one that has been moved from.
   communicator() = default;
   communicator(ncclComm_t comm, communicator_options const& options)
       : communicator_ref(comm, options.timeout, options.abort),
@@ -152,7 +153,7 @@ class communicator : private communicator_ref {
     }
   }
 
-  /// Flushes; false where the others do not come in time.
+  /// Flushes; returns false if the other ranks do not arrive in time.
   [[nodiscard]] bool finalize() noexcept {
     try {
       check(ncclCommFinalize(get()), get());

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How communicators are made and how long they wait.
+/// Options and timeouts of communicators.
 
 #include <omnibal/check.hpp>
 
@@ -27,15 +27,15 @@ struct world {
 };
 
 struct communicator_options {
-  /// The longest that a rank waits for the others: to meet, to start and in every collective call
-  /// with host memory. A call of `wait` may give another time.
+  /// The longest time that a rank waits for the others: to connect, to start and in every
+  /// collective call with host memory. A call of `wait` may pass another time.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
-  /// NCCL's own settings. Where `blocking` is not set, calls do not block, which the timeout needs:
-  /// with `blocking = 1` NCCL waits for ever for ranks that do not come.
+  /// The settings of NCCL. If `blocking` is not set, calls do not block, as the timeout requires:
+  /// with `blocking = 1` NCCL waits forever for ranks that do not arrive.
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  /// Ends the communicator after an error or a timeout, on a thread of its own that is waited for
-  /// at most for five seconds: NCCL itself waits in it, for graphs that have captured the
-  /// communicator and for what lies before its work on a stream. A trainer with several
+  /// Ends the communicator after an error or a timeout, on a separate thread. The caller waits for
+  /// this thread for at most five seconds, because NCCL itself waits in it for graphs that have
+  /// captured the communicator and for earlier work on a stream. A trainer with several
   /// communicators aborts all of them here, between `ncclGroupStart` and `ncclGroupEnd`. Must not
   /// throw.
   std::function<void(ncclComm_t)> abort = [](ncclComm_t comm) {
@@ -69,7 +69,7 @@ inline void check_timeout(std::string_view function, std::string_view argument,
                                                " ms, must be positive");
 }
 
-/// Calls `call` on a thread of its own, and waits for it at most that long or five seconds.
+/// Calls `call` on a separate thread, and waits for it at most `longest` or five seconds.
 template <class Call>
 void call_apart(std::chrono::milliseconds longest, Call const& call) noexcept {
   try {
@@ -92,18 +92,18 @@ class deadline {
 
   [[nodiscard]] bool has_passed() const { return clock::now() - start_ >= timeout_; }
 
-  /// What is left, at least nothing.
+  /// Returns the remaining time, at least zero.
   [[nodiscard]] std::chrono::milliseconds left() const {
     auto const spent = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - start_);
     return std::max(std::chrono::milliseconds(0), timeout_ - spent);
   }
 
-  /// The time that was allowed, as text.
+  /// Returns the allowed time as text.
   [[nodiscard]] std::string text() const {
     return omnibal::detail::to_text(timeout_.count()) + " ms";
   }
 
-  /// The first calls only yield, so that what is short is noticed at once.
+  /// The first calls only yield, to notice the end of a short wait at once.
   void pause() {
     constexpr int yields = 1000;
     constexpr std::chrono::microseconds longest(1000);

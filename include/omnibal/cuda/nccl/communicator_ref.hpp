@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A communicator of NCCL that belongs to someone else.
+/// A non-owning communicator of NCCL.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -51,11 +51,12 @@ class current_device {
   bool has_changed_ = false;
 };
 
-/// What a collective of host memory goes through: a stream of its own, and pinned and device memory
-/// for what is sent and received. Made at the first use; a copy of the owner starts without.
+/// The memory of collectives of host memory: a separate stream, and pinned and device memory for
+/// sent and received bytes. Made at the first use; a copy of the owner starts without memory.
 class host_staging {
  public:
-  /// Up to so many bytes go through pinned memory, more straight from and to the caller's.
+  /// The largest number of bytes that go through pinned memory. Larger messages are copied directly
+  /// from and to the memory of the caller.
   static constexpr std::size_t most_pinned = std::size_t{8} << 20;
 
   host_staging() = default;
@@ -80,7 +81,7 @@ class host_staging {
     return held_.stream;
   }
 
-  /// Device memory for `sent` and for so many bytes that come, and the copy of `sent` on its way.
+  /// Allocates device memory for `sent` and for `received` bytes, and starts the copy of `sent`.
   void send(std::span<std::byte const> sent, std::size_t received) {
     std::byte* const to = take(held_.sent, sent.size());
     take(held_.received, received);
@@ -97,8 +98,8 @@ class host_staging {
   [[nodiscard]] std::byte const* sent() const { return held_.sent.data; }
   [[nodiscard]] std::byte* received() const { return held_.received.data; }
 
-  /// Copies what has come to `out`. `wait` waits for the stream and throws where it must not be
-  /// waited for any longer.
+  /// Copies the received bytes to `out`. `wait` waits for the stream and throws if the wait must
+  /// end.
   template <class Wait>
   void receive(std::span<std::byte> out, Wait const& wait) {
     if (out.size() <= most_pinned) {
@@ -108,17 +109,19 @@ class host_staging {
       if (!out.empty()) std::memcpy(out.data(), pinned, out.size());
       return;
     }
-    // A copy to pageable memory waits by itself, so it is asked for when nothing is left to fail.
+    // A copy to pageable memory waits by itself, and is therefore started when no other call can
+    // fail.
     wait();
     copy_back(out.data(), out.size());
     gpu::check(cudaStreamSynchronize(stream()));
   }
 
-  /// Pinned memory for a copy of `bytes` from the device.
+  /// Returns pinned memory for a copy of `bytes` from the device.
   [[nodiscard]] std::byte* pinned(std::size_t bytes) { return take(held_.pinned_received, bytes); }
 
-  /// After an error: gives all memory up, to which copies may be queued, unless `stream`, on which
-  /// it was used, ends within a second. To free it would be too early, or wait for ever.
+  /// Abandons all memory after an error, because copies to it may be queued, unless `stream`, on
+  /// which it was used, ends within a second. Freeing the memory would be too early, or would wait
+  /// forever.
   void abandon_unless_idle(cudaStream_t stream) noexcept {
     for (deadline limit(std::chrono::seconds(1)); cudaStreamQuery(stream) != cudaSuccess;) {
       static_cast<void>(cudaGetLastError());
@@ -144,8 +147,8 @@ class host_staging {
     buffer pinned_received{.is_pinned = true};
   };
 
-  /// Allocates only beyond the largest size so far, and then some more, so that slow growth takes
-  /// few steps.
+  /// Allocates only beyond the largest size so far, with a margin, so that slow growth requires few
+  /// allocations.
   std::byte* take(buffer& place, std::size_t bytes) {
     if (bytes <= place.capacity) return place.data;
     std::size_t const larger = std::max(bytes + bytes / 8, std::size_t{4096});
@@ -176,25 +179,24 @@ class host_staging {
 
 namespace omnibal::inline v0::nccl {
 
-/// Borrows an `ncclComm_t`, such as that of a trainer's data-parallel ranks, whether its calls
-/// block or not. Models `exchanging_communicator`, so that everything of comm/ and exchange/ runs
-/// on it: its collectives of host memory go through pinned and device memory on a stream of their
-/// own, and return when that stream is done.
+/// A reference to a borrowed `ncclComm_t`, such as a communicator of a trainer's data-parallel
+/// ranks, whether its calls block or not. Models `exchanging_communicator`, so that everything of
+/// comm/ and exchange/ runs on it. Its collectives of host memory go through pinned and device
+/// memory on a separate stream, and return when this stream is done.
 ///
-/// The communicator must stay valid, and calls on it are made by one thread at a time, in the same
-/// order on all ranks. A copy refers to the same communicator and has staging memory of its own,
-/// taken at its first collective of host memory: twice the largest message in device memory and at
-/// most 16 MiB pinned.
+/// The communicator must stay valid. One thread at a time calls it, in the same order on all ranks.
+/// A copy refers to the same communicator and has separate staging memory, allocated at its first
+/// collective of host memory: twice the largest message in device memory and at most 16 MiB pinned.
 ///
 /// Determinism: portable among equal ranks. Errors: `std::invalid_argument` for sizes that do not
-/// add up; `nccl::error` and `gpu::error` where a call fails or NCCL reports an asynchronous error;
-/// `nccl::timeout` where the others do not come in time. After an error other than
+/// add up; `nccl::error` and `gpu::error` if a call fails or NCCL reports an asynchronous error;
+/// `nccl::timeout` if the other ranks do not arrive in time. After an error other than
 /// `std::invalid_argument` the communicator is unusable: its owner aborts it (`ncclCommAbort`),
-/// which also ends what hangs on its streams. A `nccl::communicator` does that itself.
+/// which also ends the work that hangs on its streams. A `nccl::communicator` aborts itself.
 class communicator_ref {
  public:
-  /// `timeout` is the longest that a collective of host memory, and NCCL's own submitting, waits; a
-  /// call of NCCL on a communicator that blocks cannot be ended.
+  /// Refers to `comm`. `timeout` is the longest time that a collective of host memory, and NCCL's
+  /// own submission, waits. A call of NCCL on a communicator that blocks cannot be ended.
   explicit communicator_ref(ncclComm_t comm,
                             std::chrono::milliseconds timeout = communicator_options{}.timeout)
       : communicator_ref(comm, timeout, nullptr) {}
@@ -202,20 +204,19 @@ class communicator_ref {
   [[nodiscard]] std::size_t rank() const { return static_cast<std::size_t>(alive().rank_); }
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(alive().size_); }
   [[nodiscard]] ncclComm_t get() const { return alive().comm_; }
-  /// The device that NCCL uses.
+  /// Returns the device that NCCL uses.
   [[nodiscard]] int device() const { return alive().device_; }
   [[nodiscard]] std::chrono::milliseconds timeout() const { return alive().timeout_; }
 
-  /// Throws the error that NCCL has met in the background, where there is one.
+  /// Throws the error that NCCL has found in the background, if there is one.
   void check_health(gpu::location where = gpu::location::here()) {
     guarded([&] { static_cast<void>(state_of(comm_, where)); });
   }
 
-  /// Waits until the work on `stream` is done, and looks after NCCL while it waits: what a rank
-  /// that has died leaves behind is an asynchronous error or a stream that never ends, and this is
-  /// the only way of waiting that notices. Not for a stream that is captured. Errors:
-  /// `nccl::error`, `gpu::error`, `nccl::timeout`; `std::invalid_argument` for a time that is not
-  /// positive.
+  /// Waits until the work on `stream` is done, and checks the state of NCCL meanwhile. A rank that
+  /// has died leaves an asynchronous error or a stream that never ends, and only this wait notices
+  /// either. Not for a stream that is captured. Errors: `nccl::error`, `gpu::error`,
+  /// `nccl::timeout`; `std::invalid_argument` for a time that is not positive.
   void wait(cudaStream_t stream, gpu::location where = gpu::location::here()) {
     wait(stream, timeout_, where);
   }
@@ -225,10 +226,11 @@ class communicator_ref {
   }
 
   /// Calls `calls()` between `ncclGroupStart` and `ncclGroupEnd`, and returns when NCCL has
-  /// submitted them all to their streams, which it may do in the background. Not within a group of
-  /// the caller, whose end alone submits. Errors: those of `wait`, and what `calls` throws; what it
-  /// has called before is submitted then, unless it was NCCL that failed. A `communicator` is
-  /// aborted where `calls` throws anything at all, since some of it may be on its way.
+  /// submitted all calls to their streams, possibly in the background. Not within a group of the
+  /// caller, because only the end of this group submits. Errors: the errors of `wait`, and every
+  /// exception of `calls`. The calls before this exception are submitted, unless NCCL failed. A
+  /// `communicator` is aborted if `calls` throws anything, because some calls may be submitted
+  /// already.
   template <class Calls>
   void submit(Calls const& calls, gpu::location where = gpu::location::here()) {
     static_cast<void>(alive());
@@ -245,8 +247,8 @@ class communicator_ref {
     guarded([&] { wait_for_nccl(where); });
   }
 
-  /// Copies bytes from the device in the order of `stream`, waits as `wait` does, and returns them
-  /// in pinned memory that is valid until the next call on this object.
+  /// Copies bytes from the device in the order of `stream`, waits as `wait` does, and returns the
+  /// bytes in pinned memory that is valid until the next call on this object.
   [[nodiscard]] std::byte const* fetch(void const* from, std::size_t bytes, cudaStream_t stream,
                                        gpu::location where = gpu::location::here()) {
     std::byte* to = nullptr;
@@ -265,7 +267,7 @@ class communicator_ref {
     std::size_t const own = rank() * in.size();
     std::byte const sent = in[0];
     run(in, out, out.size(), [&](cudaStream_t stream) {
-      // Something else, which stays there where nothing comes.
+      // Writes another value, which remains if nothing arrives.
       gpu::check(cudaMemsetAsync(staging_.received() + own, static_cast<int>(~sent), 1, stream));
       check(
           ncclAllGather(staging_.sent(), staging_.received(), in.size(), ncclUint8, comm_, stream),
@@ -277,10 +279,11 @@ class communicator_ref {
                                    "ncclGroupEnd, which alone submits it");
   }
 
-  /// Agrees with the others on a number that must be equal on all ranks, such as a slot: a
-  /// collective of host memory where this object, or the one that it is a copy of, has not seen it
-  /// in this argument before, and nothing else. All ranks use an object alike therefore. Both texts
-  /// stay valid. Errors: `std::invalid_argument` on all ranks for different numbers.
+  /// Checks that all ranks pass the same number, such as a slot. If neither this object nor the
+  /// object that it was copied from has seen the number in this argument before, the check is a
+  /// collective of host memory. Otherwise it does nothing. Therefore all ranks must use an object
+  /// in the same way. Both texts must stay valid. Errors: `std::invalid_argument` on all ranks for
+  /// different numbers.
   void agree(std::string_view function, std::string_view argument, std::uint64_t number) {
     std::tuple const asked(function, argument, number);
     if (std::find(agreed_.begin(), agreed_.end(), asked) != agreed_.end()) return;
@@ -296,7 +299,7 @@ class communicator_ref {
     omnibal::detail::check_counts(name, "receive counts", receive_counts, size(), out.size());
     omnibal::detail::check_size(name, "what this rank gets from itself", receive_counts[rank()],
                                 send_counts[rank()]);
-    // What a rank sends to itself takes the same way: its order does not matter.
+    // The message of a rank to itself uses the same path, because its order does not matter.
     run(in, out, out.size(), [&](cudaStream_t stream) {
       detail::post_messages(detail::messages_in_rows(staging_.sent(), send_counts,
                                                      staging_.received(), receive_counts),
@@ -305,9 +308,10 @@ class communicator_ref {
   }
 
  protected:
-  /// Refers to none.
+  /// Makes a reference to no communicator.
   communicator_ref() = default;
-  /// `abort` ends the communicator after an error; it is empty where it is borrowed.
+  /// Refers to `comm`. `abort` ends the communicator after an error; it is empty if `comm` is
+  /// borrowed.
   communicator_ref(ncclComm_t comm, std::chrono::milliseconds timeout,
                    std::function<void(ncclComm_t)> abort)
       : comm_(comm), timeout_(timeout), abort_(std::move(abort)) {
@@ -320,12 +324,12 @@ class communicator_ref {
   }
 
   [[nodiscard]] bool is_alive() const { return comm_ != nullptr; }
-  /// Gives the communicator up; returns it.
+  /// Gives up the communicator and returns it.
   ncclComm_t forget() noexcept { return std::exchange(comm_, nullptr); }
 
   [[nodiscard]] std::function<void(ncclComm_t)> const& how_to_abort() const { return abort_; }
 
-  /// Ends everything that runs, and gives the communicator up, with the part of a split that NCCL
+  /// Ends everything that runs, and gives up the communicator, with the part of a split that NCCL
   /// may write until then.
   void abort_alive(std::shared_ptr<ncclComm_t> const& part = {}) noexcept {
     detail::call_apart(timeout_, [abort = abort_, comm = forget(), part] {
@@ -334,7 +338,8 @@ class communicator_ref {
     });
   }
 
-  /// Aborts what is owned where NCCL or CUDA has failed or others did not come.
+  /// Runs `call`, and aborts an owned communicator if NCCL or CUDA has failed or other ranks did
+  /// not arrive.
   template <class Call>
   void guarded(Call const& call) {
     static_cast<void>(alive());
@@ -348,7 +353,7 @@ class communicator_ref {
     }
   }
 
-  /// Success, or in progress.
+  /// Returns success, or in progress.
   [[nodiscard]] static ncclResult_t state_of(ncclComm_t comm, gpu::location where) {
     ncclResult_t result = ncclSuccess;
     check(ncclCommGetAsyncError(comm, &result), comm, where);
@@ -382,7 +387,7 @@ class communicator_ref {
       cudaError_t const found = cudaStreamQuery(stream);
       static_cast<void>(state_of(comm_, where));
       if (found == cudaSuccess) return;
-      // Not an error, but remembered like one.
+      // "Not ready" is not an error, but CUDA remembers it like one.
       static_cast<void>(cudaGetLastError());
       if (found != cudaErrorNotReady) gpu::check(found, where);
       if (limit.has_passed()) throw_timeout("wait", limit, "the work on the stream", where);
@@ -403,19 +408,19 @@ class communicator_ref {
     wait_for_nccl(where);
   }
 
-  /// The same for a call that uses staging memory on `stream`.
+  /// Runs a call that uses staging memory on `stream`, guarded as `guarded` does.
   template <class Call>
   void staged(cudaStream_t const& stream, Call const& call) {
     try {
       guarded(call);
     } catch (...) {
-      // What hangs has been ended, where it could be, so that memory need not be left.
+      // All hanging work has been ended, if possible, so that the memory need not be abandoned.
       staging_.abandon_unless_idle(stream);
       throw;
     }
   }
 
-  /// A collective of host memory; `collective(stream)` calls NCCL.
+  /// Runs a collective of host memory; `collective(stream)` calls NCCL.
   template <class Collective>
   void run(std::span<std::byte const> in, std::span<std::byte> out, std::size_t received,
            Collective const& collective) {
