@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Starting NCCL: the ranks share an id by a communicator, a file or the environment, and connect.
+/// Start of NCCL: ranks share an id by a communicator, a file or the environment, and connect.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -35,10 +35,10 @@ namespace omnibal::inline v0::nccl::detail {
 /// "omnibal" and the version of these messages.
 inline constexpr std::uint64_t boot_magic = 0x6f6d6e6962616c01;
 
-/// Who a rank is and with what it works. All must agree but for the rank.
+/// The identity of a rank and its versions. All members except the rank must be equal on all ranks.
 struct boot_hello {
   std::uint64_t magic = boot_magic;
-  /// Of the text by which a run names itself.
+  /// The digest of the text that names the run.
   std::uint64_t run = 0;
   std::uint32_t rank = 0;
   std::uint32_t size = 0;
@@ -46,7 +46,7 @@ struct boot_hello {
   std::uint32_t unused = 0;
 };
 
-/// What rank 0 tells the others.
+/// The message of rank 0 to the other ranks.
 struct boot_answer {
   boot_hello rank_0;
   ncclUniqueId id{};
@@ -63,7 +63,7 @@ struct boot_answer {
   return result;
 }
 
-/// As NCCL writes its versions: 2.28.9.
+/// Returns a version as NCCL writes it: 2.28.9.
 [[nodiscard]] inline std::string version_text(std::int32_t version) {
   int const major = version >= 10000 ? version / 10000 : version / 1000;
   int const rest = version >= 10000 ? version % 10000 : version % 1000;
@@ -71,7 +71,7 @@ struct boot_answer {
          omnibal::detail::to_text(rest % 100);
 }
 
-/// Throws unless a rank that was found fits rank 0.
+/// Throws unless the hello of a rank agrees with rank 0.
 inline void check_fits(std::string_view function, boot_hello const& rank_0,
                        boot_hello const& found) {
   using omnibal::detail::to_text;
@@ -87,7 +87,7 @@ inline void check_fits(std::string_view function, boot_hello const& rank_0,
   throw mismatch(omnibal::detail::message(function, "rank " + to_text(found.rank) + text));
 }
 
-/// A new id; with the variable NCCL_COMM_ID one for the whole run.
+/// Returns a new id; if the variable NCCL_COMM_ID is set, one id for the whole run.
 [[nodiscard]] inline ncclUniqueId new_id() {
   ncclUniqueId id{};
   check(ncclGetUniqueId(&id));
@@ -99,13 +99,13 @@ inline void check_fits(std::string_view function, boot_hello const& rank_0,
 namespace omnibal::inline v0::nccl {
 
 struct share_id_by_comm_fn {
-  /// The id by which the ranks of `comm` join a communicator of NCCL, equal on all of them: over
-  /// MPI, over a trainer's process group that is a communicator in twenty lines, or over another
-  /// communicator of NCCL.
+  /// Shares the id by which the ranks of `comm` join a communicator of NCCL, equal on all ranks:
+  /// over MPI, over a trainer's process group that is a communicator in twenty lines, or over
+  /// another communicator of NCCL.
   ///
   /// A collective call of one collective. Memory: about 190 bytes per rank. Errors on all ranks:
-  /// what NCCL throws on rank 0, elsewhere `communication_error`; `nccl::mismatch` for different
-  /// versions of NCCL; those of the communicator.
+  /// the exception of NCCL on rank 0, and `communication_error` on the other ranks;
+  /// `nccl::mismatch` for different versions of NCCL; the errors of the communicator.
   template <omnibal::communicator Comm>
   [[nodiscard]] ncclUniqueId operator()(Comm&& comm) const {
     world const place{.rank = omnibal::detail::own_rank(comm),
@@ -130,7 +130,7 @@ struct share_id_by_comm_fn {
   };
 };
 
-/// An id for the ranks of a communicator; see `share_id_by_comm_fn`.
+/// Shares an id among the ranks of a communicator; see `share_id_by_comm_fn`.
 inline constexpr share_id_by_comm_fn share_id_by_comm{};
 
 }  // namespace omnibal::inline v0::nccl
@@ -163,7 +163,7 @@ enum class file_state { missing, other, whole };
 /// Writes the file under another name and renames it.
 inline void write_whole(std::string_view function, std::string const& path,
                         boot_answer const& answer) {
-  // A name that nobody can know, for a file that is new.
+  // An unpredictable name, for a new file.
   std::string draft = path + ".XXXXXX";
   descriptor const file(::mkostemp(draft.data(), O_CLOEXEC));
   if (!file.is_open()) throw_system(function, "cannot write '" + draft + "'", errno);
@@ -175,10 +175,10 @@ inline void write_whole(std::string_view function, std::string const& path,
   throw_system(function, "cannot write '" + path + "'", code);
 }
 
-/// Reads the file where it exists.
+/// Reads the file if it exists.
 [[nodiscard]] inline file_state read_whole(std::string_view function, std::string const& path,
                                            boot_answer& answer) {
-  // Network file systems remember what they did not find until its folder is opened again.
+  // Network file systems cache the absence of a file until its folder is opened again.
   std::size_t const slash = path.rfind('/');
   std::string const folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   descriptor const opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -198,27 +198,28 @@ inline void write_whole(std::string_view function, std::string const& path,
 
 namespace omnibal::inline v0::nccl {
 
-/// Where the ranks of a world meet, for `share_id_by_file`.
+/// The file by which the ranks of a world share an id, for `share_id_by_file`.
 struct file_meeting {
   /// A file on a file system that all ranks share. Rank 0 writes it.
   std::string path;
-  /// What names this run and no other, such as the id of the job and how often it was restarted: a
-  /// file that an earlier run has left is told by it, and waited out.
+  /// A unique name of this run, such as the id of the job and the number of its restarts. The name
+  /// identifies a file of an earlier run, and the ranks wait until this file is replaced.
   std::string run;
   std::chrono::milliseconds timeout = communicator_options{}.timeout;
 };
 
 struct share_id_by_file_fn {
-  /// The id by which the ranks of a world join a communicator: rank 0 makes it and writes it under
-  /// another name, which becomes `path` when it is complete; the others look for it, after pauses
-  /// that grow from 10 milliseconds to a second. Neither follows a symbolic link. Who has made the
-  /// communicator may remove the file, as `connect_by_file` does.
+  /// Shares the id by which the ranks of a world join a communicator through a file. Rank 0 makes
+  /// the id and writes it under another name, which becomes `path` when the file is complete. The
+  /// other ranks look for the file, after pauses that grow from 10 milliseconds to a second. No
+  /// rank follows a symbolic link. After the communicator has been made the file may be removed, as
+  /// in `connect_by_file`.
   ///
   /// Errors: `std::invalid_argument` for a place outside the world, an empty path or run;
-  /// `std::system_error` where the file cannot be written or read; `nccl::timeout` where it does
-  /// not come in time, with what was found instead; `nccl::mismatch` where rank 0 has another
-  /// version of NCCL or another size of the world. What is wrong on one rank the others learn by
-  /// the timeout of the communicator alone.
+  /// `std::system_error` if the file cannot be written or read; `nccl::timeout` if the file does
+  /// not arrive in time, with a description of what was found instead; `nccl::mismatch` if rank 0
+  /// has another version of NCCL or another size of the world. The other ranks notice an error of
+  /// one rank only by the timeout of the communicator.
   [[nodiscard]] ncclUniqueId operator()(world const& place, file_meeting const& meeting) const {
     detail::check_world(name, place);
     detail::check_timeout(name, "meeting.timeout", meeting.timeout);
@@ -268,10 +269,10 @@ struct share_id_by_file_fn {
   }
 };
 
-/// An id by a file that all ranks see; see `share_id_by_file_fn`.
+/// Shares an id by a file that all ranks can access; see `share_id_by_file_fn`.
 inline constexpr share_id_by_file_fn share_id_by_file{};
 
-/// What a launcher tells a process.
+/// The place of a process in its job, as set by a launcher.
 struct environment {
   world place;
   /// The rank among the processes of this node, which chooses the device.
@@ -282,7 +283,7 @@ struct environment {
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// The number in the first variable that is set.
+/// Returns the number in the first variable that is set.
 [[nodiscard]] inline std::size_t number_of_variable(std::string_view function,
                                                     std::initializer_list<char const*> names,
                                                     std::size_t largest) {
@@ -307,9 +308,9 @@ namespace omnibal::inline v0::nccl::detail {
 
 namespace omnibal::inline v0::nccl {
 
-/// Reads `RANK`, `WORLD_SIZE` and `LOCAL_RANK`, as torchrun sets them, or what Open MPI's mpirun or
-/// Slurm's srun set. Errors: `std::invalid_argument` where one is missing or is no number, or the
-/// rank is outside the world; the text names the variable.
+/// Reads `RANK`, `WORLD_SIZE` and `LOCAL_RANK`, as torchrun sets them, or the variables of Open
+/// MPI's mpirun or Slurm's srun. Errors: `std::invalid_argument` if a variable is missing or is no
+/// number, or if the rank is outside the world; the text names the variable.
 [[nodiscard]] inline environment read_environment() {
   constexpr std::string_view name = "nccl::read_environment";
   auto const number = [&](std::initializer_list<char const*> names) {
@@ -324,8 +325,8 @@ namespace omnibal::inline v0::nccl {
 }
 
 struct connect_by_comm_fn {
-  /// A communicator of NCCL for the ranks of another one, on the current device of each; see
-  /// `share_id_by_comm` and the constructor of `communicator`, also for the errors.
+  /// Makes a communicator of NCCL for the ranks of another one, on the current device of each rank;
+  /// see `share_id_by_comm` and the constructor of `communicator`, also for the errors.
   template <omnibal::communicator Comm>
   [[nodiscard]] communicator operator()(Comm&& comm,
                                         communicator_options const& options = {}) const {
@@ -336,12 +337,12 @@ struct connect_by_comm_fn {
   }
 };
 
-/// A communicator for the ranks of another one; see `connect_by_comm_fn`.
+/// Makes a communicator for the ranks of another one; see `connect_by_comm_fn`.
 inline constexpr connect_by_comm_fn connect_by_comm{};
 
 struct connect_by_file_fn {
-  /// A communicator of a world that meets by a file, on the current device of each rank; see
-  /// `share_id_by_file`. Rank 0 removes the file when all have come.
+  /// Makes a communicator of a world that shares an id by a file, on the current device of each
+  /// rank; see `share_id_by_file`. Rank 0 removes the file when all ranks have joined.
   [[nodiscard]] communicator operator()(world const& place, file_meeting const& meeting,
                                         communicator_options const& options = {}) const {
     ncclUniqueId const id = share_id_by_file(place, meeting);
@@ -351,24 +352,24 @@ struct connect_by_file_fn {
   }
 };
 
-/// A communicator by a file; see `connect_by_file_fn`.
+/// Makes a communicator by a file; see `connect_by_file_fn`.
 inline constexpr connect_by_file_fn connect_by_file{};
 
-/// Which device a process takes.
+/// The device that a process uses.
 enum class device_choice {
-  /// The device whose number is the local rank, modulo the visible devices: launchers that show
-  /// each process one device are served too.
+  /// The device whose number is the local rank, modulo the visible devices. This choice also works
+  /// for launchers that show each process one device.
   of_local_rank,
   current
 };
 
 struct connect_by_environment_fn {
-  /// A communicator of the processes that torchrun, mpirun or srun has started, one for each rank;
-  /// see `read_environment`. They meet as NCCL itself does it, at the `host:port` of rank 0 that
-  /// the variable `NCCL_COMM_ID` names on all of them; a world of one needs none. Makes the chosen
-  /// device the current one. Errors: those of `read_environment` and of `communicator`;
-  /// `std::invalid_argument` where `NCCL_COMM_ID` is missing; `gpu::error` where there is no driver
-  /// or no device.
+  /// Makes a communicator of the processes that torchrun, mpirun or srun has started, one for each
+  /// rank; see `read_environment`. The ranks connect by the mechanism of NCCL, at the `host:port`
+  /// of rank 0 that the variable `NCCL_COMM_ID` names on all of them. A world of one rank does not
+  /// require the variable. Makes the chosen device the current one. Errors: the errors of
+  /// `read_environment` and of `communicator`; `std::invalid_argument` if `NCCL_COMM_ID` is
+  /// missing; `gpu::error` if there is no driver or no device.
   [[nodiscard]] communicator operator()(communicator_options const& options = {},
                                         device_choice device = device_choice::of_local_rank) const {
     environment const found = read_environment();
@@ -382,12 +383,12 @@ struct connect_by_environment_fn {
       gpu::check(cudaGetDeviceCount(&devices));
       gpu::check(cudaSetDevice(static_cast<int>(found.local_rank) % devices));
     }
-    // NCCL makes the same id of the variable on every rank.
+    // NCCL makes the same id from the variable on every rank.
     return {found.place, detail::new_id(), options};
   }
 };
 
-/// A communicator by the variables of a launcher; see `connect_by_environment_fn`.
+/// Makes a communicator by the variables of a launcher; see `connect_by_environment_fn`.
 inline constexpr connect_by_environment_fn connect_by_environment{};
 
 }  // namespace omnibal::inline v0::nccl

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What samples carry in device memory, and what an exchange of it on a stream has found.
+/// Payloads of samples in device memory, and the report of an exchange on a stream.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -17,54 +17,55 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// Samples of equal size: row i is the elements [i * row_length, (i + 1) * row_length). What is
-/// received is written to the first rows.
+/// Samples of equal size: row i is the elements [i * row_length, (i + 1) * row_length). Received
+/// samples are written to the first rows.
 template <class T>
 struct device_rows {
   gpu::device_span<T> values;
   std::size_t row_length = 1;
 
-  /// The same rows, not to be changed.
+  /// Returns the same rows, read-only.
   template <std::same_as<T const> U>
     requires(!std::is_const_v<T>)
   operator device_rows<U>() const { return {values, row_length}; }
 };
 
-/// Samples of different sizes, one after the other: sample i is the elements
-/// [offsets[i], offsets[i + 1]), and `offsets` has an element more than there are samples. For what
-/// is received, `offsets` is written too: its elements after the last arrival all are the end.
+/// Samples of different sizes, one after the other: sample i is the elements [offsets[i], offsets[i
+/// + 1]), and `offsets` has an element more than there are samples. For received samples `offsets`
+/// is also written, and all elements after the last arrival are the end.
 template <class T>
 struct device_payloads {
   gpu::device_span<T> values;
   gpu::device_span<std::conditional_t<std::is_const_v<T>, std::uint64_t const, std::uint64_t>>
       offsets;
 
-  /// The same samples, not to be changed.
+  /// Returns the same samples, read-only.
   template <std::same_as<T const> U>
     requires(!std::is_const_v<T>)
   operator device_payloads<U>() const { return {values, offsets}; }
 };
 
-/// Written to device memory by an exchange on a stream, on each rank; what was there before does
-/// not matter.
+/// The report that an exchange on a stream writes to device memory on each rank; the previous
+/// contents do not matter.
 struct exchange_report {
-  /// Those of all ranks in the bounded form. `no_room` where a message did not fit into its slot or
-  /// the arrivals did not fit into the output; what came is unspecified then, and what was there
-  /// before is unchanged, so that the exact form can do the same exchange.
+  /// The faults, of all ranks in the bounded form. `no_room` if a message did not fit into its slot
+  /// or the arrivals did not fit into the output. Then the arrivals are unspecified, but the
+  /// samples before the exchange are unchanged. Therefore the exact form can do the same exchange.
   gpu::fault faults = gpu::fault::none;
-  /// The samples that this rank has afterwards.
+  /// The number of samples that this rank has afterwards.
   std::uint32_t arrivals = 0;
-  /// Their elements: rows, or values of payloads.
+  /// The number of their elements: rows, or values of payloads.
   std::uint64_t elements = 0;
-  /// The bytes that this rank has sent to others.
+  /// The number of bytes that this rank has sent to others.
   std::uint64_t sent_bytes = 0;
-  /// The largest message between two ranks, of all ranks in the bounded form: the slot that would
-  /// have been enough.
+  /// The bytes of the largest message between two ranks, of all ranks in the bounded form: a slot
+  /// of this size would have been enough.
   std::uint64_t largest_message = 0;
 };
 
-/// How many bytes the bounded form sends for each byte of samples: it sends a whole slot to each of
-/// the other ranks. 0 where nothing was sent. Precondition: `ranks > 0`.
+/// Returns the number of bytes that the bounded form sends for each byte of samples, because it
+/// sends a whole slot to each of the other ranks. Returns 0 if nothing was sent. Precondition:
+/// `ranks > 0`.
 [[nodiscard]] inline double padding_factor(exchange_report const& report, std::size_t slot_bytes,
                                            std::size_t ranks) {
   if (report.sent_bytes == 0) return 0.0;
@@ -81,24 +82,24 @@ namespace omnibal::inline v0::nccl::detail {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// The payload of samples before and after an exchange: rows of equal size, or as many elements as
-/// `sizes` say. Trivially copyable.
+/// The payload of samples before and after an exchange: rows of equal size, or the numbers of
+/// elements in `sizes`. Trivially copyable.
 struct payload {
   std::byte const* in = nullptr;
   std::byte* out = nullptr;
-  /// An element more than there are samples, in elements; null for rows.
+  /// The positions of the samples in elements, one more than there are samples; null for rows.
   std::uint64_t const* in_offsets = nullptr;
   std::uint64_t* out_offsets = nullptr;
-  /// The elements of each sample of the global batch; null for rows, of which each is one element.
+  /// The elements of each sample of the global batch; null for rows, each of which is one element.
   std::int64_t const* sizes = nullptr;
   std::uint64_t element_bytes = 1;
-  /// The elements that `in` has at most, and `out` has room for.
+  /// The largest number of elements of `in`, and the room of `out` in elements.
   std::uint64_t in_room = 0;
   std::uint64_t out_room = 0;
-  /// What the bytes of a sample are rounded up to on the wire, in bytes: a divisor of 16.
+  /// The unit to which the bytes of a sample are rounded up on the wire, in bytes: a divisor of 16.
   std::uint32_t word = 16;
 
-  /// Above this a size is a mistake, and positions could leave their type.
+  /// A larger size is a mistake, and positions could exceed their type.
   static constexpr std::uint64_t most_elements = std::uint64_t{1} << 40;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t elements(std::uint32_t sample) const {
@@ -123,7 +124,7 @@ struct payload {
   }
 };
 
-/// The largest words by which rows of equal size are copied without much padding.
+/// Returns the largest words by which rows of equal size are copied without much padding.
 [[nodiscard]] constexpr std::uint32_t word_of_rows(std::uint64_t row_bytes) {
   constexpr std::uint64_t padding_is_little = 256;
   if (row_bytes >= padding_is_little) return 16;
@@ -132,7 +133,7 @@ struct payload {
   return word;
 }
 
-/// Throws where what is written lies in what is read.
+/// Throws if the output overlaps the input.
 template <class In, class Out>
 void check_apart(std::string_view function, std::string_view argument,
                  gpu::device_span<In> const& in, gpu::device_span<Out> const& out) {
@@ -166,7 +167,7 @@ template <class T>
   return load;
 }
 
-/// `sizes` are those of all samples; `most_arrivals` is what the plan has room for.
+/// Makes a payload: `sizes` are the sizes of all samples; `most_arrivals` is the room of the plan.
 template <class T>
 [[nodiscard]] payload payload_of(std::string_view function, std::int64_t const* sizes,
                                  device_payloads<std::type_identity_t<T> const> const& in,
@@ -196,8 +197,8 @@ template <class T>
 
 namespace omnibal::inline v0::nccl {
 
-/// A field of samples that `exchange_exact` moves with others, of any type: rows, or payloads and
-/// the sizes of all, as it takes them alone. Refers to all that it is made of.
+/// A field of samples that `exchange_exact` moves together with other fields, of any type: rows, or
+/// payloads and the sizes of all samples. Refers to all of its arguments.
 class stream_field {
  public:
   template <class T>

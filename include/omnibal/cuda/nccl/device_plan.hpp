@@ -17,9 +17,9 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// The arrays of an `exchange_plan` on a device, and what the host knows of their sizes. Trivially
-/// copyable; the arrays live elsewhere, such as in a `device_plan`. Equal on all ranks but for
-/// `most_home` and `most_arrivals`.
+/// The arrays of an `exchange_plan` on a device, with the bounds of the host on their sizes.
+/// Trivially copyable; does not own the arrays, which are for example in a `device_plan`. Equal on
+/// all ranks except for `most_home` and `most_arrivals`.
 struct device_plan_view {
   /// Rank r has the samples [home_offsets[r], home_offsets[r + 1]) before, and the slots
   /// [arrival_offsets[r], arrival_offsets[r + 1]) after.
@@ -29,38 +29,39 @@ struct device_plan_view {
   std::uint32_t const* item_at = nullptr;
   std::uint32_t const* slot_of = nullptr;
   std::uint32_t ranks = 0;
-  /// The most samples of all ranks together; what this rank may have before and after.
+  /// The largest number of samples of all ranks together; the largest numbers of this rank before
+  /// and after.
   std::uint32_t most_samples = 0;
   std::uint32_t most_home = 0;
   std::uint32_t most_arrivals = 0;
 
-  /// The plan that takes everything back to where it was.
+  /// Returns the plan that moves every sample back to its place before.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr device_plan_view inverse() const {
     return {arrival_offsets, home_offsets, slot_of,       item_at,
             ranks,           most_samples, most_arrivals, most_home};
   }
 };
 
-/// What a plan on the device has room for.
+/// The room of a plan on the device.
 struct plan_room {
   std::size_t ranks = 1;
-  /// The most samples of a rank before the exchange, equal on all ranks.
+  /// The largest number of samples of a rank before the exchange, equal on all ranks.
   std::size_t most_samples = 0;
-  /// The most samples of this rank after it; by default those of all ranks, since one rank may get
-  /// all of the short ones.
+  /// The largest number of samples of this rank after the exchange. The default is the number of
+  /// all samples, because one rank may receive all of the short ones.
   std::size_t most_arrivals = static_cast<std::size_t>(-1);
 };
 
-/// Owner of a plan in device memory, which `post_balance` writes or the host gives. Memory: 8 bytes
-/// per sample and per rank. Errors: `gpu::error`; `std::length_error` above 2^32 - 1 samples.
+/// Owner of a plan in device memory, which `post_balance` writes or the host uploads. Memory: 8
+/// bytes per sample and per rank. Errors: `gpu::error`; `std::length_error` above 2^32 - 1 samples.
 template <gpu::device_resource Resource = gpu::stream_pool>
 class device_plan {
  public:
   device_plan(gpu::execution<Resource> const& exec, plan_room const& room)
       : device_plan(checked_sizes(room), exec) {}
 
-  /// Copies a plan of the host to the device, and *synchronises* the stream; `rank` is that of the
-  /// caller.
+  /// Copies a plan of the host to the device, and *synchronizes* the stream; `rank` is the rank of
+  /// the caller.
   [[nodiscard]] static device_plan upload(gpu::execution<Resource> const& exec,
                                           exchange_plan const& plan, std::size_t rank) {
     if (rank >= plan.ranks()) {
@@ -90,7 +91,7 @@ class device_plan {
   void view() const&& = delete;
   operator device_plan_view() const&& = delete;
 
-  /// The arrays, for what writes a plan.
+  /// Returns the offsets of the ranks before the exchange, for code that writes a plan.
   [[nodiscard]] gpu::device_span<std::uint32_t> home_offsets() const noexcept {
     return home_offsets_.span();
   }

@@ -14,11 +14,11 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// A call of NCCL that failed, at once or in the background. The text has NCCL's description of the
-/// code, its last message, the file and the line.
+/// The error of a call of NCCL that failed, at once or in the background. The text has NCCL's
+/// description of the code, its last message, the file and the line.
 class error : public std::runtime_error {
  public:
-  /// `comm` is the communicator that failed, null where there is none.
+  /// Makes an error of `comm`, the communicator that failed, or null if there is none.
   explicit error(ncclResult_t code, ncclComm_t comm = nullptr,
                  gpu::location where = gpu::location::here())
       : std::runtime_error(text(code, comm, where)), code_(code), where_(where) {}
@@ -42,21 +42,21 @@ class error : public std::runtime_error {
   gpu::location where_;
 };
 
-/// What a rank throws where another one did not come within the time that was allowed.
+/// The error of a rank if another rank did not arrive within the allowed time.
 class timeout : public communication_error {
  public:
   using communication_error::communication_error;
 };
 
-/// What ranks throw that have met but cannot work together: another version of NCCL, another number
-/// of ranks, a rank that is there twice.
+/// The error of ranks that have connected but cannot work together: another version of NCCL,
+/// another number of ranks, a rank that is present twice.
 class mismatch : public communication_error {
  public:
   using communication_error::communication_error;
 };
 
-/// Throws `error` unless NCCL succeeded or goes on in the background, as it does for communicators
-/// whose calls do not block.
+/// Throws `error` unless NCCL succeeded or continues in the background, as for communicators whose
+/// calls do not block.
 inline void check(ncclResult_t code, ncclComm_t comm = nullptr,
                   gpu::location where = gpu::location::here()) {
   if (code == ncclSuccess || code == ncclInProgress) [[likely]] {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Moving samples as a plan says, in slots of fixed size: all on one stream.
+/// Exchange of samples by a plan in slots of fixed size, all on one stream.
 
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
@@ -21,30 +21,31 @@
 namespace omnibal::inline v0::nccl {
 
 struct exchange_bounded_options {
-  /// The most that a rank may send to another, in bytes: a multiple of 16, of which 16 are the
-  /// header. Equal on all ranks.
+  /// The largest number of bytes that a rank may send to another: a multiple of 16, of which 16 are
+  /// the header. Equal on all ranks.
   std::size_t slot_bytes = 0;
 };
 
 #pragma GCC visibility push(hidden)
 
 struct exchange_bounded_fn {
-  /// Moves samples as the plan says: `in` are those that this rank has before, `out` gets those
-  /// that it has afterwards, in the order of their slots. With `plan.inverse()` they go back.
+  /// Moves samples by the plan in slots of fixed size. `in` has the samples of this rank before,
+  /// and `out` receives the samples of this rank afterwards, in the order of their slots.
+  /// `plan.inverse()` moves the samples back.
   ///
-  /// Every rank sends a slot of `options.slot_bytes` to every other one, full or not, by grouped
-  /// sends and receives. So no count comes to the host, nothing synchronises but the first call
-  /// with a slot, in which all agree on it, and later calls can be captured in a graph; for tens of
-  /// ranks, since the slots of a rank are sent and kept for each. Where a message does not fit,
-  /// `report` says so on all ranks and what slot would do, `in` is unchanged, and the exact form
-  /// can follow. Of `report`, one element, see also `padding_factor`.
+  /// Every rank sends a slot of `options.slot_bytes` to every other rank, full or not, by grouped
+  /// sends and receives. Therefore no count is copied to the host. Only the first call with a slot
+  /// synchronizes, because all ranks agree on the slot in it. Later calls can be captured in a
+  /// graph. For tens of ranks, because a rank sends and stores a slot for each rank. If a message
+  /// does not fit, `report` contains this fault on all ranks and the sufficient slot, `in` is
+  /// unchanged, and the exact form can follow. `report` has one element; see also `padding_factor`.
   ///
   /// Complexity: two radix sorts of the samples of this rank and reading and writing the bytes
   /// twice. Memory: twice a slot for each rank, 24 bytes for each sample before and 16 for each
-  /// after, and what the sorts take. Determinism: portable among equal ranks. Errors:
+  /// after, and the memory of the sorts. Determinism: portable among equal ranks. Errors:
   /// `std::invalid_argument` for a plan of another number of ranks, a slot that is no multiple of
-  /// 16, rows of different sizes; those of `wait`. Faults on all ranks: `no_room` for a slot or an
-  /// output that is too small and a rank with more samples than its plan has room for;
+  /// 16, rows of different sizes; the errors of `wait`. Faults on all ranks: `no_room` for a slot
+  /// or an output that is too small and a rank with more samples than its plan has room for;
   /// `unknown_index` for a wrong plan.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
@@ -55,10 +56,10 @@ struct exchange_bounded_fn {
                                   options.slot_bytes, report);
   }
 
-  /// The same for samples of different sizes: `sizes` has the elements of each sample of the global
-  /// batch, in device memory on all ranks, as `gather_lengths` gives them. In the slot a sample
-  /// takes a multiple of 16 bytes. Faults further: `invalid_amount` where the offsets of `in` say
-  /// another size.
+  /// Moves samples of different sizes by the plan: `sizes` has the elements of each sample of the
+  /// global batch, in device memory on all ranks, as `gather_lengths` writes them. In the slot a
+  /// sample occupies a multiple of 16 bytes. Further faults: `invalid_amount` if the offsets of
+  /// `in` imply another size.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   gpu::device_span<std::int64_t const> sizes,
@@ -70,8 +71,9 @@ struct exchange_bounded_fn {
         options.slot_bytes, report);
   }
 
-  /// The scratch of a call with such a plan, in bytes: that of payloads, rows take less. A
-  /// template, so that a program that never asks does not compile the steps for it.
+  /// Returns the scratch of a call with such a plan, in bytes: the scratch of payloads, while rows
+  /// require less. A template, so that a program that does not call it does not compile the steps
+  /// for it.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           exchange_bounded_options const& options) const {

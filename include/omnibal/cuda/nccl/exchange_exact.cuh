@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Moving samples as a plan says, in messages of exact size.
+/// Exchange of samples by a plan in messages of exact size.
 
 #include <omnibal/cuda/detail/device_backend.cuh>
 #include <omnibal/cuda/detail/device_sort.cuh>
@@ -25,16 +25,17 @@ namespace omnibal::inline v0::nccl {
 #pragma GCC visibility push(hidden)
 
 struct exchange_exact_fn {
-  /// Moves samples as the plan says, as `exchange_bounded` does, in messages that are as large as
-  /// what they carry: ranks that have nothing for each other exchange none. NCCL takes the sizes
-  /// from the host, so that one copy of 24 bytes per rank comes to the host and the call *waits*
-  /// for it, in the order of the stream; the exchange itself is only submitted.
+  /// Moves samples by the plan, as `exchange_bounded` does, in messages of exact size. Ranks
+  /// without samples for each other exchange no message. NCCL requires the sizes on the host.
+  /// Therefore one copy of 24 bytes per rank goes to the host and the call *waits* for it, in the
+  /// order of the stream. The exchange itself is only submitted.
   ///
   /// Complexity: as `exchange_bounded`, and one collective of 8 bytes by which all ranks learn that
-  /// all can go on. Memory: the messages, 32 bytes for each sample before, 24 for each after, 40
-  /// per rank, and what the sorts take. Determinism: portable among equal ranks. Errors on all
-  /// ranks where there is a fault on one: there `std::invalid_argument` or `std::length_error`,
-  /// elsewhere `communication_error`; on one rank those of arguments that the host sees.
+  /// all can continue. Memory: the messages, 32 bytes for each sample before, 24 for each after, 40
+  /// per rank, and the memory of the sorts. Determinism: portable among equal ranks. Errors on all
+  /// ranks if there is a fault on one: on this rank `std::invalid_argument` or `std::length_error`,
+  /// on the others `communication_error`; on one rank only the errors of arguments that the host
+  /// sees.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out,
@@ -43,7 +44,7 @@ struct exchange_exact_fn {
     detail::exchange_exact_call(name, exec, comm, plan, load, report, detail::no_step_before);
   }
 
-  /// The same for samples of different sizes; see `exchange_bounded`.
+  /// Moves samples of different sizes; see `exchange_bounded`.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   gpu::device_span<std::int64_t const> sizes,
@@ -54,8 +55,9 @@ struct exchange_exact_fn {
     detail::exchange_exact_call(name, exec, comm, plan, load, report, detail::no_step_before);
   }
 
-  /// Several fields of the same samples, such as tokens, labels and pixels, in one group and after
-  /// one wait. `reports` has an element for each, of which the first has the faults of all.
+  /// Moves several fields of the same samples, such as tokens, labels and pixels, in one group and
+  /// after one wait. `reports` has an element for each field, and the first has the faults of all
+  /// fields.
   template <gpu::device_resource Resource, detail::stream_communicator Comm>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   std::span<stream_field const> fields,
@@ -64,9 +66,9 @@ struct exchange_exact_fn {
                                 detail::no_step_before);
   }
 
-  /// The most scratch that a call with these fields takes, in bytes: messages count as if all that
-  /// `in` has were sent and all that `out` has room for received. A template, so that a program
-  /// that never asks does not compile the steps for it.
+  /// Returns the largest scratch of a call with these fields, in bytes. Messages count as if all
+  /// elements of `in` were sent and the whole room of `out` were received. A template, so that a
+  /// program that does not call it does not compile the steps for it.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           std::span<stream_field const> fields) const {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Moving samples on the device as a plan of the host says, straight into their places.
+/// Exchange of samples on the device by a plan of the host, directly into their places.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -25,17 +25,17 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// What a rank sends, gets and keeps, in runs of samples that are neighbours before and after. Both
-/// sides find the same runs, in the order of their slots.
+/// The samples that a rank sends, receives and keeps, in runs of samples that are adjacent before
+/// and after. Both sides find the same runs, in the order of their slots.
 class coalesced_messages {
  public:
-  /// Samples to or from a rank, by their place on this one.
+  /// Adjacent samples to or from a rank, by their place on this rank.
   struct run {
     std::uint32_t peer;
     std::uint32_t first;
     std::uint32_t count;
   };
-  /// Samples that stay, by their places before and after.
+  /// Adjacent samples that remain on this rank, by their places before and after.
   struct kept_run {
     std::uint32_t from;
     std::uint32_t to;
@@ -69,7 +69,8 @@ class coalesced_messages {
   [[nodiscard]] std::span<kept_run const> kept() const { return kept_; }
 
  private:
-  /// `place(k)` is that of the k-th sample here, `other(place)` tells its place on the other side.
+  /// Returns the runs: `place(k)` is the place of the k-th sample here, and `other(place)` returns
+  /// its place on the other side.
   template <class Place, class Other>
   [[nodiscard]] static std::vector<run> runs_of(std::span<std::uint64_t const> counts,
                                                 Place const& place, Other const& other) {
@@ -99,20 +100,21 @@ class coalesced_messages {
 
 namespace omnibal::inline v0::nccl {
 
-/// A field of samples that `nccl::exchange_samples` moves with others, of any type: rows, or arrays
-/// of different sizes. Refers to all that it is made of.
+/// A field of samples that `nccl::exchange_samples` moves together with other fields, of any type:
+/// rows, or arrays of different sizes. Refers to all of its arguments.
 class device_field {
  public:
-  /// `in` are the rows that this rank has before, `out` gets those that it has afterwards. Errors:
-  /// `std::invalid_argument` for rows of different sizes, and where they overlap.
+  /// Makes a field of rows: `in` has the rows of this rank before, `out` receives the rows of this
+  /// rank afterwards. Errors: `std::invalid_argument` for rows of different sizes, and if the
+  /// arrays overlap.
   template <class T>
   device_field(device_rows<std::type_identity_t<T> const> const& in, device_rows<T> const& out)
       : load_(detail::payload_of(name, in, out)) {}
 
-  /// `sizes` has the elements of each sample of the global batch, in host memory, in the order that
-  /// they have before the exchange: as `gather_lengths` gives them for a plan that starts from
-  /// there, and `permuted` by that plan for its inverse. The samples lie one after the other, and
-  /// nothing else, in `in` and then in `out`, of which `elements_after` tells the size.
+  /// Makes a field of samples of different sizes. `sizes` has the elements of each sample of the
+  /// global batch, in host memory, in the order before the exchange. `gather_lengths` returns this
+  /// order for the plan itself, and `permuted` by the plan for its inverse. `in` and `out` contain
+  /// only the samples, one after the other; `elements_after` returns the size of `out`.
   template <class T>
   device_field(std::span<std::int64_t const> sizes, gpu::device_span<T const> in,
                gpu::device_span<T> out)
@@ -130,10 +132,10 @@ class device_field {
 
   static constexpr std::string_view name = "nccl::exchange_samples";
 
-  /// In elements where samples begin, and their end; nothing for rows.
+  /// The position in elements of each sample, and their end; empty for rows.
   using offsets = std::vector<std::uint64_t>;
 
-  /// Finds where samples lie, as far as this rank has them.
+  /// Finds the positions of the samples of this rank.
   void place(exchange_plan const& plan, std::size_t rank) {
     std::size_t const home = plan.home_count(rank);
     auto const arrivals = plan.arrivals(rank);
@@ -151,7 +153,7 @@ class device_field {
     check_room("the elements to receive", load_.out_room, after_.back());
   }
 
-  /// The bytes of neighbours, before and after.
+  /// Returns the bytes of adjacent samples before, and below after, the exchange.
   [[nodiscard]] std::span<std::byte const> bytes_in(std::uint32_t first,
                                                     std::uint32_t count) const {
     return bytes_of(load_.in, before_, first, count);
@@ -197,21 +199,20 @@ class device_field {
 };
 
 struct exchange_samples_fn {
-  /// Moves rows of device memory as `plan` says: `in` are the samples that this rank has before,
-  /// `out` gets those that it has afterwards, in the order of `plan.arrivals(rank)`. The twin of
-  /// `omnibal::exchange_samples` for samples on the device.
+  /// Moves rows of device memory by `plan`: `in` has the samples of this rank before, and `out`
+  /// receives the samples of this rank afterwards, in the order of `plan.arrivals(rank)`.
+  /// Corresponds to `omnibal::exchange_samples` for samples on the device.
   ///
-  /// Grouped sends and receives of exact size, from where samples lie to where they belong: nothing
-  /// is collected before or put into place afterwards, and no kernel is needed. Neighbours that
-  /// stay neighbours go in one message. For samples of some kilobytes and more; of smaller ones
-  /// `exchange_exact` makes fewer messages.
+  /// Grouped sends and receives of exact size move samples from their places directly to their new
+  /// places. No sample is collected before or reordered afterwards, and no kernel is needed.
+  /// Samples that remain adjacent go in one message. For samples of some kilobytes and more; for
+  /// smaller samples `exchange_exact` sends fewer messages.
   ///
-  /// A collective call that only submits; `plan` is equal on all ranks, which `all_equal` of its
-  /// digest tells where there is doubt. Complexity: n log n in the samples of this rank. Memory: 24
-  /// bytes for each of them on the host, none on the device. Determinism: portable among equal
-  /// ranks. Errors: `std::invalid_argument` for a plan of another number of ranks, and rows that
-  /// are too few or of different sizes; those of `wait`. A rank that throws leaves the others to
-  /// their timeout.
+  /// A collective call that only submits. `plan` must be equal on all ranks, which `all_equal` of
+  /// its digest checks. Complexity: n log n in the samples of this rank. Memory: 24 bytes for each
+  /// of them on the host, none on the device. Determinism: portable among equal ranks. Errors:
+  /// `std::invalid_argument` for a plan of another number of ranks, and rows that are too few or of
+  /// different sizes; the errors of `wait`. If a rank throws, the other ranks end by their timeout.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, exchange_plan const& plan,
                   device_rows<std::type_identity_t<T> const> const& in,
@@ -220,9 +221,9 @@ struct exchange_samples_fn {
     move(exec, comm, plan, std::span(&field, 1));
   }
 
-  /// The same for samples of different sizes; see `device_field`. The result is where each arrival
-  /// begins, and their end. Errors further: `std::invalid_argument` for another number of sizes and
-  /// an `in` of another size than they add up to, `std::overflow_error` for their sum.
+  /// Moves samples of different sizes; see `device_field`. Returns the position of each arrival,
+  /// and their end. Further errors: `std::invalid_argument` for another number of sizes and an `in`
+  /// of another size than their sum, `std::overflow_error` for their sum.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
   std::vector<std::uint64_t> operator()(gpu::execution<Resource> const& exec, Comm&& comm,
                                         exchange_plan const& plan,
@@ -234,10 +235,10 @@ struct exchange_samples_fn {
     return std::move(field.after_);
   }
 
-  /// Several fields of the same samples, such as tokens, labels and pixels, in one group, each of
-  /// its own type and sizes. The result has an element for each field: nothing for rows, and where
-  /// arrivals begin, and their end, for others. Nothing is submitted where a field is refused.
-  /// Memory: 16 bytes more for each sample of this rank and each field with sizes.
+  /// Moves several fields of the same samples, such as tokens, labels and pixels, in one group,
+  /// each of its own type and sizes. The result has an element for each field: empty for rows, and
+  /// otherwise the positions of the arrivals and their end. Nothing is submitted if a field is
+  /// rejected. Memory: 16 bytes more for each sample of this rank and each field with sizes.
   template <gpu::device_resource Resource, detail::stream_communicator Comm>
   std::vector<std::vector<std::uint64_t>> operator()(gpu::execution<Resource> const& exec,
                                                      Comm&& comm, exchange_plan const& plan,

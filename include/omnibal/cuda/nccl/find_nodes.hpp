@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which ranks share a node.
+/// The nodes of ranks.
 
 #include <omnibal/comm/collectives.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -25,15 +25,16 @@ namespace omnibal::inline v0::nccl {
 
 namespace detail {
 
-/// A digest of text.
+/// Returns a digest of text.
 [[nodiscard]] inline std::uint64_t digest_of_text(std::string_view text) {
   std::uint64_t digest = text.size();
   for (char const c : text) digest = rng::mix(digest + static_cast<unsigned char>(c) + 1);
   return digest;
 }
 
-/// From `NCCL_HOSTID`, or from the name of the host and the id of its last start: containers on one
-/// host may have equal names on different hosts, or different names on one.
+/// Returns the identity of the host, from `NCCL_HOSTID`, or from the name of the host and the id of
+/// its last start. Containers may have equal names on different hosts, or different names on one
+/// host.
 [[nodiscard]] inline std::uint64_t host_identity() {
   if (char const* const given = std::getenv("NCCL_HOSTID"); given != nullptr) {
     return digest_of_text(given);
@@ -53,7 +54,7 @@ namespace detail {
 /// The nodes of all ranks, numbered in the order of their first ranks.
 class node_map {
  public:
-  /// `identity[r]` is equal for two ranks where they are on the same node.
+  /// Numbers the nodes: `identity[r]` is equal for two ranks if they are on the same node.
   explicit node_map(std::span<std::uint64_t const> identity) {
     std::map<std::uint64_t, std::uint32_t> number_of;
     for (std::uint64_t const host : identity) {
@@ -64,13 +65,15 @@ class node_map {
 
   [[nodiscard]] std::size_t node_count() const { return node_count_; }
   [[nodiscard]] std::size_t node_of(std::size_t rank) const { return node_of_[rank]; }
-  /// Of all ranks, as `make_plan_options::node_of` takes them, while this object lives.
+  /// Returns the node of each rank, as `make_plan_options::node_of` requires it, valid while this
+  /// object lives.
   [[nodiscard]] std::span<std::uint32_t const> nodes() const& { return node_of_; }
   void nodes() const&& = delete;
 
-  /// `make_plan_options::ranks_per_node`, or 1 where ranks are not numbered by node: each node has
-  /// as many consecutive ranks as the first one, the last may have fewer. Then ask for a
-  /// communicator in the order of the nodes, by `split(0, order_of(rank))`.
+  /// Returns `make_plan_options::ranks_per_node`, or 1 if ranks are not numbered by node. Ranks are
+  /// numbered by node if each node has as many consecutive ranks as the first one; the last may
+  /// have fewer. Otherwise make a communicator in the order of the nodes, by `split(0,
+  /// order_of(rank))`.
   [[nodiscard]] std::size_t ranks_per_node() const {
     if (node_of_.empty()) return 1;
     auto const first_other = std::find_if(node_of_.begin(), node_of_.end(),
@@ -82,7 +85,7 @@ class node_map {
     return width;
   }
 
-  /// The place of a rank where ranks are sorted by node and then by rank.
+  /// Returns the place of a rank if ranks are sorted by node and then by rank.
   [[nodiscard]] int order_of(std::size_t rank) const {
     std::pair const own(node_of_[rank], rank);
     int order = 0;
@@ -98,12 +101,12 @@ class node_map {
 };
 
 struct find_nodes_fn {
-  /// Which ranks share a node, equal on all ranks, from the host's name and boot id or, where it is
-  /// set, from `NCCL_HOSTID`, as NCCL finds it. With its `nodes()` as `make_plan_options::node_of`
-  /// plans let few bytes leave a node.
+  /// Finds the ranks that share a node, equal on all ranks, from the host's name and boot id or, if
+  /// it is set, from `NCCL_HOSTID`, as NCCL does. With its `nodes()` as
+  /// `make_plan_options::node_of`, plans send few bytes between nodes.
   ///
   /// A collective call of one collective; for any communicator. Complexity: n log n in the ranks.
-  /// Memory: 12 bytes per rank and 48 per node. Determinism: portable. Errors: those of the
+  /// Memory: 12 bytes per rank and 48 per node. Determinism: portable. Errors: the errors of the
   /// communicator.
   template <omnibal::communicator Comm>
   [[nodiscard]] node_map operator()(Comm&& comm) const {
@@ -111,7 +114,7 @@ struct find_nodes_fn {
   }
 };
 
-/// Which ranks share a node; see `find_nodes_fn`.
+/// Finds the ranks that share a node; see `find_nodes_fn`.
 inline constexpr find_nodes_fn find_nodes{};
 
 }  // namespace omnibal::inline v0::nccl

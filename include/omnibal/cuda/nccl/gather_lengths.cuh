@@ -25,31 +25,32 @@
 
 namespace omnibal::inline v0::nccl {
 
-/// The lengths of the samples of this rank. `T` is `std::int64_t`, or `resources` of it where a
-/// sample has several lengths.
+/// The lengths of the samples of this rank. `T` is `std::int64_t`, or `resources` of it if a sample
+/// has several lengths.
 template <class T = std::int64_t>
 struct local_lengths {
   local_lengths() = default;
-  /// A length for each sample.
+  /// Uses a length for each sample.
   template <std::convertible_to<gpu::device_span<T const>> Values>
   local_lengths(Values const& of_samples) : values(of_samples) {}
-  /// The first `*number` of the values, where only the device knows how many there are.
+  /// Uses the first `*number` of the values, if only the device knows the number.
   local_lengths(gpu::device_span<T const> of_samples, gpu::device_span<std::uint32_t const> number)
       : values(of_samples), count(number) {}
 
   gpu::device_span<T const> values;
-  /// One element, or none where all values count.
+  /// The number of values, one element, or none if all values count.
   gpu::device_span<std::uint32_t const> count;
 };
 
-/// Where the lengths of all ranks are written: arrays of the caller.
+/// Output arrays of the caller for the lengths of all ranks.
 template <class T = std::int64_t>
 struct gathered_lengths {
-  /// Rank r has the lengths [offsets[r], offsets[r + 1]); one element more than there are ranks.
+  /// The position of the lengths of each rank: rank r has the lengths [offsets[r], offsets[r + 1]).
+  /// One element more than there are ranks.
   gpu::device_span<std::uint32_t> offsets;
   gpu::device_span<T> lengths;
-  /// One word, or none: then a fault traps, as `gpu::fault` says. The faults in it, of this and
-  /// earlier calls, become those of all ranks.
+  /// The faults, one word, or none: then a fault traps; see `gpu::fault`. All ranks receive the
+  /// faults in the word, also of earlier calls, of every rank.
   gpu::device_span<gpu::fault> faults;
 };
 
@@ -63,7 +64,7 @@ template <class T>
 concept device_length = std::is_trivially_copyable_v<T> &&
     (std::same_as<T, std::int64_t> || std::same_as<T, resources<kinds_of_length<T>, std::int64_t>>);
 
-/// What the columns of these lengths are.
+/// Returns the columns of these lengths.
 template <class T>
 [[nodiscard]] local_columns columns_of(std::string_view function, local_lengths<T> const& local) {
   omnibal::detail::check_index_count(function, "local", local.values.size());
@@ -83,18 +84,20 @@ template <class T>
 #pragma GCC visibility push(hidden)
 
 struct gather_lengths_fn {
-  /// The lengths of the samples of all ranks one after the other, and where each rank begins: the
-  /// twin of `omnibal::gather_lengths` for lengths that are on the device and stay there. Ranks may
-  /// have different numbers of samples, also none; how many may be known by the device alone.
+  /// Gathers the lengths of the samples of all ranks one after the other, and the position of each
+  /// rank, on the device. Corresponds to `omnibal::gather_lengths` for lengths that are on the
+  /// device and remain there. Ranks may have different numbers of samples, also none, and only the
+  /// device may know these numbers.
   ///
-  /// A collective call. Where `options.most_samples` is given, which is equal on all ranks, it is
-  /// one collective of blocks padded to it, and synchronises nothing, but in the first call with
-  /// this number, which agrees on it; then it can be captured in a graph. Where it is not, the
-  /// numbers of samples are gathered first, which *waits*. Two launches follow. Memory: 8 bytes for
-  /// each length of `most_samples` samples of all ranks. Determinism: portable. Errors:
-  /// `std::invalid_argument` for another number of offsets, on all ranks where the numbers are
-  /// gathered first; those of `wait`. Faults on all ranks: those that a rank had before,
-  /// `invalid_amount` for a negative length, `no_room` where a rank has more than `most_samples` or
+  /// A collective call. If `options.most_samples` is given, which is equal on all ranks, the call
+  /// is one collective of blocks padded to this number. Only the first call with this number
+  /// synchronizes, because the ranks agree on it. Later calls can be captured in a graph. If the
+  /// number is not given, the numbers of samples are gathered first, which *waits*. Two launches
+  /// follow. Memory: 8 bytes for each length of `most_samples` samples of all ranks. Determinism:
+  /// portable.
+  /// Errors: `std::invalid_argument` for another number of offsets, on all ranks if the numbers are
+  /// gathered first; the errors of `wait`. Faults on all ranks: the faults that a rank had before,
+  /// `invalid_amount` for a negative length, `no_room` if a rank has more than `most_samples` or
   /// `out.lengths` is too small for all.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
@@ -133,7 +136,7 @@ struct gather_lengths_fn {
     });
   }
 
-  /// The same where nobody knows the most samples of a rank.
+  /// Gathers the lengths if no upper bound on the samples of a rank is known.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
@@ -142,7 +145,7 @@ struct gather_lengths_fn {
     (*this)(exec, comm, local, {}, out);
   }
 
-  /// The scratch of such a call with `most_samples`, for `kinds` lengths of a sample, in bytes.
+  /// Returns the scratch of a call with `most_samples`, for `kinds` lengths of a sample, in bytes.
   [[nodiscard]] std::size_t scratch_bytes(std::size_t ranks, std::size_t most_samples,
                                           std::size_t kinds = 1) const {
     detail::check_most_samples(name, "most_samples", most_samples, ranks);
@@ -158,7 +161,7 @@ struct gather_lengths_fn {
   static constexpr std::string_view name = "nccl::gather_lengths";
 };
 
-/// The lengths of all samples of a global batch; see `gather_lengths_fn`.
+/// Gathers the lengths of all samples of a global batch; see `gather_lengths_fn`.
 inline constexpr gather_lengths_fn gather_lengths{};
 
 #pragma GCC visibility pop

@@ -38,13 +38,13 @@ struct take_item_of_slot {
 }  // namespace detail
 
 struct permuted_fn {
-  /// Values of all samples, given in the order before the exchange, in the order after it, as
-  /// `exchange_plan::permuted` gives them on the host: with the sizes of payloads so permuted
-  /// `plan.inverse()` takes payloads back. What is beyond the samples of the plan is not written.
+  /// Permutes values of all samples from the order before an exchange into the order after it, as
+  /// `exchange_plan::permuted` on the host. With the permuted sizes of payloads `plan.inverse()`
+  /// moves payloads back. Elements beyond the samples of the plan are not written.
   ///
   /// Only submits, and can be captured in a graph. Complexity: linear, one kernel. Memory: none.
-  /// Determinism: portable. Errors: `std::invalid_argument` for an `out` of another size than
-  /// `values`, and where they overlap.
+  /// Determinism: portable. Errors: `std::invalid_argument` if `out` has another size than
+  /// `values`, and if they overlap.
   template <gpu::device_resource Resource, class T>
   void operator()(gpu::execution<Resource> const& exec, device_plan_view const& plan,
                   gpu::device_span<std::type_identity_t<T> const> values,
@@ -58,7 +58,7 @@ struct permuted_fn {
   }
 };
 
-/// Values in the order after an exchange, on the device; see `permuted_fn`.
+/// Permutes values into the order after an exchange, on the device; see `permuted_fn`.
 inline constexpr permuted_fn permuted{};
 
 #pragma GCC visibility pop

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Even loads on all ranks, while samples are on the device.
+/// Balance of the loads of all ranks, while samples are on the device.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/config.hpp>
@@ -31,7 +31,7 @@ namespace omnibal::inline v0::nccl::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The arrays of a plan that is made, and of what it is made from.
+/// The arrays of a plan that is made, and its inputs.
 struct plan_arrays {
   std::uint32_t* home_offsets;
   std::uint32_t* arrival_offsets;
@@ -40,11 +40,11 @@ struct plan_arrays {
   std::uint32_t ranks;
   std::uint32_t most_home;
   std::uint32_t most_samples;
-  /// The costs of all samples, then their sizes where there are any.
+  /// The costs of all samples, followed by their sizes, if there are any.
   std::int64_t* columns;
 };
 
-/// All samples as one step.
+/// Writes the offsets of one step with all samples.
 struct write_step_offsets {
   std::uint32_t const* home_offsets;
   std::uint32_t ranks;
@@ -56,7 +56,7 @@ struct write_step_offsets {
   }
 };
 
-/// The slot of each sample.
+/// Writes the slot of each sample.
 struct write_slots {
   plan_arrays plan;
 
@@ -68,8 +68,8 @@ struct write_slots {
   }
 };
 
-/// Gathers what `local` says of samples, makes a part for each rank and the plan by which rank r
-/// gets part r.
+/// Gathers the columns of `local`, makes a part for each rank, and writes the plan by which rank r
+/// receives part r.
 template <class Backend, class Wire>
 void make_plan_on_stream(Backend& b, Wire const& wire, local_columns const& local,
                          plan_arrays const& plan, gpu::fault* faults) {
@@ -107,31 +107,32 @@ template <class Resource>
 namespace omnibal::inline v0::nccl {
 
 struct post_balance_options {
-  /// The most that a rank may send to another, in bytes, in the bounded form: a multiple of 16, of
-  /// which 16 are the header. Equal on all ranks. Where it is not set the exact form is taken.
+  /// The largest number of bytes that a rank may send to another in the bounded form: a multiple of
+  /// 16, of which 16 are the header. Equal on all ranks. If it is not set, the exact form is used.
   std::optional<std::size_t> slot_bytes;
 };
 
 #pragma GCC visibility push(hidden)
 
 struct post_balance_fn {
-  /// Gives every rank samples of about the same cost: gathers the costs of all samples, makes a
-  /// part for each rank by longest processing time first, writes the plan, collects, sends and puts
-  /// into place, all on one stream. `costs` are those of the samples of this rank, `in` what they
-  /// carry; `out` gets the samples that are trained here, and `plan` by which to bring back what
-  /// becomes of them, with `plan.view().inverse()`. Rank r gets part r, its samples by ascending
-  /// index.
+  /// Balances the loads of all ranks by moving samples: every rank receives samples of about the
+  /// same cost. The call gathers the costs of all samples, makes a part for each rank by longest
+  /// processing time first, writes the plan, and collects, sends and reorders the samples, all on
+  /// one stream. `costs` are the costs of the samples of this rank, and `in` is their payload.
+  /// `out` receives the samples that are trained on this rank. `plan` receives the plan;
+  /// `plan.view().inverse()` moves results back. Rank r receives part r, with its samples in
+  /// ascending order of index.
   ///
-  /// With `options.slot_bytes` the bounded form: nothing synchronises, and after one call that was
-  /// not captured (in which NCCL connects, and ranks agree on the slot and the room of the plan) it
-  /// can be captured in a graph, with scratch that the
-  /// caller gives. Else the exact form, which *waits* for one small copy; see `exchange_bounded`
-  /// and `exchange_exact`, also for `report`, complexity and errors. Payloads of different sizes
-  /// are gathered with the costs. Faults further: `invalid_amount` for a negative cost, `overflow`
-  /// for a sum above 2^63 - 1, `no_room` for a rank with more samples than `plan` has room for.
+  /// `options.slot_bytes` selects the bounded form, which does not synchronize. After one call that
+  /// was not captured it can be captured in a graph, with scratch of the caller. In this first call
+  /// NCCL connects, and ranks agree on the slot and the room of the plan. Otherwise the exact form
+  /// runs, which *waits* for one small copy; see `exchange_bounded` and `exchange_exact`, also for
+  /// `report`, complexity and errors. Payloads of different sizes are gathered with the costs.
+  /// Further faults: `invalid_amount` for a negative cost, `overflow` for a sum above 2^63 - 1,
+  /// `no_room` for a rank with more samples than `plan` has room for.
   ///
-  /// Memory besides: 16 bytes for each sample of all ranks, with payloads 32. Determinism:
-  /// portable; the plan is that of `omnibal::lpt` of the gathered costs.
+  /// Additional memory: 16 bytes for each sample of all ranks, with payloads 32. Determinism:
+  /// portable; the plan is the plan of `omnibal::lpt` of the gathered costs.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class In,
             gpu::device_resource OfPlan, class Out>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
@@ -165,7 +166,7 @@ struct post_balance_fn {
                                 });
   }
 
-  /// The same in the exact form.
+  /// Balances the loads of all ranks in the exact form.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class In,
             gpu::device_resource OfPlan, class Out>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,
@@ -175,8 +176,8 @@ struct post_balance_fn {
     (*this)(exec, comm, costs, in, {}, plan, out, report);
   }
 
-  /// The scratch of the bounded form for such a plan, in bytes. A template, so that a program that
-  /// never asks does not compile the steps for it.
+  /// Returns the scratch of the bounded form for such a plan, in bytes. A template, so that a
+  /// program that does not call it does not compile the steps for it.
   template <class Meter = gpu::detail::device_meter>
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan,
                                           std::size_t slot_bytes) const {
@@ -194,8 +195,8 @@ struct post_balance_fn {
     return meter.total_bytes();
   }
 
-  /// The most scratch of the exact form, in bytes: messages count as if all that `in` has were sent
-  /// and all that `out` has room for received. A template as well.
+  /// Returns the largest scratch of the exact form, in bytes. Messages count as if all elements of
+  /// `in` were sent and the whole room of `out` were received. Also a template.
   template <class Meter = gpu::detail::device_meter, class In, class Out>
     requires requires(In const& in) { in.values; }
   [[nodiscard]] std::size_t scratch_bytes(device_plan_view const& plan, In const& in,
@@ -218,9 +219,11 @@ struct post_balance_fn {
   static constexpr std::string_view name = "nccl::post_balance";
 
   template <class In>
-  static constexpr bool has_sizes = requires(In const& in) { in.offsets; };
+  static constexpr bool has_sizes = requires(In const& in) {
+    in.offsets;
+  };
 
-  /// What samples carry; payloads have their sizes behind the costs in `columns`.
+  /// Returns the payload of samples; payloads have their sizes behind the costs in `columns`.
   template <class In, class Out>
   [[nodiscard]] static detail::payload load_of(device_plan_view const& plan, std::int64_t* columns,
                                                In const& in, Out const& out) {
@@ -231,13 +234,13 @@ struct post_balance_fn {
     }
   }
 
-  /// Of a plan whose scratch is measured only the sizes.
+  /// Returns only the sizes of a plan whose scratch is measured.
   [[nodiscard]] static detail::plan_arrays sizes_of(device_plan_view const& plan) {
     return {nullptr,    nullptr,        nullptr,           nullptr,
             plan.ranks, plan.most_home, plan.most_samples, nullptr};
   }
 
-  /// The steps of the bounded form; also for measuring its scratch.
+  /// Runs the steps of the bounded form; also for measuring its scratch.
   template <class Backend, class Wire, class LoadAt>
   static void in_slots(Backend& b, Wire const& wire, detail::local_columns const& local,
                        detail::plan_arrays arrays, device_plan_view const& view,
@@ -250,7 +253,7 @@ struct post_balance_fn {
   }
 };
 
-/// Even loads on all ranks; see `post_balance_fn`.
+/// Balances the loads of all ranks; see `post_balance_fn`.
 inline constexpr post_balance_fn post_balance{};
 
 #pragma GCC visibility pop
