@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Demands and loads in device code: the conversions of resources.hpp, with faults for exceptions.
+/// Demands and loads in device code: the conversions of resources.hpp, with faults as errors.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
@@ -20,12 +20,12 @@ template <class Amount>
 using working_weight_of =
     omnibal::detail::working_weight<typename omnibal::detail::weight_of<Amount>::type>;
 
-/// What the sums of these amounts are: resources of `std::int64_t` or `double`.
+/// The type of sums of these amounts: resources of `std::int64_t` or `double`.
 template <class Amount>
 using load_of = resources<omnibal::detail::kinds_of<Amount>, working_weight_of<Amount>>;
 
-/// Sums of amounts that are not negative, in which the largest value stands for all above it: they
-/// do not depend on the order in which they are taken.
+/// Saturating sums of amounts that are not negative: the largest value represents all larger sums.
+/// The sums do not depend on the order of additions.
 template <std::size_t R>
 struct saturating_load {
   std::uint64_t amounts[R];
@@ -45,7 +45,7 @@ struct add_loads {
 /// The largest value of the type in which integers are summed.
 inline constexpr std::uint64_t largest_sum = 0x7fffffffffffffffu;
 
-/// One weight as a sum is made of it; zero and a fault where it is negative, not finite or too
+/// Converts one weight for a sum; zero and a fault if the weight is negative, not finite or too
 /// large.
 template <class Working, weight T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline Working checked_weight(T value, fault* faults) {
@@ -65,7 +65,7 @@ template <class Working, weight T>
   return static_cast<Working>(value);
 }
 
-/// The weight of one kind of a weight or of resources.
+/// Returns the weight of one kind of a weight or of resources.
 template <class Amount>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline auto weight_at(Amount const& amount,
                                                         [[maybe_unused]] std::size_t kind) {
@@ -76,7 +76,7 @@ template <class Amount>
   }
 }
 
-/// The weight of one kind of an integral amount, as `checked_weight`.
+/// Returns the weight of one kind of an integral amount, checked as by `checked_weight`.
 template <class Amount>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint64_t checked_amount(Amount const& amount,
                                                                       std::size_t kind,
@@ -84,7 +84,7 @@ template <class Amount>
   return static_cast<std::uint64_t>(checked_weight<std::int64_t>(weight_at(amount, kind), faults));
 }
 
-/// The same of all kinds.
+/// Returns the weights of all kinds, checked as by `checked_weight`.
 template <class Amount>
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline auto checked_load(Amount const& amount, fault* faults) {
   saturating_load<omnibal::detail::kinds_of<Amount>> result;
@@ -94,7 +94,7 @@ template <class Amount>
   return result;
 }
 
-/// A sum as a signed integer; the largest one and a fault where it exceeds that.
+/// Returns a sum as a signed integer; the largest integer and a fault if the sum exceeds it.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::int64_t checked_sum(std::uint64_t sum,
                                                                   fault* faults) {
   if (sum > largest_sum) {

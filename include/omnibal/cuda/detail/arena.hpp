@@ -12,15 +12,15 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// What a block may ask of the shared memory: every device from compute capability 8.0 on has it,
-/// with the block's own part.
+/// The shared memory that a block may use, with the block's own part: every device from compute
+/// capability 8.0 on has this size.
 inline constexpr std::size_t most_shared_bytes = 96 * 1024;
 
 /// The alignment of every array of an arena, in bytes.
 inline constexpr std::size_t arena_alignment = 16;
 
-/// Adds up what is taken, in bytes. An arena is called like this one: algorithms take their arrays
-/// by a template over it, so that what they take and what is counted cannot disagree.
+/// A counter of the bytes of arrays, with the member `take` of an arena. Algorithms take their arrays
+/// by a template over the arena. Therefore the taken and the counted bytes cannot disagree.
 class arena_meter {
  public:
   template <class T>
@@ -35,7 +35,7 @@ class arena_meter {
   std::size_t bytes_ = 0;
 };
 
-/// Arrays in memory that is given. Precondition: it is aligned and large enough.
+/// Arrays in given memory. Precondition: the memory is aligned and large enough.
 class memory_arena {
  public:
   OMNIBAL_HOST_DEVICE explicit memory_arena(unsigned char* memory) : memory_(memory) {}
@@ -51,7 +51,7 @@ class memory_arena {
   unsigned char* memory_;
 };
 
-/// Where a block has its arrays: in its shared memory.
+/// Arrays of a block in its shared memory.
 struct shared_arrays {
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE Block& of(Block& block, std::size_t /*index*/) const {
@@ -59,7 +59,7 @@ struct shared_arrays {
   }
 };
 
-/// Or in device memory, with so many bytes for each block.
+/// Arrays of a block in device memory, with `bytes` bytes for each block.
 struct scratch_arrays {
   unsigned char* scratch;
   std::size_t bytes;
@@ -70,8 +70,8 @@ struct scratch_arrays {
   }
 };
 
-/// Blocks with arrays of so many bytes each, which run `make(arrays)`. Code is compiled for either
-/// kind of memory: what may be either is slow to reach.
+/// Runs blocks with arrays of `bytes` bytes each, which run `make(arrays)`. The code is compiled
+/// for each kind of memory separately, because generic access to both kinds is slow.
 template <int Threads, class Backend, class Make>
 void for_each_block_with_arrays(Backend& backend, std::size_t blocks, std::size_t bytes,
                                 Make const& make) {
@@ -82,7 +82,7 @@ void for_each_block_with_arrays(Backend& backend, std::size_t blocks, std::size_
   backend.template for_each_block<Threads>(blocks, 0, make(scratch_arrays{scratch, bytes}));
 }
 
-/// The bytes that `take(arena)` takes.
+/// Returns the number of bytes that `take(arena)` allocates.
 template <class Take>
 [[nodiscard]] std::size_t arena_bytes(Take const& take) {
   arena_meter meter;
@@ -90,15 +90,16 @@ template <class Take>
   return meter.bytes();
 }
 
-/// The most blocks of a grid.
+/// The largest number of blocks of a grid.
 inline constexpr std::size_t most_grid_blocks = 1024;
 
-/// A value of at most 48 bytes for each block: twice, so that one is free while the other is read.
+/// The bytes for a value of at most 48 bytes for each block: twice, so that one is free while the
+/// other is read.
 inline constexpr std::size_t grid_exchange_bytes = 2 * 48 * most_grid_blocks;
 
-/// Has the members of a backend and does nothing in them: an algorithm that is run with it says how
-/// much scratch it needs, so that the size and the use cannot disagree. The pointers that it gives
-/// are not null and must not be looked at.
+/// A backend whose members do nothing, which counts the scratch of an algorithm. Therefore the size
+/// and the use of scratch cannot disagree. The returned pointers are not null and must not be
+/// dereferenced.
 class scratch_meter {
  public:
   template <class T>
@@ -124,7 +125,7 @@ class scratch_meter {
   template <class T>
   void fill_zero(T*, std::size_t) {}
 
-  /// The scratch taken so far, each array rounded up to the alignment.
+  /// Returns the scratch used so far, with each array rounded up to the alignment.
   [[nodiscard]] std::size_t scratch_bytes() const { return bytes_; }
 
   /// The alignment of each array of scratch, in bytes.

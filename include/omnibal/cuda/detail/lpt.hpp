@@ -21,17 +21,16 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast `gpu::lpt` is, not what it finds: on an H100 256 and 1,024 threads
-/// were slower for one step, and so was 9 for `few` where there are few parts.
+/// Tuning constants of the speed of `gpu::lpt`; they do not change its result.
 struct lpt_tuning {
-  /// Of which each sorts at most 16 samples.
+  /// The threads of a block, each of which sorts at most 16 samples.
   static constexpr int threads = 512;
-  /// Fewer samples than these one thread puts faster than a round of all.
+  /// A number of samples below which one thread is faster than a round of all threads.
   static constexpr std::uint32_t few = 5;
 };
 
-/// How many samples parts may have: those with `floor` or more are full, but `extra` of them may
-/// have one more. Any number by default.
+/// Limits on the numbers of samples of parts: parts with `floor` or more samples are full, except
+/// that `extra` of them may have one more. No limit by default.
 struct count_limits {
   std::uint32_t floor = ~std::uint32_t{0};
   std::uint32_t extra = 0;

@@ -1,9 +1,7 @@
 #pragma once
 
 /// \file
-/// Steps as device code sees them: their costs, the samples of a step from the largest to the
-/// smallest, the parts as they are written, where dealt samples come, and from the part of each
-/// sample to the samples of each part, by ascending index.
+/// Steps in device code: costs, samples by descending cost, dealt places and parts.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -42,11 +40,11 @@ class step_table {
         faults_(faults) {}
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t steps() const { return steps_; }
-  /// The most samples of a step.
+  /// Returns the largest number of samples of a step.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t largest() const { return largest_; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE fault* faults() const { return faults_; }
 
-  /// The samples of a step; none, and a fault, where its offsets are wrong or it has too many.
+  /// Returns the samples of a step; none, and a fault, if its offsets are wrong or it has too many.
   [[nodiscard]] OMNIBAL_HOST_DEVICE step_range operator[](std::size_t step) const {
     if (offsets_ == nullptr) return {0, count_};
     std::uint32_t const first = offsets_[step];
@@ -62,7 +60,7 @@ class step_table {
     return {first, last - first};
   }
 
-  /// The step of a sample, or the number of steps where the sample is behind the last one.
+  /// Returns the step of a sample, or the number of steps if the sample is behind the last one.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t step_of(std::size_t sample) const {
     if (offsets_ == nullptr) return 0;
     return first_false(std::uint32_t{0}, steps_,
@@ -73,7 +71,7 @@ class step_table {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t given_cost(std::size_t sample) const {
     return static_cast<std::uint64_t>(costs_[sample]);
   }
-  /// A cost; zero, and a fault, where it was negative.
+  /// Returns a cost; zero, and a fault, if it is negative.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t checked(std::uint64_t given) const {
     if (given <= 0x7fffffffffffffffu) return given;
     raise(faults_, fault::invalid_amount);
@@ -112,7 +110,7 @@ struct round_costs {
       return checked_weight<double>(given[range.first + i], table.faults());
     };
     double total = block.reduce(range.size, cost, add{}, 0.0);
-    // Of the sum only the power of two matters, and seldom does the order decide that.
+    // Only the power of two of the sum matters, and the order of additions seldom decides it.
     int exponent = 0;
     double const mantissa = std::frexp(total, &exponent);
     double const doubt = 0x1p-51 * range.size;
@@ -151,16 +149,16 @@ template <class Backend>
   return std::visit(measure, static_cast<cost_span::variant const&>(steps.costs));
 }
 
-/// The largest cost has the least key.
+/// Returns the key of a cost in descending order: the largest cost has the least key.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t descending(std::uint64_t cost) {
   return largest_sum - cost;
 }
 
-/// Lets a block write the costs of one step to `costs`, from the largest to the smallest, and the
-/// number of the sample within the step beside each, equal costs by this number. Where the sum of
-/// the costs is above the largest integer, which is a fault, all costs are zero. Returns the number
-/// of costs that are not. Precondition: the step has no more samples than fit the shared memory
-/// with these arrays.
+/// Writes the costs of one step to `costs`, from the largest to the smallest, as a block. `samples`
+/// receives for each cost the number of the sample within the step, which also orders equal costs.
+/// If the sum of the costs is above the largest integer, which is a fault, all costs are zero.
+/// Returns the number of costs that are not zero. Precondition: the step has no more samples than
+/// fit the shared memory with these arrays.
 template <class Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t write_in_order(Block& block,
                                                                step_table const& table,
@@ -236,8 +234,8 @@ struct restore_costs {
   return bits;
 }
 
-/// The samples of all steps by sorts of all of them at once: those of step s are in the places
-/// [offsets[s], offsets[s + 1]). Their sums are not looked at.
+/// Sorts the samples of all steps by sorts of all samples at once. The samples of step s are in the
+/// places [offsets[s], offsets[s + 1]). The sums of costs are not checked.
 template <class Backend>
 [[nodiscard]] ordered_samples sort_all_costs(Backend& backend, cost_steps const& steps,
                                              step_table const& table) {
@@ -273,7 +271,7 @@ struct part_writer {
     items[position] = sample;
     name_part(sample, part);
   }
-  /// Says which part a sample is in, without putting it there.
+  /// Records the part of a sample without writing the item.
   OMNIBAL_HOST_DEVICE void name_part(std::uint32_t sample, std::uint32_t part) const {
     if (part_of != nullptr) part_of[sample] = part;
   }
@@ -282,7 +280,7 @@ struct part_writer {
   OMNIBAL_HOST_DEVICE void begin(std::size_t step, std::size_t part, std::uint32_t position) const {
     offsets[step * parts + part] = position;
   }
-  /// The end of all groups, which the last step knows.
+  /// Writes the end of all groups, which the last step knows.
   OMNIBAL_HOST_DEVICE void end(std::size_t step, step_range const& range) const {
     if (step + 1 == steps) finish(range.first + range.size);
   }
@@ -299,7 +297,7 @@ struct part_writer {
   std::uint32_t parts;
 };
 
-/// Where each sample of a step comes when its samples are dealt: arithmetic, no search.
+/// The position of each sample of a step after dealing, by arithmetic without a search.
 class dealing {
  public:
   OMNIBAL_HOST_DEVICE dealing(std::uint32_t samples, std::uint32_t parts)
@@ -311,7 +309,8 @@ class dealing {
     return place / parts_ % 2 == 0 ? turn : parts_ - 1 - turn;
   }
 
-  /// The samples in the parts before this one; for `part == parts` those in all.
+  /// Returns the number of samples in the parts before this one, or of all samples for `part ==
+  /// parts`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t offset(std::uint32_t part) const {
     std::uint32_t const others = parts_ - rest_;
     std::uint32_t const more = rounds_ % 2 == 0 ? smaller_of(part, rest_)
@@ -320,7 +319,7 @@ class dealing {
     return part * rounds_ + more;
   }
 
-  /// The position of that sample among those of all parts.
+  /// Returns the position of this sample among the samples of all parts.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t position(std::uint32_t place) const {
     return offset(part(place)) + place / parts_;
   }
@@ -331,13 +330,14 @@ class dealing {
   std::uint32_t rest_;
 };
 
-/// What is written where there are no steps.
+/// Writes the result if there are no steps.
 struct write_no_steps {
   part_writer out;
   OMNIBAL_HOST_DEVICE void operator()(std::size_t) const { out.finish(0); }
 };
 
-/// Writes where the parts of a step begin: that of a part is `first(part)` behind the step's own.
+/// Writes the positions of the parts of a step: part p begins `first(p)` behind the step's own
+/// position.
 template <class Block, class First>
 OMNIBAL_HOST_DEVICE void write_offsets(Block& block, part_writer const& out, std::size_t step,
                                        step_range const& range, First const& first) {
@@ -347,8 +347,8 @@ OMNIBAL_HOST_DEVICE void write_offsets(Block& block, part_writer const& out, std
   block.once([&] { out.end(step, range); });
 }
 
-/// The same of counts. `counts` has the number of samples of each part, and is
-/// not the same afterwards.
+/// Writes the positions of the parts from `counts`, which has the number of samples of each part.
+/// The contents of `counts` are lost.
 template <class Block>
 OMNIBAL_HOST_DEVICE void write_part_offsets(Block& block, part_writer const& out, std::size_t step,
                                             step_range const& range, std::uint32_t* counts) {
@@ -356,8 +356,8 @@ OMNIBAL_HOST_DEVICE void write_part_offsets(Block& block, part_writer const& out
   write_offsets(block, out, step, range, [&](std::uint32_t part) { return counts[part]; });
 }
 
-/// Writes the samples of the parts of a step, which are sorted for that: `parts[i]` is the part of
-/// sample i of the step. `samples` is memory for as many.
+/// Writes the samples of the parts of a step, sorted by part: `parts[i]` is the part of sample i of
+/// the step. `samples` is memory for the same number of samples.
 template <class Block, class Part>
 OMNIBAL_HOST_DEVICE void write_parts_in_block(Block& block, part_writer const& out,
                                               step_range const& range, Part* parts,
@@ -368,7 +368,7 @@ OMNIBAL_HOST_DEVICE void write_parts_in_block(Block& block, part_writer const& o
   });
 }
 
-/// Says for each sample which part of which step it is in.
+/// Records for each sample the step and its part.
 struct name_parts {
   step_table table;
   part_writer out;
@@ -386,8 +386,9 @@ struct name_parts {
   }
 };
 
-/// The same for all steps by a sort of all samples. `samples[place]` is an index into all costs,
-/// `groups` is memory for as many keys; the offsets of the parts are written elsewhere.
+/// Writes the samples of the parts of all steps by a sort of all samples. `samples[place]` is an
+/// index into all costs, and `groups` is memory for the same number of keys. The offsets of the
+/// parts are written elsewhere.
 template <class Backend>
 void write_parts_of_places(Backend& backend, cost_steps const& steps, step_table const& table,
                            part_writer const& out, std::uint32_t const* samples,

@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// What the walk of a chain visits, by ranking its list from the bottom up and walking it from the
-/// top down: regions, chunks, rows, segments and positions, 16 steps each but for the regions.
+/// List ranking of the links of a chain, from the bottom up, and the walk from the top down.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
@@ -14,19 +13,18 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast `gpu::isf` is, not what it finds; others were not
-/// tried on a device.
+/// Tuning constants of the speed of `gpu::isf`; they do not change its result.
 struct isf_tuning {
-  /// Samples that a block measures, and samples whose demands it adds at once.
+  /// The number of samples that a block measures, and the number whose demands it adds at once.
   static constexpr std::uint32_t share = 4096;
   static constexpr std::uint32_t tile = 1024;
   static constexpr int share_threads = 512;
   static constexpr int tile_threads = 256;
   static constexpr int chunk_threads = 512;
-  /// Where one block looks at what all have found.
+  /// The threads of a launch in which one block reads the results of all blocks.
   static constexpr int single_block_threads = 1024;
-  /// The first positions of a region, where a walk enters it unless links are long: one for each
-  /// thread.
+  /// The first positions of a region, one for each thread. A walk enters the region at one of them
+  /// unless links are long.
   static constexpr std::uint32_t window = chunk_threads;
 };
 
@@ -36,33 +34,33 @@ inline constexpr std::uint32_t chain_chunk = 16 * chain_row;
 inline constexpr std::uint32_t chain_segments = chain_chunk / chain_segment;
 inline constexpr std::uint32_t chain_region = 16 * chain_chunk;
 
-/// Where nothing enters, and what nothing covers.
+/// The position if nothing enters, and the place if nothing covers.
 inline constexpr std::uint32_t no_position = 0xffffffffu;
 inline constexpr std::uint16_t no_place = 0xffffu;
 
-/// The place of an element in an array in which threads that each walk through 16 elements of their
-/// own do not meet in a bank of the shared memory; `Width` elements fill a bank.
+/// Returns the place of an element in an array without bank conflicts of the shared memory among
+/// threads that each walk through their own 16 elements. `Width` elements fill a bank.
 template <std::uint32_t Width>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t banked(std::uint32_t i) {
   return i + i / chain_segment * Width;
 }
 
-/// What is known of the links of a chain. Block `index` of a launch has chunk `index`. Positions in
-/// a chunk are relative to its beginning; `chain_chunk` is one behind it.
+/// The resolved links of a chain. Block `index` of a launch has chunk `index`. Positions in a chunk
+/// are relative to its beginning; `chain_chunk` is the position behind the chunk.
 struct list_links {
   std::size_t chunk_count;
-  std::uint16_t* next;           ///< where the link of a position leads
-  std::uint16_t* after_segment;  ///< where a walk from it leaves its segment
-  std::uint16_t* after_row;      ///< where a walk from it leaves its row
-  std::uint32_t* after_chunk;    ///< where a walk from it leaves its chunk, in the chain
-  std::uint32_t* after_region;   ///< of each window, where a walk leaves the region, in the chain
-  std::uint32_t* entries;        ///< where the walk from position 0 enters a chunk, in the chain
+  std::uint16_t* next;           ///< the end of the link of a position
+  std::uint16_t* after_segment;  ///< the end of a walk from it behind its segment
+  std::uint16_t* after_row;      ///< the end of a walk from it behind its row
+  std::uint32_t* after_chunk;    ///< the end of a walk from it behind its chunk, in the chain
+  std::uint32_t* after_region;  ///< the end of a walk from a window behind its region, in the chain
+  std::uint32_t* entries;       ///< the entry into a chunk of the walk from 0, in the chain
   std::uint32_t* region_entries;
-  /// How many blocks of a launch have come to their end, and how many of each region.
+  /// The number of blocks of a launch that have ended, and the number of each region.
   std::uint32_t* arrived;
 };
 
-/// Links of a chain of at most `bound` positions.
+/// Allocates the links of a chain of at most `bound` positions.
 template <class Backend>
 [[nodiscard]] list_links make_links(Backend& backend, std::size_t bound) {
   std::size_t const chunk_count = parts_of(bound, chain_chunk);
@@ -93,8 +91,8 @@ struct chain_part {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t end() const { return begin + count; }
 };
 
-/// Finds for every position of a chunk where walks from it lead. The last chunk of a region does so
-/// for the window of the region, and the last region walks.
+/// Ranks the list: finds for every position of a chunk the ends of walks from it. The last chunk of
+/// a region does the same for the window of the region, and the last region walks.
 template <class Chain>
 struct resolve_chunk {
   static constexpr int least_blocks = 2;
@@ -156,7 +154,7 @@ struct resolve_chunk {
   }
 
  private:
-  /// Where a walk from p, chunk by chunk, comes to `end` or behind it.
+  /// Returns the first position at or behind `end` of a walk from p, chunk by chunk.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t leave(std::uint32_t p, std::uint32_t end) const {
     while (p < end) p = links.after_chunk[p];
     return p;
@@ -185,7 +183,7 @@ struct resolve_chunk {
     });
   }
 
-  /// Goes on from where a walk from i stands, unless that is at `last` or behind it.
+  /// Continues from the end of a walk from i, unless this end is at `last` or behind it.
   OMNIBAL_HOST_DEVICE static void follow(std::uint32_t* reached, std::uint32_t i,
                                          std::uint32_t last) {
     std::uint32_t const stop = reached[banked<1>(i)];
@@ -202,9 +200,9 @@ struct resolve_chunk {
   }
 };
 
-/// Walks a chain: `chain.size()` is the number of its positions, known on the device, at most the
-/// bound of the links, and `chain.next(i)` in (i, size] the end of link i; then `entries` is right.
-/// One launch.
+/// Walks a chain, after which `entries` is correct. `chain.size()` is the number of its positions,
+/// known on the device, at most the bound of the links. `chain.next(i)` in (i, size] is the end of
+/// link i. One launch.
 template <class Backend, class Chain>
 void walk_chain(Backend& backend, list_links const& links, Chain const& chain) {
   using resolve = resolve_chunk<Chain>;
@@ -212,12 +210,13 @@ void walk_chain(Backend& backend, list_links const& links, Chain const& chain) {
       links.chunk_count, resolve::shared_bytes, resolve{chain, links});
 }
 
-/// What a walk visits in a chunk that it enters. Positions are relative to `part.begin`.
+/// The positions of a chunk that a walk visits after entering it. Positions are relative to
+/// `part.begin`.
 struct visited_chunk {
   std::size_t index;
   chain_part part;
   std::uint32_t entry;
-  std::uint32_t leaves;         ///< where the walk goes on, in the chain
+  std::uint32_t leaves;         ///< the position in the chain at which the walk continues
   std::uint16_t const* next;    ///< use `next_of`
   std::uint16_t const* heads;   ///< bit j of heads[s]: position 16 s + j is visited
   std::uint16_t const* covers;  ///< the last position visited before segment s, or `no_place`
@@ -225,14 +224,14 @@ struct visited_chunk {
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_visited(std::uint32_t i) const {
     return (heads[i / chain_segment] >> i % chain_segment & 1) != 0;
   }
-  /// The position visited after i, `chain_chunk` where that is outside.
+  /// Returns the position visited after i, or `chain_chunk` if it is outside.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t next_of(std::uint32_t i) const {
     return next[banked<2>(i)];
   }
 };
 
-/// Marks what the walk visits in each chunk that it enters, and calls `visitor(block, chunk)`; the
-/// last block calls `visitor.finish(block)`, also where the chain has no positions.
+/// Marks the visited positions in each chunk that the walk enters, and calls `visitor(block,
+/// chunk)`. The last block calls `visitor.finish(block)`, also if the chain has no positions.
 template <class Chain, class Visitor>
 struct visit_chunk {
   Chain chain;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The calls of this folder on the host: memory, checks and the order of the steps.
+/// Host calls of the exchanges on a stream: memory, checks and the order of the steps.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -51,16 +51,16 @@ inline void check_slot(std::string_view function, std::size_t slot_bytes,
                                                ", must be a multiple of 16 above 16");
 }
 
-/// Throws where ranks with so many samples could have more than an index can name.
+/// Throws if ranks with `most` samples each could exceed the range of an index.
 inline void check_most_samples(std::string_view function, std::string_view argument,
                                std::size_t most, std::size_t ranks) {
-  // Each alone first: their product could wrap.
+  // Checks each number separately first, because their product could wrap.
   omnibal::detail::check_number(function, argument, most);
   omnibal::detail::check_number(function, "the number of ranks", ranks);
   omnibal::detail::check_index_count(function, "the global batch", most * ranks);
 }
 
-/// The bounded form.
+/// Runs the bounded form.
 template <class Resource, class Comm>
 void exchange_bounded_call(std::string_view function, gpu::execution<Resource> const& exec,
                            Comm& comm, device_plan_view const& plan, payload const& load,
@@ -76,7 +76,8 @@ void exchange_bounded_call(std::string_view function, gpu::execution<Resource> c
   });
 }
 
-/// Device memory that lasts from one run to the next, and the messages of an exact exchange in it.
+/// Device memory that is kept from one run to the next, and the messages of an exact exchange in
+/// it.
 template <class Resource>
 class exact_exchange {
  public:
@@ -97,11 +98,12 @@ class exact_exchange {
 
   [[nodiscard]] std::span<moved_field> fields() { return fields_; }
 
-  /// Where the first half writes what the host must know.
+  /// Returns the words in which the first half writes the sizes for the host.
   [[nodiscard]] std::uint64_t* words() const { return words_.data(); }
 
-  /// Brings it to the host: one small copy, for which it waits. Throws on all ranks where one has a
-  /// fault: there what the fault stands for, elsewhere `communication_error`.
+  /// Copies the words to the host: one small copy, for which the call waits. Throws on all ranks if
+  /// one rank has a fault: on this rank the exception of the fault, on the others
+  /// `communication_error`.
   template <class Comm>
   void fetch(std::string_view function, Comm& comm, gpu::execution<Resource> const& exec) {
     std::byte const* const found =
@@ -135,13 +137,14 @@ class exact_exchange {
   std::size_t ranks_;
   gpu::device_array<std::uint32_t, Resource> indices_;
   gpu::device_array<std::uint64_t, Resource> positions_;
-  /// Of each field those sent to each, received from each and kept; own faults, faults of all.
+  /// For each field the numbers sent to each rank, received from each and kept; then own faults and
+  /// faults of all ranks.
   gpu::device_array<std::uint64_t, Resource> words_;
   std::vector<moved_field> fields_;
   std::vector<std::uint64_t> host_;
 };
 
-/// The exact form. `before(b, wire, faults)` makes the plan where it is not there yet.
+/// Runs the exact form. `before(b, wire, faults)` makes the plan if it does not exist yet.
 template <class Resource, class Comm, class Before>
 void exchange_exact_call(std::string_view function, gpu::execution<Resource> const& exec,
                          Comm& comm, device_plan_view const& plan, std::span<payload const> loads,
@@ -161,11 +164,11 @@ void exchange_exact_call(std::string_view function, gpu::execution<Resource> con
   });
 }
 
-/// For plans that are there.
+/// The step before for plans that exist.
 inline constexpr auto no_step_before = [](auto&, auto const&, gpu::fault*) {};
 
-/// Adds up what is taken from it, each array rounded up to the alignment. The pointers that it
-/// gives must not be looked at.
+/// A counter of allocated bytes, each array rounded up to the alignment. The returned pointers must
+/// not be dereferenced.
 class counting_resource {
  public:
   [[nodiscard]] void* allocate(cudaStream_t /*stream*/, std::size_t bytes, std::size_t alignment) {
@@ -180,8 +183,8 @@ class counting_resource {
   std::size_t bytes_ = 0;
 };
 
-/// The scratch of the exact form where messages have all that the loads have room for. Only whether
-/// the pointers of loads are null matters.
+/// Returns the scratch of the exact form if messages fill the room of the loads. Only whether the
+/// pointers of loads are null matters.
 template <class Meter, class Before>
 [[nodiscard]] std::size_t exact_scratch_bytes(device_plan_view const& plan,
                                               std::span<payload const> loads,

@@ -14,13 +14,14 @@ namespace omnibal::inline v0::nccl::detail {
 
 /// The lengths of the samples of this rank, on the device.
 struct local_columns {
-  /// `kinds` numbers of each sample, one sample after the other; null where `offsets` tell.
+  /// The `kinds` numbers of each sample, one sample after the other; null if `offsets` contain
+  /// them.
   std::int64_t const* values = nullptr;
-  /// Where payloads begin, one element more than there are samples: their sizes are one kind more,
-  /// the last. Null where there are none.
+  /// The positions of payloads, one element more than there are samples: their sizes are one
+  /// further kind, the last. Null if there are none.
   std::uint64_t const* offsets = nullptr;
   std::uint32_t kinds = 1;
-  /// How many samples there are, or null where `given_count` is their number.
+  /// The number of samples, or null if `given_count` is the number.
   std::uint32_t const* count = nullptr;
   std::uint32_t given_count = 0;
 
@@ -37,8 +38,8 @@ struct local_columns {
   }
 };
 
-/// A block of a rank: a header and the numbers of `most` samples, those that are not there as
-/// zeros.
+/// Writes the block of a rank: a header and the numbers of `most` samples, with zeros for missing
+/// samples.
 struct write_length_block {
   local_columns local;
   std::uint32_t most;
@@ -72,16 +73,17 @@ struct length_blocks {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t header(std::size_t rank) const {
     return static_cast<std::uint64_t>(words[rank * block_words()]);
   }
-  /// What the rank has sent: more than `most` is too many, and counts as `most`.
+  /// Returns the number of samples of a rank; a number above `most` is a fault and counts as
+  /// `most`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t count(std::size_t rank) const {
     auto const given = static_cast<std::uint32_t>(header(rank));
     return given < most ? given : most;
   }
 };
 
-/// Where each rank begins, and the faults that ranks had before. One block.
+/// Writes the position of each rank, and the faults that ranks had before. One block.
 struct sum_length_counts {
-  /// No other was tried on a device.
+  /// Not tuned on a device.
   static constexpr int threads = 512;
 
   length_blocks blocks;
@@ -110,7 +112,7 @@ struct sum_length_counts {
   }
 };
 
-/// Where the numbers of a sample go: `sample * step + column * column_step`.
+/// The places of the numbers of a sample: `sample * step + column * column_step`.
 struct length_columns {
   std::int64_t* values;
   std::size_t step;
@@ -118,7 +120,7 @@ struct length_columns {
   std::uint64_t room;
 };
 
-/// Puts the numbers of all samples one after the other.
+/// Writes the numbers of all samples one after the other.
 struct collect_lengths {
   length_blocks blocks;
   std::uint32_t const* offsets;
@@ -141,8 +143,8 @@ struct collect_lengths {
 };
 
 /// Gathers the numbers of all samples by one collective of blocks of `most` samples: `offsets` has
-/// an element more than there are ranks. `wire` is NCCL on the stream of the backend. The faults
-/// that ranks had before become those of all.
+/// an element more than there are ranks. `wire` is NCCL on the stream of the backend. All ranks
+/// receive the faults that ranks had before.
 template <class Backend, class Wire>
 void gather_columns(Backend& b, Wire const& wire, local_columns const& local, std::uint32_t most,
                     std::uint32_t* offsets, length_columns const& out, gpu::fault* faults) {
