@@ -83,9 +83,9 @@ class device_grid {
 #endif
   }
 
-  /// `out[i]` is `op` over `f(j)` for all `j <= i`; returns the last, or `neutral` where there is
-  /// none. `op` is associative and commutative, `neutral` its neutral element. `f` is called three
-  /// times, and may read the element i of `out`.
+  /// Writes to `out[i]` the `op` over `f(j)` for all `j <= i`; returns the last, or `neutral` if
+  /// there is none. `op` is associative and commutative, `neutral` its neutral element. `f` is
+  /// called three times, and may read the element i of `out`.
   template <class F, class T, class Op>
   OMNIBAL_HOST_DEVICE T inclusive_scan_of([[maybe_unused]] std::size_t n,
                                           [[maybe_unused]] F const& f, [[maybe_unused]] T* out,
@@ -137,7 +137,7 @@ class device_grid {
         break;
       }
     }
-    // Of a copy nobody knows where its threads exchanged values.
+    // The last exchange memory of a copy is unknown.
     __syncthreads();
 #endif
     return first;
@@ -197,8 +197,9 @@ __global__ void __launch_bounds__(Threads, least_blocks_of<F>())
   f(grid);
 }
 
-/// Launches as many blocks as have `threads` threads, at most one for each multiprocessor: a grid
-/// that waits until all of it fits beside what other streams run should not ask for all there is.
+/// Launches blocks with `threads` threads in all, at most one for each multiprocessor. The whole
+/// grid must fit next to the work of other streams before it starts, and should therefore not
+/// request all multiprocessors.
 template <int Threads, class F>
 struct grid_launch {
   static void run(cudaStream_t stream, std::size_t threads, std::size_t shared_bytes, F f,

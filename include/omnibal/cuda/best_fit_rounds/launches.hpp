@@ -19,29 +19,29 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast `gpu::best_fit_rounds` is, not what it finds; others were not tried
-/// on a device.
+/// Tuning constants of the speed of `gpu::best_fit_rounds`; they do not change the result.
 struct best_fit_tuning {
   static constexpr int threads = 512;
-  /// A thread with fewer indices than this costs more in barriers than it saves.
+  /// The least number of indices of a thread: with fewer, barriers cost more than the thread saves.
   static constexpr std::size_t least_indices = 4;
   /// The pairs that a block sorts in its shared memory.
   static constexpr std::size_t sort_tile = 1024;
-  /// Of a tree of minima.
+  /// The fan-out of a tree of minima.
   static constexpr std::size_t fan_out = 32;
 };
 
-/// How many groups of this capacity a sum fills, the last one perhaps in part.
+/// Returns the number of groups of this capacity that a sum fills, the last one perhaps in part.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t filled_groups(
     omnibal::detail::uint128 sum, std::uint64_t capacity) {
   return static_cast<std::uint64_t>((sum + capacity - 1) / capacity);
 }
 
-/// The numbers of a round that samples and groups look at.
+/// The numbers of a round that samples and groups read.
 ///
-/// A round deals with a window: the largest samples that wait and those above 3/4 of the largest,
-/// or all where the largest is below 1/64 of the capacity. A group that holds one sample of the
-/// window and not two takes the best one; one with room for q of the largest takes up to q.
+/// A round handles a window: the largest waiting samples and all above 3/4 of the largest. The
+/// window is all waiting samples if the largest is below 1/64 of the capacity. A group with room
+/// for one sample of the window but not two receives the best one. A group with room for q of the
+/// largest receives up to q.
 struct round_window {
   std::uint64_t largest;
   /// The least size in the window.
@@ -53,16 +53,16 @@ struct round_window {
     return largest <= capacity / 64 ? 1 : largest - largest / 4;
   }
 
-  /// How many groups to open. `too_large` samples of the window, `large` of them above half of the
-  /// capacity, exceed the room of every group, and sum to `too_large_sum`; the window sums to
-  /// `sum`, the rooms that hold the least sample to `rooms`. No packing of the window into the
-  /// groups that are there needs fewer.
+  /// Returns the number of groups to open. `too_large` samples of the window, `large` of them above
+  /// half of the capacity, exceed the room of every group, and sum to `too_large_sum`; the window
+  /// sums to `sum`, the rooms that hold the least sample to `rooms`. No packing of the window into
+  /// the existing groups requires fewer.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(
       std::uint64_t capacity, std::uint64_t large, omnibal::detail::uint128 too_large_sum,
       omnibal::detail::uint128 sum, omnibal::detail::uint128 rooms) const {
     std::uint64_t result = filled_groups(too_large_sum, capacity);
     if (result < large) result = large;
-    // Small samples fill a group wherever they go: what they will need can be opened at once.
+    // Small samples fill any group: all groups that they will need can be opened at once.
     if (largest <= capacity / 8 && sum > rooms) {
       std::uint64_t const volume = filled_groups(sum - rooms, capacity);
       if (result < volume) result = volume;
@@ -72,7 +72,7 @@ struct round_window {
 };
 
 struct fit_state {
-  /// The samples that are not oversized, and those of them that take something.
+  /// The number of samples that are not oversized, and of such samples with a positive size.
   std::uint32_t fitting;
   std::uint32_t positive;
   std::uint32_t group_count;
@@ -81,8 +81,8 @@ struct fit_state {
   std::uint64_t item_rounds;
 };
 
-/// Arrays of an element for each sample, since no more groups than samples are opened. Samples are
-/// named by their position in the order of descending size.
+/// Arrays of an element for each sample, because no more groups than samples are opened. Samples
+/// are named by their position in the order of descending size.
 struct fit_arrays {
   fit_state* state;
   std::uint64_t* sizes;
@@ -191,10 +191,10 @@ class preceding_minimum {
   std::uint32_t* minima_;
 };
 
-/// Every thread runs the same rounds, and its share of each phase. The samples of a window take,
-/// from the largest to the smallest, the single group with the least room that holds them. That is
-/// the matching of parentheses: the groups open, in descending room, and the samples close. What
-/// finds no single group takes the next place in the groups that hold two and more.
+/// Every thread runs the same rounds, and its share of each phase. The samples of a window are
+/// matched in descending order, each to the single group with the least room that holds it. This is
+/// the matching of parentheses: the groups open, in descending room, and the samples close. A
+/// sample without a single group receives the next place in the groups that hold two and more.
 struct fit_rounds {
   static constexpr int least_blocks = 1;
   /// Sums of sizes.
@@ -217,7 +217,7 @@ struct fit_rounds {
     while (now.first != now.end) run_round(grid, now);
 
     if (fitting != now.end) {
-      // Samples that take nothing are in good hands anywhere.
+      // Samples of size zero may be in any group.
       grid.for_each(fitting - now.end, [&](std::size_t k) { arrays.group_of[now.end + k] = 0; });
       if (now.group_count == 0) now.group_count = 1;
       ++now.rounds;
@@ -232,16 +232,16 @@ struct fit_rounds {
   }
 
  private:
-  /// What every thread knows of the rounds so far.
+  /// The state of the rounds, known to every thread.
   struct progress {
     /// The samples that wait are at [first, end).
     std::uint32_t first;
     std::uint32_t end;
-    /// The groups with room, and all.
+    /// The number of groups with room, and of all groups.
     std::uint32_t open_count;
     std::uint32_t group_count;
-    /// Of those with room the first ones: those that this round opens, those that hold two of its
-    /// samples and those that hold one.
+    /// Prefixes of the groups with room: the groups that this round opens, the groups that hold two
+    /// of its samples and the groups that hold one.
     std::uint32_t opened;
     std::uint32_t many;
     std::uint32_t holding;
@@ -258,8 +258,8 @@ struct fit_rounds {
     return arrays.rooms[now.groups.values[k]];
   }
 
-  /// How many of the first values in this order, which descend, are not below a limit. Not inlined,
-  /// since every round asks five times.
+  /// Returns the number of the first values in this order, which descend, that are not below a
+  /// limit. Not inlined, because every round calls it five times.
   template <class Grid>
   [[nodiscard, gnu::noinline]] OMNIBAL_HOST_DEVICE static std::uint32_t count_from(
       Grid grid, std::uint32_t count, std::uint32_t const* order, std::uint64_t const* values,
@@ -291,7 +291,7 @@ struct fit_rounds {
     }
   };
 
-  /// By the volume and by the samples above half of the capacity.
+  /// Returns the lower bound by the volume and by the samples above half of the capacity.
   template <class Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t lower_bound(Grid& grid,
                                                               std::uint32_t fitting) const {
@@ -402,8 +402,9 @@ struct fit_rounds {
     return left;
   }
 
-  /// For each sample of the window: how many single groups hold it, and how many samples up to it
-  /// find all of those taken. Returns how many do in all.
+  /// Finds for each sample of the window the number of single groups that hold it, and the number
+  /// of samples up to it that find all of these groups taken. Returns the second number for all
+  /// samples.
   template <class Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t find_reach(Grid& grid, progress const& now,
                                                              std::uint64_t const* single_rooms,
@@ -420,7 +421,8 @@ struct fit_rounds {
         size, [&](std::size_t i) { return arrays.without[i]; }, arrays.without, take_larger{}, 0);
   }
 
-  /// For each single group: how many are free once it is, of those with no less room.
+  /// Finds for each single group the number of free groups, among the groups with no less room,
+  /// once it is free.
   template <class Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE preceding_minimum find_depth(Grid& grid, progress const& now,
                                                                  std::uint64_t const* single_rooms,
@@ -444,13 +446,14 @@ struct fit_rounds {
     atomic_add(arrays.rooms + group, 0 - arrays.sizes[position]);
   }
 
-  /// Drops the groups that hold no waiting sample and sorts the others: those that the round may
-  /// have changed, which are then merged with the rest.
+  /// Drops the groups that hold no waiting sample and sorts the others. The groups that the round
+  /// may have changed are sorted and then merged with the rest.
   template <class Grid>
   OMNIBAL_HOST_DEVICE void sort_groups(Grid& grid, progress& now) const {
     constexpr int half = 32;
     std::uint64_t const smallest = size_at(now.end - 1);
-    // The numbers of the unchanged groups up to one, and above them those of the others.
+    // The numbers of the unchanged groups up to one group, and above them the numbers of the
+    // others.
     std::uint64_t* const numbers = now.groups.keys;
     std::uint64_t const* const single_rooms = now.groups.spare_keys;
     std::uint64_t const kept = grid.inclusive_scan_of(
@@ -508,7 +511,7 @@ struct fit_rounds {
   }
 };
 
-/// The key by which sizes descend; that of oversized samples is above all others.
+/// The key by which sizes descend; the key of oversized samples is above all others.
 template <class Amount>
 struct fit_measure {
   Amount const* demands;
@@ -524,8 +527,8 @@ struct fit_measure {
   }
 };
 
-/// From sorted keys to sizes, and where the samples that fit and those that take something end.
-/// Every sample that fits waits.
+/// Converts sorted keys to sizes, and finds the ends of the samples that fit and of the samples
+/// with a positive size. Every sample that fits waits.
 struct fit_sizes {
   fit_arrays arrays;
   std::uint64_t capacity;

@@ -19,8 +19,8 @@ inline constexpr std::size_t most_shared_bytes = 96 * 1024;
 /// The alignment of every array of an arena, in bytes.
 inline constexpr std::size_t arena_alignment = 16;
 
-/// A counter of the bytes of arrays, with the member `take` of an arena. Algorithms take their arrays
-/// by a template over the arena. Therefore the taken and the counted bytes cannot disagree.
+/// A counter of the bytes of arrays, with the member `take` of an arena. Algorithms take their
+/// arrays by a template over the arena. Therefore the taken and the counted bytes cannot disagree.
 class arena_meter {
  public:
   template <class T>

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Checks of arguments on the device, as far as the host knows them.
+/// Checks on the host of the arguments of algorithms on the device.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -18,8 +18,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Throws `std::invalid_argument` where an output has room for fewer elements than are written, or
-/// for more than `most`.
+/// Throws `std::invalid_argument` if an output has room for fewer elements than are written, or for
+/// more than `most`.
 inline void check_room(std::string_view function, std::string_view output, std::size_t size,
                        std::size_t needed, std::size_t most = ~std::size_t{0}) {
   if (size >= needed && size <= most) return;
@@ -28,7 +28,7 @@ inline void check_room(std::string_view function, std::string_view output, std::
                                      " elements, must have " + omnibal::detail::to_text(needed));
 }
 
-/// Throws unless so many parts of each step have numbers.
+/// Throws unless the parts of all steps can be numbered.
 inline void check_steps(std::string_view function, cost_steps const& steps, std::size_t parts) {
   omnibal::detail::check_positive(function, "parts", parts);
   omnibal::detail::check_index_count(function, "costs", steps.costs.size());
@@ -37,7 +37,8 @@ inline void check_steps(std::string_view function, cost_steps const& steps, std:
   omnibal::detail::check_number(function, "steps.step_count * parts", steps.step_count * parts);
 }
 
-/// The parts of each step where there are `groups` in all. Throws unless each step has as many.
+/// Returns the number of parts of each step for `groups` groups in all. Throws unless each step has
+/// the same number.
 [[nodiscard]] inline std::size_t checked_parts_of_steps(std::string_view function,
                                                         cost_steps const& steps,
                                                         std::size_t groups) {

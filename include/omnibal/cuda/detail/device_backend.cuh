@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The kernels that the algorithms of cuda/ are made of, and how they run on a stream.
+/// The kernels of the algorithms of cuda/ and their launches on a stream.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cuda/detail/arena.hpp>
@@ -21,14 +21,15 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-// Hidden, as is all that is instantiated with a backend for a device, so that of two shared
-// libraries each runs its own: they may be compiled for other devices or by another CUDA. (As an
-// attribute of a kernel this would be refused for functors in unnamed namespaces.)
+// Hidden, as is everything that is instantiated with a backend for a device, so that each of two
+// shared libraries runs its own kernels: they may be compiled for other devices or by another CUDA.
+// (As an attribute of a kernel this would be refused for functors in unnamed namespaces.)
 #pragma GCC visibility push(hidden)
 
-/// How many blocks of its kernel one multiprocessor must be able to run, where a functor says so:
-/// the registers are fitted to that. Else the compiler fits them to as many blocks as it likes, and
-/// spills for it: one block is what kernels need that run as one, or fill the shared memory.
+/// Returns the number of blocks of its kernel that one multiprocessor must be able to run, if a
+/// functor defines it: the compiler limits the registers to this number. Otherwise the compiler
+/// chooses a number of blocks, and spills for it. One block is right for kernels that run as one
+/// block, or fill the shared memory.
 template <class F>
 [[nodiscard]] constexpr int least_blocks_of() {
   if constexpr (requires { F::least_blocks; }) {
@@ -37,8 +38,8 @@ template <class F>
     return 0;
   }
 }
-/// True where a functor says that its loops are not unrolled: its code would not fit the
-/// instruction cache, and what it reads lies in shared memory.
+/// True if a functor declares that its loops are not unrolled, because its code would not fit the
+/// instruction cache, and its data are in shared memory.
 template <class F>
 inline constexpr bool is_compact = requires { F::is_compact; };
 
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(Threads, least_blocks_of<F>())
   f(block, std::size_t{blockIdx.x});
 }
 
-/// What a launch may take as an argument.
+/// True if a launch accepts the functor as an argument.
 template <class F>
 inline constexpr bool is_kernel_functor = std::is_trivially_copyable_v<F> && sizeof(F) <= 4000;
 
@@ -76,14 +77,14 @@ void launch_for_each(cudaStream_t stream, std::size_t n, F f) {
                          dim3(for_each_threads), arguments, 0, stream));
 }
 
-// Devices of compute capability 8.6, 8.9 and 12.0 have no more for a block.
+// Devices of compute capability 8.6, 8.9 and 12.0 have no more shared memory for a block.
 static_assert(most_shared_bytes + device_block<512>::reserved_bytes <= 99 * 1024);
 
-/// What the driver says of each device, asked once: positive numbers, so that zero is none yet. Of
-/// threads that ask at once several may reach the driver, which says the same to all.
+/// The answers of the driver for each device, requested once: positive numbers, so that zero means
+/// no answer yet. Several threads at once may reach the driver, which returns the same to all.
 class device_answers {
  public:
-  /// `ask(device)` for the current device.
+  /// Returns `ask(device)` for the current device.
   template <class Ask>
   [[nodiscard]] int operator()(Ask const& ask) {
     int device = 0;
@@ -106,9 +107,9 @@ class device_answers {
   return result;
 }
 
-/// Lets a kernel take more shared memory than every kernel may: as much as the device has, so that
-/// of two threads that launch it with different amounts none takes away what the other has asked
-/// for. `done` is for this kernel alone.
+/// Allows a kernel more shared memory than the default, up to the limit of the device. Therefore
+/// two threads that launch it with different amounts cannot reduce each other's limit. `done` is
+/// for this kernel only.
 inline void allow_shared_bytes(void const* kernel, std::size_t bytes, device_answers& done) {
   constexpr std::size_t usual_bytes = 48 * 1024;
   if (bytes <= usual_bytes) return;
@@ -147,7 +148,7 @@ struct grid_launch;
   return static_cast<std::uint32_t>(n);
 }
 
-/// Adds up the scratch that an algorithm takes on the device, the temporary memory of CUB included.
+/// A counter of the scratch of an algorithm on the device, the temporary memory of CUB included.
 /// The temporary memory of one step is used again by the next.
 class device_meter : public scratch_meter {
  public:
@@ -166,9 +167,9 @@ class device_meter : public scratch_meter {
         },
         padded(n * sizeof(Key)) + padded(n * sizeof(Value)));
   }
-  /// The temporary memory of the step that needs most.
+  /// Returns the largest temporary memory of a step.
   [[nodiscard]] std::size_t temporary_bytes() const { return temporary_bytes_; }
-  /// Temporary memory and scratch.
+  /// Returns the temporary memory and the scratch in bytes.
   [[nodiscard]] std::size_t total_bytes() const { return temporary_bytes_ + scratch_bytes(); }
 
   [[nodiscard]] static constexpr std::size_t padded(std::size_t bytes) {
@@ -192,12 +193,12 @@ class device_meter : public scratch_meter {
   std::size_t temporary_bytes_ = 0;
 };
 
-/// A backend runs parallel steps one after the other. Every count is known on the host; one that
-/// only the device knows lives in memory, and the functors look at it. So an algorithm is a fixed
+/// A backend runs parallel steps one after the other. The host knows every count; a count that only
+/// the device knows is in memory, and the functors read it. Therefore an algorithm is a fixed
 /// sequence of launches and can be captured in a graph.
 ///
-/// This one submits the steps to a stream. The memory given holds the temporary memory of a step
-/// first and the scratch behind it, as `device_meter` counts them. Nothing synchronises.
+/// This backend submits the steps to a stream. The given memory holds the temporary memory of a
+/// step first and the scratch behind it, as `device_meter` counts them. Does not synchronize.
 class device_backend {
  public:
   device_backend(cudaStream_t stream, std::byte* memory, std::size_t temporary_bytes)
@@ -206,7 +207,7 @@ class device_backend {
         temporary_bytes_(temporary_bytes),
         scratch_(memory + temporary_bytes) {}
 
-  /// `count` elements that are valid until the algorithm ends, not initialised.
+  /// Returns `count` elements that are valid until the algorithm ends, not initialized.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   [[nodiscard]] T* scratch(std::size_t count) {
@@ -220,15 +221,15 @@ class device_backend {
   void for_each(std::size_t n, F const& f) {
     launch_for_each(stream_, n, f);
   }
-  /// `f(block, index)` for `blocks` blocks of `Threads` threads with `shared_bytes` of shared
-  /// memory each, in any order, at once. An array in the shared memory takes a multiple of 16
+  /// Calls `f(block, index)` for `blocks` blocks of `Threads` threads with `shared_bytes` of shared
+  /// memory each, in any order, at once. An array in the shared memory occupies a multiple of 16
   /// bytes.
   template <int Threads, class F>
   void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const& f) {
     launch_for_each_block<Threads>(stream_, blocks, shared_bytes, f);
   }
-  /// `f(grid)` once, with a grid of blocks of `Threads` threads that all run at once, as many as
-  /// have `threads` threads in all; each block has `shared_bytes` of shared memory.
+  /// Calls `f(grid)` once, with a grid of blocks of `Threads` threads that all run at once and have
+  /// `threads` threads in all. Each block has `shared_bytes` of shared memory.
   template <int Threads, class F>
   void for_grid(std::size_t threads, std::size_t shared_bytes, F const& f) {
     grid_launch<Threads, F>::run(stream_, threads, shared_bytes, f,
@@ -272,8 +273,8 @@ class device_backend {
   std::byte* scratch_;
 };
 
-/// The bytes that `run_on_device` takes from the resource: `algorithm(backend)` is called with a
-/// backend that runs nothing.
+/// Returns the bytes that `run_on_device` takes from the resource. It calls `algorithm(backend)`
+/// with a backend that runs nothing.
 template <class Algorithm>
 [[nodiscard]] std::size_t device_scratch_bytes(Algorithm const& algorithm) {
   device_meter meter;
@@ -282,8 +283,8 @@ template <class Algorithm>
 }
 
 /// Calls `algorithm(backend)` with a backend that submits to the stream of `exec`. All scratch is
-/// one piece of memory of the resource, given back in the order of the stream, also where a step
-/// throws. `algorithm` is called twice: first with a backend that only measures.
+/// one piece of memory of the resource, returned in the order of the stream, also if a step throws.
+/// `algorithm` is called twice: first with a backend that only measures.
 template <executor Exec, class Algorithm>
 void run_on_device(Exec const& given, Algorithm const& algorithm) {
   auto const exec = on(given);
@@ -315,12 +316,13 @@ void run_on_device(scratch_count const& count, Algorithm const& algorithm) {
   *count.bytes = device_scratch_bytes(algorithm);
 }
 
-/// What every algorithm on the device has.
+/// The members of every algorithm on the device.
 template <class Algorithm>
 struct scratch_counted {
-  /// The bytes that a call with these arguments takes from its memory resource; submits nothing. Of
-  /// arrays only the sizes matter, so they may be null: `device_span<int const>(nullptr, n)`. Ask
-  /// on the device of the call. Errors: those of the call, so `error` where it asks for a device.
+  /// Returns the scratch bytes that a call with these arguments takes from its memory resource;
+  /// submits nothing. Only the sizes of arrays matter, so the arrays may be null: `device_span<int
+  /// const>(nullptr, n)`. Call it on the device of the call. Errors: the errors of the call,
+  /// including `error` if the call queries a device.
   template <class... Arguments>
   [[nodiscard]] std::size_t scratch_bytes(Arguments&&... arguments) const {
     std::size_t bytes = 0;

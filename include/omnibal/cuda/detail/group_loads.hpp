@@ -18,18 +18,17 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Numbers that decide how fast sums over groups are, not what they are; others were not tried on a
-/// device.
+/// Tuning constants of the speed of sums over groups; they do not change the sums.
 struct group_tuning {
   static constexpr int threads = 256;
-  /// Above these sizes a warp, and the block, share a group.
+  /// The group sizes above which a warp, and the block, share a group.
   static constexpr std::size_t thread_limit = 32;
   static constexpr std::size_t warp_limit = 4096;
-  /// Those of a block that looks at the ranks of a step.
+  /// The threads of a block that reads the ranks of a step.
   static constexpr int threads_of_step = 128;
 };
 
-/// The demands that the items of groups name.
+/// The demands of the items of groups.
 template <class Demand>
 struct demands_of_items {
   static constexpr std::size_t kinds = omnibal::detail::kinds_of<Demand>;
@@ -47,7 +46,8 @@ struct demands_of_items {
     raise(faults, fault::unknown_index);
     return sum{};
   }
-  /// Its weight of one kind, for loops over kinds: an array indexed by one would lie in memory.
+  /// Returns its weight of one kind, for loops over kinds, because an array indexed by a kind would
+  /// be in memory.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t one(std::size_t position,
                                                       std::size_t kind) const {
     std::uint32_t const item = groups.item(position);
@@ -59,7 +59,8 @@ struct demands_of_items {
   }
 };
 
-/// Groups of floating-point demands: one thread adds those of a group in their order, as the host.
+/// Sums groups of floating-point demands: one thread adds the demands of a group in their order, as
+/// on the host.
 template <class Demand>
 struct sum_in_order {
   demands_of_items<Demand> of;
@@ -85,8 +86,8 @@ struct sum_in_order {
   }
 };
 
-/// Groups of integral demands: a block takes several groups, and a thread, a warp or the whole
-/// block one of them, by its size.
+/// Sums groups of integral demands: a block sums several groups, and a thread, a warp or the whole
+/// block sums one of them, depending on its size.
 template <class Demand>
 struct sum_by_blocks {
   static constexpr int least_blocks = 4;
@@ -145,7 +146,7 @@ struct sum_by_blocks {
   }
 };
 
-/// How many groups a block takes, so that it has work for its threads and not for many more.
+/// Returns the number of groups of a block, such that its threads have work but not much more.
 [[nodiscard]] inline std::size_t groups_per_block(std::size_t items, std::size_t groups) {
   std::size_t const mean = groups == 0 ? 0 : items / groups;
   std::size_t const fitting = 8 * group_tuning::threads / larger_of<std::size_t>(mean, 1);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Merge sort of pairs by the threads of a block or of a grid, and parts ranked by their loads so.
+/// Merge sort of pairs by the threads of a block or of a grid, and the ranking of parts by load.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/integers.hpp>
@@ -13,7 +13,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Distinct pairs of a key and a value, and memory for as many again.
+/// Distinct pairs of a key and a value, and memory for the same number of pairs.
 struct sorted_pairs {
   std::uint64_t* keys;
   std::uint32_t* values;
@@ -29,14 +29,14 @@ struct sorted_pairs {
     values = other_values;
   }
 
-  /// Those from a pair on.
+  /// Returns the pairs from a pair on.
   [[nodiscard]] OMNIBAL_HOST_DEVICE sorted_pairs from(std::size_t first) const {
     return {keys + first, values + first, spare_keys + first, spare_values + first};
   }
 
-  /// Sorts the first `n` pairs, ascending by key and then by value, where every run of `width` of
-  /// them, a power of two, is sorted. Each pair finds its place in the other one of two runs; with
-  /// each doubling of the runs both memories change places.
+  /// Sorts the first `n` pairs, ascending by key and then by value, if every run of `width` pairs,
+  /// a power of two, is sorted. Each pair finds its place in the other one of two runs. After each
+  /// doubling of the runs both memories exchange their roles.
   template <class Group>
   OMNIBAL_HOST_DEVICE void merge(Group& group, std::size_t n, std::size_t width) {
     for (; width < n; width *= 2) {
@@ -49,7 +49,7 @@ struct sorted_pairs {
       swap();
     }
   }
-  /// The same of two sorted runs, of which the first ends at `middle`.
+  /// Merges two sorted runs, of which the first ends at `middle`.
   template <class Group>
   OMNIBAL_HOST_DEVICE void merge_two(Group& group, std::size_t n, std::size_t middle) {
     if (middle == 0 || middle == n) return;
@@ -59,7 +59,7 @@ struct sorted_pairs {
     });
     swap();
   }
-  /// Lets the next such merge end in the memory that is the first now.
+  /// Chooses the memories such that the next merge ends in the memory that is now the first.
   OMNIBAL_HOST_DEVICE void begin_merge(std::size_t n, std::size_t width) {
     for (; width < n; width *= 2) swap();
   }
@@ -69,7 +69,7 @@ struct sorted_pairs {
     spare_keys[place] = keys[i];
     spare_values[place] = values[i];
   }
-  /// How many pairs of the sorted run [first, last) come before pair i.
+  /// Returns the number of pairs of the sorted run [first, last) that come before pair i.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t count_before(std::size_t i, std::size_t first,
                                                              std::size_t last) const {
     std::uint64_t const key = keys[i];
@@ -85,26 +85,27 @@ struct sorted_pairs {
 /// A load above all others.
 inline constexpr std::uint64_t no_load = ~std::uint64_t{0};
 
-/// True where the first part comes before the second: the less loaded one, of equal ones the lower.
+/// Returns true if the first part comes before the second: the less loaded part, or of equally
+/// loaded parts the lower.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_before(std::uint64_t load, std::uint32_t part,
                                                            std::uint64_t other_load,
                                                            std::uint32_t other_part) {
   return load < other_load || (load == other_load && part < other_part);
 }
 
-/// The parts of a step from the least loaded one on.
+/// The parts of a step in ascending order of load.
 struct part_ranking {
   std::uint64_t* loads;
   std::uint32_t* parts;
-  /// More parts are sorted.
+  /// The largest number of parts that are ranked by counting; more parts are sorted.
   static constexpr std::size_t most_counted = 128;
-  /// Memory of so many words for that; what is there is lost.
+  /// Memory of `spare_words` words for the sort, whose contents are lost.
   std::uint64_t* spare;
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::size_t spare_words(std::size_t parts) {
     return parts > most_counted ? parts + (parts + 1) / 2 : 0;
   }
 
-  /// The memory to spare is that of another array.
+  /// Takes the arrays; the spare memory belongs to another array.
   template <class Arena>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static part_ranking take(Arena& arena, std::size_t parts,
                                                              void* spare) {
@@ -112,8 +113,8 @@ struct part_ranking {
     return {loads, arena.template take<std::uint32_t>(parts), static_cast<std::uint64_t*>(spare)};
   }
 
-  /// Ranks so many parts by `load(part)`: each by the number of those before it, which several
-  /// threads count, or by a merge sort where that takes longer.
+  /// Ranks `count` parts by `load(part)`. The rank of a part is the number of the parts before it,
+  /// which several threads count. A merge sort ranks the parts if counting takes longer.
   template <class Block, class Load>
   OMNIBAL_HOST_DEVICE void rank(Block& block, std::uint32_t count, Load const& load) const {
     if (count > most_counted) {
@@ -140,14 +141,15 @@ struct part_ranking {
         });
   }
 
-  /// How many of so many ranks have no larger load.
+  /// Returns the number of the first `count` ranks that have no larger load.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t first_above(std::uint32_t count,
                                                               std::uint64_t load) const {
     return first_false(std::uint32_t{0}, count,
                        [&](std::uint32_t rank) { return loads[rank] <= load; });
   }
 
-  /// The first rank of [first, last) whose part comes after a part with this load, or `last`.
+  /// Returns the first rank of [first, last) whose part comes after a part with this load, or
+  /// `last`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t first_after(std::uint32_t first,
                                                               std::uint32_t last,
                                                               std::uint64_t load,

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Evens given parts, a block for each step: in shared memory, or with lists in device memory.
+/// Refinement of given parts, a block for each step, with lists in shared or device memory.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -20,8 +20,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// A sample that leaves a part and one that comes for it, as positions among the samples of their
-/// parts; `nothing` is legal for the latter.
+/// A sample that leaves a part and a sample that replaces it, as positions among the samples of
+/// their parts. `nothing` is valid for the second.
 struct part_exchange {
   static constexpr std::uint32_t nothing = ~std::uint32_t{0};
 
@@ -33,7 +33,8 @@ struct part_exchange {
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool helps() const { return leaves != nothing; }
 };
 
-/// The better one: that with the least `largest`, of equal ones that of the first sample to leave.
+/// Returns the better exchange: the exchange with the least `largest`, of equal ones the one with
+/// the first sample to leave.
 struct take_better_exchange {
   OMNIBAL_HOST_DEVICE constexpr part_exchange operator()(part_exchange const& left,
                                                          part_exchange const& right) const {
@@ -45,23 +46,23 @@ struct take_better_exchange {
 
 /// The samples of each part, by ascending place in the order of falling costs, one part after the
 /// other in one array. Exchanges of a round are noted first and then carried out at once, by
-/// writing all lists anew: each sample finds its new position by itself.
+/// writing all lists anew: each sample finds its new position independently.
 struct part_lists {
   std::uint32_t samples;
   std::uint32_t parts;
-  /// By place.
+  /// Arrays by place.
   std::uint64_t* costs;
   std::uint32_t* part_of;
-  /// The lists, and room for the next ones.
+  /// The present lists, and room for the next ones.
   std::uint32_t* places;
   std::uint32_t* next_places;
-  /// By part: the first position, the number of samples, the load.
+  /// Arrays by part: the first position, the number of samples, the load.
   std::uint32_t* offsets;
   std::uint32_t* next_offsets;
   std::uint32_t* sizes;
   std::uint64_t* loads;
-  /// By part, for the exchanges that were noted: the position of what leaves, the place of what
-  /// comes, and with which part.
+  /// Arrays by part, for the noted exchanges: the position of the sample that leaves, the place of
+  /// the sample that arrives, and the other part.
   std::uint32_t* leaving;
   std::uint32_t* coming;
   std::uint32_t* partners;
@@ -105,9 +106,9 @@ struct part_lists {
         parts, [&](std::size_t part) { return sizes[part]; }, offsets));
   }
 
-  /// The exchange after which the larger load of two parts is least, found by a warp;
-  /// `heavy` has the larger load. It leaves nothing where none makes that load smaller. Each sample
-  /// that may leave looks for the two that are best for it, by the excess of the load.
+  /// Returns the exchange after which the larger load of two parts is least, found by a warp;
+  /// `heavy` has the larger load. In the result no sample leaves if no exchange reduces this load.
+  /// Each sample that may leave searches for its two best partners, by the excess of the load.
   template <class Warp>
   [[nodiscard]] OMNIBAL_HOST_DEVICE part_exchange best_exchange(Warp& warp, std::uint32_t heavy,
                                                                 std::uint32_t light,
@@ -198,7 +199,7 @@ struct part_lists {
     right = other;
   }
 
-  /// How many samples of a part, without the one that leaves, have a lower place.
+  /// Returns the number of samples of a part, without the one that leaves, that have a lower place.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t rank_among(std::uint32_t place,
                                                              std::uint32_t part) const {
     // The size may have changed already, but not the end of the list.
@@ -210,10 +211,10 @@ struct part_lists {
   }
 };
 
-/// The memory of a search beside that of the lists.
+/// The memory of a search in addition to the lists.
 struct refine_memory {
   part_ranking ranking;
-  /// One for each part.
+  /// One exchange for each part.
   part_exchange* swaps;
 
   template <class Arena>
@@ -242,9 +243,9 @@ struct round_refiner {
   }
 
  private:
-  /// Notes exchanges of the most loaded parts with the least loaded ones, in pairs, or, where that
-  /// does not help the most loaded part, the best one of this with any other. False where no
-  /// exchange helps it. One loop for both, since the search is long.
+  /// Notes exchanges of the most loaded parts with the least loaded ones, in pairs. If these do not
+  /// help the most loaded part, notes its best exchange with any other part. Returns false if no
+  /// exchange helps this part. One loop serves both cases, because the search is long.
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool note_exchanges(Block& block, part_lists const& lists,
                                                         refine_memory const& memory,
@@ -273,7 +274,7 @@ struct round_refiner {
         return true;
       }
       if (is_alone) return false;
-      // A barrier, since the next search may write there before the last thread has looked.
+      // A barrier, because the next search may write there before the last thread has read.
       block.for_each(0, [](std::size_t) {});
     }
   }
@@ -302,8 +303,7 @@ struct round_refiner {
   }
 };
 
-/// A number that decides how fast `gpu::refine` is, not what it finds; no other was
-/// tried on a device.
+/// The tuning constant of the speed of `gpu::refine`; it does not change the result.
 struct refine_tuning {
   static constexpr int threads = 512;
 };
@@ -313,8 +313,8 @@ struct given_parts {
   grouping_view groups;
   std::uint32_t parts;
 
-  /// False, and a fault, where the parts of a step are not groups of its samples. Where the next
-  /// step begins is not looked at, since its block may write there already.
+  /// Returns false, and sets a fault, if the parts of a step are not groups of its samples. Does
+  /// not read the beginning of the next step, because its block may already write there.
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool match(Block& block, step_table const& table,
                                                std::size_t step, step_range const& range) const {
@@ -337,7 +337,7 @@ struct given_parts {
     return false;
   }
 
-  /// The part that has the item at a position. Precondition: the parts of the step match.
+  /// Returns the part that has the item at a position. Precondition: the parts of the step match.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t part_at(std::size_t step,
                                                           std::uint32_t position) const {
     return first_false(std::uint32_t{0}, parts - 1, [&](std::uint32_t part) {
@@ -353,7 +353,7 @@ struct given_parts {
     step_range range = table[step];
     if (!match(block, table, step, range)) range.size = 0;
     lists.samples = range.size;
-    // By the number of its part, one larger.
+    // The number of its part, one larger, for each sample.
     std::uint32_t* const number_of_sample = lists.next_places;
     block.for_each_load(range.size, [&](std::size_t i) {
       number_of_sample[i] = 0;
@@ -377,13 +377,14 @@ struct given_parts {
     block.sort_numbered(lists.next_places, lists.places, range.size);
   }
 
-  /// The same for all steps, whose samples are sorted. `keys` is memory for a key of each.
+  /// Reads the parts of all steps, whose samples are sorted. `keys` is memory for a key of each
+  /// sample.
   template <class Backend>
   void read_all(Backend& backend, cost_steps const& steps, step_table const& table,
                 ordered_samples const& order, part_lists const& lists, std::uint32_t* keys) const;
 };
 
-/// Says for each sample which part of its step it is in, by a number one larger.
+/// Writes for each sample the number of its part in its step, one larger.
 struct read_given_parts {
   step_table table;
   given_parts given;
@@ -405,7 +406,7 @@ struct read_given_parts {
   }
 };
 
-/// Finds the part of each place; what is sorted by these keys are the lists of all parts.
+/// Finds the part of each place. Sorted by these keys, the places are the lists of all parts.
 struct read_places {
   step_table table;
   given_parts given;
@@ -439,7 +440,7 @@ void given_parts::read_all(Backend& backend, cost_steps const& steps, step_table
   backend.sort_pairs(keys, lists.places, count, 0, bits_up_to(steps.step_count * parts));
 }
 
-/// Finds the part of each place, and the places of each part, where samples are dealt.
+/// Finds the part of each place, and the places of each part, for dealt samples.
 struct deal_places {
   step_table table;
   std::uint32_t parts;
@@ -457,7 +458,7 @@ struct deal_places {
   }
 };
 
-/// Parts as `gpu::deal` makes them: what `given_parts` reads is arithmetic here.
+/// Dealt parts as `gpu::deal` makes them: arithmetic replaces the arrays that `given_parts` reads.
 struct dealt_parts {
   std::uint32_t parts;
 
@@ -484,7 +485,8 @@ struct dealt_parts {
   }
 };
 
-/// A lower bound on the largest load, and the share `tolerance` of it more, or the largest integer.
+/// Returns a lower bound on the largest load plus the share `max_overload` of the bound, or at most
+/// the largest integer.
 template <class Block>
 [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t target_load(Block& block, part_lists const& lists,
                                                             double max_overload) {
@@ -501,8 +503,8 @@ template <class Block>
   return bound + static_cast<std::uint64_t>(slack);
 }
 
-/// Evens the parts of one step in shared memory. The samples by place lie in the items of the
-/// result until they are needed.
+/// Refines the parts of one step in shared memory. The samples by place are in the items of the
+/// result until the items are needed.
 template <class Start>
 struct refine_in_block {
   static constexpr int least_blocks = 1;
@@ -546,7 +548,7 @@ struct refine_in_block {
   }
 };
 
-/// Evens the parts of one step whose lists lie in device memory, with arrays of the parts.
+/// Refines the parts of one step whose lists are in device memory, with arrays of the parts.
 template <class Arrays>
 struct refine_of_sorted {
   static constexpr int least_blocks = 1;
@@ -585,7 +587,7 @@ struct refine_of_sorted {
   }
 };
 
-/// `gpu::refine` on any backend, from given or dealt parts.
+/// Runs `gpu::refine` on any backend, from given or dealt parts.
 template <class Backend, class Start>
 void refine(Backend& backend, cost_steps const& steps, Start const& start, double max_overload,
             round_refiner const& search, part_span const& out) {
