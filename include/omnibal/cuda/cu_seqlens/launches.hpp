@@ -17,8 +17,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Several groups a block: a thread sums the lengths of a small one, the block those of a large
-/// one.
+/// Sums several groups per block: a thread sums the lengths of a small group, the block the lengths
+/// of a large one.
 template <class Length>
 struct accumulate_lengths {
   static constexpr int least_blocks = 4;

@@ -70,7 +70,7 @@ struct deal_place {
   }
 };
 
-/// Writes where the parts of a step begin, and looks at the sum of its costs.
+/// Writes the begins of the parts of a step, and checks the sum of its costs.
 struct deal_offsets {
   step_table table;
   part_writer out;

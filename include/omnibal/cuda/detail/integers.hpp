@@ -56,7 +56,8 @@ template <class Index, class Predicate>
   return number == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(number));
 }
 
-/// The sum, or the largest value where that is above it: a sum that may be taken in any order.
+/// Returns the sum, or the largest value if the sum exceeds it: the order of additions does not
+/// matter.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t saturating_sum(std::uint64_t left,
                                                                          std::uint64_t right) {
   std::uint64_t const sum = left + right;

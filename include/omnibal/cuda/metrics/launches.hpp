@@ -91,7 +91,7 @@ struct mean_over_limit {
   }
 };
 
-/// How many elements count: as many as there are, or fewer where the device knows the number.
+/// The number of elements that count: all of them, or fewer if the device knows the number.
 struct element_count {
   std::size_t size;
   std::uint32_t const* counted;
@@ -101,7 +101,7 @@ struct element_count {
   }
 };
 
-/// Raises a fault where the sum exceeds the type of the host's sum.
+/// Raises a fault if the sum exceeds the type of the host's sum.
 OMNIBAL_HOST_DEVICE inline void check_sum(spread const& all, fault* faults) {
   if (all.sum > largest_sum) raise(faults, fault::overflow);
 }

@@ -27,7 +27,7 @@ using omnibal::detail::load_level;
 using omnibal::detail::schedule_draws;
 using omnibal::detail::schedule_shape;
 
-/// What the steps of the algorithm tell each other, in device memory.
+/// The state that the steps of the algorithm share, in device memory.
 template <std::size_t R>
 struct schedule_state {
   /// The largest load of each kind, as it was given.
@@ -72,7 +72,7 @@ struct find_largest {
 struct schedule_items {
   std::uint32_t* groups;
   load_level* levels;
-  /// The run of each group in a full step; null where all runs are.
+  /// The run of each group in a full step; null if all runs are.
   std::uint32_t* runs;
 };
 
@@ -90,7 +90,7 @@ struct write_runs {
   schedule_state<R> const* state;
   fault* faults;
   schedule_items out;
-  /// Null where there is no choice.
+  /// Null if there is no choice.
   std::uint64_t* sizes;
   std::uint32_t* order;
 
@@ -112,7 +112,7 @@ struct write_runs {
   }
 
  private:
-  /// Zero, and a fault, where a carried group does not exist.
+  /// Returns the group of a run; zero, and a fault, if a carried group does not exist.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t group_of(std::uint32_t run) const {
     if (run >= shape.carried) return static_cast<std::uint32_t>(of_groups(run - shape.carried));
     std::uint32_t const group = carried[static_cast<std::size_t>(of_carried(run))];
@@ -448,7 +448,8 @@ struct find_rule {
   }
 
  private:
-  /// The waiting in the cell that begins at a step, or zero where none does or it cannot be cut.
+  /// Returns the waiting in the cell that begins at a step, or zero if none begins there or it
+  /// cannot be cut.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t waiting(std::size_t kind, std::size_t step) const {
     auto const first = static_cast<std::uint32_t>(step);
     if (cells.first_of[first] != first) return 0;
@@ -680,7 +681,7 @@ struct count_carried {
 struct write_positions {
   rng::permutation order;
   std::uint32_t steps;
-  /// Null where no group is carried.
+  /// Null if no group is carried.
   std::uint32_t const* has_carried;
   std::uint32_t const* carried_before;
   std::uint32_t* positions;

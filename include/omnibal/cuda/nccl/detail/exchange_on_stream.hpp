@@ -127,7 +127,7 @@ struct write_plan_keys {
   }
 };
 
-/// Where the samples for each rank, and from each, begin in the sorted lists.
+/// Finds the begins of the samples for each rank, and from each, in the sorted lists.
 struct find_plan_begins {
   plan_tables tables;
 
@@ -140,7 +140,7 @@ struct find_plan_begins {
   }
 };
 
-/// The elements of 32 bits that the tables of a plan take, and those of 64 bits.
+/// Returns the number of elements of 32 bits, and below of 64 bits, in the tables of a plan.
 [[nodiscard]] inline std::size_t index_count(device_plan_view const& plan) {
   return 2 * (std::size_t{plan.most_home} + plan.most_arrivals + plan.ranks + 1);
 }
@@ -236,7 +236,7 @@ struct describe_exchange {
   plan_tables tables;
   payload load;
   exchange_report* report;
-  /// Those of all fields so far.
+  /// The faults of all fields so far.
   gpu::fault* faults;
   /// The slots to fill and their size, or none.
   std::byte* slots;
@@ -339,7 +339,7 @@ struct exchange_tuning {
   static constexpr int threads = 256;
 };
 
-/// The blocks that copy so many bytes.
+/// Returns the number of blocks that copy `bytes` bytes.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t tile_count(std::size_t bytes) {
   return bytes / exchange_tuning::tile_bytes + (bytes % exchange_tuning::tile_bytes == 0 ? 0 : 1);
 }
@@ -433,7 +433,7 @@ OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size
 /// Which runs a step copies: a slot for each rank, or all in one.
 struct wire_layout {
   std::byte* wire = nullptr;
-  /// 0 where messages lie one after the other, without headers.
+  /// The size of a slot, or 0 if messages follow each other without headers.
   std::uint64_t slot_bytes = 0;
   std::uint64_t tiles = 0;
 

@@ -20,7 +20,7 @@ namespace omnibal::inline v0::nccl::detail {
 #pragma GCC visibility push(hidden)
 
 /// Calls `post(send, receive)` in a group of the caller: `send(peer, from, bytes)` and
-/// `receive(peer, to, bytes)`. Nothing is sent where there are no bytes.
+/// `receive(peer, to, bytes)`. Nothing is sent if there are no bytes.
 template <class Post>
 void post_messages(Post post, ncclComm_t comm, cudaStream_t stream) {
   auto const by = [&](auto call) {
@@ -85,7 +85,7 @@ struct silent_wire {
   void exchange(Post const&) const {}
 };
 
-/// The wire for a backend: a silent one where the backend only measures.
+/// Returns the wire for a backend: a silent one if the backend only measures.
 template <class Backend, class Comm>
 [[nodiscard]] auto wire_for(Backend const&, Comm& comm, cudaStream_t stream) {
   if constexpr (std::derived_from<Backend, gpu::detail::scratch_meter>) {
@@ -98,7 +98,7 @@ template <class Backend, class Comm>
 
 #pragma GCC visibility pop
 
-/// What can submit work of NCCL to a stream: `communicator` and `communicator_ref`.
+/// A communicator that can submit work of NCCL to a stream: `communicator` and `communicator_ref`.
 template <class Comm>
 concept stream_communicator = requires(Comm& comm, cudaStream_t stream) {
   { comm.get() } -> std::convertible_to<ncclComm_t>;
