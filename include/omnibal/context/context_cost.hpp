@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Times of groups of ranks of different sizes.
+/// \file
+/// Times of groups of ranks of different sizes.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

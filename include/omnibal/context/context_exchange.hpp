@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The exchange of the tokens of a step.
+/// \file
+/// The exchange of the tokens of a step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_layout.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Groups of ranks of different sizes for the samples of one step.
+/// \file
+/// Groups of ranks of different sizes for the samples of one step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The tokens of a step on their ranks.
+/// \file
+/// The tokens of a step on their ranks.
 
 #include <omnibal/grouping.hpp>
 #include <omnibal/pack/cu_seqlens.hpp>

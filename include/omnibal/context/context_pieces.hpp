@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The cut of samples among the ranks of their groups.
+/// \file
+/// The cut of samples among the ranks of their groups.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file A plan of groups of ranks of different sizes for the samples of one step.
+/// \file
+/// A plan of groups of ranks of different sizes for the samples of one step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/data_digest.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Conversion of samples to pieces and of pieces to samples.
+/// \file
+/// Conversion of samples to pieces and of pieces to samples.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>

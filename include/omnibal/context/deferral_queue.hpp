@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The queue of samples that wait for a later step, and its state for checkpoints.
+/// \file
+/// The queue of samples that wait for a later step, and its state for checkpoints.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

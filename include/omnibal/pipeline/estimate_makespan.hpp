@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The time of a step of a pipeline, without a simulation.
+/// \file
+/// The time of a step of a pipeline, without a simulation.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

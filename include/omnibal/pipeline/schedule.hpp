@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Schedules of a pipeline, their peak of micro-batches in flight, and the input and result
+/// \file
+/// Schedules of a pipeline, their peak of micro-batches in flight, and the input and result
 /// of a simulation.
 
 #include <omnibal/check.hpp>

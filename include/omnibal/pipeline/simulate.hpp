@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Time and memory of a step of a pipeline.
+/// \file
+/// Time and memory of a step of a pipeline.
 
 #include <omnibal/check.hpp>
 #include <omnibal/pipeline/schedule.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Machine, limits, layers and plan of a pipeline.
+/// \file
+/// Machine, limits, layers and plan of a pipeline.
 
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>

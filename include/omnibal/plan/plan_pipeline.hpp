@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Cuts of a model and activations to keep, decided together.
+/// \file
+/// Cuts of a model and activations to keep, decided together.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Balance of data, model and memory together.
+/// \file
+/// Balance of data, model and memory together.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>

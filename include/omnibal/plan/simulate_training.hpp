@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The time of training steps with a plan.
+/// \file
+/// The time of training steps with a plan.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Output of plans for trainers: JSON, the layout of Megatron-LM, the layers that recompute.
+/// \file
+/// Output of plans for trainers: JSON, the layout of Megatron-LM, the layers that recompute.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Options and result of `select_recompute`.
+/// \file
+/// Options and result of `select_recompute`.
 
 #include <omnibal/resources.hpp>
 #include <omnibal/solve_status.hpp>

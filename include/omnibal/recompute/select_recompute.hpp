@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Choice of activations to keep and activations to recompute.
+/// \file
+/// Choice of activations to keep and activations to recompute.
 
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The default shuffler, and concepts for abilities of shufflers.
+/// \file
+/// The default shuffler, and concepts for abilities of shufflers.
 
 #include <omnibal/rng/engine.hpp>
 

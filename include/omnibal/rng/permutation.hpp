@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file A random permutation as a function without an array.
+/// \file
+/// A random permutation as a function without an array.
 
 #include <omnibal/config.hpp>
 #include <omnibal/rng/engine.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Bundles of samples that must stay together.
+/// \file
+/// Bundles of samples that must stay together.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Order, seed, share of a process and state of an epoch, for all samplers.
+/// \file
+/// Order, seed, share of a process and state of an epoch, for all samplers.
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>

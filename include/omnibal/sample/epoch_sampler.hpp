@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Samples of each rank in each step of an epoch, without an index array.
+/// \file
+/// Samples of each rank in each step of an epoch, without an index array.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Packs of each rank in each step, with the levels of a hierarchy in turn.
+/// \file
+/// Packs of each rank in each step, with the levels of a hierarchy in turn.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file A scale that gives every token the same weight in the loss.
+/// \file
+/// A scale that gives every token the same weight in the loss.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>

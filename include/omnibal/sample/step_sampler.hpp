@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Groups of each rank in each step of an epoch, with even steps.
+/// \file
+/// Groups of each rank in each step of an epoch, with even steps.
 
 #include <omnibal/balance/schedule_steps.hpp>
 #include <omnibal/balance/schedule_steps_options.hpp>

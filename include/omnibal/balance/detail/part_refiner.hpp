@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Exchanges of samples between parts: lists, candidates, and the search that lowers the
+/// \file
+/// Exchanges of samples between parts: lists, candidates, and the search that lowers the
 /// largest load.
 
 #include <omnibal/balance/detail/part_loads.hpp>

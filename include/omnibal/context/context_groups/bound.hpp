@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Lower bounds of plans of groups.
+/// \file
+/// Lower bounds of plans of groups.
 
 #include <omnibal/context/context_groups/instance.hpp>
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Filling of micro-steps one after the other, longest samples first.
+/// \file
+/// Filling of micro-steps one after the other, longest samples first.
 
 #include <omnibal/context/context_groups/blocks.hpp>
 #include <omnibal/context/context_groups/bound.hpp>

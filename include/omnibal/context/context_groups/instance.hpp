@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The input of `context_groups`, in arrays.
+/// \file
+/// The input of `context_groups`, in arrays.
 
 #include <omnibal/check.hpp>
 #include <omnibal/context/context_cost.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Levels of length with their own degrees and micro-steps.
+/// \file
+/// Levels of length with their own degrees and micro-steps.
 
 #include <omnibal/context/context_groups/filling.hpp>
 #include <omnibal/context/context_groups/instance.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Layers and stages of a plan in whole numbers, and the least memory and time of stages.
+/// \file
+/// Layers and stages of a plan in whole numbers, and the least memory and time of stages.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file Label search: partial solutions of the first layers, as few as necessary.
+/// \file
+/// Label search: partial solutions of the first layers, as few as necessary.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>

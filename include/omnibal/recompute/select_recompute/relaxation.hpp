@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The linear relaxation, and the choices that its reduced costs leave.
+/// \file
+/// The linear relaxation, and the choices that its reduced costs leave.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/choice_table.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The steps of an epoch that have run, and the iteration from epoch to epoch.
+/// \file
+/// The steps of an epoch that have run, and the iteration from epoch to epoch.
 
 #include <omnibal/check.hpp>
 #include <omnibal/sample/epoch.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// \file The steps that a scheduler makes of the remaining groups of an epoch.
+/// \file
+/// The steps that a scheduler makes of the remaining groups of an epoch.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
