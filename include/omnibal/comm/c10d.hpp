@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A communicator over a process group of PyTorch. Needs libtorch with its distributed part.
+/// A communicator over a process group of PyTorch; requires libtorch with its distributed part.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/agreement.hpp>
@@ -20,22 +20,23 @@
 
 namespace omnibal::inline v0::c10d {
 
-/// Shares a process group, such as a trainer's group of data-parallel ranks: any `ProcessGroup` or
-/// `Backend` of PyTorch's c10d, or a class derived from one, that takes tensors of the host, as
-/// Gloo, MPI and UCC do. Models `exchanging_communicator`. Tensors of bytes are made
-/// over the caller's memory, so the group may copy but this does not.
+/// A communicator that shares a process group, such as a trainer's group of data-parallel ranks.
+/// The group is a `ProcessGroup` or `Backend` of PyTorch's c10d, or a class derived from one. The
+/// group must accept tensors of the host, as Gloo, MPI and UCC do. Models
+/// `exchanging_communicator`. The communicator wraps the caller's memory in tensors of bytes; only
+/// the group may copy.
 ///
-/// All ranks call the collectives of a group in the same order; a trainer that communicates on
-/// another thread at the same time gives this a group of its own. A group for NCCL refuses memory
-/// of the host: see `nccl::communicator_ref`.
+/// All ranks call the collectives of a group in the same order. A trainer that communicates on
+/// another thread at the same time passes a separate group. A group for NCCL rejects memory of the
+/// host: see `nccl::communicator_ref`.
 ///
-/// Determinism: portable among equal ranks. Errors: `std::invalid_argument` for sizes that do not
-/// add up; what the group throws where a rank is gone or its timeout has passed, which is a
-/// `std::runtime_error` or a `c10::Error`. The group cannot be used after that.
+/// Determinism: portable among equal ranks. Errors: `std::invalid_argument` if sizes do not add up.
+/// If a rank is gone or the timeout has passed, the group throws a `std::runtime_error` or a
+/// `c10::Error`. The group cannot be used after that error.
 template <class Group>
 class communicator_ref {
  public:
-  /// Errors: `std::invalid_argument` for a null pointer.
+  /// Shares `group`. Errors: `std::invalid_argument` if the pointer is null.
   explicit communicator_ref(c10::intrusive_ptr<Group> group) : group_(std::move(group)) {
     if (!group_) {
       omnibal::detail::throw_invalid("c10d::communicator_ref", "group is null, must be a group");
@@ -51,7 +52,7 @@ class communicator_ref {
                                 in.size() * size());
     if (in.empty()) return;
     at::Tensor sent = tensor_over(in);
-    // Gloo has had `_allgather_base` since PyTorch 2 only, and makes it of this one.
+    // Gloo implements `_allgather_base` only since PyTorch 2, as a call of `allgather`.
     if constexpr (requires(std::vector<std::vector<at::Tensor>> all, std::vector<at::Tensor> own) {
                     group_->allgather(all, own);
                   }) {
@@ -76,7 +77,7 @@ class communicator_ref {
     at::Tensor received = tensor_over(out);
     std::vector<std::int64_t> sizes_sent(send_counts.begin(), send_counts.end());
     std::vector<std::int64_t> sizes_received(receive_counts.begin(), receive_counts.end());
-    // The name of newer versions (2.15 has it), which deprecate the other.
+    // Newer versions (2.15, for example) have this name and deprecate the other one.
     if constexpr (requires {
                     group_->all_to_all_single(received, sent, sizes_received, sizes_sent);
                   }) {
@@ -89,7 +90,7 @@ class communicator_ref {
  private:
   template <class Byte>
   [[nodiscard]] static at::Tensor tensor_over(std::span<Byte> bytes) {
-    // A tensor has no constant memory; the group only reads what it sends.
+    // A tensor has no constant memory, but the group only reads the sent bytes.
     return at::from_blob(const_cast<std::remove_const_t<Byte>*>(bytes.data()),
                          {static_cast<std::int64_t>(bytes.size())}, at::kByte);
   }

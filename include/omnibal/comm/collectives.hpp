@@ -14,12 +14,13 @@
 namespace omnibal::inline v0 {
 
 struct all_gather_fn {
-  /// The values of all ranks, by rank. `value` is a value that travels as its bytes, or an array of
-  /// them that has as many on every rank; those of rank 0 come first then.
+  /// Gathers the values of all ranks, by rank. `value` is a value that travels as its bytes, or an
+  /// array of such values with the same number of elements on every rank. The elements of rank 0
+  /// come first in the result.
   ///
   /// A collective call: all ranks make it. Complexity: one collective. Allocates the result.
-  /// Determinism: portable among equal ranks. Errors: those of the communicator, among them
-  /// different numbers of values.
+  /// Determinism: portable among equal ranks. Errors: the errors of the communicator, for example
+  /// if ranks pass different numbers of values.
   template <communicator Comm, wire_value Value>
     requires(!wire_range<Value>)
   [[nodiscard]] std::vector<Value> operator()(Comm&& comm, Value const& value) const {
@@ -36,15 +37,15 @@ struct all_gather_fn {
   }
 };
 
-/// The values of all ranks; see `all_gather_fn`.
+/// Gathers the values of all ranks, by rank; see `all_gather_fn`.
 inline constexpr all_gather_fn all_gather{};
 
 struct all_equal_fn {
-  /// True on all ranks where all have equal values, such as the digest of a plan, and false on all
-  /// ranks otherwise.
+  /// Returns true on all ranks if all have equal values, such as the digest of a plan. Returns
+  /// false on all ranks otherwise.
   ///
-  /// A collective call. Complexity: one collective. Memory: a value per rank. Errors: those of the
-  /// communicator.
+  /// A collective call. Complexity: one collective. Memory: a value per rank. Errors: the errors of
+  /// the communicator.
   template <communicator Comm, wire_value Value>
     requires std::equality_comparable<Value>
   [[nodiscard]] bool operator()(Comm&& comm, Value const& value) const {
@@ -54,7 +55,7 @@ struct all_equal_fn {
   }
 };
 
-/// Whether all ranks have equal values; see `all_equal_fn`.
+/// Compares the values of all ranks and returns whether all are equal; see `all_equal_fn`.
 inline constexpr all_equal_fn all_equal{};
 
 }  // namespace omnibal::inline v0

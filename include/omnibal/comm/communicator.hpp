@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the library asks of a process group, and the error of a rank that depends on another.
+/// The communicator concepts and the error of a rank that depends on another.
 
 #include <concepts>
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace omnibal::inline v0 {
 
-/// What a rank throws where another one has failed or left. The text names that rank, and begins to
-/// say why where that is known; the exception of that rank has the whole reason.
+/// The exception of a rank if another rank has failed or left. The text names that rank and, if
+/// known, begins with the reason. The exception of the failed rank contains the whole reason.
 class communication_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -37,23 +37,23 @@ template <class T>
 [[nodiscard]] consteval bool find_reference();
 
 /// A pointer, a view, or an array or an aggregate that has one among its first members. Members of
-/// classes that are no aggregates stay hidden.
+/// classes that are not aggregates stay hidden.
 template <class T>
 concept refers_elsewhere = find_reference<std::remove_cv_t<T>>();
 
-/// Initialises any member of an aggregate.
+/// Initializes any member of an aggregate.
 struct any_member {
   template <class Member>
   operator Member() const;
 };
 
-/// Initialises those alone that refer elsewhere.
+/// Initializes only members that refer to other memory.
 struct referring_member {
   template <refers_elsewhere Member>
   operator Member() const;
 };
 
-/// True where the member number `sizeof...(Before)` refers elsewhere; arrays count by element.
+/// Whether the member number `sizeof...(Before)` refers to other memory; arrays count by element.
 template <class T, std::size_t... Before>
 [[nodiscard]] consteval bool refers_at(std::index_sequence<Before...>) {
   return requires { T{(static_cast<void>(Before), any_member{})..., referring_member{}}; };
@@ -84,13 +84,13 @@ consteval bool find_reference() {
 
 namespace omnibal::inline v0 {
 
-/// Ranks that gather. `all_gather(in, out)` writes the bytes of every rank to `out`, by rank; `in`
-/// has the same size on all ranks, and `out` that size for each rank. It returns when `out` is
-/// complete and `in` may be changed, and throws where that fails. All ranks call the same
+/// Ranks that gather. `all_gather(in, out)` writes the bytes of every rank to `out`, by rank. `in`
+/// has the same size on all ranks, and `out` has that size for each rank. The call returns when
+/// `out` is complete and `in` may be changed, and throws if it fails. All ranks call the same
 /// collectives in the same order.
 ///
-/// A handle of few words whose collectives may be called on a constant object or not; a user's
-/// process group becomes one in twenty lines.
+/// A communicator is a handle of a few words. Its collectives may be constant member functions or
+/// not. An adapter for another process group needs about twenty lines.
 template <class Comm>
 concept communicator = requires(Comm& comm, std::span<std::byte const> in,
                                 std::span<std::byte> out) {
@@ -99,10 +99,11 @@ concept communicator = requires(Comm& comm, std::span<std::byte const> in,
   comm.all_gather(in, out);
 };
 
-/// Ranks that also exchange. `all_to_all_v(in, send_counts, out, receive_counts)` sends the first
-/// `send_counts[0]` bytes of `in` to rank 0, the next `send_counts[1]` to rank 1 and so on, and
-/// writes to `out` what comes from rank 0, then from rank 1 and so on. The counts are those of the
-/// other side, may be zero, and add up to the sizes of `in` and `out`, which do not overlap.
+/// Ranks that also exchange bytes. `all_to_all_v(in, send_counts, out, receive_counts)` sends the
+/// first `send_counts[0]` bytes of `in` to rank 0, the next `send_counts[1]` bytes to rank 1 and so
+/// on. The call writes to `out` the bytes from rank 0, then the bytes from rank 1 and so on. The
+/// counts match the counts of the other side, may be zero, and add up to the sizes of `in` and
+/// `out`. `in` and `out` do not overlap.
 template <class Comm>
 concept exchanging_communicator = communicator<Comm> &&
     requires(Comm& comm, std::span<std::byte const> in, std::span<std::byte> out,
@@ -110,17 +111,17 @@ concept exchanging_communicator = communicator<Comm> &&
   comm.all_to_all_v(in, counts, out, counts);
 };
 
-/// Bytes that are sent from where they lie.
+/// Bytes that are sent from their place in memory.
 using sent_piece = std::span<std::byte const>;
-/// Bytes that are received where they belong.
+/// Bytes that are received at their final place in memory.
 using received_piece = std::span<std::byte>;
 
-/// Ranks that exchange bytes which lie in pieces, so that nothing has to be collected before and
-/// nothing put into its place afterwards. `all_to_all_pieces(sent, send_counts, received,
-/// receive_counts)` sends the bytes of the first `send_counts[0]` pieces, one after the other, to
-/// rank 0 and so on, and writes what comes from rank 0 into the first `receive_counts[0]` pieces
-/// and so on. Both sides give as many bytes, but may divide them differently. Sent and received
-/// pieces do not overlap. A communicator need not have it.
+/// Ranks that exchange bytes in pieces, without a copy before or after the exchange.
+/// `all_to_all_pieces(sent, send_counts, received, receive_counts)` sends the bytes of the first
+/// `send_counts[0]` pieces, one after the other, to rank 0 and so on. The call writes the bytes
+/// from rank 0 into the first `receive_counts[0]` pieces and so on. Both sides pass the same number
+/// of bytes, but may divide them differently. Sent and received pieces do not overlap. This
+/// operation is optional for a communicator.
 template <class Comm>
 concept piecewise_communicator = exchanging_communicator<Comm> &&
     requires(Comm& comm, std::span<sent_piece const> sent, std::span<received_piece const> received,
@@ -128,10 +129,11 @@ concept piecewise_communicator = exchanging_communicator<Comm> &&
   comm.all_to_all_pieces(sent, counts, received, counts);
 };
 
-/// A value that travels as its bytes. Not `bool`, of which a vector has no array, and nothing that
-/// refers to memory of its rank: pointers, views, and arrays and aggregates with one among their
-/// first 16 members. A compiler does not see into classes with constructors, nor that a number is
-/// an index or a handle of this rank: not to send these is up to the caller.
+/// A value that travels as its bytes. `bool` is excluded because a vector of `bool` has no array.
+/// Types that refer to memory of their rank are excluded: pointers, views, and arrays and
+/// aggregates with one among their first 16 members. A compiler sees neither into classes with
+/// constructors nor whether a number is an index or a handle of this rank. The caller must not send
+/// such values.
 template <class T>
 concept wire_value =
     std::is_trivially_copyable_v<T> && std::default_initializable<T> && !std::same_as<T, bool> &&
@@ -146,14 +148,14 @@ concept wire_range = std::ranges::contiguous_range<Range const> &&
 
 namespace omnibal::inline v0::detail {
 
-/// The values of a range.
+/// Returns the values of a range as a span.
 template <wire_range Range>
 [[nodiscard]] auto values_of(Range const& range) {
   return std::span<std::ranges::range_value_t<Range const> const>(std::ranges::data(range),
                                                                   std::ranges::size(range));
 }
 
-/// What an exception says.
+/// Returns the text of an exception.
 [[nodiscard]] inline std::string text_of(std::exception_ptr const& error) {
   try {
     std::rethrow_exception(error);
@@ -164,7 +166,7 @@ template <wire_range Range>
   }
 }
 
-/// The rank of the caller.
+/// Returns the rank of the caller.
 template <class Comm>
 [[nodiscard]] std::size_t own_rank(Comm& comm) {
   return static_cast<std::size_t>(comm.rank());

@@ -28,14 +28,14 @@
 namespace omnibal::inline v0 {
 
 struct gather_lengths_options {
-  /// The most samples of a rank, equal on all ranks. Where it is known one collective is enough,
-  /// from the second call with a workspace on.
+  /// The maximum number of samples of a rank, equal on all ranks. If it is set, one collective is
+  /// enough from the second call with a workspace on.
   std::optional<std::size_t> most_samples;
 };
 
 namespace detail {
 
-/// `Length` gives the lengths of a sample, `R` of them, in integers.
+/// A functor that returns the `R` lengths of a sample in integers.
 template <std::size_t R, class Samples, class Length>
 concept lengths_of_kinds = demand_function<Length, sample_reference<Samples>> &&
     integral_amount<demand_result<Length, sample_reference<Samples>>> &&
@@ -47,12 +47,12 @@ concept lengths_of_kinds = demand_function<Length, sample_reference<Samples>> &&
 template <std::size_t R>
 using lengths_of_sample = std::conditional_t<R == 1, std::int64_t, resources<R>>;
 
-/// Memory of `gather_lengths`, its last result, and on how many samples the ranks have agreed. To
-/// be kept from step to step, for one communicator and on all of its ranks alike.
+/// Memory of `gather_lengths`, its last result, and the number of samples on which the ranks have
+/// agreed. Keep one workspace from step to step for one communicator, on all ranks in the same way.
 template <std::size_t R = 1>
 class gather_lengths_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] ragged<lengths_of_sample<R>> const& result() const& { return result_; }
   void result() const&& = delete;
 
@@ -61,7 +61,7 @@ class gather_lengths_workspace {
 
   std::vector<lengths_of_sample<R>> own_;
   std::vector<std::uint64_t> counts_;
-  /// The `most_samples` of the last call that gave it, on which all ranks have agreed.
+  /// The `most_samples` of the last call with that option, on which all ranks have agreed.
   std::size_t most_ = 0;
   std::vector<std::byte> block_;
   detail::agreement<std::uint64_t> agreement_;
@@ -76,18 +76,19 @@ struct gather_lengths_fn {
       detail::kinds_of<demand_result<Length, sample_reference<Samples>>>;
 
  public:
-  /// The lengths of the samples of all ranks, a row for each rank. `length` measures a sample: one
-  /// integer, or resources where a sample has several lengths, such as tokens of images and of
-  /// text. Ranks may have different numbers of samples, also none; the offsets of the result are
-  /// what `make_plan` takes.
+  /// Gathers the lengths of the samples of all ranks, a row for each rank. `length` measures a
+  /// sample. It returns one integer, or resources if a sample has several lengths, such as tokens
+  /// of images and of text. Ranks may have different numbers of samples, or none. `make_plan`
+  /// accepts the offsets of the result.
   ///
-  /// A collective call. Complexity: one collective where `options.most_samples` is given and is
-  /// that of the last call with the workspace, whose blocks are padded to it; else two, the counts
-  /// and blocks that are padded to the largest or to the new number. Memory: the result, the padded
-  /// blocks, 32 bytes per rank and 16R per sample of this rank. Determinism: portable. Errors on
-  /// all ranks: `std::invalid_argument` for different `options.most_samples`; where a rank has
-  /// more, where a length is negative or above 2^63 - 1 and where `length` throws, there it is
-  /// `std::invalid_argument` or what was thrown, and elsewhere `communication_error`.
+  /// A collective call. Complexity: one collective if `options.most_samples` is set and equals the
+  /// value of the last call with the workspace; the blocks are padded to that number. Otherwise two
+  /// collectives: the counts, and then blocks padded to the largest count or to the new number.
+  /// Memory: the result, the padded blocks, 32 bytes per rank and 16R per sample of this rank.
+  /// Determinism: portable. Errors on all ranks: `std::invalid_argument` if `options.most_samples`
+  /// differs between ranks. Errors of a rank: `std::invalid_argument` if it has more samples than
+  /// `options.most_samples` or a length is negative or above 2^63 - 1, and any exception of
+  /// `length`. The other ranks then throw `communication_error`.
   template <communicator Comm, sample_range Samples, class Length = std::identity>
     requires demand_function<Length, sample_reference<Samples>> &&
         integral_amount<demand_result<Length, sample_reference<Samples>>>
@@ -98,8 +99,8 @@ struct gather_lengths_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept, for a training loop: once the workspace has seen the largest
-  /// number of samples, nothing is allocated. The result lies in the workspace.
+  /// Gathers the lengths into `workspace`, for a training loop. The call allocates nothing once the
+  /// workspace has seen the largest number of samples. The workspace contains the result.
   template <communicator Comm, sample_range Samples, class Length>
     requires demand_function<Length, sample_reference<Samples>> &&
         integral_amount<demand_result<Length, sample_reference<Samples>>>
@@ -115,7 +116,7 @@ struct gather_lengths_fn {
     return workspace.result_;
   }
 
-  /// The same with default options.
+  /// Gathers the lengths into `workspace` with default options.
   template <communicator Comm, sample_range Samples, class Length, std::size_t R>
     requires detail::lengths_of_kinds<R, Samples, Length>
   auto const& operator()(Comm&& comm, Samples const& local, Length const& length,
@@ -123,7 +124,7 @@ struct gather_lengths_fn {
     return (*this)(comm, local, length, {}, workspace);
   }
 
-  /// The same for samples that are their lengths.
+  /// Gathers samples that are their own lengths into `workspace`.
   template <communicator Comm, sample_range Samples, std::size_t R>
     requires detail::lengths_of_kinds<R, Samples, std::identity>
   auto const& operator()(Comm&& comm, Samples const& local,
@@ -134,7 +135,7 @@ struct gather_lengths_fn {
  private:
   static constexpr std::string_view name = "gather_lengths";
 
-  /// The lengths of the local samples.
+  /// Measures the lengths of the local samples.
   template <class Samples, class Length, class Result>
   static void measure(Samples const& local, Length const& length,
                       gather_lengths_options const& options, std::vector<Result>& result) {
@@ -175,8 +176,8 @@ struct gather_lengths_fn {
                           workspace.result_);
   }
 
-  /// Each rank gives a report and then its lengths, in as much room as all had the last time. Where
-  /// they give another number, of which they know each other then, all come again in that room.
+  /// Each rank sends a report and then its lengths, in blocks of the last call's size. If the
+  /// reports name another number, all ranks know it and gather again in blocks of that size.
   template <class Comm, class Measured, class Workspace>
   static void gather_at_once(Comm& comm, Measured const& measured, std::size_t most,
                              Workspace& workspace) {
@@ -196,7 +197,7 @@ struct gather_lengths_fn {
     }
   }
 
-  /// The blocks of all ranks; their reports go to the agreement.
+  /// Gathers the blocks of all ranks and passes their reports to the agreement.
   template <class Comm, class Workspace>
   [[nodiscard]] static std::span<std::byte const> gather_blocks(Comm& comm, bool has_lengths,
                                                                 Workspace& workspace) {
@@ -225,7 +226,7 @@ struct gather_lengths_fn {
   }
 };
 
-/// The lengths of all samples of a global batch; see `gather_lengths_fn`.
+/// Gathers the lengths of all samples of a global batch on every rank; see `gather_lengths_fn`.
 inline constexpr gather_lengths_fn gather_lengths{};
 
 }  // namespace omnibal::inline v0

@@ -20,14 +20,14 @@
 
 namespace omnibal::inline v0::mpi {
 
-/// What a call of MPI failed with. The text has the call, MPI's text, the code, the file and the
-/// line.
+/// The exception of a failed MPI call. Its text contains the call, MPI's text, the code, the file
+/// and the line.
 class error : public std::runtime_error {
  public:
   error(int code, char const* call, char const* file, int line)
       : std::runtime_error(text(code, call, file, line)), code_(code) {}
 
-  /// MPI's error code.
+  /// Returns MPI's error code.
   [[nodiscard]] int code() const noexcept { return code_; }
 
  private:
@@ -47,14 +47,15 @@ class error : public std::runtime_error {
 
 namespace omnibal::inline v0::mpi::detail {
 
-/// Throws unless MPI succeeded; `call` is its name.
+/// Throws unless MPI succeeded; `call` is the name of the call.
 inline void check(int code, char const* call, char const* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   if (code != MPI_SUCCESS) throw error(code, call, file, line);
 }
 
-/// So many bytes as a count and a type of MPI, whose counts have 32 bits: above `largest_count`
-/// bytes one element of a derived type of pieces of that size and a rest.
+/// A number of bytes as a count and a type of MPI, because counts of MPI have 32 bits. Above
+/// `largest_count` bytes, the block is one element of a derived type: pieces of that size and a
+/// rest.
 class byte_block {
  public:
   explicit byte_block(std::uint64_t bytes, int largest_count = std::numeric_limits<int>::max()) {
@@ -105,15 +106,16 @@ class byte_block {
 
 namespace omnibal::inline v0::mpi {
 
-/// Borrows an `MPI_Comm`, such as a trainer's process group of data-parallel ranks. Models
-/// `exchanging_communicator`. The handle must stay valid; messages use tag 27'721 of it.
+/// A communicator that borrows an `MPI_Comm`, such as a trainer's process group of data-parallel
+/// ranks. Models `exchanging_communicator`. The handle must stay valid; messages use its tag
+/// 27'721.
 ///
-/// Sizes above 2^31 bytes are legal. Ranks that have nothing for each other exchange no message.
-/// Determinism: portable among equal ranks. Errors: `std::invalid_argument` for sizes that do not
-/// add up; `mpi::error` where MPI fails, if the error handler of the communicator is
-/// `MPI_ERRORS_RETURN`, as that of `mpi::communicator` is; the default handler ends the program. A
-/// rank that leaves while others wait for it is noticed by MPI alone, which ends the program when
-/// its process dies.
+/// Sizes above 2^31 bytes are legal. Two ranks with no data for each other exchange no message.
+/// Determinism: portable among equal ranks. Errors: `std::invalid_argument` if sizes do not add up;
+/// `mpi::error` if MPI fails and the error handler of the communicator is `MPI_ERRORS_RETURN`.
+/// `mpi::communicator` sets that handler; the default handler ends the program. Only MPI notices a
+/// rank that leaves while others wait for it. MPI ends the program when the process of that rank
+/// dies.
 class communicator_ref {
  public:
   explicit communicator_ref(MPI_Comm comm) : comm_(comm) {
@@ -151,7 +153,7 @@ class communicator_ref {
  private:
   static constexpr int tag = 27'721;
 
-  /// `start` begins a message for each rank that has one, or from it.
+  /// Starts the messages; `start` begins one for, or from, each rank that has data.
   template <class Start, class Byte>
   void post(char const* call, Start const& start, Byte* next,
             std::span<std::uint64_t const> counts) {
@@ -171,12 +173,14 @@ class communicator_ref {
   std::vector<MPI_Request> requests_;
 };
 
-/// Owns an `MPI_Comm` whose messages meet no others, with errors as exceptions. Models
-/// `exchanging_communicator`; see `communicator_ref` for its collectives. An object that has been
-/// moved from may only be assigned to or destroyed, and all must be gone before MPI ends.
+/// A communicator that owns an `MPI_Comm`; its messages are separate from all others, and its
+/// errors are exceptions. Models `exchanging_communicator`; see `communicator_ref` for its
+/// collectives. A moved-from object may only be assigned to or destroyed. All objects must be
+/// destroyed before MPI ends.
 class communicator : public communicator_ref {
  public:
-  /// A duplicate of `comm`, by default of all processes. A collective call. Errors: `mpi::error`.
+  /// Duplicates `comm`, by default the communicator of all processes. A collective call. Errors:
+  /// `mpi::error`.
   explicit communicator(MPI_Comm comm = MPI_COMM_WORLD) : communicator(taken{}, duplicate(comm)) {}
 
   communicator(communicator const&) = delete;
@@ -192,16 +196,17 @@ class communicator : public communicator_ref {
     if (owned_ != MPI_COMM_NULL) MPI_Comm_free(&owned_);
   }
 
-  /// The ranks that give the same `color`, which is not negative, in the order of their present
-  /// ranks: data-parallel ranks out of all. A collective call. Errors: `mpi::error`.
+  /// Returns a communicator of the ranks that pass the same `color`, in the order of their present
+  /// ranks. `color` is not negative. A typical use is to select the data-parallel ranks. A
+  /// collective call. Errors: `mpi::error`.
   [[nodiscard]] communicator split(int color) const {
     MPI_Comm part = MPI_COMM_NULL;
     detail::check(MPI_Comm_split(owned_, color, static_cast<int>(rank()), &part), "MPI_Comm_split");
     return {taken{}, part};
   }
 
-  /// The ranks on the same node, in the order of their present ranks. A collective call. Errors:
-  /// `mpi::error`.
+  /// Returns a communicator of the ranks on the same node, in the order of their present ranks. A
+  /// collective call. Errors: `mpi::error`.
   [[nodiscard]] communicator split_by_node() const {
     MPI_Comm part = MPI_COMM_NULL;
     detail::check(MPI_Comm_split_type(owned_, MPI_COMM_TYPE_SHARED, static_cast<int>(rank()),
@@ -226,8 +231,9 @@ class communicator : public communicator_ref {
   MPI_Comm owned_;
 };
 
-/// Starts MPI, and ends it when the object is destroyed, unless the program has started it before.
-/// One object in `main`, before the first communicator. Errors: `mpi::error`.
+/// The lifetime of MPI: starts MPI, and ends it when the object is destroyed, unless the program
+/// has started MPI before. `main` creates one object before the first communicator. Errors:
+/// `mpi::error`.
 class environment {
  public:
   environment(int& argc, char**& argv) {

@@ -17,20 +17,20 @@
 namespace omnibal::inline v0 {
 
 /// Rows of trivially copyable values in compressed sparse row form, with 64-bit offsets: the values
-/// of each rank, or payloads of different sizes. A sized random-access range whose elements are
-/// spans. An object that has been moved from may only be assigned to or destroyed.
+/// of each rank, or payloads of different sizes. A `ragged` is a sized random-access range whose
+/// elements are spans. A moved-from object may only be assigned to or destroyed.
 template <class T>
 class ragged {
   static_assert(std::is_trivially_copyable_v<T>, "rows are copied as bytes");
 
  public:
-  /// Walks over the rows; what it gives is a span, not a reference.
+  /// An iterator over the rows, which returns a span, not a reference.
   using iterator = detail::place_iterator<detail::sequence_ref<ragged>>;
 
-  /// No rows.
+  /// Creates an object without rows.
   ragged() : offsets_(1, 0) {}
 
-  /// Takes over ready arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero,
+  /// Takes over existing arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero,
   /// does not decrease and ends with the number of values.
   ragged(std::vector<std::uint64_t> offsets, std::vector<T> values)
       : offsets_(std::move(offsets)), values_(std::move(values)) {
@@ -41,12 +41,12 @@ class ragged {
     }
   }
 
-  /// The number of rows.
+  /// Returns the number of rows.
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  /// One row. Precondition: `row < size()`. Spans and iterators live as long as this object; of a
-  /// temporary there are none.
+  /// Returns one row. Precondition: `row < size()`. Spans and iterators are valid during the
+  /// lifetime of this object; a temporary returns none.
   [[nodiscard]] std::span<T const> operator[](std::size_t row) const& {
     return values().subspan(offsets_[row], offsets_[row + 1] - offsets_[row]);
   }
@@ -78,8 +78,9 @@ class ragged {
     values_.clear();
   }
 
-  /// Makes rows of these lengths; the values are to be written. Allocates only beyond the largest
-  /// size so far. Errors: `std::overflow_error` where the sum of the lengths leaves 64 bits.
+  /// Creates rows of these lengths; the caller writes the values. Allocates only beyond the largest
+  /// size of earlier calls. Errors: `std::overflow_error` if the sum of the lengths exceeds 64
+  /// bits.
   void shape(std::span<std::uint64_t const> lengths) {
     offsets_.resize(1);
     offsets_.reserve(lengths.size() + 1);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// One rank, alone.
+/// A communicator of one rank.
 
 #include <omnibal/detail/agreement.hpp>
 
@@ -13,9 +13,9 @@
 
 namespace omnibal::inline v0 {
 
-/// The communicator of a program without other ranks: what is sent comes back. Models
-/// `exchanging_communicator`. Complexity: linear in the bytes. Allocates nothing. Determinism:
-/// portable. Errors: `std::invalid_argument` for sizes that do not match.
+/// The communicator of a program without other ranks, which copies sent bytes back to the caller.
+/// Models `exchanging_communicator`. Complexity: linear in the bytes. Allocates nothing.
+/// Determinism: portable. Errors: `std::invalid_argument` if sizes do not match.
 class self_communicator {
  public:
   [[nodiscard]] static constexpr std::size_t rank() { return 0; }

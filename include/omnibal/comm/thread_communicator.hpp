@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Ranks that are threads of one process.
+/// Communicators of ranks that are threads of one process.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -24,14 +24,15 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The collectives of ranks that are threads. Each rank posts where its data are, all meet, each
-/// copies what it is to get, and all meet again before anyone may change its data.
+/// The collectives of ranks that are threads. Each rank posts the addresses of its data, and a
+/// barrier follows. Each rank then copies its data from the others, and a second barrier follows
+/// before any rank may change its data.
 ///
-/// The group breaks where a rank leaves or is late, or arguments do not match; every later call
+/// The group breaks if a rank leaves or is late, or if arguments do not match. Every later call
 /// fails.
 class thread_group {
  public:
-  /// A timeout of years would leave the type of a point in time.
+  /// A timeout of years would overflow the type of a point in time.
   thread_group(std::size_t ranks, std::chrono::milliseconds timeout)
       : timeout_(std::min<std::chrono::milliseconds>(timeout, std::chrono::hours(24 * 365))),
         posts_(ranks),
@@ -75,7 +76,7 @@ class thread_group {
          });
   }
 
-  /// No more calls will come from this rank, because of an error or at its end.
+  /// Marks that this rank makes no more calls, because of an error or at its end.
   void leave(std::size_t rank, std::exception_ptr error) noexcept {
     {
       std::lock_guard const lock(mutex_);
@@ -88,8 +89,8 @@ class thread_group {
     changed_.notify_all();
   }
 
-  /// Throws the exception of the lowest rank that has one of its own, or else of the lowest that
-  /// failed because of another. To be called when all ranks have left.
+  /// Throws the exception of the lowest rank that failed by itself, or else of the lowest rank that
+  /// failed because of another. Called after all ranks have left.
   void rethrow() const {
     std::exception_ptr chosen;
     for (std::exception_ptr const& error : errors_) {
@@ -122,7 +123,8 @@ class thread_group {
     }
   }
 
-  /// `copy_from(post)` copies what a rank has for this one; false where it does not fit.
+  /// Runs a collective; `copy_from(post)` copies the data for this rank and returns false if the
+  /// sizes do not match.
   template <class Copy>
   void meet(std::size_t rank, post const& own, Copy const& copy_from) {
     posts_[rank] = own;
@@ -140,7 +142,7 @@ class thread_group {
     std::copy(from.begin(), from.end(), to.begin());
   }
 
-  /// False, before anything is copied, where both do not have as many bytes.
+  /// Returns false, before any copy, if the two sides have different numbers of bytes.
   [[nodiscard]] static bool copy_pieces(std::span<sent_piece const> from,
                                         std::span<received_piece const> to) {
     auto const bytes = [](std::size_t sum, auto const& piece) { return sum + piece.size(); };
@@ -162,7 +164,7 @@ class thread_group {
     return true;
   }
 
-  /// Waits until all ranks have posted what they call.
+  /// Waits until all ranks have posted their calls.
   void meet_before(std::size_t rank) {
     std::unique_lock lock(mutex_);
     if (state_ != state::whole) throw_broken();
@@ -181,7 +183,7 @@ class thread_group {
     if (meetings_ == before) throw_broken();
   }
 
-  /// Waits until no rank needs the data of another. None can leave before it returns.
+  /// Waits until no rank reads the data of another. No rank can leave before this function returns.
   void meet_after() {
     std::unique_lock lock(mutex_);
     std::uint64_t const before = meetings_;
@@ -228,7 +230,7 @@ class thread_group {
     }
     return counts.size() == size() && bytes == 0;
   }
-  /// What is for a rank, or from it: bytes or pieces.
+  /// The bytes or pieces for a rank, or from a rank.
   template <class T>
   [[nodiscard]] static std::span<T> block_for(std::size_t rank, std::span<T> all,
                                               std::span<std::uint64_t const> counts) {
@@ -246,7 +248,7 @@ class thread_group {
   std::size_t arrived_ = 0;
   std::uint64_t meetings_ = 0;
   std::vector<post> posts_;
-  /// At how many collectives each rank has arrived.
+  /// The number of collectives at which each rank has arrived.
   std::vector<std::uint64_t> come_;
   std::vector<std::exception_ptr> errors_;
 };
@@ -256,27 +258,29 @@ class thread_group {
 namespace omnibal::inline v0 {
 
 struct thread_communicator_options {
-  /// How long ranks wait for another one in a collective.
+  /// The maximum time for which ranks wait for another rank in a collective.
   std::chrono::milliseconds timeout = std::chrono::minutes(10);
 };
 
 /// A rank among threads, for tests, simulations and one process with several devices. Models
-/// `piecewise_communicator`. Each rank copies what it gets straight from the memory of the sender.
+/// `piecewise_communicator`. Each rank copies data directly from the memory of the sender.
 ///
 /// Copies are handles to the same rank, for one thread at a time. Collectives allocate nothing.
-/// Determinism: portable. Errors on all ranks: `std::invalid_argument` where they called different
-/// collectives or gave sizes that do not match, `communication_error` where one has thrown, left or
-/// not come within the timeout while another waits for it. After an error every collective fails.
+/// Determinism: portable. Errors on all ranks: `std::invalid_argument` if ranks called different
+/// collectives or passed sizes that do not match. `communication_error` if one rank has thrown,
+/// left or not arrived within the timeout while another waits for it. After an error every
+/// collective fails.
 class thread_communicator {
  public:
-  /// Calls `body(comm)` on so many ranks, rank 0 on the calling thread, and returns when all have
-  /// returned. Where ranks throw, no rank waits for ever, and the exception of the lowest rank is
-  /// rethrown that has one of its own, rather than a `communication_error` because of another. A
-  /// rank that hangs outside of a collective ends the calls of the others at the timeout, but no
-  /// thread can be ended from outside: `run` returns when that rank does.
+  /// Calls `body(comm)` on each of `ranks` ranks, rank 0 on the calling thread, and returns when
+  /// all have returned. If ranks throw, no rank waits forever. The function then rethrows the
+  /// exception of the lowest rank that failed by itself, in preference to a `communication_error`
+  /// because of another. A rank that hangs outside of a collective ends the calls of the other
+  /// ranks at the timeout. No thread can be ended from outside, and `run` returns only when that
+  /// rank returns.
   ///
-  /// Errors: `std::invalid_argument` for no ranks and no time; `std::system_error` where a thread
-  /// cannot start.
+  /// Errors: `std::invalid_argument` if there are no ranks or the timeout is not positive;
+  /// `std::system_error` if a thread cannot start.
   template <class Body>
     requires std::invocable<Body&, thread_communicator&>
   static void run(std::size_t ranks, Body&& body, thread_communicator_options const& options = {}) {
@@ -306,8 +310,9 @@ class thread_communicator {
     group.rethrow();
   }
 
-  /// No more calls will come from this rank: one of it that waits on another thread, and those of
-  /// ranks that wait for it, fail. At its end a rank leaves by itself.
+  /// Leaves the group: this rank makes no more calls. A call of this rank that waits on another
+  /// thread fails, and so do calls of ranks that wait for this rank. At its end a rank leaves by
+  /// itself.
   void leave() const noexcept { group_->leave(rank_, nullptr); }
 
   [[nodiscard]] std::size_t rank() const { return rank_; }

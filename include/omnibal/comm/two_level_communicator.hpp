@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Gathers of thousands of ranks by way of a leader on each node.
+/// Gathers of thousands of ranks through a leader on each node.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/collectives.hpp>
@@ -19,20 +19,21 @@
 
 namespace omnibal::inline v0 {
 
-/// Ranks that gather on their node, then among the leaders of the nodes, then on their node again:
-/// in a ring of N ranks a message passes N - 1 times, here L - 1 times among L leaders and three
-/// times the ranks of a node inside of it. Models `communicator`, for plans; samples are exchanged
-/// by the communicator of all ranks. Nodes may have different numbers of ranks, in any order.
+/// Ranks that gather on their node, then among the leaders of the nodes, then on their node again.
+/// In a ring of N ranks a message passes N - 1 times. Here a message passes L - 1 times among L
+/// leaders and three times the ranks of a node inside the node. Models `communicator`, for plans;
+/// the communicator of all ranks exchanges samples. Nodes may have different numbers of ranks, in
+/// any order.
 ///
-/// `node` has the ranks of this node and exchanges, and its rank 0 is the leader; `leaders` has
-/// those, and other ranks may give any communicator for it, which is not used. Memory: twice what
-/// is gathered, with blocks for as many ranks on each node as the largest has. Determinism:
-/// portable. Errors: those of both communicators.
+/// `node` contains the ranks of this node and can exchange; its rank 0 is the leader. `leaders`
+/// contains the leaders; other ranks may pass any communicator, which is not used. Memory: twice
+/// the gathered bytes, with blocks on each node for the number of ranks of the largest node.
+/// Determinism: portable. Errors: the errors of both communicators.
 template <exchanging_communicator Node, communicator Leaders>
 class two_level_communicator {
  public:
-  /// `rank` is that of the caller among all. A collective call. Errors: `std::invalid_argument` on
-  /// all ranks where theirs are not 0, 1 and so on, each once.
+  /// Creates the communicator; `rank` is the rank of the caller among all ranks. A collective call.
+  /// Errors: `std::invalid_argument` on all ranks if the ranks are not 0, 1 and so on, each once.
   two_level_communicator(std::size_t rank, Node node, Leaders leaders)
       : rank_(rank), node_(std::move(node)), leaders_(std::move(leaders)) {
     std::uint64_t shape[2] = {0, 0};
@@ -70,7 +71,8 @@ class two_level_communicator {
   [[nodiscard]] bool is_leader() { return detail::own_rank(node_) == 0; }
   [[nodiscard]] std::size_t node_size() { return detail::rank_count(node_); }
 
-  /// Which rank each place is: those of a node one after the other, and then what it lacks.
+  /// Finds the rank of each place: the ranks of a node one after the other, and then its missing
+  /// places.
   void find_ranks() {
     constexpr std::string_view name = "two_level_communicator";
     std::uint64_t const own = rank_;
@@ -92,7 +94,7 @@ class two_level_communicator {
     size_ = ranks.size();
   }
 
-  /// The blocks of all places, on all ranks; what has no rank is filled.
+  /// Gathers the blocks of all places on all ranks; a place without a rank contains `filler`.
   void gather_places(std::span<std::byte const> in, std::byte filler) {
     block_.assign(most_ * in.size(), filler);
     node_.all_gather(in, std::span(block_).first(node_size() * in.size()));
@@ -101,7 +103,8 @@ class two_level_communicator {
     broadcast();
   }
 
-  /// What the leader has in `blocks_` to all of its node: a slice to each, then the slices to all.
+  /// Sends `blocks_` of the leader to all ranks of its node: a slice to each, then the slices to
+  /// all.
   void broadcast() {
     std::size_t const ranks = node_size();
     if (ranks == 1) return;
@@ -121,7 +124,7 @@ class two_level_communicator {
   std::size_t size_ = 0;
   Node node_;
   Leaders leaders_;
-  /// The ranks of the largest node, and all places.
+  /// The number of ranks of the largest node, and the number of all places.
   std::size_t most_ = 0;
   std::size_t places_ = 0;
   std::vector<std::uint64_t> rank_at_;
