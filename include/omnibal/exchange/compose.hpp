@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Two exchanges as one.
+/// Composition of two exchanges.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/check.hpp>
@@ -16,10 +16,10 @@
 
 namespace omnibal::inline v0 {
 
-/// Memory of `compose`, and its last result. To be kept from step to step.
+/// Memory of `compose`, and its last result. Keep one workspace from step to step.
 class compose_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] exchange_plan const& result() const& { return result_; }
   void result() const&& = delete;
 
@@ -31,16 +31,17 @@ class compose_workspace {
 };
 
 struct compose_fn {
-  /// The plan that takes samples at once to where `first` and then `second` would: with the inverse
-  /// of the plan of an encoder and the plan of the language model, the outputs of the encoder
-  /// travel once instead of twice. `bytes` is a functor of the index of what `first` starts with,
-  /// or a range with an element for each.
+  /// Composes two plans into one that sends samples directly to their place after `first` and then
+  /// `second`. For example, the inverse of the plan of an encoder and the plan of the language
+  /// model: the outputs of the encoder travel once instead of twice. `bytes` is a functor of the
+  /// index of a sample before `first`, or a range with an element for each sample.
   ///
-  /// Complexity: linear but for a logarithm of the ranks for what changes its rank. Memory: the
-  /// result. Determinism: portable. Errors: `std::invalid_argument` where `second` does not start
-  /// with what each rank has after `first`, for another number of bytes, bytes that are negative
-  /// or above 2^63 - 1 and no ranks in a node; `std::overflow_error` where the sum of the bytes
-  /// leaves its type. Source: OrchMLLM (arXiv 2503.23830, 2025).
+  /// Complexity: linear, and logarithmic in the ranks for each sample that changes its rank.
+  /// Memory: the result. Determinism: portable. Errors: `std::invalid_argument` if `second` does
+  /// not start with the samples of each rank after `first`, if the number of bytes differs from the
+  /// number of samples, if bytes are negative or above 2^63 - 1, or if a node has no ranks.
+  /// `std::overflow_error` if the sum of the bytes exceeds its type. Source: OrchMLLM (arXiv
+  /// 2503.23830, 2025).
   template <detail::index_bytes Bytes>
   [[nodiscard]] exchange_plan operator()(exchange_plan const& first, exchange_plan const& second,
                                          Bytes const& bytes,
@@ -50,8 +51,8 @@ struct compose_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept, for a training loop: once the workspace has seen the largest
-  /// plans, nothing is allocated. The result lies in the workspace.
+  /// Composes two plans in `workspace`, for a training loop. The call allocates nothing once the
+  /// workspace has seen the largest plans. The workspace contains the result.
   template <detail::index_bytes Bytes>
   exchange_plan const& operator()(exchange_plan const& first, exchange_plan const& second,
                                   Bytes const& bytes, placement_options const& options,
@@ -76,7 +77,7 @@ struct compose_fn {
     return workspace.result_;
   }
 
-  /// The same with default options.
+  /// Composes two plans in `workspace` with default options.
   template <detail::index_bytes Bytes>
   exchange_plan const& operator()(exchange_plan const& first, exchange_plan const& second,
                                   Bytes const& bytes, compose_workspace& workspace) const {
@@ -87,7 +88,7 @@ struct compose_fn {
   static constexpr std::string_view name = "compose";
 };
 
-/// Two exchanges as one; see `compose_fn`.
+/// Composes two exchanges into one; see `compose_fn`.
 inline constexpr compose_fn compose{};
 
 }  // namespace omnibal::inline v0

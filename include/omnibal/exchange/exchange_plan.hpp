@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Who sends which sample to whom, and the options of plans.
+/// Exchange plans and their options.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/check.hpp>
@@ -22,22 +22,22 @@
 namespace omnibal::inline v0 {
 
 struct make_plan_options {
-  /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
-  /// Positive: with 1, the default, every rank is a node of its own, and with the number of ranks
-  /// there is one node. Zero is an error; only in `context_groups_options` does it mean that nodes
-  /// do not matter. Samples stay on their node where they fit, and parts are given to ranks so that
-  /// few bytes leave a node.
+  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next ones
+  /// another, and the last node may have fewer. The number is positive. With 1, the default, every
+  /// rank is its own node; with the number of ranks there is one node. Zero is an error; only
+  /// `context_groups_options` accepts zero, to ignore nodes. Samples stay on their node if they
+  /// fit, and the assignment of parts to ranks keeps the bytes that leave a node small.
   std::size_t ranks_per_node = 1;
-  /// The node of each rank, any numbers, where nodes have several sizes or ranks are not numbered
-  /// by node: a view of an array that must outlive these options.
+  /// The node of each rank, in any numbers, if nodes have several sizes or ranks are not numbered
+  /// by node. The member is a view of an array that must outlive these options.
   detail::node_numbers node_of = {};
-  /// By which share of a lower bound the largest load may exceed it; see `keep_home`. Other
-  /// balancers do not see it.
+  /// The share of a lower bound by which the largest load may exceed the bound; see `keep_home`.
+  /// Other balancers ignore this option.
   double max_overload = 0.01;
 };
 
 struct placement_options {
-  /// As in `make_plan_options`.
+  /// The number of ranks per node, as in `make_plan_options`.
   std::size_t ranks_per_node = 1;
   detail::node_numbers node_of = {};
 };
@@ -54,63 +54,65 @@ inline void check_exchange_options(std::string_view function, make_plan_options 
 
 }  // namespace detail
 
-/// Where every sample of a global batch lies before and after an exchange, for all ranks; equal on
-/// all of them. The samples of rank 0 come first, then those of rank 1 and so on, and their
-/// positions in that order are the indices by which a plan names them.
+/// The rank of every sample of a global batch before and after an exchange, for all ranks; equal on
+/// all ranks. The samples of rank 0 come first, then the samples of rank 1 and so on. The positions
+/// of samples in that order are their indices in a plan.
 ///
-/// An exchange permutes: the arrivals of the ranks, one rank after the other, are the samples in
-/// another order. A plan has both directions, so that its inverse costs no more than a copy.
-/// Memory: 16 bytes per sample and 8 per rank. Determinism: portable. An object that has been moved
-/// from may only be assigned to or destroyed.
+/// An exchange permutes samples: the arrivals of all ranks, one rank after the other, are the
+/// samples in another order. A plan stores both directions, and its inverse costs no more than a
+/// copy. Memory: 16 bytes per sample and 8 per rank. Determinism: portable. A moved-from object may
+/// only be assigned to or destroyed.
 class exchange_plan {
  public:
-  /// No ranks.
+  /// Creates a plan without ranks.
   exchange_plan() = default;
 
   [[nodiscard]] std::size_t ranks() const { return home_offsets_.size() - 1; }
   [[nodiscard]] std::size_t sample_count() const { return item_at_.size(); }
 
-  /// Rank r has the samples [offsets[r], offsets[r + 1]) before the exchange.
+  /// Returns the offsets: rank r has the samples [offsets[r], offsets[r + 1]) before the exchange.
   [[nodiscard]] std::span<std::uint32_t const> home_offsets() const& { return home_offsets_; }
   [[nodiscard]] std::size_t home_count(std::size_t rank) const { return departures()[rank].size(); }
 
-  /// The samples that each rank has after the exchange, in the order in which it gets them.
+  /// Returns the samples of each rank after the exchange, in the order of their arrival.
   [[nodiscard]] grouping_view arrivals() const& {
     return {arrival_offsets_.data(), item_at_.data(), ranks()};
   }
-  /// Those of one rank. Precondition: `rank < ranks()`, here and below.
+  /// Returns the samples of one rank after the exchange. Precondition: `rank < ranks()`, here and
+  /// below.
   [[nodiscard]] std::span<std::uint32_t const> arrivals(std::size_t rank) const& {
     return arrivals()[rank];
   }
 
-  /// Where the samples of each rank go: positions in the items of `arrivals()`.
+  /// Returns the destinations of the samples of each rank: positions in the items of `arrivals()`.
   [[nodiscard]] grouping_view departures() const& {
     return {home_offsets_.data(), slot_of_.data(), ranks()};
   }
 
-  /// The bytes of each sample as they were measured for this plan, in the order of its samples
-  /// before the exchange, also for an inverse. Every rank has those of all, so that sizes which
-  /// follow from them need not travel; see `sized_field`.
+  /// Returns the bytes of each sample, as measured for this plan, in the order of its samples
+  /// before the exchange; also for an inverse. Every rank has the bytes of all samples. Sizes that
+  /// follow from these bytes need not travel; see `sized_field`.
   [[nodiscard]] std::span<std::int64_t const> bytes() const& { return bytes_; }
 
-  /// Of a temporary, such as `inverse()` gives, there are no views.
+  /// Temporaries, such as the result of `inverse()`, return no views.
   void bytes() const&& = delete;
   void home_offsets() const&& = delete;
   void arrivals() const&& = delete;
   void arrivals(std::size_t rank) const&& = delete;
   void departures() const&& = delete;
 
-  /// The rank that has a sample before the exchange. Complexity: logarithmic in the ranks.
+  /// Returns the rank of a sample before the exchange. Complexity: logarithmic in the ranks.
   [[nodiscard]] std::size_t home_of(std::uint32_t sample) const {
     return owner_of(home_offsets_, sample);
   }
-  /// The rank that has it after the exchange.
+  /// Returns the rank of a sample after the exchange.
   [[nodiscard]] std::size_t destination_of(std::uint32_t sample) const {
     return owner_of(arrival_offsets_, slot_of_[sample]);
   }
 
-  /// What a rank sends to each: positions among its own samples, in the order in which they arrive.
-  /// What stays is sent to itself. Complexity: n log n in its samples.
+  /// Returns the samples that a rank sends to each rank: positions among its own samples, in the
+  /// order of their arrival. A rank sends the samples that stay to itself. Complexity: n log n in
+  /// its samples.
   [[nodiscard]] grouping sends(std::size_t rank) const {
     std::vector<std::pair<std::uint32_t, std::uint32_t>> slots;
     for (std::uint32_t const slot : departures()[rank]) {
@@ -129,7 +131,8 @@ class exchange_plan {
     return result;
   }
 
-  /// How many samples a rank sends to each, and gets from each, itself included.
+  /// Returns the number of samples that a rank sends to each rank and receives from each, including
+  /// itself.
   [[nodiscard]] std::vector<std::uint64_t> send_counts(std::size_t rank) const {
     return counts_by_owner(arrival_offsets_, departures()[rank]);
   }
@@ -137,9 +140,9 @@ class exchange_plan {
     return counts_by_owner(home_offsets_, arrivals()[rank]);
   }
 
-  /// Values of all samples, given in the order before the exchange, in the order after it: what
-  /// `inverse()`, or a plan that goes on from here, has before. Errors: `std::invalid_argument` for
-  /// another number of values.
+  /// Returns values of all samples, passed in the order before the exchange, in the order after the
+  /// exchange. `inverse()`, or a plan that continues after this one, has the samples in that order.
+  /// Errors: `std::invalid_argument` if the number of values differs from the number of samples.
   template <std::ranges::random_access_range Values>
   [[nodiscard]] auto permuted(Values const& values) const {
     detail::check_size("exchange_plan::permuted", "values", std::ranges::size(values),
@@ -153,10 +156,10 @@ class exchange_plan {
     return result;
   }
 
-  /// How many elements a rank gets where `sizes` has those of each sample: a functor of the index
-  /// of a sample, or a range in the order before the exchange. Errors: `std::invalid_argument` for
-  /// another number of sizes and negative ones, `std::overflow_error` where their sum leaves its
-  /// type.
+  /// Returns the number of elements that a rank receives, from the `sizes` of all samples. `sizes`
+  /// is a functor of the index of a sample, or a range in the order before the exchange. Errors:
+  /// `std::invalid_argument` if the number of sizes differs or a size is negative;
+  /// `std::overflow_error` if the sum of the sizes exceeds its type.
   template <detail::index_bytes Sizes>
   [[nodiscard]] std::int64_t elements_after(std::size_t rank, Sizes const& sizes) const {
     constexpr std::string_view name = "exchange_plan::elements_after";
@@ -169,20 +172,22 @@ class exchange_plan {
     return sum;
   }
 
-  /// The bytes of samples that change their rank, and of those that change their node.
+  /// Returns the bytes of samples that change their rank.
   [[nodiscard]] std::int64_t moved_bytes() const { return moved_bytes_; }
+  /// Returns the bytes of samples that change their node.
   [[nodiscard]] std::int64_t moved_bytes_across_nodes() const { return moved_bytes_across_nodes_; }
 
-  /// A number that is equal on two ranks where their plans are equal, and almost surely only then.
+  /// Returns a number that is equal on two ranks if their plans are equal. Different plans almost
+  /// surely have different numbers.
   [[nodiscard]] std::uint64_t digest() const { return digest_; }
 
-  /// The plan that takes everything back to where it was.
+  /// Returns the plan that sends all samples back to their place before the exchange.
   [[nodiscard]] exchange_plan inverse() const {
     exchange_plan result;
     inverse_into(result);
     return result;
   }
-  /// The same into memory that is kept.
+  /// Writes the inverse into an existing plan and reuses its memory.
   void inverse_into(exchange_plan& result) const {
     result.home_offsets_ = arrival_offsets_;
     result.arrival_offsets_ = home_offsets_;
@@ -196,7 +201,7 @@ class exchange_plan {
     result.inverse_digest_ = digest_;
   }
 
-  /// True where everything goes to the same places; what it weighs does not count.
+  /// Compares the places of all samples before and after the exchange; bytes do not count.
   [[nodiscard]] friend bool operator==(exchange_plan const& left, exchange_plan const& right) {
     return left.home_offsets_ == right.home_offsets_ &&
            left.arrival_offsets_ == right.arrival_offsets_ && left.item_at_ == right.item_at_;
@@ -231,8 +236,8 @@ class exchange_plan {
 
 namespace detail {
 
-/// Fills a plan: `start`, then `push` the sample of each slot in order with `close` after the last
-/// one of a rank, then `finish`. Keeps the memory of the plan.
+/// Fills a plan: `start`, then `push` for the sample of each slot in order with `close` after the
+/// last sample of a rank, then `finish`. Keeps the memory of the plan.
 struct plan_writer {
   exchange_plan& plan;
 
@@ -248,7 +253,8 @@ struct plan_writer {
     plan.arrival_offsets_.push_back(static_cast<std::uint32_t>(plan.item_at_.size()));
   }
 
-  /// Precondition: each sample was pushed once. `bytes_of` gives the bytes of a sample.
+  /// Completes the plan; `bytes_of` returns the bytes of a sample. Precondition: each sample was
+  /// pushed once.
   template <class BytesOf>
   void finish(given_nodes const& nodes, BytesOf const& bytes_of) const {
     plan.slot_of_.resize(plan.item_at_.size());
@@ -260,7 +266,7 @@ struct plan_writer {
     set_bytes(nodes, bytes_of);
   }
 
-  /// Keeps the bytes of each sample and counts those that move.
+  /// Keeps the bytes of each sample and counts the bytes that move.
   template <class BytesOf>
   void set_bytes(given_nodes const& nodes, BytesOf const& bytes_of) const {
     plan.bytes_.resize(plan.item_at_.size());

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Moving samples as a plan says.
+/// The exchange of samples according to a plan.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -43,32 +43,33 @@ concept fixed_payload =
 template <class Sample>
 using payload_value = std::ranges::range_value_t<Sample const>;
 
-/// Made from a first and a last element: a vector or a string, not a view of either.
+/// A container constructible from a first and a last element: a vector or a string, not a view.
 template <class Sample>
 concept owning_payload =
     sized_payload<Sample> && !std::ranges::enable_borrowed_range<Sample> &&
     std::constructible_from<Sample, payload_value<Sample> const*, payload_value<Sample> const*>;
 
-/// What an element refers to is there until the samples have left.
+/// Samples whose elements refer to memory that is valid until the samples have left.
 template <class Samples>
 concept lasting_elements = std::is_lvalue_reference_v<sample_reference<Samples>> ||
     std::ranges::enable_borrowed_range<sample_value<Samples>>;
 
 }  // namespace detail
 
-/// Samples that can be sent: values for a wire, or arrays of such values, of any length, that are
-/// elements of a range or views, not made on the way. See `wire_value` for what a compiler cannot
-/// see.
+/// Samples that can be sent: values for a wire, or arrays of such values, of any length. Arrays are
+/// elements of a range or views, not temporaries. `wire_value` lists the restrictions that a
+/// compiler cannot check.
 template <class Samples>
 concept sendable_samples = sample_range<Samples> &&
     (detail::fixed_payload<detail::sample_value<Samples>> ||
      (detail::sized_payload<detail::sample_value<Samples>> && detail::lasting_elements<Samples>));
 
-/// A field of arrays whose sizes every rank knows, so that they need not be sent: `sizes` is a
-/// functor of the index of a sample of all ranks, such as one that makes numbers of elements of
-/// `plan.bytes()`, or a range in the order before the exchange, such as what `gather_lengths` has
-/// given; for an inverse, `permuted` by its plan. Equal on all ranks. An argument of
-/// `exchange_samples`; refers to both.
+/// A field of arrays whose sizes every rank knows, which spares the exchange of sizes. `sizes` is a
+/// functor of the index of a sample of all ranks, such as a functor that computes numbers of
+/// elements from `plan.bytes()`. It may also be a range in the order before the exchange, such as
+/// the result of `gather_lengths`; for an inverse, `permuted` by its plan. The sizes are equal on
+/// all ranks. A `sized_field` is an argument of `exchange_samples` and refers to both the samples
+/// and the sizes.
 template <class Samples, class Sizes>
 struct sized_field {
   using samples_type = Samples;
@@ -81,7 +82,7 @@ sized_field(Samples const&, Sizes const&) -> sized_field<Samples, Sizes>;
 
 namespace detail {
 
-/// The sizes of arrays that ranks tell each other.
+/// Marks arrays whose sizes the ranks exchange.
 struct told_sizes {};
 inline constexpr told_sizes sizes_are_told{};
 
@@ -109,7 +110,7 @@ namespace detail {
 template <class Field>
 using samples_of = typename decltype(as_field(std::declval<Field const&>()))::samples_type;
 
-/// What is received where its memory is kept.
+/// The type of received samples in reused memory.
 template <class Field, class Sample = sample_value<samples_of<Field>>>
 struct result_of_field {
   using value = Sample;
@@ -121,7 +122,7 @@ struct result_of_field<Field, Sample> {
   using type = ragged<value>;
 };
 
-/// Samples on their way to `out`.
+/// The state of samples on their way to `out`.
 template <class Samples, class Sizes, class Out>
 [[nodiscard]] sample_field make_field(sized_field<Samples, Sizes> const& given, Out& out) {
   using sample_type = sample_value<Samples>;
@@ -167,7 +168,7 @@ template <class Samples, class Sizes, class Out>
   return field;
 }
 
-/// What `out` is for a caller: vectors and strings where the samples were.
+/// Converts `out` to the result of a caller: vectors and strings if the samples were such.
 template <class Sample, class Out>
 [[nodiscard]] auto as_returned(Out& out) {
   if constexpr (owning_payload<Sample>) {
@@ -182,17 +183,18 @@ template <class Sample, class Out>
 
 }  // namespace detail
 
-/// For `exchange_samples`: all ranks have this plan, as the caller knows because `plan_exchange`,
-/// `orchestrate` or `all_equal` has compared it, or the plan of which it is the inverse. The ranks
-/// then compare it no more before the exchange: what they have to say to each other goes along with
-/// the first message. An error on one rank is still one on all, but for a plan that differs after
-/// all: that is as if ranks called different collectives.
+/// Marks a plan, for `exchange_samples`, as equal on all ranks. The caller knows this if
+/// `plan_exchange`, `orchestrate` or `all_equal` has compared the plan, or the plan of which it is
+/// the inverse. The ranks then do not compare the plan before the exchange: their agreement travels
+/// with the first message. An error on one rank is still an error on all ranks, except if plans
+/// differ in spite of this mark. Different plans then have the same effect as calls of different
+/// collectives.
 [[nodiscard]] inline detail::followed_plan agreed(exchange_plan const& plan) {
   return {plan, true};
 }
 void agreed(exchange_plan const&& plan) = delete;
 
-/// Memory of `exchange_samples`, to be kept from step to step.
+/// Memory of `exchange_samples`. Keep one workspace from step to step.
 class exchange_samples_workspace {
  private:
   friend struct exchange_samples_fn;
@@ -201,32 +203,33 @@ class exchange_samples_workspace {
 };
 
 struct exchange_samples_fn {
-  /// Moves samples as `plan` says: `local` are those that this rank has before, the result those
-  /// that it has afterwards, in the order of `plan.arrivals(rank)`. With `plan.inverse()` the
-  /// result is exactly `local` again.
+  /// Moves samples as `plan` says. `local` contains the samples of this rank before the exchange.
+  /// The result contains its samples after the exchange, in the order of `plan.arrivals(rank)`.
+  /// With `plan.inverse()` the result is exactly `local` again.
   ///
-  /// Samples are trivially copyable, or arrays of trivially copyable values that may have different
-  /// sizes, also none: vectors, strings, spans, the rows of a `ragged`. The result is a
-  /// `std::vector` of what `local` has, for views such as spans a `ragged`. What stays on its rank
-  /// is copied once. So is what leaves where the communicator takes pieces of memory, as threads
-  /// do; elsewhere, and of values below 64 bytes, it is collected, sent and put into its place,
-  /// unless it lies in a row there already, as what comes from one rank alone does.
+  /// Samples are trivially copyable, or arrays of trivially copyable values. Arrays may have
+  /// different sizes, or be empty: vectors, strings, spans, the rows of a `ragged`. The result is a
+  /// `std::vector` of the sample type of `local`, or a `ragged` if samples are views such as spans.
+  /// Samples that stay on their rank are copied once. Samples that leave are also copied once if
+  /// the communicator accepts pieces of memory, as threads do. Other communicators, and values
+  /// below 64 bytes, require that samples are collected, sent and put into their place. Samples
+  /// that are already contiguous, such as all samples from one rank, are not copied for that.
   ///
-  /// A collective call: one collective by which all ranks agree to go on, one for the sizes of
-  /// arrays unless each is a `sized_field`, and one for the samples. Of an `agreed` plan the first
-  /// goes along with the next. Complexity: linear in the bytes and, but for a logarithm of the
-  /// ranks, in the samples of this rank; of all ranks for a `sized_field`. Memory: the result, the
-  /// bytes that leave and come where they are collected, 40 bytes per sample of this rank and as
-  /// many for each of its fields, and 72 per rank. Determinism: portable among equal ranks. Errors
-  /// on all ranks: `std::invalid_argument` where plans, types or known sizes differ, and for known
-  /// sizes that are negative or not one for each sample, `std::overflow_error` where they add up to
-  /// more than 2^64 - 1 bytes; where on one rank the plan is for another number of ranks, or
-  /// samples are not as many or as large as planned, `std::invalid_argument` there and
-  /// `communication_error` elsewhere; those of the communicator.
+  /// A collective call: one collective for the agreement of all ranks, one for the sizes of arrays
+  /// unless each is a `sized_field`, and one for the samples. With an `agreed` plan the first is
+  /// part of the next. Complexity: linear in the bytes; linear, with a logarithm of the ranks, in
+  /// the samples of this rank; for a `sized_field`, in the samples of all ranks. Memory: the
+  /// result, the bytes that leave and arrive if they are collected, 40 bytes per sample of this
+  /// rank and 40 for each of its fields, and 72 per rank. Determinism: portable among equal ranks.
+  /// Errors on all ranks: `std::invalid_argument` if plans, types or known sizes differ, and if
+  /// known sizes are negative or not one for each sample; `std::overflow_error` if the known sizes
+  /// add up to more than 2^64 - 1 bytes. If on one rank the plan is for another number of ranks, or
+  /// samples differ from the plan in number or size, `std::invalid_argument` on that rank and
+  /// `communication_error` on the others. Further errors: the errors of the communicator.
   ///
-  /// Several fields of the same samples, such as tokens, labels and pixels, go at once: in as many
-  /// collectives as one of them, each of its own type. The result is a tuple of what each field
-  /// alone would give, and such a tuple is taken too.
+  /// Several fields of the same samples, such as tokens, labels and pixels, travel in one call with
+  /// the number of collectives of one field. Each field has its own type. The result is a tuple of
+  /// the results of each single field; the function also accepts such a tuple.
   template <exchanging_communicator Comm, sendable_field... Fields>
     requires(sizeof...(Fields) != 0)
   [[nodiscard]] auto operator()(Comm&& comm, detail::followed_plan const& plan,
@@ -253,10 +256,10 @@ struct exchange_samples_fn {
         results);
   }
 
-  /// The same into memory that is kept, for a training loop: once `out` and the workspace have seen
-  /// the largest exchange, nothing is allocated, but for samples made on the way. `out` is a
-  /// `std::vector` of trivially copyable samples, or a `ragged` of values. `local` is not in `out`.
-  /// Several fields are tuples, as of `std::tie`.
+  /// Moves samples into `out` and reuses its memory, for a training loop. The call allocates
+  /// nothing once `out` and the workspace have seen the largest exchange, except for samples that
+  /// are temporaries. `out` is a `std::vector` of trivially copyable samples, or a `ragged` of
+  /// values. `local` is not in `out`. Several fields are tuples, such as the result of `std::tie`.
   template <exchanging_communicator Comm, sendable_field Samples, class Out>
     requires std::same_as<Out, typename detail::result_of_field<Samples>::type>
   void operator()(Comm&& comm, detail::followed_plan const& plan, Samples const& local, Out& out,
@@ -285,7 +288,7 @@ struct exchange_samples_fn {
   }
 };
 
-/// Moves samples as a plan says; see `exchange_samples_fn`.
+/// Moves samples between ranks as a plan says; see `exchange_samples_fn`.
 inline constexpr exchange_samples_fn exchange_samples{};
 
 }  // namespace omnibal::inline v0

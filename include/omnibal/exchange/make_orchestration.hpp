@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Arrangements of several phases: encoders and a language model.
+/// Plans for phases of a multimodal model: encoders and a language model.
 
 #include <omnibal/balance/keep_home.hpp>
 #include <omnibal/check.hpp>
@@ -24,7 +24,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Only a phase that is given none needs a balancer that has a default.
+/// A phase without a balancer requires a default balancer.
 template <class Balance>
 [[nodiscard]] Balance default_balancer() {
   return Balance();
@@ -32,10 +32,10 @@ template <class Balance>
 
 }  // namespace detail
 
-/// The language model: what a sample costs there, the bytes of its text, and what makes the parts.
-/// `orchestrate` takes functors of a sample, `make_orchestration` arrays with an element for each
-/// sample of all ranks: integers of 64 bits, or resources as costs. The phase owns what it is
-/// given; of a `std::span` nothing is copied.
+/// The phase of the language model: the cost of a sample, the bytes of its text, and the balancer.
+/// `orchestrate` accepts functors of a sample. `make_orchestration` accepts arrays with an element
+/// for each sample of all ranks: 64-bit integers, or resources as costs. The phase owns its
+/// arguments; the elements of a `std::span` are not copied.
 template <class Cost, class Bytes, class Balance = keep_home_fn>
 struct language_phase {
   Cost cost;
@@ -45,11 +45,11 @@ struct language_phase {
 template <class Cost, class Bytes, class Balance = keep_home_fn>
 language_phase(Cost, Bytes, Balance = {}) -> language_phase<Cost, Bytes, Balance>;
 
-/// An encoder: the pieces of a sample, such as its images, any number or none; what a piece costs,
-/// its bytes, the bytes of what the encoder makes of it, and what makes the parts. For
-/// `orchestrate` the pieces of a sample are a range; for `make_orchestration` they are their
-/// number, and the others have an element for each piece, in the order in which the samples have
-/// them.
+/// The phase of an encoder: the pieces of a sample, such as images, the cost, bytes and output
+/// bytes of a piece, and the balancer. A sample has any number of pieces, or none. For
+/// `orchestrate` the pieces of a sample are a range. For `make_orchestration` they are the number
+/// of pieces of each sample; the other measures have an element for each piece, in the order of the
+/// pieces in the samples.
 template <class Pieces, class Cost, class Bytes, class OutputBytes, class Balance = keep_home_fn>
 struct encoder_phase {
   Pieces pieces;
@@ -81,17 +81,17 @@ void for_each_encoder(Encoders const& encoders, F const& f) {
 
 /// The routes of the pieces of one encoder.
 struct encoder_routes {
-  /// From where the samples are to where their pieces are encoded.
+  /// From the ranks of the samples to the ranks that encode their pieces.
   exchange_plan inputs;
-  /// From there to the ranks that have their samples in the language model. The inverse is the
-  /// route of the gradients.
+  /// From the encoding ranks to the ranks that have the samples in the language model. The inverse
+  /// is the route of the gradients.
   exchange_plan outputs;
-  /// See `pieces_of_samples`.
+  /// The offsets of the pieces of each sample; see `pieces_of_samples`.
   std::vector<std::uint32_t> piece_offsets;
 
-  /// The pieces of the samples that `rank` has in the language model: those of its k-th sample are
-  /// the outputs [offsets[k], offsets[k + 1]) that the rank gets, in the order in which the sample
-  /// has them. `samples` is `orchestration::samples`.
+  /// Returns the offsets of the pieces of the samples that `rank` has in the language model. The
+  /// pieces of its k-th sample are the outputs [offsets[k], offsets[k + 1]) that the rank receives,
+  /// in the order of the sample. `samples` is `orchestration::samples`.
   [[nodiscard]] std::span<std::uint32_t const> pieces_of_samples(exchange_plan const& samples,
                                                                  std::size_t rank) const {
     return std::span(piece_offsets)
@@ -99,14 +99,15 @@ struct encoder_routes {
   }
 };
 
-/// The arrangements of all phases of a step; equal on all ranks.
+/// The plans of all phases of a step; equal on all ranks.
 struct orchestration {
-  /// The samples, with their text, in the language model.
+  /// The plan of the samples, with their text, in the language model.
   exchange_plan samples;
-  /// In the order in which the encoders were given.
+  /// The routes of each encoder, in the order of the encoders in the call.
   std::vector<encoder_routes> encoders;
 
-  /// Equal on two ranks where all plans are, and almost surely only then.
+  /// Returns a number that is equal on two ranks if all plans are equal. Different plans almost
+  /// surely have different numbers.
   [[nodiscard]] std::uint64_t digest() const {
     detail::data_digest result;
     result.add(samples.digest());
@@ -118,10 +119,10 @@ struct orchestration {
   }
 };
 
-/// Memory of `make_orchestration`, and its last result. To be kept from step to step.
+/// Memory of `make_orchestration`, and its last result. Keep one workspace from step to step.
 class make_orchestration_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] orchestration const& result() const& { return result_; }
   void result() const&& = delete;
 
@@ -136,24 +137,24 @@ class make_orchestration_workspace {
 };
 
 struct make_orchestration_fn {
-  /// Gives each phase of a multimodal model its own even arrangement: the samples for the language
-  /// model, and for each encoder its pieces, whatever sample they belong to. The outputs of an
-  /// encoder travel once, straight to the rank that has their sample in the language model, where
-  /// those of a sample lie together and in order; so the sample's interleaving of text and pieces
-  /// finds each of them. A sum of gradients over samples does not depend on where each is computed.
+  /// Plans an even arrangement for each phase of a multimodal model. The phases are the samples in
+  /// the language model and, for each encoder, its pieces, independent of their samples. The
+  /// outputs of an encoder travel once, directly to the rank that has their sample in the language
+  /// model. There the outputs of a sample are contiguous and in order, and the sample's
+  /// interleaving of text and pieces finds each output. A sum of gradients over samples does not
+  /// depend on the ranks that compute them.
   ///
-  /// `encoders` are a tuple, or a range where all have one type. Each phase has a balancer of its
-  /// own, `keep_home` where none is given: any that `make_plan` takes, such as `lpt`,
-  /// `padded_batch{}` or `under_cap`. Samples lie as in `make_plan`, and `options` are used for
-  /// each phase as there. A sample that moves takes the outputs of its pieces along, and the output
-  /// of a piece that moves comes back to its sample; so the balancer sees the bytes of both as
-  /// those of the sample and of the piece. The plans count their own bytes only. Any number of
-  /// encoders, also none.
+  /// `encoders` is a tuple, or a range if all have one type; there may be any number of encoders,
+  /// or none. Each phase has its own balancer, by default `keep_home`: any balancer that
+  /// `make_plan` accepts, such as `lpt`, `padded_batch{}` or `under_cap`. Samples have the order of
+  /// `make_plan`, and `options` apply to each phase as in `make_plan`. A sample that moves also
+  /// moves the outputs of its pieces, and the output of a piece that moves returns to its sample.
+  /// The balancer therefore counts the bytes of both for the sample and for the piece. The plans
+  /// count only the bytes of their phase.
   ///
-  /// Complexity and memory: those of `make_plan` for each phase.
-  /// Determinism: portable. Errors: those of `make_plan` for each phase; `std::invalid_argument`
-  /// for measures that do not have an element for each sample or piece. Source: OrchMLLM (arXiv
-  /// 2503.23830, 2025).
+  /// Complexity and memory: as `make_plan` for each phase. Determinism: portable. Errors: the
+  /// errors of `make_plan` for each phase; `std::invalid_argument` if a measure does not have an
+  /// element for each sample or piece. Source: OrchMLLM (arXiv 2503.23830, 2025).
   template <offset_range Offsets,
             class Language = language_phase<detail::number_array, detail::number_array>,
             class Encoders = std::tuple<>>
@@ -165,9 +166,9 @@ struct make_orchestration_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home` and costs of one kind a
-  /// call allocates only where it needs more than all calls before it. The result lies in the
-  /// workspace.
+  /// Plans all phases in `workspace`, for a training loop. With `keep_home` and costs of one kind,
+  /// a call allocates only if it requires more memory than all earlier calls. The workspace
+  /// contains the result.
   template <offset_range Offsets,
             class Language = language_phase<detail::number_array, detail::number_array>,
             class Encoders = std::tuple<>>
@@ -177,7 +178,7 @@ struct make_orchestration_fn {
     return arrange(name, home_offsets, language, encoders, options, workspace);
   }
 
-  /// The same with default options.
+  /// Plans all phases in `workspace` with default options.
   template <offset_range Offsets,
             class Language = language_phase<detail::number_array, detail::number_array>,
             class Encoders = std::tuple<>>
@@ -192,7 +193,7 @@ struct make_orchestration_fn {
 
   static constexpr std::string_view name = "make_orchestration";
 
-  /// For the function that error texts name.
+  /// Plans for the function that error texts name.
   template <class Offsets, class Language, class Encoders>
   static orchestration const& arrange(std::string_view function, Offsets const& home_offsets,
                                       Language const& language, Encoders const& encoders,
@@ -214,8 +215,8 @@ struct make_orchestration_fn {
     return plans;
   }
 
-  /// The plan of a phase whose pieces have the bytes in `travelling_` on their way. What it counts
-  /// are the bytes of the phase.
+  /// Plans a phase whose pieces have the bytes in `travelling_` during the exchange. The plan
+  /// counts the bytes of the phase.
   template <class Offsets, class Phase>
   static void plan(std::string_view function, std::string_view called, Offsets const& home_offsets,
                    Phase const& phase, make_plan_options const& options,
@@ -260,7 +261,8 @@ struct make_orchestration_fn {
     find_outputs(samples, first_piece, encoder, options, routes);
   }
 
-  /// The bytes of each sample and of what the encoders make of its pieces, which follow it.
+  /// Computes the bytes of each sample and of the encoder outputs of its pieces, which move with
+  /// it.
   template <class Language, class Encoders>
   static void add_outputs(std::string_view function, Language const& language,
                           Encoders const& encoders, std::vector<std::int64_t>& result) {
@@ -301,7 +303,8 @@ struct make_orchestration_fn {
     detail::check_size(function, "the number of output bytes", encoder.output_bytes.size(), pieces);
   }
 
-  /// From where pieces are encoded to where their samples are, those of a sample in order.
+  /// Plans the route from the encoding ranks to the ranks of the samples, the pieces of a sample in
+  /// order.
   template <class Encoder>
   static void find_outputs(exchange_plan const& samples,
                            std::vector<std::uint32_t> const& first_piece, Encoder const& encoder,
@@ -327,7 +330,7 @@ struct make_orchestration_fn {
   }
 };
 
-/// Arrangements of several phases; see `make_orchestration_fn`.
+/// Plans an even arrangement for each phase of a multimodal model; see `make_orchestration_fn`.
 inline constexpr make_orchestration_fn make_orchestration{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Plans from the costs of all samples.
+/// Exchange plans from the costs of all samples.
 
 #include <omnibal/balance/balance_set.hpp>
 #include <omnibal/balance/index_measure.hpp>
@@ -28,12 +28,12 @@
 
 namespace omnibal::inline v0 {
 
-/// Where the samples of each rank begin, and where those of the last one end: integers.
+/// Offsets of the samples of each rank, with the end of the last rank: integers.
 template <class Range>
 concept offset_range = sample_range<Range> &&
     std::integral<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
 
-/// Samples of which no parts under a cap exist, or were found.
+/// The error if no parts under a cap exist, or none were found.
 class capacity_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -41,14 +41,14 @@ class capacity_error : public std::runtime_error {
 
 namespace detail {
 
-/// A balancer that starts from where samples are, called like `keep_home`.
+/// A balancer that starts from the present ranks of samples, with the call of `keep_home`.
 template <class Balance, class Cost>
 concept home_balancer = requires(Balance const& balance, grouping_view home, Cost const& costs,
                                  std::vector<std::int64_t> const& bytes) {
   { balance(home, costs, bytes, keep_home_options{}) } -> std::convertible_to<grouping>;
 };
 
-/// Where the samples of each rank begin, checked, into memory that is kept.
+/// Checks the offsets of the samples of each rank and copies them into reused memory.
 template <class Offsets>
 void copy_home_offsets(std::string_view function, Offsets const& home_offsets,
                        std::vector<std::uint32_t>& result) {
@@ -76,11 +76,12 @@ using amounts_of = std::vector<index_amount<Cost>>;
 
 }  // namespace detail
 
-/// What makes parts for a plan: called like the balancers of balance/, with a range of costs, the
-/// number of parts and `std::identity`, or like `keep_home`, with a `grouping_view` of the samples
-/// of each rank, costs, bytes and `keep_home_options`; or the cost of an empty set, such as
-/// `padded_batch{}`, by which `balance_set` makes the parts. A lambda names the types of parameters
-/// that tell these calls apart. It must give equal parts for equal costs, on every rank.
+/// A balancer for a plan, with one of three forms. It has the call of the balancers in balance/,
+/// with a range of costs, the number of parts and `std::identity`. Or it has the call of
+/// `keep_home`, with a `grouping_view` of the samples of each rank, costs, bytes and
+/// `keep_home_options`. Or it is the cost of an empty set, such as `padded_batch{}`, with which
+/// `balance_set` computes the parts. A lambda names the types of parameters that distinguish these
+/// calls. A balancer must return equal parts for equal costs, on every rank.
 template <class Balance, class Cost>
 concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
     detail::home_balancer<Balance, detail::amounts_of<Cost>> ||
@@ -88,21 +89,21 @@ concept plan_balancer = set_cost<Balance, detail::index_amount<Cost>> ||
 
 namespace detail {
 
-/// A balancer that is given the homes makes part r for rank r, but for one that says, by a member
-/// `is_relabelled`, that each part may go to whichever rank.
+/// Whether part r of a balancer with homes is for rank r. A member `is_relabelled` that is true
+/// allows any rank for each part.
 template <class Balance>
 inline constexpr bool makes_any_parts = requires {
   requires Balance::is_relabelled;
 };
 
-/// A balancer that says so, by a member `needs_integers`, must not get floating-point costs, which
-/// come to it in another scale.
+/// Whether a balancer requires integers, by a member `needs_integers`. Such a balancer rejects
+/// floating-point costs, because their scale differs.
 template <class Balance>
 inline constexpr bool needs_integers = requires {
   requires Balance::needs_integers;
 };
 
-/// A balancer for the integers that ranks make of costs of samples.
+/// A balancer for the integers to which ranks map the costs of samples.
 template <class Balance, class Amount>
 concept amount_balancer = plan_balancer < Balance,
         std::span < std::conditional_t < kinds_of<Amount>
@@ -112,12 +113,12 @@ concept amount_balancer = plan_balancer < Balance,
 
 }  // namespace detail
 
-/// Memory of `make_plan` for a cost of `R` kinds, and its last result. To be kept from step to
-/// step.
+/// Memory of `make_plan` for a cost of `R` kinds, and its last result. Keep one workspace from step
+/// to step.
 template <std::size_t R = 1>
 class make_plan_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] exchange_plan const& result() const& { return result_; }
   void result() const&& = delete;
 
@@ -144,27 +145,29 @@ struct make_plan_fn {
   static constexpr std::size_t kinds = detail::kinds_of<detail::index_amount<Cost>>;
 
  public:
-  /// Which sample goes where so that the ranks have even loads. Rank r has the samples
+  /// Plans an exchange of samples that gives all ranks even loads. Rank r has the samples
   /// [home_offsets[r], home_offsets[r + 1]); ranks without samples are legal. `costs` and `bytes`
-  /// are functors of the index of a sample, or ranges with an element for each; costs may be
-  /// resources, one for each phase. No communicator is needed, and any number of ranks can be
-  /// simulated.
+  /// are functors of the index of a sample, or ranges with an element for each. Costs may be
+  /// resources, one for each phase. The function requires no communicator, and can simulate any
+  /// number of ranks.
   ///
-  /// `balance` makes the parts: `keep_home` with `options.max_overload`, which moves few bytes, any
-  /// balancer such as `lpt`, or the cost of an empty set. Of a set the cost of a sample is what its
-  /// `add` takes: the length where batches are padded, with `padded_batch{}` or `padded_attention`,
-  /// which counts convolution too where it is given weights. Then each part is given to a rank as
-  /// by `placement`. But part r of a balancer of your own that is called like `keep_home`, with the
-  /// homes, goes to rank r, unless the balancer has a member `is_relabelled` that is true. A rank
-  /// gets its samples in the order of its part.
+  /// `balance` computes the parts. It is `keep_home` with `options.max_overload`, which moves few
+  /// bytes, any balancer such as `lpt`, or the cost of an empty set. For the cost of a set, the
+  /// cost of a sample is the argument of the set's `add`. For padded batches this argument is the
+  /// length, with `padded_batch{}` or `padded_attention`, which with weights also counts
+  /// convolutions. Each part is then assigned to a rank as by `placement`. There is one exception:
+  /// a user's balancer with the call of `keep_home`, with the homes. Part r of such a balancer goes
+  /// to rank r, unless the balancer has a member `is_relabelled` that is true. A rank receives its
+  /// samples in the order of its part.
   ///
-  /// Complexity: that of the balancer and of `placement`, and linear. Memory: that of both, and 28
-  /// bytes per sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` for
-  /// no ranks, offsets that do not start with zero or decrease, ranges with another number of
-  /// elements, bad options, bytes that are negative or above 2^63 - 1, parts that are not as many
-  /// as the ranks or do not have each sample once, and what the balancer throws for costs;
-  /// `std::overflow_error` where the sum of the bytes leaves its type; `std::length_error` above
-  /// 2^32 - 1 samples. Source: OrchMLLM (arXiv 2503.23830, 2025).
+  /// Complexity: as the balancer and `placement`, and linear. Memory: as both, and 28 bytes per
+  /// sample. Determinism: portable for integer costs. Errors: `std::invalid_argument` if there are
+  /// no ranks, if offsets do not start with zero or decrease, if ranges have another number of
+  /// elements, if options are invalid, if bytes are negative or above 2^63 - 1, or if the number of
+  /// parts differs from the ranks or the parts do not contain each sample once.
+  /// `std::overflow_error` if the sum of the bytes exceeds its type; `std::length_error` above 2^32
+  /// - 1 samples; and the errors of the balancer for costs. Source: OrchMLLM (arXiv 2503.23830,
+  /// 2025).
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance = keep_home_fn>
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, Cost const& costs,
@@ -175,8 +178,8 @@ struct make_plan_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
-  /// where it needs more than all calls before it. The result lies in the workspace.
+  /// Plans an exchange in `workspace`, for a training loop. With `keep_home` a call allocates only
+  /// if it requires more memory than all earlier calls. The workspace contains the result.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes,
             plan_balancer<Cost> Balance>
   exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
@@ -186,7 +189,7 @@ struct make_plan_fn {
     return plan(name, home_offsets, costs, bytes, options, balance, workspace);
   }
 
-  /// The same with `keep_home`.
+  /// Plans an exchange in `workspace` with `keep_home`.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes, std::size_t R>
     requires(R == kinds<Cost>)
   exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
@@ -195,7 +198,7 @@ struct make_plan_fn {
     return (*this)(home_offsets, costs, bytes, options, keep_home, workspace);
   }
 
-  /// The same with `keep_home` and default options.
+  /// Plans an exchange in `workspace` with `keep_home` and default options.
   template <offset_range Offsets, index_measure Cost, detail::index_bytes Bytes, std::size_t R>
     requires(R == kinds<Cost>)
   exchange_plan const& operator()(Offsets const& home_offsets, Cost const& costs,
@@ -203,13 +206,14 @@ struct make_plan_fn {
     return (*this)(home_offsets, costs, bytes, {}, keep_home, workspace);
   }
 
-  /// The plan of an arrangement that is decided: part r goes to rank r, in its order. Of more parts
-  /// than ranks, such as the `micro_batch_steps::cells` of several steps, part p goes to rank p
-  /// modulo the ranks, after those before it. Nothing is relabelled; where each part may go to
-  /// whichever rank, a balancer that gives the parts lets them be placed as above.
+  /// Plans the exchange for given parts: part r goes to rank r, in its order. If there are more
+  /// parts than ranks, such as the `micro_batch_steps::cells` of several steps, part p goes to rank
+  /// p modulo the ranks, after the earlier parts of that rank. The function does not relabel parts.
+  /// If each part may go to any rank, pass a balancer that returns the parts; `placement` then
+  /// assigns them.
   ///
-  /// Complexity and errors: as above; `std::invalid_argument` where the number of parts is no
-  /// multiple of that of the ranks.
+  /// Complexity and errors: as above; `std::invalid_argument` if the number of parts is not a
+  /// multiple of the number of ranks.
   template <offset_range Offsets, detail::index_bytes Bytes>
   [[nodiscard]] exchange_plan operator()(Offsets const& home_offsets, groups_argument parts,
                                          Bytes const& bytes,
@@ -219,7 +223,7 @@ struct make_plan_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept. The result lies in the workspace.
+  /// Plans the exchange for given parts in `workspace`. The workspace contains the result.
   template <offset_range Offsets, detail::index_bytes Bytes>
   exchange_plan const& operator()(Offsets const& home_offsets, groups_argument parts,
                                   Bytes const& bytes, placement_options const& options,
@@ -238,7 +242,7 @@ struct make_plan_fn {
     return workspace.result_;
   }
 
-  /// The same with default options.
+  /// Plans the exchange for given parts in `workspace` with default options.
   template <offset_range Offsets, detail::index_bytes Bytes>
   exchange_plan const& operator()(Offsets const& home_offsets, groups_argument parts,
                                   Bytes const& bytes, make_plan_workspace<1>& workspace) const {
@@ -251,7 +255,7 @@ struct make_plan_fn {
 
   static constexpr std::string_view name = "make_plan";
 
-  /// For the function that error texts name.
+  /// Plans for the function that error texts name.
   template <class Offsets, class Cost, class Bytes, class Balance>
   static exchange_plan const& plan(std::string_view function, Offsets const& home_offsets,
                                    Cost const& costs, Bytes const& bytes,
@@ -314,7 +318,7 @@ struct make_plan_fn {
     }
   }
 
-  /// `is_named`: part r is made for rank r, and stays there.
+  /// Assigns parts to ranks; with `is_named`, part r was computed for rank r and stays there.
   template <class Workspace>
   static void place(std::string_view function, groups_argument parts, grouping_view home,
                     make_plan_options const& options, Workspace& workspace, bool is_named = false) {
@@ -337,7 +341,8 @@ struct make_plan_fn {
     write(parts, options, workspace, part_at);
   }
 
-  /// A rank gets the part `first_of(rank)`, and of further parts one after each round of the ranks.
+  /// Writes a plan in which a rank gets part `first_of(rank)`, and one further part per round of
+  /// ranks.
   template <class Options, class Workspace, class FirstOf>
   static void write(grouping_view parts, Options const& options, Workspace& workspace,
                     FirstOf const& first_of) {
@@ -354,7 +359,7 @@ struct make_plan_fn {
   }
 };
 
-/// Which sample goes where so that the ranks have even loads; see `make_plan_fn`.
+/// Plans an exchange of samples that gives all ranks even loads; see `make_plan_fn`.
 inline constexpr make_plan_fn make_plan{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Arrangements of several phases that all ranks agree on.
+/// Plans for several phases that all ranks agree on.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home.hpp>
@@ -30,7 +30,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// What is measured in a phase, and balanced: samples or pieces.
+/// The measures of a phase that are balanced: measures of samples or pieces.
 template <class Phase, class Item>
 concept phase_of = requires(Phase const& phase) {
   requires demand_function<decltype(phase.cost), Item>;
@@ -50,7 +50,7 @@ concept encoder_of = requires(Phase const& phase) {
                           piece_reference<decltype(phase.pieces), Sample>>;
 };
 
-/// The cost of a sample or a piece.
+/// The cost type of a sample or a piece.
 template <class Phase, class Item>
 using phase_cost = demand_result<decltype(Phase::cost), Item>;
 template <class Phase, class Sample>
@@ -58,12 +58,12 @@ using encoder_cost = phase_cost<Phase, piece_reference<decltype(Phase::pieces), 
 
 }  // namespace detail
 
-/// Memory of `orchestrate` for a language model and `Encoders` encoders, and its last result. To be
-/// kept from step to step.
+/// Memory of `orchestrate` for a language model and `Encoders` encoders, and its last result. Keep
+/// one workspace from step to step.
 template <std::size_t Encoders>
 class orchestrate_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] orchestration const& result() const& { return planner_.result(); }
   void result() const&& = delete;
 
@@ -71,7 +71,7 @@ class orchestrate_workspace {
   friend struct orchestrate_fn;
 
   detail::phase_gather<1 + Encoders> phases_;
-  /// What error texts call the encoders.
+  /// The names of the encoders in error texts.
   std::array<std::string, Encoders> names_;
   detail::agreement<detail::phase_facts> on_arguments_;
   detail::agreement<std::uint64_t> on_plans_;
@@ -79,18 +79,20 @@ class orchestrate_workspace {
 };
 
 struct orchestrate_fn {
-  /// The arrangements of `make_orchestration` for the samples of all ranks, of which `local` are
-  /// those of this one; equal on all ranks. `language` is a `language_phase`, `encoders` a tuple of
-  /// any number of `encoder_phase`. Their functors are called for local samples only, in order.
-  /// Costs are integers, floating-point numbers or resources, of which each phase may have other
-  /// ones; what floats the owner maps to integers as in `plan_exchange`, each phase and kind by
-  /// itself. Bytes are integers. The balancers are those of `make_orchestration`.
+  /// Plans all phases as `make_orchestration`, for the samples of all ranks; the result is equal on
+  /// all ranks. `local` contains the samples of this rank. `language` is a `language_phase`, and
+  /// `encoders` is a tuple of any number of `encoder_phase`. Their functors are called only for
+  /// local samples, in order. Costs are integers, floating-point numbers or resources, and may
+  /// differ between phases. The owner of a sample maps floating-point costs to integers as in
+  /// `plan_exchange`, separately for each phase and kind. Bytes are integers. The function accepts
+  /// the balancers of `make_orchestration`.
   ///
-  /// A collective call of three collectives: whether all ranks can go on and with the same options,
-  /// the measures in blocks padded to the rank with the most, and whether all have the same plans.
-  /// Complexity and memory: those of `make_orchestration`, and 24 bytes per sample and 40 per piece
-  /// of all ranks. Determinism: portable. Errors on all ranks where there is one on any, as in
-  /// `plan_exchange`; those of costs and bytes name the phase.
+  /// A collective call of three collectives. The first checks that all ranks can continue with the
+  /// same options. The second gathers the measures in blocks padded to the rank with the most. The
+  /// third checks that all ranks have the same plans. Complexity and memory: as
+  /// `make_orchestration`, and 24 bytes per sample and 40 per piece of all ranks. Determinism:
+  /// portable. Errors on all ranks if there is an error on any rank, as in `plan_exchange`; errors
+  /// of costs and bytes name the phase.
   template <communicator Comm, sample_range Samples,
             detail::phase_of<sample_reference<Samples>> Language,
             detail::encoder_of<sample_reference<Samples>>... Encoders>
@@ -102,9 +104,9 @@ struct orchestrate_fn {
     return (*this)(comm, local, language, encoders, options, workspace);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home` and costs of one kind a
-  /// call allocates only where it needs more than all calls before it. The result lies in the
-  /// workspace.
+  /// Plans all phases in `workspace`, for a training loop. With `keep_home` and costs of one kind,
+  /// a call allocates only if it requires more memory than all earlier calls. The workspace
+  /// contains the result.
   template <communicator Comm, sample_range Samples,
             detail::phase_of<sample_reference<Samples>> Language,
             detail::encoder_of<sample_reference<Samples>>... Encoders>
@@ -139,7 +141,7 @@ struct orchestrate_fn {
     return workspace.result();
   }
 
-  /// The same with default options.
+  /// Plans all phases in `workspace` with default options.
   template <communicator Comm, sample_range Samples,
             detail::phase_of<sample_reference<Samples>> Language,
             detail::encoder_of<sample_reference<Samples>>... Encoders>
@@ -167,7 +169,7 @@ struct orchestrate_fn {
     }
   }
 
-  /// What was gathered, with the balancers of the phases.
+  /// Plans from the gathered measures with the balancers of the phases.
   template <class Sample, class Language, class... Encoders, std::size_t... E>
   static orchestration const& arrange(Language const& language,
                                       std::tuple<Encoders...> const& encoders,
@@ -194,7 +196,7 @@ struct orchestrate_fn {
   }
 };
 
-/// Arrangements of several phases that all ranks agree on; see `orchestrate_fn`.
+/// Plans several phases of a model such that all ranks agree; see `orchestrate_fn`.
 inline constexpr orchestrate_fn orchestrate{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which rank takes which part.
+/// Assignment of parts to ranks.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/check.hpp>
@@ -19,39 +19,40 @@
 
 namespace omnibal::inline v0 {
 
-/// Which rank takes which part, and what that moves.
+/// The rank of each part, and the bytes that move.
 struct placement_result {
   std::vector<std::uint32_t> rank_of_part;
-  /// The bytes of samples that change their rank, and of those that change their node.
+  /// The bytes of samples that change their rank.
   std::int64_t moved_bytes = 0;
+  /// The bytes of samples that change their node.
   std::int64_t moved_bytes_across_nodes = 0;
-  /// No placement moves fewer bytes across nodes.
+  /// A lower bound: no placement moves fewer bytes across nodes.
   std::int64_t least_across_nodes = 0;
-  /// No placement moves fewer bytes across nodes, nor fewer across ranks of those that move as few
-  /// across nodes.
+  /// Whether no placement moves fewer bytes across nodes, and none that moves equally few bytes
+  /// across nodes moves fewer bytes across ranks.
   bool proven = false;
 };
 
 struct placement_fn {
-  /// Gives each part to a rank so that the fewest bytes leave their node, and of such placements
-  /// one by which the fewest leave their rank. `home` has the samples that lie on each rank,
-  /// `parts` as many parts of the same samples; `bytes` is a functor of the index of a sample, or a
-  /// range with an element for each.
+  /// Assigns each part to a rank such that the fewest bytes leave their node. Among such placements
+  /// it selects one with the fewest bytes that leave their rank. `home` contains the samples of
+  /// each rank, and `parts` the same number of parts with the same samples. `bytes` is a functor of
+  /// the index of a sample, or a range with an element for each sample.
   ///
-  /// The result is the best, and proven, where finding it takes at most 2^25 steps, some 0.1
-  /// seconds, and all bytes are less than 2^61: always up to 128 ranks, and for thousands of ranks
-  /// where each part has bytes on tens of them. Beyond, each further part is given the best place
-  /// that a search among 64 parts finds, and `least_across_nodes` stays a bound; on random parts
-  /// the result was within 0.7 % of it. A `home` that is as good as the best keeps its places.
+  /// The result is the best, and proven, if the search requires at most 2^25 steps and all bytes
+  /// are less than 2^61. This holds always up to 128 ranks, and for thousands of ranks if each part
+  /// has bytes on tens of them. Beyond that limit, a search among 64 parts selects the best place
+  /// for each further part, and `least_across_nodes` stays a bound. A `home` that is as good as the
+  /// best placement keeps its places.
   ///
-  /// Complexity: linear in the pairs of a part and a rank where it has bytes, where most parts find
-  /// room where they have most; at most 64 such rows per rank beyond the steps above. Memory: 56
-  /// bytes per sample and 200 per rank. Determinism: portable. Errors: `std::invalid_argument` for
-  /// bytes that are negative or above 2^63 - 1, another number of parts than of ranks, no ranks in
-  /// a node, and a `home` or `parts` that name an index twice or leave one out;
-  /// `std::overflow_error` where the sum of the bytes leaves its type. Source: the assignment of
-  /// batches to nodes is that of OrchMLLM (arXiv 2503.23830, 2025); shortest augmenting paths are
-  /// those of Jonker and Volgenant (Computing 38, 1987).
+  /// Complexity: linear in the pairs of a part and a rank with bytes of the part, if most parts get
+  /// the rank with most of their bytes; beyond the steps above, at most 64 such rows per rank.
+  /// Memory: 56 bytes per sample and 200 per rank. Determinism: portable. Errors:
+  /// `std::invalid_argument` if bytes are negative or above 2^63 - 1, if the number of parts
+  /// differs from the ranks, if a node has no ranks, or if `home` or `parts` name an index twice or
+  /// leave one out. `std::overflow_error` if the sum of the bytes exceeds its type. Sources:
+  /// OrchMLLM (arXiv 2503.23830, 2025), the assignment of batches to nodes; Jonker and Volgenant
+  /// (Computing 38, 1987), shortest augmenting paths.
   template <detail::index_bytes Bytes>
   [[nodiscard]] placement_result operator()(groups_argument home, groups_argument parts,
                                             Bytes const& bytes,
@@ -86,7 +87,7 @@ struct placement_fn {
   static constexpr std::string_view name = "placement";
 };
 
-/// Which rank takes which part; see `placement_fn`.
+/// Assigns each part to a rank such that few bytes move; see `placement_fn`.
 inline constexpr placement_fn placement{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Plans of the next steps while this one trains.
+/// Plans for the next steps during the training of the current step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -21,26 +21,29 @@
 
 namespace omnibal::inline v0 {
 
-/// Makes plans on another thread: `submit` what rank and step have drawn, train, and take the plan
-/// by `next` when its turn comes. A `Plan` is any value, such as an `exchange_plan` or an
-/// `orchestration`; what plans a step is called like `plan_exchange`, once for each.
+/// A dispatcher that computes plans on another thread. `submit` passes the samples of this rank for
+/// a step; `next` returns the plan when the step begins. A `Plan` is any value, such as an
+/// `exchange_plan` or an `orchestration`. The planner of a step has the call of `plan_exchange`,
+/// once for each step.
 ///
-/// Plans come in the order of their steps. What throws while a step is planned comes from the
-/// `next` of that step; the following ones are planned where the communicator goes on, and have its
-/// error where it does not. All ranks submit the same steps in the same order. One thread calls
-/// `submit` and `next`. Allocates for each step. Determinism: that of what plans.
+/// Plans come in the order of their steps. An exception during the planning of a step comes from
+/// `next` of that step. If the communicator still works, later steps are planned; otherwise they
+/// have the error of the communicator. All ranks submit the same steps in the same order. One
+/// thread calls `submit` and `next`. Allocates for each step. Determinism: as the planner.
 template <class Step, class Plan>
 class plan_dispatcher {
  public:
-  /// No thread: the caller gives one, on which `serve` is called.
+  /// Creates a dispatcher without a thread; the caller provides one that calls `serve`.
   plan_dispatcher() = default;
 
-  /// With a thread of its own, on which `make(comm, step)` plans. The communicator is for it alone,
-  /// one of the host such as MPI or Gloo: between those of a device all ranks would need one order.
+  /// Creates a dispatcher with its own thread, on which `make(comm, step)` plans. Only the
+  /// dispatcher uses this communicator. It is a communicator of the host such as MPI or Gloo,
+  /// because communicators of a device would require one order on all ranks.
   ///
-  /// The destructor does not wait for other ranks: `leave(comm)` ends a call that does, there and
-  /// on the others, and may be called beside it. `thread_communicator` has that; for Gloo it is the
-  /// abort of the group, without which its timeout ends the call. MPI ends with the program.
+  /// The destructor does not wait for other ranks: `leave(comm)` ends a call that waits, on this
+  /// rank and on the others. `leave` may run concurrently with that call. `thread_communicator` has
+  /// such a function. For Gloo it is the abort of the group, without which the timeout of Gloo ends
+  /// the call. MPI ends with the program.
   template <communicator Comm, class Make, class Leave>
   plan_dispatcher(Comm comm, Make make, Leave leave) {
     auto const shared = std::make_shared<Comm>(std::move(comm));
@@ -63,7 +66,7 @@ class plan_dispatcher {
     if (thread_.joinable()) thread_.join();
   }
 
-  /// Does not wait.
+  /// Submits the next step; does not wait.
   void submit(Step step) {
     std::lock_guard const lock(mutex_);
     steps_.push_back(std::move(step));
@@ -71,9 +74,9 @@ class plan_dispatcher {
     changed_.notify_all();
   }
 
-  /// The plan of the earliest step whose plan was not taken yet; waits for it. Errors: what
-  /// planning it has thrown, `communication_error` where it was closed before,
-  /// `std::invalid_argument` where no such step was submitted.
+  /// Returns the plan of the earliest step whose plan was not returned yet; waits for the plan.
+  /// Errors: any exception from the planning of the step, `communication_error` if the dispatcher
+  /// was closed before, `std::invalid_argument` if no such step was submitted.
   [[nodiscard]] Plan next() {
     std::unique_lock lock(mutex_);
     if (submitted_ == 0) detail::throw_invalid(name, "every submitted step has been taken");
@@ -90,8 +93,8 @@ class plan_dispatcher {
     return *std::move(made.plan);
   }
 
-  /// Plans steps by `make(step)` on the calling thread until it is closed. One thread calls it, and
-  /// the dispatcher outlives the call.
+  /// Plans steps by `make(step)` on the calling thread until the dispatcher is closed. Only one
+  /// thread calls `serve`, and the dispatcher outlives the call.
   template <class Make>
     requires std::is_invocable_r_v<Plan, Make&, Step const&>
   void serve(Make&& make) {
@@ -114,8 +117,8 @@ class plan_dispatcher {
     }
   }
 
-  /// Nothing more is planned: `serve` returns after the step at which it is, and steps without a
-  /// plan fail. To be called from any thread, such as the one that serves where it cannot go on.
+  /// Closes the dispatcher: `serve` returns after its current step, and steps without a plan fail.
+  /// Any thread may call `close`, for example the serving thread if it cannot continue.
   void close() {
     std::lock_guard const lock(mutex_);
     is_closed_ = true;

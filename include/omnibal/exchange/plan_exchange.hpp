@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Plans that all ranks agree on.
+/// Exchange plans that all ranks agree on.
 
 #include <omnibal/balance/index_measure.hpp>
 #include <omnibal/balance/keep_home.hpp>
@@ -29,19 +29,19 @@ concept sample_planner = demand_function<Cost, sample_reference<Samples>> &&
     bytes_function<Bytes, sample_reference<Samples>> &&
     amount_balancer<Balance, demand_result<Cost, sample_reference<Samples>>>;
 
-/// The same for `keep_home`, where a cost has `R` kinds.
+/// A cost and bytes for `keep_home` with a cost of `R` kinds.
 template <std::size_t R, class Samples, class Cost, class Bytes>
 concept planned_kinds = sample_planner<keep_home_fn, Samples, Cost, Bytes> &&
     (cost_kinds<Samples, Cost> == R);
 
 }  // namespace detail
 
-/// Memory of `plan_exchange` for a cost of `R` kinds, and its last result. To be kept from step to
-/// step.
+/// Memory of `plan_exchange` for a cost of `R` kinds, and its last result. Keep one workspace from
+/// step to step.
 template <std::size_t R = 1>
 class plan_exchange_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] exchange_plan const& result() const& { return planner_.result(); }
   void result() const&& = delete;
 
@@ -55,22 +55,23 @@ class plan_exchange_workspace {
 };
 
 struct plan_exchange_fn {
-  /// The plan by which the samples of all ranks, of which `local` are those of this one, are
-  /// exchanged so that loads are even; equal on all ranks. `cost` and `bytes` measure a sample;
-  /// bytes are integers, costs integers, floating-point numbers or resources. They are called once
-  /// for each local sample, in order, and never for a sample of another rank. Then every rank makes
-  /// the same plan as by `make_plan`; nobody sends it.
+  /// Plans an exchange of the samples of all ranks that makes loads even; the plan is equal on all
+  /// ranks. `local` contains the samples of this rank. `cost` and `bytes` measure a sample. Bytes
+  /// are integers; costs are integers, floating-point numbers or resources. Both functors are
+  /// called once for each local sample, in order, and never for a sample of another rank. Every
+  /// rank then computes the same plan as `make_plan`; no rank sends the plan.
   ///
-  /// The owner of a sample maps a floating-point cost c to floor(c * 2^31 / m), m the largest of
-  /// all ranks, so that the ranks decide on equal integers.
+  /// The owner of a sample maps a floating-point cost c to floor(c * 2^31 / m). Here m is the
+  /// largest cost of all ranks. The ranks therefore decide on equal integers.
   ///
-  /// A collective call of three collectives: whether all ranks can go on and with the same options,
-  /// the costs and bytes in blocks padded to the rank with the most samples, and whether all have
-  /// the same plan. Complexity and memory: those of `make_plan`, and 16(R + 1) bytes per sample.
-  /// Determinism: portable. Errors on all ranks where there is one on any: `communication_error`
-  /// where another rank has failed, `std::invalid_argument` where options or plans differ. What a
-  /// rank has failed with: `std::invalid_argument` for a cost or bytes that are negative, not
-  /// finite or above 2^63 - 1, what `make_plan` throws and what a functor throws.
+  /// A collective call of three collectives. The first checks that all ranks can continue with the
+  /// same options. The second gathers the costs and bytes in blocks padded to the rank with the
+  /// most samples. The third checks that all ranks have the same plan. Complexity and memory: as
+  /// `make_plan`, and 16(R + 1) bytes per sample. Determinism: portable. Errors on all ranks if
+  /// there is an error on any rank: `communication_error` if another rank has failed,
+  /// `std::invalid_argument` if options or plans differ. Errors of a failed rank:
+  /// `std::invalid_argument` if a cost or bytes are negative, not finite or above 2^63 - 1, the
+  /// errors of `make_plan`, and any exception of a functor.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes,
             detail::sample_planner<Samples, Cost, Bytes> Balance = keep_home_fn>
   [[nodiscard]] exchange_plan operator()(Comm&& comm, Samples const& local, Cost const& cost,
@@ -80,8 +81,8 @@ struct plan_exchange_fn {
     return (*this)(comm, local, cost, bytes, options, balance, workspace);
   }
 
-  /// The same in memory that is kept, for a training loop: with `keep_home` a call allocates only
-  /// where it needs more than all calls before it. The result lies in the workspace.
+  /// Plans an exchange in `workspace`, for a training loop. With `keep_home` a call allocates only
+  /// if it requires more memory than all earlier calls. The workspace contains the result.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes,
             detail::sample_planner<Samples, Cost, Bytes> Balance>
   exchange_plan const& operator()(
@@ -109,7 +110,7 @@ struct plan_exchange_fn {
     return workspace.result();
   }
 
-  /// The same with `keep_home`.
+  /// Plans an exchange in `workspace` with `keep_home`.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes, std::size_t R>
     requires(detail::planned_kinds<R, Samples, Cost, Bytes>)
   exchange_plan const& operator()(Comm&& comm, Samples const& local, Cost const& cost,
@@ -118,7 +119,7 @@ struct plan_exchange_fn {
     return (*this)(comm, local, cost, bytes, options, keep_home, workspace);
   }
 
-  /// The same with `keep_home` and default options.
+  /// Plans an exchange in `workspace` with `keep_home` and default options.
   template <communicator Comm, sample_range Samples, class Cost, class Bytes, std::size_t R>
     requires(detail::planned_kinds<R, Samples, Cost, Bytes>)
   exchange_plan const& operator()(Comm&& comm, Samples const& local, Cost const& cost,
@@ -130,7 +131,7 @@ struct plan_exchange_fn {
   static constexpr std::string_view name = "plan_exchange";
 };
 
-/// The plan by which ranks exchange their samples; see `plan_exchange_fn`.
+/// Plans an exchange of the samples of all ranks that makes loads even; see `plan_exchange_fn`.
 inline constexpr plan_exchange_fn plan_exchange{};
 
 }  // namespace omnibal::inline v0

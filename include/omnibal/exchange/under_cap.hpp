@@ -21,11 +21,13 @@
 
 namespace omnibal::inline v0 {
 
-/// Parts by `balance_within`, of which none exceeds `capacity`: a cap on the tokens of a rank that
-/// memory demands. A sample has resources: its cost, and then an amount for each of the capacity.
-/// They are integers; of floating-point ones this is no balancer. It does not look at where samples
-/// lie. Errors: `capacity_error` that says why, with the rank of a sample that alone is too large,
-/// on all ranks alike, as they decide on equal numbers; else those of `balance_within`.
+/// A balancer that computes parts by `balance_within`; no part exceeds `capacity`. A typical
+/// capacity is a cap on the tokens of a rank because memory is limited. The cost of a sample is
+/// resources: its cost, and then an amount for each kind of the capacity. The resources are
+/// integers; for floating-point resources this class is not a balancer. The balancer ignores the
+/// present ranks of samples. Errors: `capacity_error` on all ranks, because they decide on equal
+/// numbers. Its text contains the reason and the rank of a sample that alone is too large. Further
+/// errors: the errors of `balance_within`.
 template <std::size_t R>
 struct under_cap {
   resources<R> capacity;

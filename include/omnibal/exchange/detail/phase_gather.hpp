@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The measures of the samples of all ranks, on which all decide.
+/// The measures of the samples of all ranks, on which all ranks decide.
 
 #include <omnibal/comm/gather_lengths.hpp>
 #include <omnibal/comm/ragged.hpp>
@@ -27,8 +27,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A number by which ranks compare their options. `shape` is what else must be equal, such as the
-/// number of kinds of costs.
+/// Returns a number by which ranks compare their options. `shape` stands for all other values that
+/// must be equal, such as the number of kinds of costs.
 [[nodiscard]] inline std::uint64_t digest_of_options(make_plan_options const& options,
                                                      std::uint64_t shape) {
   data_digest digest;
@@ -40,21 +40,22 @@ namespace omnibal::inline v0::detail {
   return digest.value();
 }
 
-/// The kinds of the costs of a phase, and whether they float: what must be equal on all ranks.
+/// The kinds of the costs of a phase, and whether they are floating-point numbers, as one number.
+/// The number must be equal on all ranks.
 template <class Cost>
 inline constexpr std::uint64_t shape_of_cost = 2 * kinds_of<Cost> +
                                                (std::integral<typename weight_of<Cost>::type> ? 0
                                                                                               : 1);
 
-/// What a rank has measured of the samples of a phase, or of the samples and pieces of an encoder:
+/// The measures of a rank for the samples of a phase, or for the samples and pieces of an encoder:
 /// words for all ranks. Keeps its memory.
 struct measured_phase {
-  /// Of the costs.
+  /// The number of kinds of the costs.
   std::size_t kinds = 1;
-  /// Empty where each sample is one piece and has no output.
+  /// The number of pieces of each sample; empty if each sample is one piece and has no output.
   std::vector<std::int64_t> piece_counts;
-  /// Of each piece its costs, its bytes and, for an encoder, those of its output. The bits of
-  /// floating-point costs become integers when the largest of all ranks is known.
+  /// The costs and bytes of each piece and, for an encoder, the bytes of its output. The bits of
+  /// floating-point costs become integers when the largest cost of all ranks is known.
   std::vector<std::int64_t> words;
   bool is_floating = false;
   std::size_t pieces = 0;
@@ -66,7 +67,7 @@ struct measured_phase {
     pieces = 0;
   }
 
-  /// A piece; `output` are the bytes of what an encoder makes of it. Throws for numbers that are
+  /// Adds a piece; `output` is the number of bytes of its encoder output. Throws if a number is
   /// negative, not finite or above 2^63 - 1.
   template <class Cost, class Bytes, class... Output>
   void push(std::string_view function, Cost const& cost, Bytes bytes, Output... output) {
@@ -79,7 +80,7 @@ struct measured_phase {
     ++pieces;
   }
 
-  /// All samples of this rank.
+  /// Adds all samples of this rank.
   template <class Samples, class Cost, class Bytes>
   void measure(std::string_view function, Samples const& local, Cost const& cost,
                Bytes const& bytes) {
@@ -91,7 +92,7 @@ struct measured_phase {
   }
 };
 
-/// The costs of all pieces by index, as balancers take them. Refers to the words.
+/// The costs of all pieces by index, in the form that balancers accept. Refers to the words.
 template <std::size_t R>
 struct cost_column {
   std::span<std::int64_t const> words;
@@ -111,18 +112,18 @@ struct cost_column {
 /// The measures of a phase on all ranks.
 struct phase_columns {
   std::vector<std::uint32_t> piece_counts;
-  /// All kinds of a piece, one after the other.
+  /// The costs of all pieces; all kinds of a piece are contiguous.
   std::vector<std::int64_t> costs;
   std::vector<std::int64_t> bytes;
   std::vector<std::int64_t> output_bytes;
 
-  /// Removes all and keeps the memory.
+  /// Removes all measures and keeps the memory.
   void clear() {
     piece_counts.clear();
     for (auto* const column : {&costs, &bytes, &output_bytes}) column->clear();
   }
 
-  /// Appends those of a rank with so many samples, and removes them from the words.
+  /// Appends the measures of a rank with this number of samples, and removes them from the words.
   void read(std::span<std::int64_t const>& words, std::size_t samples, std::size_t kinds,
             bool is_encoder) {
     std::size_t pieces = samples;
@@ -142,7 +143,7 @@ struct phase_columns {
     }
   }
 
-  /// Makes integers of the bits of floating-point costs, by the largest of each kind.
+  /// Maps the bits of floating-point costs to integers, by the largest cost of each kind.
   void quantise(std::size_t kinds) {
     for (std::size_t r = 0; r != kinds; ++r) {
       double largest = 0;
@@ -157,8 +158,8 @@ struct phase_columns {
   }
 };
 
-/// What a rank says of its samples before it sends their measures. As large for every number of
-/// kinds and phases, so that different ones are found out.
+/// The report of a rank about its samples before it sends their measures. Its size does not depend
+/// on the number of kinds and phases, because ranks must detect different numbers.
 struct phase_facts {
   std::uint64_t samples = 0;
   std::uint64_t words = 0;
@@ -166,15 +167,16 @@ struct phase_facts {
   std::uint64_t floating = 0;
 };
 
-/// Lets every rank have the measures of all. The first phase has one piece for each sample, the
-/// others are encoders. Keeps its memory.
+/// Gathers the measures of all ranks on every rank. The first phase has one piece for each sample;
+/// the other phases are encoders. Keeps its memory.
 template <std::size_t Phases>
 class phase_gather {
  public:
-  /// To be filled before `facts`, and those of all ranks after `run`.
+  /// The measures of this rank, filled by the caller before `facts`.
   std::array<measured_phase, Phases> own;
+  /// The measures of all ranks after `run`.
   std::array<phase_columns, Phases> all;
-  /// Where the samples of each rank begin, and where those of the last one end, after `run`.
+  /// The offsets of the samples of each rank, with the end of the last rank, after `run`.
   std::vector<std::uint64_t> offsets;
 
   void clear() {
@@ -190,7 +192,7 @@ class phase_gather {
     return result;
   }
 
-  /// `reports` have the facts of all ranks.
+  /// Gathers the measures; `reports` contains the facts of all ranks.
   template <class Comm, class Reports>
   void run(Comm& comm, Reports const& reports) {
     words_.clear();

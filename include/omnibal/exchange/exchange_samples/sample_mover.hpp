@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Moving the fields of samples as a plan says.
+/// The exchange of the fields of samples according to a plan.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -25,7 +25,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A plan, and whether the caller vouches that all ranks have it.
+/// A plan, and whether the caller guarantees that all ranks have the same plan.
 struct followed_plan {
   followed_plan(exchange_plan const& followed, bool agreed = false)
       : plan(followed), is_agreed(agreed) {}
@@ -34,8 +34,8 @@ struct followed_plan {
   bool is_agreed;
 };
 
-/// The messages to all ranks, or from them, in pieces of `std::byte const` or `std::byte`; those
-/// that follow one another in memory become one. Keeps its memory.
+/// The messages to all ranks, or from them, in pieces of `std::byte const` or `std::byte`. Pieces
+/// that are adjacent in memory become one piece. Keeps its memory.
 template <class Byte>
 class piece_messages {
  public:
@@ -59,7 +59,7 @@ class piece_messages {
     }
     pieces_.push_back(added);
   }
-  /// What follows is for the next rank, or from it.
+  /// Ends the message of one rank and begins the message of the next rank.
   void close() {
     counts_.push_back(pieces_.size() - first_);
     bytes_.push_back(std::exchange(message_bytes_, 0));
@@ -67,22 +67,25 @@ class piece_messages {
   }
 
   [[nodiscard]] std::span<piece const> pieces() const { return pieces_; }
-  /// The pieces, and the bytes, of each rank.
+  /// Returns the number of pieces of each rank.
   [[nodiscard]] std::span<std::uint64_t const> counts() const { return counts_; }
+  /// Returns the number of bytes of each rank.
   [[nodiscard]] std::span<std::uint64_t const> bytes() const { return bytes_; }
 
-  /// For communicators that take no pieces: all of them as one, and the copies into it and out of
-  /// it. Where they follow one another already, there is nothing to copy.
+  /// Returns all pieces as one block, for communicators that do not accept pieces. Adjacent pieces
+  /// require no copy.
   [[nodiscard]] piece block() {
     auto const sum = std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0});
     if (is_block()) return {pieces_.front().data(), sum};
     return memory_.take(sum);
   }
+  /// Copies the pieces into the block.
   void collect() {
     if (is_block()) return;
     std::byte* to = memory_.take(block().size()).data();
     for (piece const one : pieces_) to = std::copy(one.begin(), one.end(), to);
   }
+  /// Copies the block into the pieces.
   void distribute() {
     if (is_block()) return;
     std::byte const* from = block().data();
@@ -107,8 +110,8 @@ class piece_messages {
   byte_buffer memory_;
 };
 
-/// Copies so many values of a size, to where `to(k)` says from where `from(k)` says. Of a size that
-/// the compiler knows a copy is a few moves instead of a call.
+/// Copies values of one size from `from(k)` to `to(k)`. If the compiler knows the size, a copy is a
+/// few moves instead of a call.
 template <class To, class From>
 void copy_values(std::size_t value_bytes, std::size_t count, To const& to, From const& from) {
   auto const copy = [&](auto bytes) {
@@ -124,7 +127,7 @@ void copy_values(std::size_t value_bytes, std::size_t count, To const& to, From 
 }
 
 /// A field of the samples of this rank: arrays of values, or one value each. Sizes are numbers of
-/// values. What the functors hold is small, so that making them allocates nothing.
+/// values. The captures of the functors are small, and their construction allocates nothing.
 struct sample_field {
   /// Whether a sample is one value, or how the other ranks know the sizes.
   enum class sizes { one, known, told };
@@ -132,19 +135,22 @@ struct sample_field {
   sizes kind = sizes::one;
   std::size_t count = 0;
   std::size_t value_bytes = 0;
-  /// Values before the exchange where a sample is one, and their memory where they had none.
+  /// The values before the exchange if a sample is one value.
   std::byte const* values = nullptr;
+  /// The memory of `values` if the samples are not in an array.
   std::vector<std::byte> made{};
-  /// An array before the exchange, and one after it.
+  /// Returns the array of a sample before the exchange.
   std::function<std::span<std::byte const>(std::uint32_t)> array;
+  /// Returns the array of a sample after the exchange.
   std::function<std::span<std::byte>(std::uint32_t)> place;
-  /// Makes the places: of these sizes, or so many of one value, of which it gives the first.
+  /// Allocates the places for arrays of these sizes, or for a number of single values, and returns
+  /// the first place of single values.
   std::function<std::byte*(std::span<std::uint64_t const>, std::size_t)> shape;
-  /// The size of sample i of so many of all ranks, where they are known.
+  /// Returns the size of sample i of a number of samples of all ranks, if sizes are known.
   std::function<std::uint64_t(std::uint32_t, std::size_t)> size_of;
 
   [[nodiscard]] bool is_one() const { return kind == sizes::one; }
-  /// Values so small are collected sooner than their places are listed.
+  /// Whether values are small enough that a copy costs less than a list of their places.
   [[nodiscard]] bool is_packed() const { return is_one() && value_bytes < 64; }
   [[nodiscard]] std::span<std::byte const> row(std::uint32_t i) const {
     if (!is_one()) return array(i);
@@ -153,12 +159,12 @@ struct sample_field {
   [[nodiscard]] std::uint64_t size(std::uint32_t i) const { return row(i).size() / value_bytes; }
 };
 
-/// Sends what leaves and copies what stays, one field after the other in each message. Keeps its
-/// memory.
+/// Sends the samples that leave and copies the samples that stay, one field after the other in each
+/// message. Keeps its memory.
 class sample_mover {
  public:
-  /// The ranks agree before the first message, or, where they have the plan for sure, by reports
-  /// that go along with it.
+  /// Moves the fields. The ranks agree before the first message. If the plan is agreed, their
+  /// reports travel with that message instead.
   template <class Comm>
   void move(Comm& comm, followed_plan const& followed, std::span<sample_field const> fields) {
     constexpr agreement_names names{name, "plans or types of samples"};
@@ -199,7 +205,7 @@ class sample_mover {
     return field.kind == sample_field::sizes::told;
   }
 
-  /// Of a field, what leaves or comes: the sizes of arrays, or small values one after the other.
+  /// The leaving or arriving data of a field: the sizes of arrays, or small contiguous values.
   struct kept_side {
     std::vector<std::uint64_t> sizes;
     byte_buffer memory;
@@ -218,7 +224,7 @@ class sample_mover {
     std::byte* places = nullptr;
   };
 
-  /// What must be right on all ranks, or on none, where they have the plan for sure.
+  /// Checks the conditions that hold on all ranks or on none, for an agreed plan.
   template <class Comm>
   void find_routes(Comm& comm, exchange_plan const& plan) {
     if (plan.ranks() != rank_count(comm)) {
@@ -240,7 +246,7 @@ class sample_mover {
     }
   }
 
-  /// `sum` is that of the bytes of all samples so far.
+  /// Finds the sizes of a field; `sum` accumulates the bytes of all samples over the fields.
   void find_sizes(exchange_plan const& plan, std::size_t f, std::uint64_t& sum) {
     sample_field const& field = fields_[f];
     std::size_t const samples = plan.sample_count();
@@ -261,7 +267,7 @@ class sample_mover {
     }
   }
 
-  /// What may be wrong on this rank alone.
+  /// Checks the conditions that may fail on one rank only.
   void check(exchange_plan const& plan, std::size_t f) {
     sample_field const& field = fields_[f];
     if (field.count != plan.home_count(rank_)) {
@@ -277,7 +283,8 @@ class sample_mover {
     }
   }
 
-  /// A sample that is asked again may give another answer than that for which memory is sized.
+  /// A second call for a sample may return another size than the size for which memory was
+  /// allocated.
   std::span<std::byte const> row(std::size_t f, std::uint32_t i, std::uint64_t size) const {
     auto const found = fields_[f].row(i);
     if (found.size() != size * fields_[f].value_bytes) {
@@ -329,7 +336,7 @@ class sample_mover {
     return {kept_[f].places + i * field.value_bytes, field.value_bytes};
   }
 
-  /// What a rank that has failed sends and gets besides its report: as much as the others expect.
+  /// Sends and receives the expected number of bytes besides the report on a rank that has failed.
   template <class Comm>
   void pack_nothing() {
     std::uint64_t largest = 0;
@@ -369,7 +376,7 @@ class sample_mover {
     }
   }
 
-  /// Small values, before and after their way.
+  /// Collects small values before they leave.
   void collect_values(std::size_t f) {
     std::size_t const bytes = fields_[f].value_bytes;
     kept_side& sent = kept_[f].sent;
@@ -380,6 +387,7 @@ class sample_mover {
         [&](std::size_t k) { return sent.packed.data() + k * bytes; },
         [&](std::size_t k) { return fields_[f].values + routes_.leaving(k) * bytes; });
   }
+  /// Copies small values to their places after they arrive.
   void distribute_values() {
     for (std::size_t f = 0; f != fields_.size(); ++f) {
       std::size_t const bytes = fields_[f].value_bytes;
@@ -391,8 +399,8 @@ class sample_mover {
     }
   }
 
-  /// `send(side, k, f)` and `receive(side, k, f)` give the bytes of field f of the k-th that leaves
-  /// or comes, where they are not packed.
+  /// Exchanges the fields. `send(side, k, f)` and `receive(side, k, f)` return the bytes of field f
+  /// of the k-th leaving or arriving sample, for fields that are not packed.
   template <class Comm, class Send, class Receive>
   void pack(Send const& send, Receive const& receive) {
     pack_side(sent_, routes_.send_counts(), &kept_field::sent, send);
