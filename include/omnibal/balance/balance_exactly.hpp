@@ -26,26 +26,26 @@ namespace omnibal::inline v0 {
 
 struct balance_exactly_options {
   count_policy count = count_policy::any;
-  /// How many samples may be placed, those placed again counted again, before the search ends
-  /// without a proof.
+  /// The maximum number of placements of samples, repeated placements included, before the search
+  /// ends without a proof.
   std::uint64_t nodes = 10'000'000;
 };
 
 struct balance_exactly_fn {
-  /// The parts with the smallest largest load, for small numbers of samples: about 20 of arbitrary
-  /// costs, many more where a solution reaches the mean load. Other algorithms can be judged by
-  /// it.
+  /// Finds the parts with the smallest largest load, for small numbers of samples. It solves about
+  /// 20 samples of arbitrary costs, and many more if a solution reaches the mean load. Its results
+  /// can serve as a reference for other algorithms.
   ///
-  /// Starts from the results of `lpt` and, for one resource, of `karmarkar_karp`, and places the
-  /// samples from the largest to the smallest, depth first, passing over parts that are like
-  /// another part and samples that the rest of the room cannot hold. Where `proven` is false the
-  /// nodes were used up, and the parts are the best that were found. Costs may be resources as in
-  /// `lpt`; the largest share is what is minimised. Floating-point costs and shares are compared
-  /// as whole numbers of 2^-62 and 2^-52 of their sum.
+  /// The search starts from the results of `lpt` and, for one resource, of `karmarkar_karp`. It
+  /// places the samples from the largest to the smallest, depth first. It skips parts that are
+  /// equivalent to another part, and samples that the remaining room cannot hold. If `proven` is
+  /// false, the search used all nodes, and the parts are the best that it found. Costs may be
+  /// resources as in `lpt`; the search then minimizes the largest share. Floating-point costs and
+  /// shares are compared as whole numbers of 2^-62 and 2^-52 of their sum.
   ///
-  /// The parts have their samples by ascending index. Complexity: `options.nodes` times parts
-  /// squared; exponential in the samples without that limit. Memory: linear. Determinism: portable
-  /// for integers. Errors: those of `lpt`.
+  /// The samples of a part have ascending indices. Complexity: `options.nodes` times parts squared;
+  /// exponential in the samples without that limit. Memory: linear. Determinism: portable for
+  /// integers. Errors: the errors of `lpt`.
   template <sample_range Samples, class Cost = std::identity>
     requires demand_function<Cost, sample_reference<Samples>>
   [[nodiscard]] auto operator()(Samples const& samples, std::size_t parts, Cost const& cost = {},
@@ -72,13 +72,13 @@ struct balance_exactly_fn {
  private:
   static constexpr std::string_view name = "balance_exactly";
 
-  /// The largest load and what it cannot be below, in whole numbers.
+  /// The largest load and its lower bound, in whole numbers.
   struct whole_loads {
     std::int64_t largest;
     std::int64_t bound;
   };
 
-  /// Branch and bound for the least possible largest load, from first solutions on.
+  /// Branch and bound for the smallest possible largest load, with given first solutions.
   template <std::size_t R, class Load>
   [[nodiscard]] static whole_loads search(detail::integer_costs<R> const& costs, std::size_t parts,
                                           balance_exactly_options const& options,
@@ -118,7 +118,7 @@ struct balance_exactly_fn {
   }
 };
 
-/// The most even parts; see `balance_exactly_fn`.
+/// Finds the parts with the smallest largest load; see `balance_exactly_fn`.
 inline constexpr balance_exactly_fn balance_exactly{};
 
 }  // namespace omnibal::inline v0

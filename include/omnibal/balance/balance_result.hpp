@@ -1,23 +1,24 @@
 #pragma once
 
 /// \file
-/// Parts, and how even parts can be.
+/// The result of a search for even parts.
 
 #include <omnibal/grouping.hpp>
 #include <omnibal/solve_status.hpp>
 
 namespace omnibal::inline v0 {
 
-/// What a search for even parts has come to. Loads are sums of costs in the type in which they are
-/// added up; where a cost has several kinds, shares of the sums over all samples, as `double`.
+/// The result of a search for even parts. Loads are sums of costs in the type of these sums. If a
+/// cost has several kinds, loads are shares of the sums over all samples, as `double`.
 template <class Load>
 struct balance_result {
-  /// Empty unless solved.
+  /// The parts; empty unless the search found some.
   grouping parts;
-  /// The largest load of a part, and what it cannot be below with so many parts.
+  /// The largest load of a part.
   Load largest_load{};
+  /// A lower bound on the largest load for this number of parts.
   Load lower_bound{};
-  /// True where no other parts have a smaller largest load, for all rounding.
+  /// Whether no other parts have a smaller largest load, in spite of all rounding.
   bool proven = false;
   solve_status status = solve_status::not_found;
 

@@ -29,9 +29,9 @@ namespace omnibal::inline v0 {
 namespace detail {
 
 /// Finds the best runs by bisection on the largest cost. A probe fills runs one after the other up
-/// to a bound. Where it succeeds, the largest cost that it reached is a new upper bound; where it
-/// fails, the least cost at which a run overflowed is a new lower bound, as below it the runs would
-/// be the same. Both are costs of runs, so that the search ends without a tolerance.
+/// to a bound. If the probe succeeds, its largest cost is a new upper bound. If the probe fails,
+/// the smallest cost at which a run overflowed is a new lower bound, because a smaller bound would
+/// result in the same runs. Both bounds are costs of runs, and the search ends without a tolerance.
 template <sample_range Samples, class Set>
 class run_search {
  public:
@@ -40,23 +40,23 @@ class run_search {
   run_search(std::string_view function, Samples const& samples, std::size_t parts, Set const& empty)
       : function_(function), samples_(samples), parts_(parts), empty_(empty) {}
 
-  /// The cost of each sample alone.
+  /// Returns the cost of each sample by itself.
   [[nodiscard]] std::vector<value_type> single_values() {
     std::vector<value_type> values(std::ranges::size(samples_));
     for (std::uint32_t i = 0; i != values.size(); ++i) values[i] = restart(i);
     return values;
   }
 
-  /// The position in `order` at which each run but the first begins. `bound` is a lower bound on
-  /// the largest cost that no single sample exceeds. There are as many runs as parts, or as samples
-  /// where these are fewer.
+  /// Returns the position in `order` at which each run except the first begins. `bound` is a lower
+  /// bound on the largest cost, and at least the cost of each single sample. The number of runs is
+  /// the number of parts, or the number of samples if there are fewer samples.
   [[nodiscard]] std::vector<std::uint32_t> best_cuts(std::span<std::uint32_t const> order,
                                                      value_type bound) {
     value_type most = even_cuts(order);
     std::vector<std::uint32_t> best = cuts_;
     while (bound < most) {
       value_type const middle = bound + (most - bound) / 2;
-      // Rounding may give the upper bound, which a probe could not lower.
+      // Rounding may return the upper bound, which a probe could not lower.
       if (probe(order, middle < most ? middle : bound)) {
         most = largest_;
         best = cuts_;
@@ -68,7 +68,7 @@ class run_search {
   }
 
  private:
-  /// The cost of the set with one sample more.
+  /// Adds a sample to the set and returns the cost of the set.
   [[nodiscard]] value_type extend(std::uint32_t index) {
     set_->add(std::ranges::begin(
         samples_)[static_cast<std::ranges::range_difference_t<Samples const>>(index)]);
@@ -76,13 +76,13 @@ class run_search {
     check_weight(function_, "set_cost", index, value);
     return value;
   }
-  /// The cost of a sample alone.
+  /// Starts a new set with a sample and returns the cost of the set.
   [[nodiscard]] value_type restart(std::uint32_t index) {
     set_.emplace(empty_);
     return extend(index);
   }
 
-  /// Runs whose counts differ by one at most; the largest of their costs.
+  /// Cuts runs whose counts differ by at most one, and returns the largest of their costs.
   [[nodiscard]] value_type even_cuts(std::span<std::uint32_t const> order) {
     cuts_.clear();
     value_type largest{};
@@ -98,8 +98,8 @@ class run_search {
     return largest;
   }
 
-  /// True where runs with costs up to `bound` exist; sets `cuts_` and `largest_`, or
-  /// `least_overflow_`. A run ends early where each part that is left has but one sample to get.
+  /// Returns whether runs with costs up to `bound` exist; sets `cuts_` and `largest_`, or
+  /// `least_overflow_`. A run ends early if each remaining part can get only one sample.
   [[nodiscard]] bool probe(std::span<std::uint32_t const> order, value_type bound) {
     cuts_.clear();
     largest_ = value_type{};
@@ -137,11 +137,11 @@ class run_search {
 
 }  // namespace detail
 
-/// In which order samples are cut into runs.
+/// The order in which samples are cut into runs.
 enum class run_order {
-  /// From the largest to the smallest cost of a set of the sample alone, equal ones by index.
+  /// By descending cost of a set with only the sample; samples with equal costs by index.
   largest_first,
-  /// As they are given.
+  /// The order of the samples in the call.
   given,
 };
 
@@ -150,25 +150,26 @@ struct balance_set_options {
 };
 
 struct balance_set_fn {
-  /// Parts whose largest cost is the least that consecutive runs of the ordered samples can have.
-  /// `empty` is the accumulator of an empty set, such as `padded_batch{&sample::tokens}`; it is
-  /// copied for each set.
+  /// Cuts the ordered samples into consecutive runs with the smallest possible largest cost.
+  /// `empty` is the accumulator of an empty set, such as `padded_batch{&sample::tokens}`; the
+  /// function copies it for each set.
   ///
-  /// No other parts have a smaller largest cost where a set costs what its count and its largest
-  /// sample alone say, and no less for more of either: count * longest of padded batches and
-  /// count * longest^2 of padded attention are such costs. Where the cost rises with the sum of
-  /// some amounts, as in an unmasked pack, the largest sum is at most 2 - 1/parts times the
-  /// smallest possible; `lpt` with these amounts is evener. Of other costs nothing but the
-  /// best runs is promised.
+  /// If the cost of a set depends only on its count and its largest sample, and does not decrease
+  /// with either, no other parts have a smaller largest cost. Such costs are count * longest for
+  /// padded batches and count * longest^2 for padded attention. If the cost increases with the sum
+  /// of amounts, as in an unmasked pack, the largest sum is at most 2 - 1/parts times the smallest
+  /// possible. For such costs `lpt` with these amounts returns smaller largest sums. For other
+  /// costs, the function only promises the best runs.
   ///
-  /// The parts have their samples in that order. Where there are as many samples as parts none is
-  /// empty, where there are fewer the last ones are. Complexity: linear for the sort and for each
-  /// probe, about 20 of them, as many as the bits of the largest value at most for integers.
-  /// Memory: 40 bytes per sample at most, result included. Determinism: portable for integers.
-  /// Errors: `std::invalid_argument` for no parts and for a value of a set that is negative or not
-  /// finite, `std::length_error` above 2^32 - 1 samples or parts, and what the accumulator throws.
-  /// Sources: Zheng et al., "OrchMLLM", 2025, for padded batches; Pinar, Aykanat, "Fast optimal
-  /// load balancing algorithms for 1D partitioning", 2004, for the bisection.
+  /// The samples of a part keep the order of the runs. If there are at least as many samples as
+  /// parts, no part is empty; otherwise the last parts are empty. Complexity: linear for the sort
+  /// and for each of about 20 probes; for integers, the number of probes is at most the number of
+  /// bits of the largest value. Memory: 40 bytes per sample at most, result included. Determinism:
+  /// portable for integers. Errors: `std::invalid_argument` if there are no parts or a value of a
+  /// set is negative or not finite, `std::length_error` above 2^32 - 1 samples or parts, and any
+  /// exception of the accumulator. Sources: Zheng et al., "OrchMLLM", 2025, for padded batches;
+  /// Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning", 2004, for the
+  /// bisection.
   template <sample_range Samples, class Set>
     requires set_cost<Set, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts, Set const& empty,
@@ -201,7 +202,8 @@ struct balance_set_fn {
     }
     return detail::order_descending(values.size(), [&values](std::size_t i) {
       if constexpr (std::floating_point<Value>) {
-        // Numbers that are not negative are ordered as their bits are; the zero removes a sign.
+        // Numbers that are not negative have the order of their bits; the added zero removes a
+        // sign.
         return std::bit_cast<std::uint64_t>(static_cast<double>(values[i]) + 0.0);
       } else {
         return values[i];
@@ -210,7 +212,7 @@ struct balance_set_fn {
   }
 };
 
-/// Consecutive runs for costs that are not sums; see `balance_set_fn`.
+/// Cuts ordered samples into consecutive runs for costs that are not sums; see `balance_set_fn`.
 inline constexpr balance_set_fn balance_set{};
 
 }  // namespace omnibal::inline v0

@@ -1,17 +1,18 @@
 #pragma once
 
 /// \file
-/// How many samples a part may have, as an option of balancers.
+/// Limits on the number of samples in a part.
 
 namespace omnibal::inline v0 {
 
-/// What a balancer promises about the number of samples in each part.
+/// A balancer's promise about the number of samples in each part.
 enum class count_policy {
-  /// Nothing; only loads count.
+  /// No promise; only loads count.
   any,
-  /// All parts have as many. The number of samples must be a multiple of the number of parts.
+  /// All parts have the same number of samples. The number of samples must be a multiple of the
+  /// number of parts.
   equal,
-  /// No part has more than one sample more than any other.
+  /// The counts of any two parts differ by at most one.
   at_most_one_apart,
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Dealing sorted samples forth and back.
+/// Assignment of sorted samples to parts in alternating order.
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/concepts.hpp>
@@ -18,19 +18,20 @@
 namespace omnibal::inline v0 {
 
 struct deal_fn {
-  /// Parts whose counts differ by at most one: deals the samples from the largest cost to the
-  /// smallest, equal ones by index, to the parts 0, 1, ... in the first round, to the last part
-  /// first in the second, and so on. The place of a sample depends on its rank alone, so that every
-  /// sample can be dealt by a thread of its own.
+  /// Assigns sorted samples to parts in alternating order, such that counts differ by at most one.
+  /// The samples go from the largest to the smallest cost, equal costs by index. In the first round
+  /// the parts are 0, 1, and so on; in the second round the last part is first, and so on. The
+  /// place of a sample depends only on its position in the order, and a separate thread can assign
+  /// each sample.
   ///
-  /// The parts have their samples in the order in which they are dealt. The loads of two parts
-  /// differ by at most the largest cost. `cost` is called once for each sample, in order.
+  /// The samples of a part have the order of their assignment. The loads of two parts differ by at
+  /// most the largest cost. `cost` is called once for each sample, in order.
   ///
-  /// Complexity: linear but for costs that agree in their leading 32 bits. Memory: 32 bytes per
+  /// Complexity: linear, except for costs whose leading 32 bits are equal. Memory: 32 bytes per
   /// sample and 4 per part, result included. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for no parts and a cost that is negative, not finite or above
-  /// 2^63 - 1; `std::overflow_error` where the sum of all costs leaves its type;
-  /// `std::length_error` above 2^32 - 1 samples or parts.
+  /// `std::invalid_argument` if there are no parts or a cost is negative, not finite or above 2^63
+  /// - 1; `std::overflow_error` if the sum of all costs exceeds its type; `std::length_error` above
+  /// 2^32 - 1 samples or parts.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,
@@ -57,7 +58,7 @@ struct deal_fn {
   static constexpr std::string_view name = "deal";
 };
 
-/// Dealing forth and back; see `deal_fn`.
+/// Assigns sorted samples to parts in alternating order; see `deal_fn`.
 inline constexpr deal_fn deal{};
 
 }  // namespace omnibal::inline v0

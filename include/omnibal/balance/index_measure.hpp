@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Amounts of samples that are known by their index alone.
+/// Amounts of samples that are known only by their index.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -20,20 +20,20 @@
 
 namespace omnibal::inline v0 {
 
-/// Amounts in a range: that of sample i is element i.
+/// A range of amounts: element i is the amount of sample i.
 template <class Range>
 concept amount_list =
     sample_range<Range> && amount<std::remove_cvref_t<std::ranges::range_reference_t<Range const>>>;
 
-/// What gives an amount, a weight or resources, for the index of a sample: a functor of a
-/// `std::uint32_t`, or a range with an element for each sample. It must give equal amounts for
-/// equal indices, whenever and on whichever rank.
+/// A measure that returns an amount, a weight or resources, for the index of a sample. It is a
+/// functor of a `std::uint32_t`, or a range with an element for each sample. It must return equal
+/// amounts for equal indices, at any time and on any rank.
 template <class Measure>
 concept index_measure = demand_function<Measure, std::uint32_t> || amount_list<Measure>;
 
 namespace detail {
 
-/// A functor from an index to an amount. A range must have `count` elements.
+/// Returns a functor from an index to an amount. A range must have `count` elements.
 template <index_measure Measure>
 [[nodiscard]] auto amounts_by_index(std::string_view function, std::string_view argument,
                                     Measure const& measure, std::size_t count) {
@@ -54,7 +54,7 @@ template <index_measure Measure>
   }
 }
 
-/// The amount that a measure gives.
+/// The type of the amounts of a measure.
 template <index_measure Measure>
 using index_amount = std::remove_cvref_t<
     std::invoke_result_t<decltype(amounts_by_index(std::string_view{}, std::string_view{},
@@ -74,9 +74,9 @@ template <class Function, class Sample>
 concept bytes_function =
     cost_function<Function, Sample> && std::integral<demand_result<Function, Sample>>;
 
-/// The bytes of `count` samples into memory that is kept. Errors: `std::invalid_argument` for a
-/// range with another number of elements and bytes that are negative, not finite or above 2^63 - 1;
-/// `std::overflow_error` where their sum leaves its type.
+/// Measures the bytes of `count` samples into reused memory. Errors: `std::invalid_argument` if a
+/// range has another number of elements or bytes are negative, not finite or above 2^63 - 1;
+/// `std::overflow_error` if the sum of the bytes exceeds its type.
 template <index_weight Bytes>
 void measure_bytes_into(std::string_view function, Bytes const& bytes, std::size_t count,
                         integer_costs<1>& result) {

@@ -24,21 +24,22 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Tuples of the loads of all parts. As long as parts are empty the others have one sample each,
-/// and the tuple is a ring of these, which grows at no cost; afterwards it is a tournament of the
-/// loads in its slots. Samples have the numbers of their places in the order given.
+/// Tuples of the loads of all parts. As long as some parts are empty, the other parts have one
+/// sample each. The tuple is then a ring of these samples, which grows at constant cost. Afterwards
+/// the tuple is a tournament of the loads in its slots. The number of a sample is its place in the
+/// given order.
 template <class Word>
 class load_tuples {
  public:
   struct tuple {
     /// The last sample of the ring, or the number of the tournament.
     std::uint32_t where;
-    /// How many parts are not empty.
+    /// The number of parts that are not empty.
     std::uint32_t size;
     std::int64_t largest;
   };
 
-  /// Precondition: there are several parts.
+  /// Creates the tuples. Precondition: there are several parts.
   load_tuples(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
               std::size_t parts)
       : parts_(parts), rank_(parts), tree_size_(winner_tree<Word>::nodes_for(parts)) {
@@ -46,18 +47,18 @@ class load_tuples {
     for (std::uint32_t const sample : order) {
       samples_.push_back({costs[sample][0], static_cast<std::uint32_t>(samples_.size())});
     }
-    // Every tournament has as many samples as parts at least.
+    // Every tournament has at least as many samples as there are parts.
     std::size_t const most = order.size() / parts;
     nodes_.reserve(most * tree_size_);
     slots_.reserve(most * parts);
   }
 
-  /// One part has the sample, the others are empty.
+  /// Returns the tuple in which one part has the sample and the others are empty.
   [[nodiscard]] tuple of_sample(std::uint32_t place) const {
     return {place, 1, samples_[place].cost};
   }
 
-  /// The largest load less the smallest.
+  /// Returns the largest load minus the smallest.
   [[nodiscard]] std::int64_t difference(tuple const& of) {
     return is_full(of) ? of.largest - rank_.load(tree(of.where).least()) : of.largest;
   }
@@ -71,7 +72,7 @@ class load_tuples {
       return large;
     }
     if (std::size_t{large.size} + small.size < parts_) {
-      // That makes one ring of two.
+      // The swap joins two rings into one.
       std::swap(samples_[large.where].next, samples_[small.where].next);
       large.size += small.size;
       return large;
@@ -123,7 +124,7 @@ class load_tuples {
     return std::span(slots_).subspan(number * parts_, parts_);
   }
 
-  /// Adds a load to that in a slot, which is `load`.
+  /// Adds a load to the load in a slot, which is `load`.
   void join(tuple& to, std::uint32_t slot, std::int64_t load, chained_load const& added) {
     chain& samples = slots(to.where)[slot];
     samples_[added.samples.last].next = samples.first;
@@ -138,8 +139,8 @@ class load_tuples {
     join(to, rank_.part(least), rank_.load(least), added);
   }
 
-  /// Adds `descending_` to a tournament: its first loads fill the empty slots, the others are
-  /// joined to the least loads.
+  /// Adds `descending_` to a tournament: its first loads fill the empty slots, and the others are
+  /// added to the smallest loads.
   void join_descending(tuple& to) {
     auto const loads = tree(to.where);
     std::size_t const apart = parts_ - to.size;
@@ -165,7 +166,7 @@ class load_tuples {
     to.size = static_cast<std::uint32_t>(parts_);
   }
 
-  /// The loads of a ring in a tournament with empty slots.
+  /// Returns the loads of a ring as a tournament with empty slots.
   [[nodiscard]] tuple to_tournament(tuple const& from) {
     auto number = static_cast<std::uint32_t>(slots_.size() / parts_);
     if (free_.empty()) {
@@ -185,7 +186,7 @@ class load_tuples {
     return result;
   }
 
-  /// The loads of a tuple from the largest to the smallest.
+  /// Writes the loads of a tuple from the largest to the smallest.
   void descend(tuple const& of, std::vector<chained_load>& result) {
     result.clear();
     if (is_full(of)) {
@@ -211,19 +212,20 @@ class load_tuples {
   load_key<Word> rank_;
   std::size_t tree_size_;
   std::vector<linked_sample> samples_;
-  /// By number: the tournaments, and the samples of the load in each slot.
+  /// The nodes of the tournaments, by number.
   std::vector<Word> nodes_;
+  /// The samples of the load in each slot, by number of the tournament.
   std::vector<chain> slots_;
   std::vector<std::uint32_t> free_;
   std::vector<chained_load> descending_;
   std::vector<Word> ascending_;
 };
 
-/// Combines the two tuples with the largest differences until one is left.
+/// Combines the two tuples with the largest differences until only one is left.
 template <class Word>
 class differencing {
  public:
-  /// `samples` have costs above zero and are in the order of `largest_first`.
+  /// Creates the tuples. `samples` have positive costs and are in the order of `largest_first`.
   differencing(integer_costs<1> const& costs, std::span<std::uint32_t const> samples,
                std::size_t parts)
       : samples_(samples), tuples_(costs, samples, parts) {}
@@ -251,13 +253,14 @@ class differencing {
     std::uint32_t number;
     tuple_type tuple;
 
-    /// Of equal differences the older tuple goes first.
+    /// If differences are equal, the older tuple goes first.
     friend bool operator<(waiting_tuple const& a, waiting_tuple const& b) {
       return a.difference < b.difference || (a.difference == b.difference && a.number > b.number);
     }
   };
 
-  /// Tuples of one sample come from the sorted samples, the others from the heap and first.
+  /// Tuples of one sample come from the sorted samples, the others from the heap. If differences
+  /// are equal, the heap goes first.
   [[nodiscard]] bool is_sample_next() const {
     if (next_ == samples_.size()) return false;
     return waiting_.empty() || waiting_.front().difference < tuples_.of_sample(next_).largest;
@@ -276,7 +279,7 @@ class differencing {
     std::push_heap(waiting_.begin(), waiting_.end());
   }
 
-  /// True where no other tuple has a larger difference.
+  /// Returns whether no other tuple has a larger difference.
   [[nodiscard]] bool is_largest(tuple_type const& tuple) {
     std::int64_t const difference = tuples_.difference(tuple);
     return (next_ == samples_.size() || difference >= tuples_.of_sample(next_).largest) &&
@@ -290,7 +293,7 @@ class differencing {
   std::uint32_t number_ = 0;
 };
 
-/// Numbers the parts by their least samples.
+/// Numbers the parts by their smallest samples.
 inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, std::size_t parts) {
   constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   std::vector<std::uint32_t> number_of(parts, none);
@@ -301,8 +304,8 @@ inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, std::siz
   }
 }
 
-/// The part of each sample by the largest differencing method; samples without cost go where the
-/// fewest samples are.
+/// Returns the part of each sample by the largest differencing method. Samples with zero cost go to
+/// the part with the fewest samples.
 [[nodiscard]] inline std::vector<std::uint32_t> difference_largest(integer_costs<1> const& costs,
                                                                    std::size_t parts) {
   std::vector<std::uint32_t> part_of(costs.size(), 0);
@@ -327,20 +330,22 @@ inline void number_by_least_sample(std::vector<std::uint32_t>& part_of, std::siz
 }  // namespace detail
 
 struct karmarkar_karp_fn {
-  /// Parts with even loads by differencing: keeps tuples of the loads of all parts, one for each
-  /// sample at first, and combines the two whose loads differ most, the largest load of the one
-  /// with the smallest of the other, until one tuple is left. Of equal differences those that were
-  /// combined before go first, then samples by index. Samples without cost go to the part with the
-  /// fewest samples.
+  /// Balances samples over parts by the largest differencing method. The function keeps tuples of
+  /// the loads of all parts, initially one tuple for each sample. It combines the two tuples whose
+  /// loads differ most: the largest load of one is added to the smallest load of the other, and so
+  /// on. The function stops when one tuple is left. If differences are equal, tuples that were
+  /// combined before go first, then samples by index. Samples with zero cost go to the part with
+  /// the fewest samples.
   ///
-  /// Evener than `lpt` where parts are few or have few samples each; it cannot limit counts. The
-  /// parts are numbered by their least samples, empty ones last, and have their samples by
-  /// ascending index. `cost` is called once for each sample, in order.
+  /// The loads are more even than with `lpt` if there are few parts or parts have few samples; the
+  /// function cannot limit counts. The parts are numbered by their smallest sample index, empty
+  /// parts last. The samples of a part have ascending indices. `cost` is called once for each
+  /// sample, in order.
   ///
-  /// Empty parts take neither time nor memory in a tuple. Complexity: n (log n)^2 for n samples at
-  /// most, n log(parts) on most data. Memory: 136 bytes per sample and 16 per part at
-  /// most, result included. Determinism: portable for integers. Errors: those of
-  /// `deal`. Source: Karmarkar, Karp, "The differencing method of set partitioning", 1982.
+  /// Empty parts cost neither time nor memory in a tuple. Complexity: n (log n)^2 for n samples at
+  /// most, n log(parts) on most data. Memory: 136 bytes per sample and 16 per part at most, result
+  /// included. Determinism: portable for integers. Errors: the errors of `deal`. Source: Karmarkar,
+  /// Karp, "The differencing method of set partitioning", 1982.
   template <sample_range Samples, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Samples>>
   [[nodiscard]] grouping operator()(Samples const& samples, std::size_t parts,
@@ -354,7 +359,7 @@ struct karmarkar_karp_fn {
   static constexpr std::string_view name = "karmarkar_karp";
 };
 
-/// The largest differencing method; see `karmarkar_karp_fn`.
+/// Balances samples over parts by the largest differencing method; see `karmarkar_karp_fn`.
 inline constexpr karmarkar_karp_fn karmarkar_karp{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Even parts with few bytes moved.
+/// Even parts that move few bytes.
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/index_measure.hpp>
@@ -29,8 +29,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Larger for a sample that goes first: one with more cost for its bytes, in steps of about a
-/// fifth, and of alike ones a larger one. Precondition: a positive cost.
+/// Returns the priority with which a sample leaves. A sample with more cost per byte has a higher
+/// priority, in steps of about a fifth. With equal steps, a larger sample has a higher priority.
+/// Precondition: a positive cost.
 [[nodiscard]] constexpr std::uint32_t offload_priority(std::int64_t cost, std::int64_t bytes) {
   // Four steps for each doubling, from the bits after the leading one.
   auto const steps = [](std::int64_t value) {
@@ -46,7 +47,7 @@ namespace omnibal::inline v0::detail {
   return (steps(cost) + 256 - steps(bytes)) << 22 | bits << 16 | leading;
 }
 
-/// A `node_layout` of nodes with one rank each, where compilers see that.
+/// A `node_layout` of nodes with one rank each, known at compile time.
 struct single_ranks {
   std::size_t ranks;
   [[nodiscard]] static std::size_t ranks_per_node() { return 1; }
@@ -57,12 +58,13 @@ struct single_ranks {
   [[nodiscard]] static std::size_t ranks_in(std::size_t) { return 1; }
 };
 
-/// Sends samples from nodes or ranks above their limit to the least loaded ones, those first that
-/// save most bytes, and none that is more than an excess or makes one. Keeps its memory.
+/// Sends samples from nodes or ranks above their limit to the least loaded ones. The samples that
+/// save most bytes go first. A sample that exceeds an excess, or would cause one, stays. Keeps its
+/// memory.
 template <std::size_t R>
 class offload {
  public:
-  /// From nodes above the sum of the targets of their ranks to others.
+  /// Sends samples from nodes above the sum of the targets of their ranks to other nodes.
   template <class Layout>
   void send_between_nodes(assignment_state<R>& state, Layout const& layout, std::int64_t target) {
     auto const most = static_cast<std::int64_t>(layout.ranks_per_node());
@@ -71,7 +73,7 @@ class offload {
          [&](std::uint32_t sample) { return light_.best(state.costs[sample]); });
   }
 
-  /// From ranks above the target to ranks of the same node.
+  /// Sends samples from ranks above the target to ranks of the same node.
   void send_inside_nodes(assignment_state<R>& state, node_layout const& layout,
                          std::int64_t target) {
     send(state, single_ranks{state.ranks()}, target, [&](std::uint32_t sample) {
@@ -79,7 +81,8 @@ class offload {
     });
   }
 
-  /// The rank of a node, if possible another, whose largest load would be least with the sample.
+  /// Returns the rank of a node whose largest load with the sample is smallest. The present rank of
+  /// the sample is returned only if the node has no other rank.
   template <class Layout>
   [[nodiscard]] static std::uint32_t lightest_on_node(assignment_state<R> const& state,
                                                       Layout const& layout, std::size_t node,
@@ -89,7 +92,7 @@ class offload {
         layout.node_of(state.rank_of[sample]) == node ? state.rank_of[sample] : first;
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (std::size_t rank = first; rank != first + layout.ranks_in(node); ++rank) {
-      // Counted twice, a sample may leave the type.
+      // A sample that is counted twice could overflow the type.
       if (rank == state.rank_of[sample]) continue;
       std::int64_t const load = largest_amount(state.loads[rank] + state.costs[sample]);
       if (load >= least) continue;
@@ -109,7 +112,7 @@ class offload {
  private:
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
 
-  /// `node_for(sample)` is where a sample may go.
+  /// Sends samples; `node_for(sample)` returns the node to which a sample may go.
   template <class Layout, class NodeFor>
   void send(assignment_state<R>& state, Layout const& layout, std::int64_t target,
             NodeFor const& node_for) {
@@ -145,7 +148,7 @@ class offload {
         light_.close(node);
         continue;
       }
-      // As if the ranks that a node lacks were full. Without an excess the sum is at most
+      // The limit treats the missing ranks of a node as full. Without an excess the sum is at most
       // `target` times the ranks of a full node.
       auto const lacking = static_cast<std::int64_t>(layout.ranks_per_node()) - ranks;
       resources<R> load = node_loads_[node];
@@ -155,7 +158,7 @@ class offload {
     collect(state, layout);
   }
 
-  /// The samples of nodes with an excess, in the order in which they are to leave.
+  /// Sorts the samples of nodes with an excess in the order in which they leave.
   template <class Layout>
   void collect(assignment_state<R> const& state, Layout const& layout) {
     words_.clear();
@@ -191,11 +194,11 @@ class offload {
   std::vector<std::uint64_t> spare_;
 };
 
-/// Moves samples from where they are until no load is above a target. Keeps its memory.
+/// Moves samples from their ranks until no load is above a target. Keeps its memory.
 template <std::size_t R>
 class migration {
  public:
-  /// Costs and bytes are to be filled by the caller before `run`.
+  /// The loads of the ranks. The caller fills the costs and bytes before `run`.
   assignment_state<R> state;
 
   /// Finds the rank of each sample.
@@ -213,7 +216,7 @@ class migration {
     if (!settle(target)) choose_fallback(target);
   }
 
-  /// The samples of each rank by ascending index.
+  /// Writes the samples of each rank by ascending index.
   void write(grouping& result) {
     collect_parts(state.rank_of, state.ranks(), offsets_, order_);
     result.clear();
@@ -227,12 +230,12 @@ class migration {
 
  private:
   using sender = offload<R>;
-  /// Some milliseconds.
+  /// The step limit of `relabel`, lower than the default because `keep_home` runs in every step.
   static constexpr std::uint64_t placer_steps = rank_placer::most_steps >> 5;
 
   using light_loads = std::conditional_t<R == 1, ranked_loads<uint128>, compared_loads<R>>;
 
-  /// `least_load`, for which only the largest samples have to be in order.
+  /// Returns `least_load`, for which only the largest samples must be in order.
   [[nodiscard]] std::int64_t lower_bound() {
     order_.resize(state.costs.size());
     std::iota(order_.begin(), order_.end(), 0u);
@@ -244,7 +247,8 @@ class migration {
     return least_load(state.costs, std::span(std::as_const(order_)), state.ranks());
   }
 
-  /// Starts at home and moves samples; true where no load is above the target then.
+  /// Starts with the samples at home and moves samples; returns whether no load is above the
+  /// target.
   [[nodiscard]] bool settle(std::int64_t target) {
     if (state.largest_load() <= target) return true;
     if (layout_.ranks_per_node() != 1) {
@@ -257,7 +261,8 @@ class migration {
     return state.largest_load() <= target;
   }
 
-  /// Moved samples that fit at home, or else on their node, return; those with most bytes first.
+  /// Returns moved samples that fit at home, or else on their node; samples with most bytes go
+  /// first.
   void bring_back(std::int64_t target) {
     order_.clear();
     for (std::uint32_t i = 0; i != state.rank_of.size(); ++i) {
@@ -282,8 +287,8 @@ class migration {
     return true;
   }
 
-  /// The parts of `lpt` are the measure where the target was not reached, and the result where no
-  /// others that are as even move fewer bytes.
+  /// Compares with the parts of `lpt` if the target was not reached. These parts are the result
+  /// unless other parts are equally even and move fewer bytes.
   void choose_fallback(std::int64_t target) {
     std::int64_t const reached = state.largest_load();
     kept_.swap(state.rank_of);
@@ -303,7 +308,7 @@ class migration {
     if (!settle(limit) || state.moved_bytes() > moved) state.rank_of.swap(kept_);
   }
 
-  /// The parts of `lpt`.
+  /// Computes the parts of `lpt`.
   void place_afresh() {
     order_.resize(state.costs.size());
     std::iota(order_.begin(), order_.end(), 0u);
@@ -317,7 +322,7 @@ class migration {
     state.sum_loads();
   }
 
-  /// Gives each part to a rank so that few bytes move.
+  /// Assigns each part to a rank such that few bytes move.
   void relabel() {
     collect_parts(state.rank_of, state.ranks(), offsets_, order_);
     grouping_view const parts(offsets_.data(), order_.data(), state.ranks());
@@ -327,7 +332,7 @@ class migration {
     state.sum_loads();
   }
 
-  /// Ranks are their places in it.
+  /// The layout of the nodes; ranks are numbered by their places in the layout.
   node_layout layout_;
   sender sender_;
   swap_search<R> swaps_;
@@ -343,23 +348,24 @@ class migration {
 namespace omnibal::inline v0 {
 
 struct keep_home_options {
-  /// By which share of a lower bound the largest load may exceed it. The smaller it is, the more
-  /// bytes move.
+  /// The share of a lower bound by which the largest load may exceed the bound. A smaller share
+  /// moves more bytes.
   double max_overload = 0.01;
-  /// Ranks 0 .. ranks_per_node - 1 are one node, the next ones another, the last may have fewer.
-  /// Positive: with 1 every rank is a node of its own. What leaves its rank stays on its node where
-  /// it fits.
+  /// The number of ranks per node: ranks 0 .. ranks_per_node - 1 are one node, the next ones
+  /// another, and the last node may have fewer. The number is positive; with 1 every rank is its
+  /// own node. Samples that leave their rank stay on their node if they fit.
   std::size_t ranks_per_node = 1;
-  /// The node of each rank, any numbers, where nodes are other ones: a view of an array.
+  /// The node of each rank, in any numbers, if nodes have several sizes or ranks are not numbered
+  /// by node. The member is a view of an array.
   detail::node_numbers node_of = {};
 };
 
-/// Memory of `keep_home` for a cost of `R` kinds, and its last result. To be kept from step to
-/// step.
+/// Memory of `keep_home` for a cost of `R` kinds, and its last result. Keep one workspace from step
+/// to step.
 template <std::size_t R = 1>
 class keep_home_workspace {
  public:
-  /// The result of the last call.
+  /// Returns the result of the last call.
   [[nodiscard]] grouping const& result() const& { return result_; }
   void result() const&& = delete;
 
@@ -371,37 +377,37 @@ class keep_home_workspace {
 };
 
 struct keep_home_fn {
-  /// Parts with even loads, one for each rank, that move few bytes: `home` has the samples that lie
-  /// on each rank, and samples stay where they fit. `cost` and `bytes` are functors of the index of
-  /// a sample, or ranges with an element for each. `home` names the indices 0, 1, ... once each, in
-  /// any order; ranks without samples are legal.
+  /// Balances loads over ranks and moves few bytes. The function returns one part for each rank.
+  /// `home` contains the samples of each rank, and samples stay if they fit. `cost` and `bytes` are
+  /// functors of the index of a sample, or ranges with an element for each. `home` names the
+  /// indices 0, 1, ... once each, in any order; ranks without samples are legal.
   ///
-  /// The largest load is at most 1 + `options.max_overload` times a lower bound (the mean load, the
-  /// largest cost, two of the `ranks + 1` largest) wherever that of `lpt` is, and never above both
-  /// that limit and the load of `lpt`. Nothing moves where `home` is within the limit. Otherwise
-  /// samples leave the ranks above it for the least loaded ones, those first that have the most
-  /// cost for their bytes; then ranks that are still above it exchange single samples, or one
-  /// against several, of which those go first that lower the load most for their bytes; then what
-  /// fits at home returns. Only where the limit is not reached so and `lpt` is evener its parts are
-  /// taken, and given to ranks so that few bytes leave a node, and of those few a rank.
+  /// The largest load is at most 1 + `options.max_overload` times a lower bound if the largest load
+  /// of `lpt` is. The largest load never exceeds both that limit and the largest load of `lpt`. The
+  /// lower bound is the largest of three loads: the mean load, the largest cost and, with one kind
+  /// of cost, the sum of the two smallest among the `ranks + 1` largest costs. If `home` is within
+  /// the limit, nothing moves. Otherwise samples leave the ranks above the limit for the least
+  /// loaded ranks; samples with the largest cost per byte go first. Ranks that are still above the
+  /// limit then exchange single samples, or one sample for several. The exchanges that lower the
+  /// load most per byte go first. Finally, samples that fit at home return. If the limit is still
+  /// not reached and `lpt` is more even, the function uses the parts of `lpt`. It assigns these
+  /// parts to ranks such that few bytes leave a node and, among such assignments, few leave a rank.
   ///
-  /// With nodes of several ranks, first what a node has too much leaves it, then ranks of one node
-  /// even their loads, and only then ranks of different nodes do. With 8 of 2560 ranks on a node a
-  /// third as many bytes cross nodes as without, on mixtures where samples have to cross at all.
+  /// With nodes of several ranks, samples first leave nodes with an excess. Ranks of one node then
+  /// balance their loads. Only after that do ranks of different nodes exchange samples, and fewer
+  /// bytes cross nodes.
   ///
-  /// The parts have their samples by ascending index. Costs may be resources, which count as in
-  /// `lpt`. `cost` and `bytes` are called once for each sample, in order. On 64 ranks with 64
-  /// samples each, lengths with a heavy tail as bytes and their squares as costs, 2 to 18 % of the
-  /// bytes move at the balance of `lpt`, which moves 74 to 85 % after the best relabelling.
+  /// The samples of a part have ascending indices. Costs may be resources, which count as in `lpt`.
+  /// `cost` and `bytes` are called once for each sample, in order.
   ///
-  /// Complexity: linear but for ranks above the limit, whose samples are sorted by a radix sort,
-  /// and for at most 16 exchanges for each rank, each of which looks at all ranks and at the
+  /// Complexity: linear, except for ranks above the limit. A radix sort orders their samples, and
+  /// at most 16 exchanges are made for each rank. Each exchange looks at all ranks and at the
   /// samples of a few. Memory: about 70 + 16R bytes per sample and 100 + 8R per rank, result
-  /// included; where `lpt` is asked 20 bytes per sample more. Determinism: portable for integers.
-  /// Errors: `std::invalid_argument` for a cost or bytes that are negative, not finite or above
-  /// 2^63 - 1, a `max_overload` that is negative or not finite, a range with another number of
-  /// elements and a `home` that names an index twice or leaves one out; `std::overflow_error` where
-  /// the sum of all costs or bytes leaves its type.
+  /// included; with the parts of `lpt` 20 bytes per sample more. Determinism: portable for
+  /// integers. Errors: `std::invalid_argument` if a cost or bytes are negative, not finite or above
+  /// 2^63 - 1, if `max_overload` is negative or not finite, if a range has another number of
+  /// elements, or if `home` names an index twice or leaves one out. `std::overflow_error` if the
+  /// sum of all costs or bytes exceeds its type.
   template <index_measure Cost, detail::index_weight Bytes>
   [[nodiscard]] grouping operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
                                     keep_home_options const& options = {}) const {
@@ -410,10 +416,10 @@ struct keep_home_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same in memory that is kept, for a training loop. A call allocates only where it needs
-  /// more than all calls before it: where there are more samples or ranks, or more samples on one
-  /// rank, and where samples leave, are exchanged or placed by `lpt` for the first time. The result
-  /// lies in the workspace.
+  /// Balances loads in `workspace`, for a training loop. A call allocates only if it requires more
+  /// memory than all earlier calls. This happens if there are more samples or ranks, or more
+  /// samples on one rank. It also happens if samples leave, are exchanged or are placed by `lpt`
+  /// for the first time. The workspace contains the result.
   template <index_measure Cost, detail::index_weight Bytes>
   grouping const& operator()(
       groups_argument home, Cost const& cost, Bytes const& bytes, keep_home_options const& options,
@@ -421,7 +427,7 @@ struct keep_home_fn {
     return keep({"keep_home", "cost"}, home, cost, bytes, options, workspace);
   }
 
-  /// The same with default options.
+  /// Balances loads in `workspace` with default options.
   template <index_measure Cost, detail::index_weight Bytes, std::size_t R>
     requires(R == detail::kinds_of<detail::index_amount<Cost>>)
   grouping const& operator()(groups_argument home, Cost const& cost, Bytes const& bytes,
@@ -432,7 +438,7 @@ struct keep_home_fn {
  private:
   friend struct make_plan_fn;
 
-  /// What error texts call the function and its costs.
+  /// The names of the function and its costs in error texts.
   struct names {
     std::string_view function;
     std::string_view cost;
@@ -457,7 +463,7 @@ struct keep_home_fn {
   }
 };
 
-/// Even parts with few bytes moved; see `keep_home_fn`.
+/// Balances loads over ranks and moves few bytes; see `keep_home_fn`.
 inline constexpr keep_home_fn keep_home{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Micro-batches under a capacity, as many on every rank.
+/// Micro-batches under a capacity, the same number on every rank.
 
 #include <omnibal/balance/detail/capped_balancer.hpp>
 #include <omnibal/check.hpp>
@@ -29,17 +29,18 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Puts batches with neighbouring costs into the same step, evens them there, and gives each to the
-/// rank with the least cost so far.
+/// Groups batches with neighboring costs into steps, balances each step, and assigns each batch to
+/// the rank with the smallest cost so far.
 template <class Layout>
 class micro_batch_cells {
  public:
-  /// The arguments must outlive this object.
+  /// Creates the cells. The arguments must outlive this object.
   micro_batch_cells(capped_balancer<Layout> const& balancer, integer_costs<1> const& costs,
                     std::size_t ranks)
       : balancer_(balancer), costs_(costs), ranks_(ranks) {}
 
-  /// `batch_of` has the batch of each sample; the number of batches is a multiple of the ranks.
+  /// Arranges the batches in steps. `batch_of` contains the batch of each sample; the number of
+  /// batches is a multiple of the ranks.
   [[nodiscard]] micro_batch_steps arrange(std::vector<std::uint32_t> batch_of,
                                           std::size_t batches) const {
     number_by_cost(batch_of, batches);
@@ -55,8 +56,8 @@ class micro_batch_cells {
     return loads;
   }
 
-  /// Numbers the batches from the largest to the smallest cost, so that those of step s are
-  /// s * ranks, s * ranks + 1, ...
+  /// Numbers the batches from the largest to the smallest cost. The batches of step s are s *
+  /// ranks, s * ranks + 1, ...
   void number_by_cost(std::vector<std::uint32_t>& batch_of, std::size_t batches) const {
     auto const loads = loads_of(batch_of, batches);
     auto const order = order_descending(batches, [&loads](std::size_t b) { return loads[b]; });
@@ -81,7 +82,8 @@ class micro_batch_cells {
       auto const count = static_cast<std::int64_t>(ranks_);
       std::int64_t const mean = sum / count + (sum % count != 0 ? 1 : 0);
       std::int64_t const largest = order.empty() ? 0 : costs_[order.front()][0];
-      // Batches with neighbouring costs are even but for what exchanges mend.
+      // Batches with neighboring costs are already similar; exchanges remove the remaining
+      // differences.
       balancer_.even(order, rank_of, ranks_, std::max(mean, largest), 0);
     }
     for (std::size_t i = 0; i != batch_of.size(); ++i) {
@@ -89,7 +91,7 @@ class micro_batch_cells {
     }
   }
 
-  /// The largest batch of each step goes to the rank with the least cost so far, and so on.
+  /// Assigns the largest batch of each step to the rank with the smallest cost so far, and so on.
   [[nodiscard]] micro_batch_steps deal(std::vector<std::uint32_t> const& batch_of,
                                        std::size_t batches) const {
     grouping const groups = collect_parts(batch_of, batches);
@@ -123,50 +125,54 @@ class micro_batch_cells {
 }  // namespace detail
 
 struct micro_batches_options {
-  /// The number of micro-batches of a rank is a multiple of this, such as the number of pipeline
-  /// stages that an interleaved schedule asks for.
+  /// The divisor of the number of micro-batches of a rank, such as the number of pipeline stages
+  /// that an interleaved schedule requires.
   std::size_t multiple_of = 1;
-  /// The search for evener costs ends where the largest exceeds a lower bound by at most this share
-  /// of it.
+  /// The tolerance of the search for even costs, as a share of a lower bound. The search ends when
+  /// the largest cost exceeds the bound by at most this share.
   double max_overload = 0.01;
-  /// What the search may take; a number below that is set takes precedence. `fast` and `thorough`
-  /// differ from `normal` only where there may be fewer micro-batches or costs are hard to even.
+  /// The effort of the search. Each of the limits below that is set takes precedence. `fast` and
+  /// `thorough` differ from `normal` only if fewer micro-batches may be possible or costs are hard
+  /// to balance.
   omnibal::effort effort = omnibal::effort::normal;
-  /// The most moves, swaps and splits, for all micro-batches and then for those of each step:
-  /// 10,000, 100,000 or 10,000,000.
+  /// The maximum number of moves, swaps and splits, for all micro-batches and then for the
+  /// micro-batches of each step: 10,000, 100,000 or 10,000,000, by effort.
   std::optional<std::size_t> exchanges = {};
-  /// How many splits may be in vain, as in `refine`: 64, 2048 or 16,384; none of all micro-batches
-  /// where they are more than the exchanges.
+  /// The maximum number of splits without success, as in `refine`: 64, 2048 or 16,384, by effort.
+  /// Over all micro-batches the search makes no splits if there are more micro-batches than
+  /// exchanges.
   std::optional<std::size_t> splits = {};
-  /// The most passes that seek fewer micro-batches, where there may be fewer: 2, 4 or 64, and more
-  /// for few samples, as many as together look at 2^14, 2^18 or 2^24.
+  /// The maximum number of passes that search for fewer micro-batches, if fewer may be possible: 2,
+  /// 4 or 64, by effort. The number is larger for few samples: together the passes look at 2^14,
+  /// 2^18 or 2^24 samples.
   std::optional<std::size_t> passes = {};
-  /// How many times one of at most 64 samples may be placed in a search for fewer micro-batches:
-  /// 10,000, 100,000 or 10,000,000.
+  /// The maximum number of placements in an exhaustive search for fewer micro-batches, for at most
+  /// 64 samples: 10,000, 100,000 or 10,000,000, by effort.
   std::optional<std::uint64_t> nodes = {};
-  /// Other seeds find other groups.
+  /// The seed of the search; other seeds find other groups.
   std::uint64_t seed = 0;
 };
 
 struct micro_batches_fn {
-  /// Micro-batches of which none exceeds `capacity` in any resource: as many on every rank, the
-  /// fewest that are found, with even costs. In the result `batches(m, r)` has the indices of the
-  /// samples, ascending, of micro-batch m of rank r.
+  /// Packs samples into micro-batches, the same number on every rank, none above `capacity` in any
+  /// resource. Their number is the smallest that the search finds, and their costs are even. In the
+  /// result `batches(m, r)` contains the ascending indices of the samples of micro-batch m of rank
+  /// r.
   ///
-  /// Their number is at least `packing_bound` over the ranks, rounded up to `options.multiple_of`.
-  /// It is what `best_packing` and `improve` reach, and for up to 64 samples a search of all
-  /// ways. The costs are evened as by `balance_within` over all micro-batches; those that run at
-  /// the same time are neighbours in the order of their costs, and are evened once more among
-  /// themselves; each goes to the rank that has the least cost so far. Step 0 has the largest.
-  /// Where there are fewer samples than micro-batches some are empty: ranks then take part in the
-  /// collectives of a step without samples.
+  /// The number of micro-batches per rank is at least `packing_bound` over the ranks, rounded up to
+  /// a multiple of `options.multiple_of`. `best_packing` and `improve` determine the number, and
+  /// for up to 64 samples also an exhaustive search. The costs are balanced as by `balance_within`
+  /// over all micro-batches. Micro-batches that run at the same time are neighbors in the order of
+  /// their costs, and are balanced again among themselves. Each goes to the rank with the smallest
+  /// cost so far. Step 0 has the largest micro-batches. If there are fewer samples than
+  /// micro-batches, some micro-batches are empty. Their ranks then participate in the collectives
+  /// of a step without samples.
   ///
-  /// `demand` is called once or twice for each sample, `cost` once. Complexity: that of
-  /// `best_packing` and `balance_within`, and a pass as in `improve` as long as there may be
-  /// fewer micro-batches. Memory: about 200 + 32R bytes per sample and 350 per micro-batch.
-  /// Determinism: portable for integers. Errors: those of `balance_within`, and
-  /// `std::invalid_argument` for a multiple of zero and for a sample that exceeds the capacity,
-  /// which it names with its demand.
+  /// `demand` is called once or twice for each sample, `cost` once. Complexity: as `best_packing`
+  /// and `balance_within`, and passes as in `improve` while fewer micro-batches may be possible.
+  /// Memory: about 200 + 32R bytes per sample and 350 per micro-batch. Determinism: portable for
+  /// integers. Errors: the errors of `balance_within`; `std::invalid_argument` if the multiple is
+  /// zero or a sample exceeds the capacity. The text then names the sample and its demand.
   template <class Samples, class Cost, class Demand, class Capacity>
     requires detail::measured_samples<Samples, Demand, Capacity> &&
         cost_function<Cost, sample_reference<Samples>>
@@ -203,15 +209,13 @@ struct micro_batches_fn {
  private:
   static constexpr std::string_view name = "micro_batches";
   static constexpr std::size_t million = std::size_t{1} << 20;
-  // Costs of 48 generated cases are the same, within 10^-5, with half and twice the splits of
-  // `normal`, in 0.88 and 1.17 times the time, and with half and twice the samples in passes, in
-  // 0.93 and 1.14 times. `fast` takes 0.43 of it; 3 end higher and one lower.
+  // The limits of each effort: `fast`, `normal`, `thorough`.
   static constexpr detail::capped_effort levels[] = {
       {10'000, 64, 2, million / 64, 10'000},
       {100'000, 2048, 4, million / 4, 100'000},
       {10'000'000, 16'384, 64, 16 * million, 10'000'000}};
 
-  /// The number of micro-batches that come and go together.
+  /// Returns the number of micro-batches by which the total can change.
   [[nodiscard]] static std::size_t checked_cells(std::size_t ranks, std::size_t multiple_of) {
     detail::check_number(name, "ranks", ranks);
     detail::check_number(name, "options.multiple_of", multiple_of);
@@ -237,7 +241,8 @@ struct micro_batches_fn {
   }
 };
 
-/// Micro-batches under a capacity; see `micro_batches_fn`.
+/// Packs samples into micro-batches under a capacity, the same number on every rank; see
+/// `micro_batches_fn`.
 inline constexpr micro_batches_fn micro_batches{};
 
 }  // namespace omnibal::inline v0

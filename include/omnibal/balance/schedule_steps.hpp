@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Groups to steps and ranks: even inside a step, random between steps.
+/// Assignment of groups to steps and ranks, even in a step and random between steps.
 
 #include <omnibal/balance/schedule_steps/bundles.hpp>
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
@@ -26,41 +26,43 @@
 namespace omnibal::inline v0 {
 
 struct schedule_steps_fn {
-  /// One group for each rank in each step, so that in a step all ranks have nearly the same load in
-  /// every resource, while the groups that meet in a step are others in every epoch. `loads` has
-  /// the load of each group, a weight or resources, such as `group_loads` gives.
+  /// Assigns groups to steps and ranks such that all ranks have nearly the same load in a step.
+  /// Loads are even in every resource, and different groups share a step in every epoch. Each step
+  /// has one group for each rank. `loads` contains the load of each group, a weight or resources,
+  /// such as the result of `group_loads`.
   ///
-  /// All groups are one cell at first. In each round those cells are cut in whose steps ranks wait
-  /// for more than half as long as in the worst, until the dist ratio is within
-  /// `options.max_dist_ratio` in every resource; steps are dealt at random out of a cell. Cuts are
-  /// at other places in every epoch: the `step_overlap` of two epochs is at most about the number
-  /// of cells. The steps are in random order. `gpu::schedule_steps` gives the same on a device.
+  /// All groups are one cell at first. Each round cuts the cells in whose steps ranks wait for more
+  /// than half as long as in the worst cell. Rounds end when the dist ratio is within
+  /// `options.max_dist_ratio` in every resource. Each step contains random groups of one cell.
+  /// Every epoch cuts at other places: the `step_overlap` of two epochs is at most about the number
+  /// of cells. The steps are in random order. `gpu::schedule_steps` returns the same schedule on a
+  /// device.
   ///
-  /// With several `options.groups_per_rank` only their sums are even. Bundles of random groups
-  /// exchange groups until each is near the mean in every resource and are scheduled as groups are,
-  /// in somewhat finer cells; then two steps at a time split their bundles again as far as
-  /// `max_dist_ratio` allows, so that their totals come nearer to each other: see `step_mix`. With
-  /// few groups of few distinct loads no bundle is at the mean, and steps of equal sums vary. The
-  /// groups of a rank have no order. With `options.even_positions` steps of one group for each rank
-  /// are made, and each step joins as many of these as a rank has groups, whose totals complement
-  /// each other.
+  /// With several `options.groups_per_rank` only the sums of these groups are even. Bundles of
+  /// random groups exchange groups until each is near the mean in every resource. Bundles are then
+  /// scheduled as groups are, in somewhat finer cells. Finally, pairs of steps split their bundles
+  /// again as far as `max_dist_ratio` allows, and their totals become more similar: see `step_mix`.
+  /// With few groups of few distinct loads no bundle is at the mean, and steps of equal sums vary.
+  /// The groups of a rank have no order. With `options.even_positions` the function makes steps of
+  /// one group for each rank. Each step then joins one such step for each group of a rank, and
+  /// their totals complement each other.
   ///
-  /// Every group is in one step, and the carried ones in one more, but for what `options.remainder`
-  /// says of the last ones, fewer than fill a step. A short last step has the smallest groups, one
-  /// that repeats groups has some that are alike; with several per rank it has random ones, of
-  /// which ranks with one more have lighter ones where each has two. Where `max_dist_ratio`
-  /// cannot be reached in a resource (a giant group, few steps, idle ranks), the aim is the least
-  /// waiting that sorting by this resource gives and a quarter of `max_dist_ratio` more; several
-  /// resources at once may miss even that, and then cells are cut until the rounds are used up or
-  /// all are single steps.
+  /// Every group is in one step, and carried groups are in one more. `options.remainder` determines
+  /// the treatment of the last groups if they do not fill a step. A short last step has the
+  /// smallest groups; a last step that repeats groups repeats groups with similar loads. With
+  /// several groups per rank the last step has random groups. If each rank has two groups, the
+  /// ranks with one more have lighter groups. `max_dist_ratio` may be out of reach in a resource (a
+  /// giant group, few steps, idle ranks). The goal is then the smallest waiting time from sorting
+  /// by this resource, plus a quarter of `max_dist_ratio`. Several resources together may miss even
+  /// this goal; cells are then cut until the rounds are used up or all cells are single steps.
   ///
   /// Complexity: linear for the sorts, for each doubling of the number of cells and for the rounds
   /// of several groups per rank. Memory: at most 24 + 14R bytes per group, 10R more with several
-  /// per rank. Determinism: portable for integers. Errors: `std::invalid_argument` for no ranks, no
-  /// groups per rank, a load that is negative, not finite or above 2^63 - 1, a `max_dist_ratio`
-  /// that is negative or not finite and a carried group that does not exist; `std::length_error`
-  /// where groups, carried groups and those of a step exceed 2^32 - 1. Source: Yao et al., OmniBal,
-  /// ICML 2025 (dist ratio); the cells are those of a k-d tree, Bentley 1975.
+  /// per rank. Determinism: portable for integers. Errors: `std::invalid_argument` if there are no
+  /// ranks or no groups per rank, if a load is negative, not finite or above 2^63 - 1, if
+  /// `max_dist_ratio` is negative or not finite, or if a carried group does not exist.
+  /// `std::length_error` if groups, carried groups and the groups of a step exceed 2^32 - 1.
+  /// Sources: Yao et al., OmniBal, ICML 2025 (dist ratio); Bentley, 1975 (the cells of a k-d tree).
   template <sample_range Loads>
     requires demand_function<std::identity, sample_reference<Loads>>
   [[nodiscard]] steps operator()(Loads const& loads, std::size_t ranks,
@@ -142,18 +144,20 @@ struct schedule_steps_fn {
   }
 };
 
-/// Groups to steps and ranks; see `schedule_steps_fn`.
+/// Assigns groups to steps and ranks such that all ranks have nearly the same load in a step; see
+/// `schedule_steps_fn`.
 inline constexpr schedule_steps_fn schedule_steps{};
 
 struct left_out_fn {
-  /// The groups that a schedule of `groups` groups and the `carried` ones has not run, ascending; a
-  /// group that should have run twice and did not run at all is listed twice. Repetitions do not
-  /// count as runs. With `remainder_policy::carry` these are fewer than there are ranks, and the
-  /// next epoch takes them as `schedule_steps_options::carried`, so that over all epochs every
-  /// group has run as often as any other, those left out by the last epoch once less.
+  /// Returns the groups that a schedule of `groups` groups and the `carried` groups has not run,
+  /// ascending. The result lists a group twice if it should have run twice and did not run at all.
+  /// Repetitions do not count as runs. With `remainder_policy::carry`, the result has fewer groups
+  /// than there are ranks. The next epoch accepts these groups as
+  /// `schedule_steps_options::carried`. Over all epochs every group then runs the same number of
+  /// times, except that groups left out by the last epoch run once less.
   ///
   /// Complexity: linear. Memory: 4 bytes per group and the result. Determinism: portable. Errors:
-  /// `std::invalid_argument` for a group that does not exist or runs more often than it should.
+  /// `std::invalid_argument` if a group does not exist or runs more often than it should.
   [[nodiscard]] std::vector<std::uint32_t> operator()(
       steps const& schedule, std::size_t groups,
       std::span<std::uint32_t const> carried = {}) const {
@@ -188,7 +192,7 @@ struct left_out_fn {
   }
 };
 
-/// The groups that an epoch leaves to the next one; see `left_out_fn`.
+/// Returns the groups that an epoch leaves to the next one; see `left_out_fn`.
 inline constexpr left_out_fn left_out{};
 
 }  // namespace omnibal::inline v0

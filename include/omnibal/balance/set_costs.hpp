@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0 {
 
-/// What an amount and its square count in a cost.
+/// The weights of an amount and of its square in a cost.
 template <weight T = std::int64_t>
 struct pack_weights {
   T linear = 0;
@@ -25,12 +25,12 @@ struct pack_weights {
 
 namespace detail {
 
-/// A functor whose lengths `T` can hold: floating-point ones only where it floats.
+/// A functor whose lengths fit in `T`: floating-point lengths require a floating-point `T`.
 template <class Length, class Sample, class T>
 concept length_function = cost_function<Length, Sample> &&
     (std::floating_point<T> || std::integral<demand_result<Length, Sample>>);
 
-/// The length of a sample; throws where it is negative, not finite or above what `T` can hold.
+/// Returns the length of a sample; throws if it is negative, not finite or too large for `T`.
 template <class T, class Length, class Sample>
 [[nodiscard]] T checked_length(std::string_view function, Length const& length,
                                Sample const& sample) {
@@ -45,7 +45,7 @@ template <class T, class Length, class Sample>
                               ", must be finite and not negative");
 }
 
-/// How many samples there are, and the longest of them.
+/// The number of samples and the largest length.
 template <class Length, weight T>
 class padded {
  public:
@@ -71,7 +71,7 @@ class padded {
   T longest_{0};
 };
 
-/// linear * amount + quadratic * square.
+/// Returns linear * amount + quadratic * square.
 template <class T>
 [[nodiscard]] T weighted(std::string_view function, pack_weights<T> const& weights, T amount,
                          T square) {
@@ -91,13 +91,14 @@ template <class T>
 
 }  // namespace detail
 
-/// A padded batch: count * longest, the tokens that are computed where every sample is as long as
+/// The cost of a padded batch: count * longest, the computed tokens if every sample is padded to
 /// the longest. `padded_batch{&sample::tokens}` is a set cost for `balance_set`, which finds the
-/// best parts for it.
+/// best parts for this cost.
 ///
-/// `length` gives the length of a sample. `T` is the type of the value; it has to float where a
-/// length does. Determinism: portable. Errors: `std::invalid_argument` for a length that is
-/// negative, not finite or above what `T` can hold, `std::overflow_error` for such a value.
+/// `length` returns the length of a sample. `T` is the type of the value; it must be a
+/// floating-point type if lengths are. Determinism: portable. Errors: `std::invalid_argument` if a
+/// length is negative, not finite or too large for `T`; `std::overflow_error` if a value is too
+/// large for `T`.
 template <class Length = std::identity, weight T = std::int64_t>
 class padded_batch : public detail::padded<Length, T> {
  public:
@@ -108,10 +109,10 @@ class padded_batch : public detail::padded<Length, T> {
   [[nodiscard]] T value() const { return this->tokens(); }
 };
 
-/// Attention in a padded batch: count * longest^2. With weights, count * (linear * longest +
-/// quadratic * longest^2): an encoder whose convolutions and projections compute the padding too.
-/// All else is as in `padded_batch`; weights that are negative or not finite are a
-/// `std::invalid_argument`.
+/// The cost of attention in a padded batch: count * longest^2. With weights, the cost is count *
+/// (linear * longest + quadratic * longest^2), for an encoder whose convolutions and projections
+/// also compute the padding. In all other respects the cost is the same as `padded_batch`. Errors:
+/// `std::invalid_argument` if weights are negative or not finite.
 template <class Length = std::identity, weight T = std::int64_t>
 class padded_attention : public detail::padded<Length, T> {
  public:
@@ -129,13 +130,13 @@ class padded_attention : public detail::padded<Length, T> {
   pack_weights<T> weights_;
 };
 
-/// A pack without a mask between its samples: linear * S + quadratic * S^2, S the sum of the
-/// lengths. Every token attends to the whole pack, as in a batch of packed samples that is run as
-/// one sequence.
+/// The cost of a pack without a mask between its samples: linear * S + quadratic * S^2, with S the
+/// sum of the lengths. Every token attends to the whole pack, as in a batch of packed samples that
+/// runs as one sequence.
 ///
-/// With a mask the cost of attention is a sum of squares, and so of the samples: a cost functor for
-/// `lpt`. Errors: those of `padded_batch`, and `std::invalid_argument` for weights that are
-/// negative or not finite.
+/// With a mask, the cost of attention is a sum of squares and therefore a sum over the samples: use
+/// a cost functor for `lpt`. Errors: the errors of `padded_batch`, and `std::invalid_argument` if
+/// weights are negative or not finite.
 template <class Length = std::identity, weight T = std::int64_t>
 class unmasked_pack {
  public:
