@@ -34,8 +34,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Parts that fill up, each with a word for its load, and a tree that knows below each node the
-/// least word and the most room: it finds what a look at every part would find.
+/// Parts that fill up, each with a word for its load, in a tree. Each node of the tree stores the
+/// smallest word and the largest room below the node. A search finds the same part as a look at
+/// every part.
 template <class Layout>
 class capacity_tree {
  public:
@@ -43,20 +44,20 @@ class capacity_tree {
   using demand_type = typename Layout::demand_type;
   using rooms_type = std::vector<typename Layout::room_type>;
 
-  /// Knows no words before `fill`. `layout` and `rooms` must outlive this object.
+  /// Creates an empty tree; `fill` adds the words. `layout` and `rooms` must outlive this object.
   capacity_tree(Layout const& layout, rooms_type const& rooms)
       : layout_(&layout), rooms_(&rooms), leaves_(std::bit_ceil(rooms.size())) {}
 
   [[nodiscard]] bool is_filled() const { return !nodes_.empty(); }
-  /// How many nodes were looked at.
+  /// Returns the number of nodes that searches looked at.
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
 
-  /// `word(part)` is that of a part now.
+  /// Fills the tree; `word(part)` returns the present word of a part.
   template <class WordOf>
   void fill(WordOf const& word) {
     nodes_.resize(2 * leaves_);
     for (std::size_t leaf = 0; leaf != leaves_; ++leaf) {
-      // Those that only fill the last level have no room, and the word of a part.
+      // Leaves without a part only fill the last level. They have no room, but the word of a part.
       bool const is_part = leaf < rooms_->size();
       nodes_[leaves_ + leaf] = {word(is_part ? leaf : 0),
                                 is_part ? layout_->left((*rooms_)[leaf]) : amounts_type{}};
@@ -64,15 +65,15 @@ class capacity_tree {
     for (std::size_t node = leaves_; --node > 0;) join(node);
   }
 
-  /// The part with room for `demand` that has the least word, the first of equal ones; the number
-  /// of parts where none has room.
+  /// Returns the part with room for `demand` that has the smallest word; with equal words, the
+  /// first part. If no part has room, returns the number of parts.
   [[nodiscard]] std::size_t find(demand_type const& demand) {
     search wanted{demand, layout_->amounts(demand), rooms_->size(), 0};
     visit(1, 0, leaves_, wanted);
     return wanted.part;
   }
 
-  /// After the room of a part has changed, and its word to `word`.
+  /// Updates the tree after the room of a part has changed, and sets its word to `word`.
   void set(std::size_t part, uint128 word) {
     std::size_t node = leaves_ + part;
     nodes_[node] = {word, layout_->left((*rooms_)[part])};
@@ -101,7 +102,8 @@ class capacity_tree {
     nodes_[node] = {std::min(left.least, right.least), most};
   }
 
-  /// False where no part below a node has room; of floating-point amounts only the parts know.
+  /// Returns false if no part below a node has room. Floating-point amounts are compared only at
+  /// the parts.
   [[nodiscard]] bool may_fit(std::size_t node, search const& wanted) const {
     if constexpr (std::integral<typename amounts_type::value_type>) {
       return wanted.amounts.fits(nodes_[node].most);
@@ -110,7 +112,7 @@ class capacity_tree {
     }
   }
 
-  /// Looks at the parts [first, first + width) below a node.
+  /// Searches the parts [first, first + width) below a node.
   void visit(std::size_t node, std::size_t first, std::size_t width, search& wanted) {
     ++looks_;
     std::size_t const parts = rooms_->size();
@@ -139,12 +141,10 @@ class capacity_tree {
   std::uint64_t looks_ = 0;
 };
 
-/// Puts each sample, in the order of `largest_first`, into the part with room of least cost, of
-/// equal ones into that with the fewest samples. Nothing where a sample finds no room, and where
-/// the search for room takes more than 64 looks for each sample: parts that are full in one
-/// resource each hide the room that is left. Of 40 lists of 2000 to 60,000 samples that take much
-/// of one of two resources few end otherwise with half and twice as many, by both signs, in 0.97
-/// and 1.06 times the time; without a limit some take up to five times the time.
+/// Assigns each sample, in the order of `largest_first`, to the part with room and the smallest
+/// cost. With equal costs, the part with the fewest samples gets the sample. Returns nothing if a
+/// sample finds no room, or if the search requires more than 64 looks per sample. Many looks occur
+/// if parts are full in one resource each and hide the room that is left.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_cost(
     measured<Layout> const& input, integer_costs<1> const& costs,
@@ -153,7 +153,8 @@ template <class Layout>
   std::vector<std::uint32_t> part_of(order.size());
   std::vector<uint128> nodes(winner_tree<uint128>::nodes_for(parts));
   winner_tree<uint128> const least(nodes);
-  // Load, count and number of the part, so that the least word names the part that is wanted.
+  // The word contains load, count and number of the part, and the smallest word identifies the best
+  // part.
   auto const word = [](std::int64_t load, std::uint32_t count, std::size_t part) {
     return static_cast<uint128>(load) << 64 | static_cast<uint128>(count) << 32 | part;
   };
@@ -161,7 +162,7 @@ template <class Layout>
   std::vector<std::uint32_t> counts(parts, 0);
   least.fill(parts, [&](std::size_t part) { return word(0, 0, part); });
   std::uint64_t const most_looks = 64 * std::uint64_t{order.size()};
-  // Kept up to date from the first sample on that the least part has no room for.
+  // The tree is updated from the first sample on for which the smallest part has no room.
   capacity_tree<Layout> others(input.layout, rooms);
   for (std::uint32_t const sample : order) {
     auto const& demand = input.demands[sample];
@@ -181,8 +182,8 @@ template <class Layout>
   return part_of;
 }
 
-/// The same by shares: of `most_cost` and of the capacity. The sample with the largest sum of
-/// shares goes first, into the part with room whose largest share is least then.
+/// Assigns samples by shares of `most_cost` and of the capacity. The sample with the largest sum of
+/// shares goes first, to the part with room whose largest share with the sample is smallest.
 template <class Layout>
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> place_by_shares(
     measured<Layout> const& input, integer_costs<1> const& costs, std::int64_t most_cost,
@@ -217,19 +218,20 @@ template <class Layout>
   return part_of;
 }
 
-/// Finds the best exchange of two parts after which both fit the capacity: for each sample that
-/// may leave, among the samples on either side of the one that would even the costs best.
+/// Finds the best exchange of two parts after which both fit the capacity. For each sample that may
+/// leave, the search looks at the samples on either side of the one that would balance the costs
+/// best.
 template <class Layout>
 class capped_exchanges {
  public:
-  /// `order[place]` is the sample at each place. Both arguments must outlive this object.
+  /// Creates the search. `order[place]` is the sample at each place. Both arguments must outlive
+  /// this object.
   capped_exchanges(measured<Layout> const& input, std::span<std::uint32_t const> order)
       : input_(&input), order_(order) {}
 
   [[nodiscard]] part_exchange operator()(open_part<1> const& heavy, open_part<1> const& light,
                                          integer_costs<1> const& costs, bool may_move) const {
-    // With 4 and 16 of 870 generated cases 31 and 10 end with other costs, by both signs and in all
-    // as far above the bound, in as much time.
+    // The maximum number of samples on each side.
     constexpr std::size_t most_on_a_side = 8;
     part_exchange best{.largest = heavy.load[0]};
     amounts_type const heavy_demand = demand_of_part(heavy);
@@ -242,7 +244,7 @@ class capped_exchanges {
       if (largest >= best.largest) return;
       amounts_type const goes = demand_at(heavy.places[i]);
       amounts_type const comes = comes_any ? demand_at(light.places[j]) : amounts_type{};
-      // Compared without a sum, which may exceed the largest integer.
+      // The comparison avoids a sum, which could exceed the largest integer.
       if (!comes.fits(input_->capacity - (heavy_demand - goes))) return;
       if (!goes.fits(input_->capacity - (light_demand - comes))) return;
       best = {i, j, largest};
@@ -260,8 +262,8 @@ class capped_exchanges {
     return holds(best, heavy, light) ? best : part_exchange{.largest = heavy.load[0]};
   }
 
-  /// Which of the subsets of candidates two parts, which have the others of these samples, may
-  /// exchange under the capacity, but for rounding.
+  /// Selects the subsets of candidates that two parts may exchange under the capacity, without
+  /// regard to rounding. The parts also have the other samples.
   template <class Samples, class Candidates>
   [[nodiscard]] auto filter(Samples const& one, Samples const& other,
                             Candidates const& candidates) const {
@@ -276,7 +278,7 @@ class capped_exchanges {
     return made;
   }
 
-  /// False where rounding makes a part exceed the capacity.
+  /// Returns false if rounding makes a part exceed the capacity.
   template <class Samples>
   [[nodiscard]] bool holds(Samples const& one, Samples const& other) const {
     if constexpr (std::integral<typename amounts_type::value_type>) {
@@ -289,7 +291,8 @@ class capped_exchanges {
  private:
   using amounts_type = typename Layout::amounts_type;
 
-  /// Two parts and what candidates take; true for a subset that leaves both within the capacity.
+  /// The amounts of two parts and of candidates; returns true for a subset that leaves both within
+  /// the capacity.
   struct exchanged_amounts {
     amounts_type room_of_one;
     amounts_type room_of_other;
@@ -304,7 +307,7 @@ class capped_exchanges {
         left += leaves[k];
         come += comes[k];
       }
-      // What leaves makes room, up to the capacity.
+      // A sample that leaves frees room, up to the capacity.
       left += room_of_one;
       if (!come.fits(left)) return false;
       left -= room_of_one;
@@ -332,7 +335,7 @@ class capped_exchanges {
     return sum;
   }
 
-  /// False where rounding makes a part exceed the capacity.
+  /// Returns false if rounding makes a part exceed the capacity.
   [[nodiscard]] bool holds(part_exchange const& chosen, open_part<1> const& heavy,
                            open_part<1> const& light) const {
     if constexpr (std::integral<typename amounts_type::value_type>) {
@@ -344,7 +347,8 @@ class capped_exchanges {
     }
   }
 
-  /// True where a part fits without one of its samples and with one of another, summed by index.
+  /// Returns whether a part fits without one of its samples and with one of another, summed by
+  /// index.
   [[nodiscard]] bool fits_exchanged(open_part<1> const& part, std::size_t goes,
                                     open_part<1> const& other, std::size_t comes) const {
     std::vector<std::uint32_t> samples;
@@ -359,19 +363,19 @@ class capped_exchanges {
   std::span<std::uint32_t const> order_;
 };
 
-/// How much is tried.
+/// The limits of the search.
 struct capped_effort {
   std::size_t exchanges;
   std::size_t splits;
   std::size_t passes;
-  /// More passes where these times the samples, and 64, are below this.
+  /// The number of passes is at least this number divided by 64 plus the number of samples.
   std::size_t samples_in_passes;
   std::uint64_t nodes;
   double max_overload = 0;
   std::uint64_t seed = 0;
 };
 
-/// What the options of a function say of it; `levels` are those of its presets.
+/// Returns the limits for the options of a function; `levels` contains the limits of its presets.
 template <class Options>
 [[nodiscard]] capped_effort effort_of(Options const& options, capped_effort const (&levels)[3]) {
   capped_effort const& level = levels[static_cast<std::size_t>(options.effort)];
@@ -384,16 +388,17 @@ template <class Options>
           options.seed};
 }
 
-/// Samples that all fit an empty part, and their costs.
+/// Samples that all fit in an empty part, and their costs.
 template <class Layout>
 class capped_balancer {
  public:
-  /// The arguments must outlive this object.
+  /// Creates the balancer. The arguments must outlive this object.
   capped_balancer(measured<Layout> const& input, integer_costs<1> const& costs,
                   capped_effort const& effort)
       : input_(input), costs_(costs), effort_(effort), order_(largest_first(costs)) {}
 
-  /// The part of each sample, as even as is found; nothing where the samples are not made to fit.
+  /// Returns the part of each sample with even costs, or nothing if the search finds no room for
+  /// all samples.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> balance(std::size_t parts) {
     std::int64_t const bound = lower_bound(parts);
     auto best = evened(place_by_cost(input_, costs_, order_, parts), parts, bound);
@@ -412,7 +417,7 @@ class capped_balancer {
     return best;
   }
 
-  /// Groups: at most `wanted` where that is found when they are first asked for.
+  /// Returns groups; at most `wanted` if the first call finds such groups.
   [[nodiscard]] grouping const& few_groups(std::size_t wanted) {
     if (groups_) return *groups_;
     auto const demand = [layout = input_.layout](auto const& sample) {
@@ -420,8 +425,8 @@ class capped_balancer {
     };
     packing packed = best_packing(input_.demands, demand, input_.capacity);
     if (packed.groups.size() > wanted) {
-      // Of the 90 cases below as many are made to fit with 32 and 128 in place of 64, in 1.24 and
-      // 0.75 times the time.
+      // Few samples get more passes, because a pass over them is cheap; 64 limits the number of
+      // passes.
       std::size_t const passes =
           std::max(effort_.passes, effort_.samples_in_passes / (64 + input_.size()));
       packed = improve(input_.demands, demand, input_.capacity, packed,
@@ -431,10 +436,9 @@ class capped_balancer {
     return groups_.emplace(std::move(packed.groups));
   }
 
-  /// Tries all ways to place a few samples; what is found becomes the groups.
+  /// Tries all ways to place a few samples; a solution replaces the groups.
   [[nodiscard]] solve_status search(std::size_t parts) {
-    // Of 90 small cases of one resource that hardly fit 76 are made to fit; with 32 and 128 as
-    // many, in as much time.
+    // The maximum number of samples of an exhaustive search.
     constexpr std::size_t most_samples = 64;
     if (input_.size() > most_samples) return solve_status::not_found;
     capacity_shares<amounts_type::size(), weight_type> const share(input_.capacity);
@@ -445,13 +449,13 @@ class capped_balancer {
     amounts_type limit = input_.capacity;
     if constexpr (!std::integral<weight_type>) {
       for (std::size_t r = 0; r != amounts_type::size(); ++r) {
-        // So that no sum of the search overflows; a power of two keeps the digits.
+        // The scale prevents overflow of sums in the search; a power of two keeps the digits.
         constexpr weight_type scale = 0x1p-8;
         if (limit[r] > std::numeric_limits<weight_type>::max() * scale) {
           limit[r] *= scale;
           for (amounts_type& sample : amounts) sample[r] *= scale;
         }
-        // With this much more room a search that fails proves something, for all rounding.
+        // With this additional room, a failed search proves infeasibility in spite of all rounding.
         limit[r] *= 1 + 1e-12;
       }
     }
@@ -467,8 +471,9 @@ class capped_balancer {
     return status;
   }
 
-  /// Exchanges between parts until the largest cost is within `max_overload` of a lower bound.
-  /// `order` has the samples of these parts, or all, in the order of `largest_first`.
+  /// Exchanges samples between parts until the largest cost is within `max_overload` of a lower
+  /// bound. `order` contains the samples of these parts, or all samples, in the order of
+  /// `largest_first`.
   void even(std::span<std::uint32_t const> order, std::vector<std::uint32_t>& part_of,
             std::size_t parts, std::int64_t bound, std::size_t splits) const {
     even_parts(costs_, order, part_of, parts, with_overload(bound, effort_.max_overload),
@@ -476,7 +481,7 @@ class capped_balancer {
                capped_exchanges<Layout>(input_, order));
   }
 
-  /// The samples from the largest to the smallest cost.
+  /// Returns the samples from the largest to the smallest cost.
   [[nodiscard]] std::span<std::uint32_t const> order() const { return order_; }
   [[nodiscard]] std::int64_t lower_bound(std::size_t parts) const {
     return least_load(costs_, std::span(order_), parts);
@@ -486,13 +491,8 @@ class capped_balancer {
   using amounts_type = typename Layout::amounts_type;
   using weight_type = typename amounts_type::value_type;
 
-  /// By shares of the least cost, or of twice that if not all find room: the less the cost counts
-  /// the more the capacity does. Without this way to begin 62 of 450 generated cases of two
-  /// resources end with higher costs and 18 with lower ones, in all 1.09 times as far above the
-  /// bound, and of 60,000 samples on 3000 parts up to 40 times as far. Those of one resource end as
-  /// well where 1 % above the bound is enough, but 50 of 120 higher where it is wanted itself.
-  /// Without the second share costs of 360 cases stay 1.01 times as far above the bound; with four
-  /// more of them 9 end higher and 3 lower, in as much time.
+  /// Places samples by shares of the smallest cost, or of twice that cost if not all samples find
+  /// room. A smaller weight of the cost means a larger weight of the capacity.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> placed_by_shares(
       std::size_t parts, std::int64_t bound) const {
     if (is_nearly_full(parts)) return std::nullopt;
@@ -501,11 +501,8 @@ class capped_balancer {
     return part_of;
   }
 
-  /// True where parts have less room left in the mean than half of what every sample takes: those
-  /// that are filled evenly then have no room for the last samples. Without this test 32 lists of
-  /// 20,000 to 100,000 samples of like amounts take 3.5 times as long, and one more is made to fit.
-  /// With all of what a sample takes costs of two of them are higher; with a quarter micro-batches
-  /// take up to 2.8 times as long.
+  /// Returns whether parts have less room left on average than half of the smallest demand of all
+  /// samples. Parts that are filled evenly then have no room for the last samples.
   [[nodiscard]] bool is_nearly_full(std::size_t parts) const {
     if (input_.size() == 0) return false;
     for (std::size_t r = 0; r != amounts_type::size(); ++r) {
@@ -522,7 +519,7 @@ class capped_balancer {
     return false;
   }
 
-  /// False where rounding makes a part exceed the capacity when it is summed by index.
+  /// Returns false if rounding makes a part exceed the capacity when it is summed by index.
   [[nodiscard]] bool holds(grouping const& parts) const {
     if constexpr (!std::integral<weight_type>) {
       for (std::size_t p = 0; p != parts.size(); ++p) {
@@ -536,7 +533,7 @@ class capped_balancer {
       std::optional<std::vector<std::uint32_t>> part_of, std::size_t parts,
       std::int64_t bound) const {
     if (!part_of || !holds(collect_parts(*part_of, parts))) return std::nullopt;
-    // Fewer splits than parts leave most of them as they are, and take as long as packing does.
+    // Fewer splits than parts leave most parts unchanged, and cost the same time as packing.
     even(order_, *part_of, parts, bound, effort_.exchanges < parts ? 0 : effort_.splits);
     return part_of;
   }

@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Exchanges of samples between parts: lists, candidates, and the search that lowers the
-/// largest load.
+/// Exchanges of samples between parts and the search for smaller largest loads.
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/config.hpp>
@@ -23,7 +22,7 @@ namespace omnibal::inline v0::detail {
 /// The samples of each part as a list, in an order of the caller. Keeps its memory.
 class part_lists {
  public:
-  /// So many parts without samples, which are numbers below `samples`.
+  /// Creates parts without samples; samples are numbers below `samples`.
   void clear(std::size_t parts, std::size_t samples) {
     first_.assign(parts, none);
     next_.resize(samples);
@@ -38,7 +37,7 @@ class part_lists {
     for (std::uint32_t i = first_[part]; i != none; i = next_[i]) body(i);
   }
 
-  /// Makes these the samples of the part; `number` gives that of one of them.
+  /// Sets the samples of the part; `number` returns the number of a sample.
   template <class Samples, class Number>
   void assign(std::size_t part, Samples const& samples, Number const& number) {
     std::uint32_t* link = &first_[part];
@@ -56,8 +55,9 @@ class part_lists {
   std::vector<std::uint32_t> next_;
 };
 
-/// The first of `count` samples, whose costs fall, from `j` on that costs at most `wanted`, or
-/// `count`. What should come falls with what leaves, so that all searches go through a part once.
+/// Returns the first of `count` samples, with descending costs, from `j` on whose cost is at most
+/// `wanted`, or `count`. The wanted cost decreases with the leaving sample, and all searches
+/// together pass through a part once.
 template <class Cost>
 [[nodiscard]] std::size_t first_within(std::size_t j, std::size_t count, Cost const& cost,
                                        std::int64_t wanted) {
@@ -65,23 +65,21 @@ template <class Cost>
   return j;
 }
 
-/// Calls `body(i)` for at most 64 of so many samples, evenly spaced.
+/// Calls `body(i)` for at most 64 evenly spaced samples of a number of samples.
 template <class Body>
 void for_each_spaced(std::size_t count, Body const& body) {
-  // In 44 generated cases of two kinds of cost with over 64 samples on a part, parts end 1.0 to 5.2
-  // times as far above the mean with 32, mostly 1.6, in 0.3 to 0.6 of the time; with 128 they end
-  // 0.3 to 1.1 times as far, mostly 0.6, in 1.7 to 8 times the time.
+  // The maximum number of samples.
   constexpr std::size_t most = 64;
   for (std::size_t i = 0; i < count; i += (count + most - 1) / most) body(i);
 }
 
-/// The position of a sample that does not come.
+/// The position of a sample that does not arrive.
 inline constexpr std::size_t no_sample = std::numeric_limits<std::size_t>::max();
 
-/// Calls `body(i, j)` where sample i of `leaving` that `may_leave(i)` may be exchanged for sample j
-/// of `coming`, or for none. With one kind of costs j is on either side of what costs `gap` less
-/// than i; with several both are among evenly spaced ones. `leaves(i)` and `comes(j)` are costs,
-/// which fall.
+/// Calls `body(i, j)` if sample i of `leaving` that `may_leave(i)` may be exchanged for sample j of
+/// `coming`, or for none. With one kind of cost, j is on either side of the cost that is `gap` less
+/// than the cost of i. With several kinds, both are among evenly spaced samples. `leaves(i)` and
+/// `comes(j)` return costs, which are in descending order.
 template <std::size_t R, class Leaves, class Comes, class Filter, class Body>
 void for_each_exchange(std::size_t leaving, std::size_t coming, Leaves const& leaves,
                        Comes const& comes, std::int64_t gap, Filter const& may_leave,
@@ -118,7 +116,8 @@ struct open_part {
   resources<R> load;
 };
 
-/// Positions of a sample that leaves one part and of one, or `nothing`, that comes for it.
+/// The positions of a sample that leaves one part and of a sample, or `nothing`, that arrives
+/// instead.
 struct part_exchange {
   static constexpr std::size_t nothing = no_sample;
 
@@ -132,15 +131,16 @@ struct part_exchange {
   }
 };
 
-/// The exchange between `heavy` and `light` after which the larger of their loads is least, if that
-/// is less than now; `may_move` allows that nothing comes. `costs` has the costs by place.
+/// Returns the exchange between `heavy` and `light` after which the larger of their loads is
+/// smallest, if the exchange lowers it. `may_move` allows an exchange without an arriving sample.
+/// `costs` contains the costs by place.
 template <std::size_t R>
 [[nodiscard]] part_exchange best_exchange(open_part<R> const& heavy, open_part<R> const& light,
                                           integer_costs<R> const& costs, bool may_move) {
   part_exchange best{.largest = std::max(largest_amount(heavy.load), largest_amount(light.load))};
   auto const leaves = [&](std::size_t i) -> auto const& { return costs[heavy.places[i]]; };
   auto const comes = [&](std::size_t j) -> auto const& { return costs[light.places[j]]; };
-  // What comes should cost half of the excess less than what leaves.
+  // The arriving sample ideally costs half of the excess less than the leaving sample.
   std::int64_t const gap = (heavy.load[0] - light.load[0]) / 2;
   for_each_exchange<R>(
       heavy.places.size(), light.places.size(), leaves, comes, gap,
@@ -156,11 +156,12 @@ template <std::size_t R>
   return best;
 }
 
-/// Parts and their loads, which `open_part` takes samples from and gives them to.
+/// Parts and their loads; `open_part` copies the samples of a part for exchanges.
 template <std::size_t R>
 class costed_parts {
  public:
-  /// `part_of` has the part of each sample, `order` is that of `largest_first`.
+  /// Creates the parts. `part_of` contains the part of each sample, and `order` is the order of
+  /// `largest_first`.
   costed_parts(integer_costs<R> const& costs, std::span<std::uint32_t const> order,
                std::span<std::uint32_t const> part_of, std::size_t parts)
       : loads_(parts, resources<R>{}) {
@@ -174,25 +175,25 @@ class costed_parts {
     }
   }
 
-  /// The number of parts.
+  /// Returns the number of parts.
   [[nodiscard]] std::size_t size() const { return loads_.size(); }
   [[nodiscard]] std::int64_t load(std::size_t part) const { return largest_amount(loads_[part]); }
-  /// By place.
+  /// Returns the costs by place.
   [[nodiscard]] integer_costs<R> const& costs() const { return costs_; }
 
-  /// Copies the samples of a part, so that they can be exchanged.
+  /// Copies the samples of a part for exchanges.
   void open(std::uint32_t part, open_part<R>& result) const {
     result.places.clear();
     lists_.for_each(part, [&](std::uint32_t place) { result.places.push_back(place); });
     result.load = loads_[part];
   }
-  /// Makes these the samples of the part.
+  /// Sets the samples of the part.
   void close(std::uint32_t part, open_part<R> const& from) {
     lists_.assign(part, from.places, std::identity{});
     loads_[part] = from.load;
   }
 
-  /// Lets a sample leave `from` for `to`, and maybe one come for it.
+  /// Moves a sample from `from` to `to`, and possibly another one back.
   void carry_out(part_exchange const& exchange, open_part<R>& from, open_part<R>& to) const {
     std::uint32_t const leaves = from.places[exchange.leaves];
     erase(from, exchange.leaves);
@@ -227,13 +228,14 @@ class costed_parts {
   std::vector<resources<R>> loads_;
 };
 
-/// Ends a search that gets no nearer to its target: one in which a number of steps has not halved
-/// what the largest load has above it.
+/// Ends a search without progress: a number of steps has not halved the excess of the largest load
+/// above the target.
 class halving_limit {
  public:
   halving_limit(std::int64_t target, std::size_t steps) : target_(target), steps_(steps) {}
 
-  /// True where the search is to end before this step; `load` is the largest now, above the target.
+  /// Returns whether the search ends before this step; `load` is the largest load now, above the
+  /// target.
   [[nodiscard]] bool ends(std::int64_t load, std::size_t step) {
     if (load <= goal_) {
       goal_ = target_ + (load - target_) / 2;
@@ -249,7 +251,7 @@ class halving_limit {
   std::size_t last_ = 0;
 };
 
-/// Any exchange of samples is legal.
+/// Accepts any exchange of samples.
 struct free_exchanges {
   template <std::size_t R>
   [[nodiscard]] part_exchange operator()(open_part<R> const& heavy, open_part<R> const& light,
@@ -257,7 +259,7 @@ struct free_exchanges {
     return best_exchange(heavy, light, costs, may_move);
   }
 
-  /// Which of the subsets of candidates two parts may exchange: any.
+  /// Accepts any subset of candidates for an exchange between two parts.
   template <class Samples, class Candidates>
   [[nodiscard]] auto filter(Samples const&, Samples const&, Candidates const&) const {
     return [](std::uint32_t) { return true; };
@@ -268,12 +270,13 @@ struct free_exchanges {
   }
 };
 
-/// Lowers the largest load by exchanges between the part that has it and another one. The largest
-/// amount of its kinds is the load of a part. `Exchanges` finds the best exchange of two parts.
+/// Lowers the largest load by exchanges between its part and another one. The load of a part is the
+/// largest amount of its kinds. `Exchanges` finds the best exchange of two parts.
 template <std::size_t R, class Exchanges = free_exchanges>
 class part_refiner {
  public:
-  /// `part_of` has the part of each sample, `order` is that of `largest_first`.
+  /// Creates the search. `part_of` contains the part of each sample, and `order` is the order of
+  /// `largest_first`.
   part_refiner(integer_costs<R> const& costs, std::span<std::uint32_t const> order,
                std::span<std::uint32_t const> part_of, std::size_t parts, Exchanges exchanges = {})
       : exchanges_(std::move(exchanges)),
@@ -285,7 +288,7 @@ class part_refiner {
     lightest().fill(parts, [this](std::size_t part) { return word(part); });
   }
 
-  /// Exchanges until no load is above `target`, nothing helps or there were `exchanges`.
+  /// Runs exchanges until no load is above `target`, none helps, or `exchanges` are used up.
   void run(std::int64_t target, std::size_t exchanges, bool may_move) {
     left_ = exchanges;
     may_move_ = may_move;
@@ -295,14 +298,12 @@ class part_refiner {
     }
   }
 
-  /// The same with the lightest part alone, and only as long as that brings the largest load much
-  /// nearer to the target. Returns how many exchanges are left.
+  /// Runs exchanges only with the lightest part, as long as they bring the largest load much nearer
+  /// to the target. Returns the number of remaining exchanges.
   std::size_t run_with_lightest(std::int64_t target, std::size_t exchanges, bool may_move) {
     left_ = exchanges;
     may_move_ = may_move;
-    // Each part that is above the target takes an exchange at least. Half and twice as many end at
-    // the same loads in 18 generated families; without a limit 50,000 samples on 16 parts, of which
-    // 320 have nearly all of the cost, take 1.3 times as long and end at a quarter of what is left.
+    // Each part above the target requires at least one exchange.
     halving_limit limit(target, 64 + 4 * parts_.size());
     while (left_ != 0) {
       std::uint32_t const heavy = rank_.part(heaviest().least());
@@ -330,7 +331,8 @@ class part_refiner {
     return rank_(std::numeric_limits<std::int64_t>::max() - parts_.load(part), part);
   }
 
-  /// Evens a part with the lightest one, or else the lightest other with which that is possible.
+  /// Balances a part with the lightest one, or else with the lightest other part for which this is
+  /// possible.
   bool relieve(std::uint32_t heavy) {
     std::uint32_t const light = rank_.part(lightest().least());
     if (light != heavy && even(heavy, light)) return true;
@@ -343,7 +345,8 @@ class part_refiner {
                        [&](uint128 other) { return even(heavy, rank_.part(other)); });
   }
 
-  /// Exchanges between two parts as long as the larger of their loads falls; true where it did.
+  /// Exchanges samples between two parts as long as the larger of their loads decreases; returns
+  /// whether it decreased.
   bool even(std::uint32_t heavy, std::uint32_t light) {
     parts_.open(heavy, heavy_);
     parts_.open(light, light_);

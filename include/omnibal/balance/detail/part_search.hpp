@@ -17,12 +17,14 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Branch and bound, depth first: passes over parts that are like another part and over rests that
-/// exceed the room. Finds the solutions in the order of the parts of all samples.
+/// Branch and bound, depth first. The search skips parts that are equivalent to another part, and
+/// nodes whose remaining samples exceed the room. It finds the solutions in the order of the parts
+/// of all samples.
 template <class Amounts>
 class part_search {
  public:
-  /// `amounts` has what each sample takes, in the order in which they are placed: largest first.
+  /// Creates the search. `amounts` contains the demand of each sample, in the order of placement:
+  /// largest first.
   part_search(std::vector<Amounts> amounts, Amounts const& limit, count_limits room)
       : amounts_(std::move(amounts)),
         limit_(limit),
@@ -41,11 +43,11 @@ class part_search {
     }
   }
 
-  /// From now on parts may not exceed this, which is less than they might before.
+  /// Lowers the limit that parts may not exceed; the new limit is below the old one.
   void lower_limit(Amounts const& limit) { limit_ = limit; }
 
-  /// Goes on to the next solution. Places at most `nodes` samples, those placed again counted
-  /// again, and takes from `nodes` how many those are.
+  /// Continues to the next solution. The call places at most `nodes` samples, repeated placements
+  /// included, and subtracts their number from `nodes`.
   [[nodiscard]] solve_status run(std::uint64_t& nodes) {
     if (amounts_.empty()) return solve_status::solved;
     do {
@@ -62,7 +64,7 @@ class part_search {
     return solve_status::solved;
   }
 
-  /// The part of each sample, in their order. Precondition: a solution was found last.
+  /// Returns the part of each sample, in their order. Precondition: the last run found a solution.
   [[nodiscard]] std::vector<std::uint32_t> const& placed() const { return placed_; }
 
  private:
@@ -90,8 +92,8 @@ class part_search {
     first_ = part + 1;
   }
 
-  /// The first part from `first_` on that can take the sample; of parts that are alike only the
-  /// first counts. A sample like the one before goes into no earlier part.
+  /// Returns the first part from `first_` on that has room for the sample; of equivalent parts only
+  /// the first counts. A sample that is equal to the previous one goes into no earlier part.
   [[nodiscard]] std::size_t next_part() const {
     if (depth_ == amounts_.size()) return room_.parts();
     Amounts const& amounts = amounts_[depth_];
@@ -110,7 +112,8 @@ class part_search {
     return room_.parts();
   }
 
-  /// False where the rest finds no room, as parts with less than the smallest sample are lost.
+  /// Returns false if the remaining samples find no room; parts with less room than the smallest
+  /// sample do not count.
   [[nodiscard]] bool holds_rest() const {
     for (std::size_t r = 0; r != kinds; ++r) {
       sum_type room = 0;
@@ -119,7 +122,7 @@ class part_search {
         if (space >= smallest_[r]) room += space;
       }
       sum_type const missing = rest_[depth_].sums[r];
-      // What floats by so little proves nothing.
+      // A floating-point difference below this margin proves nothing.
       if (is_exact ? missing > room : missing * sum_type(1 - 1e-9) > room) return false;
     }
     return true;
@@ -129,12 +132,12 @@ class part_search {
   Amounts limit_;
   count_limits room_;
   Amounts smallest_{};
-  /// By depth: what the samples that are not placed take.
+  /// By depth: the demand of the samples that are not placed.
   std::vector<demand_sums> rest_;
   std::vector<Amounts> loads_;
   std::vector<std::uint32_t> placed_;
-  /// The load of its part before each placed sample. Taking the sample out of the sum again would
-  /// leave another one where amounts float, more so from node to node.
+  /// The load of its part before each placed sample. A subtraction of the sample would not restore
+  /// the sum of floating-point amounts, and the error would grow from node to node.
   std::vector<Amounts> before_;
   std::size_t depth_ = 0;
   /// The first part that the next sample has not tried.

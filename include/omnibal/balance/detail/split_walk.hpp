@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Evener parts by a walk that splits two of them at a time again.
+/// A walk that balances parts by repeated splits of two of them.
 
 #include <omnibal/balance/detail/part_loads.hpp>
 #include <omnibal/balance/detail/part_refiner.hpp>
@@ -20,20 +20,18 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The best subset of up to 16 changes, by meeting in the middle: its sum is one of a sorted list
-/// and one of another, each of 2^8 subset sums. Numbers of any size take the same time. Source:
-/// Horowitz, Sahni, "Computing partitions with applications to the knapsack problem", 1974.
+/// The best subset of up to 16 changes, by a meet-in-the-middle search. Its sum is the sum of two
+/// elements of sorted lists, each of 2^8 subset sums. The time does not depend on the size of the
+/// numbers. Source: Horowitz, Sahni, "Computing partitions with applications to the knapsack
+/// problem", 1974.
 class even_subset {
  public:
-  /// With 8 the largest loads of generated uniform and heavy-tailed costs stay 12 to 250 times as
-  /// far above the mean, in a tenth to a third of the time. With 20 most come to it or to a
-  /// twentieth of what is left, in up to five times the time; but what is left with 16 is mostly
-  /// below a millionth.
+  /// The maximum number of changes of a split.
   static constexpr std::size_t most_changes = 16;
 
-  /// Takes the changes of `load`, each of which another load makes up for, after which the larger
-  /// of the two is least, and never more than now: of subsets, as bits of a word, that `may_be`. Of
-  /// several one that depends on the order of the changes.
+  /// Selects the changes of `load` after which the larger of two loads is smallest, and not larger
+  /// than now. The other load changes by the opposite amounts. Only subsets, as bits of a word,
+  /// that `may_be` accepts are possible. Among equal subsets, the order of the changes decides.
   template <class MayBe>
   void choose(std::span<std::int64_t const> changes, std::int64_t load, std::int64_t other,
               MayBe const& may_be) {
@@ -64,9 +62,9 @@ class even_subset {
     }
   }
 
-  /// True where the last subset has that change.
+  /// Returns whether the last subset contains that change.
   [[nodiscard]] bool has(std::size_t change) const { return (chosen_ >> change & 1) != 0; }
-  /// Takes no change instead.
+  /// Selects no change.
   void clear() { chosen_ = 0; }
 
  private:
@@ -76,7 +74,7 @@ class even_subset {
   };
   using sums_type = std::array<sum, std::size_t{1} << most_changes / 2>;
 
-  /// The sums of all subsets, ascending.
+  /// Computes the sums of all subsets, in ascending order.
   std::span<sum const> sums(std::span<std::int64_t const> changes, sums_type& result) {
     result[0] = {};
     std::size_t count = 1;
@@ -106,7 +104,8 @@ class even_subset {
   std::uint32_t chosen_ = 0;
 };
 
-/// Samples that may leave one part for another and come from there, one of them or both.
+/// Samples that a split may exchange: one that leaves a part, one that arrives from the other, or
+/// both.
 struct split_candidate {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
@@ -114,16 +113,19 @@ struct split_candidate {
   std::uint32_t comes = none;
 };
 
-/// A walk over parts of samples with costs of one kind, none worse than the one before. A step
-/// splits two parts again, by exchanging some of their samples so that the larger of their loads is
-/// least; where it stays as it was they have other samples, which the next step can use. Every
-/// other step takes the part with the largest load, a quarter of them that with the smallest.
+/// A walk over parts of samples with costs of one kind; no step increases the larger of two loads.
+/// A step splits two parts again: it exchanges some of their samples such that the larger of their
+/// loads is smallest. If the loads stay the same, the parts have other samples, which the next step
+/// can use. On average half of the steps select the part with the largest load, and half the part
+/// with the smallest.
 ///
-/// Source: the neighbourhood is that of Haouari, Jemmali, "Tight bounds for the identical parallel
+/// Source: Haouari, Jemmali, "Tight bounds for the identical parallel machine-scheduling problem:
+/// Part II", 2008, for the neighborhood; they solve each pair by dynamic programming.
 /// machine-scheduling problem: Part II", 2008, who solve each pair by dynamic programming.
 class split_walk {
  public:
-  /// `order` has the samples, `part_of` the part of each. The costs must outlive this object.
+  /// Creates the walk. `order` contains the samples, `part_of` the part of each. The costs must
+  /// outlive this object.
   split_walk(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
              std::span<std::uint32_t const> part_of, std::size_t parts, std::uint64_t seed)
       : costs_(costs),
@@ -141,8 +143,8 @@ class split_walk {
     lightest().fill(parts, [this](std::size_t part) { return word(part); });
   }
 
-  /// Steps until no load is above `target`, there were `most`, or `in_vain` of them have not halved
-  /// what is above it. With `may_move` samples move, else they are only swapped.
+  /// Runs steps until no load is above `target`, after `most` steps, or when `in_vain` steps have
+  /// not halved the excess. With `may_move` samples move, otherwise they are only swapped.
   template <class Exchanges>
   void run(std::int64_t target, std::size_t most, std::size_t in_vain, bool may_move,
            Exchanges const& exchanges) {
@@ -179,10 +181,9 @@ class split_walk {
     return sample == none ? 0 : costs_[sample][0];
   }
 
-  /// In 16 generated families of 24 lists each: without the heaviest part loads stay 1.1 to 18
-  /// times as far above the bound, with any other beside it alone 0.8 to 8 times, with the lightest
-  /// alone up to 2.6 times, and with both but no other pair up to 7 times. The lightest with any
-  /// matters least.
+  /// Selects the pair of parts of a step, with equal probability: heaviest with lightest, heaviest
+  /// with any, lightest with any, or any two. The mixture is better than each kind of pair by
+  /// itself.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> choose_pair(std::uint32_t heavy) {
     auto const any = [this] {
       return static_cast<std::uint32_t>(rng::below(words_, loads_.size()));
@@ -195,11 +196,8 @@ class split_walk {
     return {one, any()};
   }
 
-  /// Takes a sample out of a part: any, the costlier of any two, of four, of 8, of 16, in turn, as
-  /// the samples that matter most may be rare. Where a 20th of the samples have nearly all of the
-  /// cost, loads stay up to 27 times as far above the mean with any alone, up to 9 times in three
-  /// turns, and come to it more often in 8; uniform and heavy-tailed costs are then evened less, up
-  /// to 2.5 times.
+  /// Removes a sample from a part: any sample, or the one with the largest cost of two, four, 8 or
+  /// 16 random samples, in turn. Samples that matter most may be rare.
   [[nodiscard]] std::uint32_t draw(samples_type& from) {
     constexpr std::size_t turns = 5;
     std::size_t chosen = rng::below(words_, from.size());
@@ -213,7 +211,8 @@ class split_walk {
     return sample;
   }
 
-  /// As many of both, or more of one where the other has few; in random order.
+  /// Draws the same number of samples from both parts, or more from one if the other has few; in
+  /// random order.
   void draw_moves(samples_type& one, samples_type& other) {
     constexpr std::size_t half = even_subset::most_changes / 2;
     std::size_t const few = std::min({half, one.size(), other.size()});
@@ -263,13 +262,13 @@ class split_walk {
     }
   }
 
-  /// Gives the candidates to the two parts, those of the subset to the other one.
+  /// Assigns the candidates to the two parts; candidates of the subset change their part.
   void put_back(std::uint32_t one, std::uint32_t other) {
     for_each_candidate(one, other, [](std::uint32_t sample, samples_type& part) {
       if (sample != none) part.push_back(sample);
     });
   }
-  /// Takes back what `put_back` gave last.
+  /// Reverts the last `put_back`.
   void take_out(std::uint32_t one, std::uint32_t other) {
     for_each_candidate(one, other, [](std::uint32_t sample, samples_type& part) {
       if (sample != none) part.pop_back();
@@ -296,17 +295,17 @@ class split_walk {
   even_subset subset_;
 };
 
-/// How much may be tried to even parts.
+/// The limits of the search for even parts.
 struct evening_effort {
   std::size_t exchanges;
-  /// Splits that may be in vain, beside some for each part.
+  /// The maximum number of splits without success, in addition to some for each part.
   std::size_t splits;
   std::uint64_t seed = 0;
 };
 
 /// Lowers the largest load to `target`, or towards it: by exchanges with the lightest part, then by
-/// splitting two parts again. `part_of` has the part of each sample of `order`, which is that of
-/// `largest_first`. Returns the largest load. Memory: 24 bytes per sample and 180 per part.
+/// splits of two parts. `part_of` contains the part of each sample of `order`, which is the order
+/// of `largest_first`. Returns the largest load. Memory: 24 bytes per sample and 180 per part.
 template <class Exchanges>
 std::int64_t even_parts(integer_costs<1> const& costs, std::span<std::uint32_t const> order,
                         std::vector<std::uint32_t>& part_of, std::size_t parts, std::int64_t target,
@@ -320,11 +319,8 @@ std::int64_t even_parts(integer_costs<1> const& costs, std::span<std::uint32_t c
     std::int64_t const largest = refiner.largest_load();
     if (left == 0 || effort.splits == 0 || largest <= target) return largest;
   }
-  // With costs of which many subsets have the same sum two or three splits for each part are enough
-  // to bring all of them to the mean: of 9000 samples on 3000 parts eight lists of eight come to it
-  // with 8, 5 with 4, none without; other loads stay 0.7 to 1 times as far above it with 8, in up
-  // to 1.5 times the time, with none 1 to 8 times. Few samples have few splits: with 16 for each of
-  // 64 samples in fours loads stay 1.9 times as far above, with 64 as far, in up to twice the time.
+  // If many subsets have the same sum, a few splits for each part bring all parts to the mean. The
+  // limit on splits per sample saves time for few samples.
   std::size_t const in_vain = std::min(effort.splits, 32 * order.size()) + 4 * parts;
   split_walk walk(costs, order, part_of, parts, effort.seed);
   walk.run(target, left, in_vain, may_move, exchanges);
