@@ -139,7 +139,7 @@ class run_search {
 
 /// The order in which samples are cut into runs.
 enum class run_order {
-  /// By descending cost of a set with only the sample; samples with equal costs by index.
+  /// Descending cost of a set with only the sample; samples with equal costs by index.
   largest_first,
   /// The order of the samples in the call.
   given,

@@ -65,8 +65,8 @@ struct refine_options {
 struct refine_fn {
   /// Balances the loads of given parts further; the largest load never increases. The search ends
   /// within `options.max_overload` of a lower bound, after `options.exchanges`, or when it finds no
-  /// improvement. The lower bound is the largest of three loads: the mean load, the largest cost and,
-  /// with one kind of cost, the sum of the two smallest among the `parts + 1` largest costs.
+  /// improvement. The lower bound is the largest of three loads: the mean load, the largest cost
+  /// and, with one kind of cost, the sum of the two smallest among the `parts + 1` largest costs.
   ///
   /// Samples move or are swapped between the part with the largest load and the part with the
   /// smallest. Each exchange minimizes the larger load of the two parts. If the exchanges end above

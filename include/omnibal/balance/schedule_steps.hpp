@@ -50,11 +50,12 @@ struct schedule_steps_fn {
   /// Every group is in one step, and carried groups are in one more. `options.remainder` determines
   /// the treatment of the last groups if they do not fill a step. A short last step has the
   /// smallest groups; a last step that repeats groups repeats groups with similar loads. With
-  /// several groups per rank the last step has random groups. If each rank has two groups, the
-  /// ranks with one more have lighter groups. `max_dist_ratio` may be out of reach in a resource (a
-  /// giant group, few steps, idle ranks). The goal is then the smallest waiting time from sorting
-  /// by this resource, plus a quarter of `max_dist_ratio`. Several resources together may miss even
-  /// this goal; cells are then cut until the rounds are used up or all cells are single steps.
+  /// several groups per rank the last step has random groups. If each rank has at least two groups,
+  /// the ranks with one more have lighter groups. `max_dist_ratio` may be out of reach in a
+  /// resource (a giant group, few steps, idle ranks). The goal is then the smallest waiting time
+  /// from sorting by this resource, plus a quarter of `max_dist_ratio`. Several resources together
+  /// may miss even this goal; cells are then cut until the rounds are used up or all cells are
+  /// single steps.
   ///
   /// Complexity: linear for the sorts, for each doubling of the number of cells and for the rounds
   /// of several groups per rank. Memory: at most 24 + 14R bytes per group, 10R more with several

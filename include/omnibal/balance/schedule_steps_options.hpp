@@ -12,7 +12,7 @@ namespace omnibal::inline v0 {
 enum class remainder_policy {
   /// The groups form a last step, in which the last ranks have no group. This step has small loads,
   /// and little time is lost. With several groups per rank the step is a random sample, and the
-  /// counts of all ranks differ by at most one. If each rank has two groups, the last step
+  /// counts of all ranks differ by at most one. If each rank has at least two groups, the last step
   /// exchanges groups with other steps, and ranks with one more group get lighter groups.
   short_step,
   /// The groups form a last step, in which the last ranks repeat groups with similar loads;

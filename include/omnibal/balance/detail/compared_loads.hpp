@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which of many parts takes a sample with costs of several kinds best.
+/// Search for the best part for a sample with costs of several kinds.
 
 #include <omnibal/detail/integer_costs.hpp>
 #include <omnibal/resources.hpp>
@@ -17,9 +17,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Loads of several kinds, whose totals are alike. Parts whose kinds differ alike are together in
-/// blocks, each of which knows what none of its parts is below, as does each run of blocks; so most
-/// of them need no look. Memory: 48 + 8R bytes per part.
+/// Loads of several kinds, whose totals are similar. Parts with similar differences between their
+/// kinds are in the same block. Each block stores a lower bound of its parts, and so does each run
+/// of blocks; a search therefore skips most blocks. Memory: 48 + 8R bytes per part.
 template <std::size_t R>
 class compared_loads {
  public:
@@ -27,7 +27,7 @@ class compared_loads {
 
   explicit compared_loads(std::size_t parts) { reset(parts); }
 
-  /// So many parts without loads, in the same memory.
+  /// Resets to `parts` parts without loads, in the same memory.
   void reset(std::size_t parts) {
     loads_.assign(parts, resources<R>{});
     key_of_.assign(parts, {});
@@ -43,17 +43,17 @@ class compared_loads {
     fill_blocks();
   }
 
-  /// The open part whose largest amount is least after the addition; of such parts the one with the
-  /// least sum of its amounts, and of these the lowest.
+  /// Returns the open part whose largest amount is smallest after the addition. Ties go to the part
+  /// with the smallest sum of its amounts, and then to the lowest part.
   [[nodiscard]] std::uint32_t best(resources<R> const& cost) {
     return best_of(cost, [](std::uint32_t) { return true; });
   }
 
-  /// The same among the parts that `has_room`; `none` where none has.
+  /// Returns the best part among the parts that `has_room` accepts, or `none`.
   template <class HasRoom>
   [[nodiscard]] std::uint32_t best_of(resources<R> const& cost, HasRoom const& has_room) {
     choice chosen;
-    // What follows is mostly alike.
+    // The next sample is mostly similar to the last one.
     block const* const last = &blocks_[std::min(last_, blocks_.size() - 1)];
     look_at(*last, cost, has_room, chosen);
     block const* const nearest = nearest_block(cost);
@@ -75,20 +75,20 @@ class compared_loads {
     update(static_cast<std::uint32_t>(part));
   }
 
-  /// The part gets no more samples.
+  /// Closes a part, which gets no more samples.
   void close(std::size_t part) {
     for (std::int64_t& amount : loads_[part].amounts) amount = closed;
     if (blocks_.size() != 1) update(static_cast<std::uint32_t>(part));
   }
 
  private:
-  /// Above all loads, and far from overflow with what is compared with it.
+  /// Above all loads, and far from overflow in sums with other loads.
   static constexpr std::int64_t closed = std::int64_t{1} << 54;
-  /// The parts of a block that is new; one that is full has twice as many.
+  /// The number of parts of a new block; a full block has twice this number.
   static constexpr std::size_t half_block = 64;
-  /// Fewer parts than these are one block, which is looked at whole.
+  /// Fewer parts than this number are one block, which is searched completely.
   static constexpr std::size_t fewest_in_blocks = 256;
-  /// The blocks of a run.
+  /// The number of blocks in a run.
   static constexpr std::size_t run_blocks = 16;
 
   struct choice {
@@ -101,7 +101,7 @@ class compared_loads {
       return left.sum != right.sum ? left.sum < right.sum : left.part < right.part;
     }
   };
-  /// What no part of several is below.
+  /// The lower bounds of several parts.
   struct bounds {
     resources<R> loads{};
     std::int64_t sum = 0;
@@ -115,10 +115,11 @@ class compared_loads {
   };
   struct block {
     bounds least;
-    /// Its parts are at the places [first, first + size).
+    /// The parts of the block are at the places [first, first + size).
     std::size_t first = 0;
     std::size_t size = 0;
-    /// No key of a part in it is below, and none of a part in an earlier block above.
+    /// A lower bound on the keys of its parts, and an upper bound on the keys of all earlier
+    /// blocks.
     std::uint64_t least_key = 0;
   };
 
@@ -133,7 +134,8 @@ class compared_loads {
     return std::span(blocks_).subspan(first, std::min(run_blocks, blocks_.size() - first));
   }
 
-  /// The block with the least bound in the run with the least bound.
+  /// Returns the block with the smallest bound after the addition of `cost`, in the run with the
+  /// smallest bound.
   [[nodiscard]] block const* nearest_block(resources<R> const& cost) const {
     auto const is_less = [&cost](bounds const& a, bounds const& b) {
       return largest_amount(a.loads + cost) < largest_amount(b.loads + cost);
@@ -169,8 +171,8 @@ class compared_loads {
     }
   }
 
-  /// Near for loads whose kinds differ alike: the differences to the first kind, their bits
-  /// interleaved.
+  /// Returns a key that is similar for loads with similar differences between kinds: the
+  /// differences to the first kind, with interleaved bits.
   [[nodiscard]] std::uint64_t key_of(resources<R> const& load) const {
     constexpr int bits = 62 / static_cast<int>(R - 1);
     constexpr std::int64_t middle = std::int64_t{1} << (bits - 1);
@@ -188,7 +190,7 @@ class compared_loads {
     return key;
   }
 
-  /// Puts the parts in order and into half-full blocks.
+  /// Sorts the parts and distributes them to half-full blocks.
   void rebuild() {
     if constexpr (R > 2) {
       std::int64_t widest = 1;
@@ -234,13 +236,13 @@ class compared_loads {
     }
   }
 
-  /// Makes the block of so many parts from a place on.
+  /// Rebuilds a block of `size` parts from the place `first` on.
   void refill(block& own, std::size_t first, std::size_t size) {
     own.size = 0;
     for (std::size_t k = 0; k != size; ++k) append(own, places_[first + k]);
   }
 
-  /// After the load of a part has changed.
+  /// Updates the blocks after the load of a part has changed.
   void update(std::uint32_t part) {
     key_of_[part] = key_of(loads_[part]);
     std::size_t const first = place_of_[part] / (2 * half_) * (2 * half_);
@@ -285,7 +287,7 @@ class compared_loads {
            1;
   }
 
-  /// Moves the upper half of a full block into one of its own.
+  /// Moves the upper half of a full block into a new block.
   void split(typename std::vector<block>::iterator full) {
     std::uint32_t* const begin = places_.data() + full->first;
     std::nth_element(begin, begin + half_, begin + 2 * half_,
@@ -308,15 +310,15 @@ class compared_loads {
   std::vector<block> blocks_;
   /// The bounds of runs of `run_blocks` blocks.
   std::vector<bounds> runs_;
-  /// The first places of blocks that may be made.
+  /// The first places of blocks that can be created.
   std::vector<std::size_t> free_;
-  /// All parts, by key when blocks were made last.
+  /// All parts, by key at the time of the last rebuild.
   std::vector<std::uint32_t> order_;
-  /// The parts of a block that is new.
+  /// The number of parts of a new block.
   std::size_t half_ = 0;
-  /// The block that had the part whose load changed last.
+  /// The block of the part whose load changed last.
   std::size_t last_ = 0;
-  /// How many samples were added since blocks were made.
+  /// The number of samples added since the last rebuild.
   std::size_t added_ = 0;
   int shift_ = 0;
 };

@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// The loads and counts of parts to which samples are added, the part that takes the next best, and
-/// what the largest load cannot be below.
+/// The loads and counts of parts, the best part for a sample, and lower bounds on the largest load.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/balance/detail/compared_loads.hpp>
@@ -28,19 +27,20 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A tournament of words in memory of the caller: every inner node has the lesser of its two
-/// children. A change costs the same for every word, one comparison without a branch for each
-/// level, which is less than a heap pays for branches that no processor can foresee.
+/// A tournament of words in memory of the caller: every inner node has the smaller of its two
+/// children. A change costs the same for every word: one comparison without a branch for each
+/// level. A heap costs more, because of branches that no processor can predict.
 template <class Word>
 class winner_tree {
  public:
   /// Above all words.
   static constexpr Word none = static_cast<Word>(~Word{0});
 
-  /// The nodes that so many words take.
+  /// Returns the number of nodes for this number of words.
   [[nodiscard]] static std::size_t nodes_for(std::size_t words) { return 2 * std::bit_ceil(words); }
 
-  /// Precondition: `nodes_for` gave the number of nodes, and they are all `none` or were filled.
+  /// Creates the tree. Precondition: `nodes_for` returned the number of nodes, and the nodes are
+  /// all `none` or were filled.
   explicit winner_tree(std::span<Word> nodes) : nodes_(nodes.data()), leaves_(nodes.size() / 2) {}
 
   [[nodiscard]] Word least() const { return nodes_[1]; }
@@ -74,11 +74,12 @@ class winner_tree {
   std::size_t leaves_;
 };
 
-/// Words with the load above the number of the part: the least names the lowest of the least loads.
+/// Words with the load above the number of the part; the smallest word is the lowest part with the
+/// smallest load.
 template <class Word>
 class load_key {
  public:
-  /// True where loads up to `total` fit, and no word has all bits set.
+  /// Returns whether loads up to `total` fit, and no word has all bits set.
   [[nodiscard]] static constexpr bool can_hold(std::int64_t total, std::size_t parts) {
     auto const load_bits =
         static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(total)));
@@ -108,19 +109,19 @@ class ranked_loads {
  public:
   explicit ranked_loads(std::size_t parts) : rank_(parts) { reset(parts); }
 
-  /// So many parts without loads, in the same memory.
+  /// Resets to `parts` parts without loads, in the same memory.
   void reset(std::size_t parts) {
     rank_ = load_key<Word>(parts);
     nodes_.resize(winner_tree<Word>::nodes_for(parts));
     tree().fill(parts, [this](std::size_t part) { return rank_(0, part); });
   }
 
-  /// The open part with the least load, whatever is added.
+  /// Returns the open part with the smallest load, independent of the added cost.
   [[nodiscard]] std::uint32_t best(resources<1> const&) { return rank_.part(tree().least()); }
   void add(std::size_t part, resources<1> const& cost) {
     tree().set(part, tree()[part] + rank_(cost[0], 0));
   }
-  /// The part gets no more samples.
+  /// Closes a part, which gets no more samples.
   void close(std::size_t part) { tree().set(part, winner_tree<Word>::none); }
 
  private:
@@ -130,15 +131,16 @@ class ranked_loads {
   std::vector<Word> nodes_;
 };
 
-/// Counts the samples of each part under a policy. As long as each sample is put into a part with
-/// room there is room for all.
+/// The counts of samples of each part under a policy. If each sample goes into a part with room,
+/// there is room for all samples.
 class count_limits {
  public:
-  /// Without limits.
+  /// Creates counts without limits.
   explicit count_limits(std::size_t parts)
       : counts_(parts, 0), floor_(std::numeric_limits<std::size_t>::max()) {}
 
-  /// Throws `std::invalid_argument` where the policy asks for equal counts that cannot be.
+  /// Creates counts under a policy. Errors: `std::invalid_argument` if the policy requires equal
+  /// counts that are not possible.
   count_limits(std::string_view function, count_policy policy, std::size_t samples,
                std::size_t parts)
       : count_limits(parts) {
@@ -152,16 +154,16 @@ class count_limits {
   }
 
   [[nodiscard]] std::size_t parts() const { return counts_.size(); }
-  /// The number of samples in a part.
+  /// Returns the number of samples in a part.
   [[nodiscard]] std::size_t operator[](std::size_t part) const { return counts_[part]; }
   [[nodiscard]] bool is_full(std::size_t part) const {
     return counts_[part] >= floor_ + (extra_ != 0 ? 1 : 0);
   }
 
-  /// One more sample in a part with room. True, once at most, where that fills other parts too.
+  /// Adds a sample to a part with room. Returns true, at most once, if that fills other parts too.
   bool add(std::size_t part) { return ++counts_[part] > floor_ && --extra_ == 0; }
 
-  /// Takes an `add` back.
+  /// Reverts an `add`.
   void remove(std::size_t part) {
     if (counts_[part]-- > floor_) ++extra_;
   }
@@ -169,17 +171,17 @@ class count_limits {
  private:
   std::vector<std::uint32_t> counts_;
   std::size_t floor_;
-  /// How many more parts may have one sample above the floor.
+  /// The number of parts that may still exceed the floor by one sample.
   std::size_t extra_ = 0;
 };
 
-/// The samples from the largest to the smallest cost, equal ones by index.
+/// Returns the samples from the largest to the smallest cost, equal ones by index.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> largest_first(integer_costs<R> const& costs) {
   return order_descending(costs.size(), [&costs](std::size_t i) { return sum_of(costs[i]); });
 }
 
-/// How many samples of that order have any cost.
+/// Returns the number of samples of that order with a cost above zero.
 template <std::size_t R>
 [[nodiscard]] std::size_t count_costly(integer_costs<R> const& costs,
                                        std::span<std::uint32_t const> order) {
@@ -188,9 +190,9 @@ template <std::size_t R>
   return result;
 }
 
-/// Puts `samples` into parts with room; `weight(sample)` is what a sample adds to the loads. The
-/// weights of some samples are read before any of these is placed, so that reads of memory in no
-/// order overlap, which they would not where each waits for the part of the sample before.
+/// Assigns `samples` to parts with room; `weight(sample)` is the increase of the loads. The
+/// function reads the weights of some samples before it assigns any of these. Random reads of
+/// memory therefore overlap; otherwise each read would wait for the part of the previous sample.
 template <class Loads, class Weight>
 void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& loads,
            count_limits& room, std::vector<std::uint32_t>& part_of) {
@@ -212,7 +214,7 @@ void place(std::span<std::uint32_t const> samples, Weight const& weight, Loads& 
   }
 }
 
-/// Puts samples without cost where the fewest samples are.
+/// Assigns samples with zero cost to the parts with the fewest samples.
 inline void place_costless(std::span<std::uint32_t const> samples, count_limits& room,
                            std::vector<std::uint32_t>& part_of) {
   if (samples.empty()) return;
@@ -225,7 +227,7 @@ inline void place_costless(std::span<std::uint32_t const> samples, count_limits&
   place(samples, one, counts, room, part_of);
 }
 
-/// The part of each sample. Those without cost are placed last.
+/// Returns the part of each sample. Samples with zero cost are placed last.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> place_longest_first(integer_costs<R> const& costs,
                                                              count_limits room) {
@@ -250,9 +252,9 @@ template <std::size_t R>
   return part_of;
 }
 
-/// A lower bound on the largest amount in any of some parts: the mean, the largest cost, and for
-/// one kind the two least of the `parts + 1` largest costs, as two of these share a part. `order`
-/// is that of `largest_first`.
+/// Returns a lower bound on the largest amount in any of some parts. The bound is the largest of
+/// the mean, the largest cost and, for one kind, the sum of the two smallest of the `parts + 1`
+/// largest costs, because two of these share a part. `order` is the order of `largest_first`.
 template <std::size_t R>
 [[nodiscard]] std::int64_t least_load(integer_costs<R> const& costs,
                                       std::span<std::uint32_t const> order, std::size_t parts) {
@@ -268,7 +270,7 @@ template <std::size_t R>
   return result;
 }
 
-/// The largest amount in any of some parts; `part_of` has the part of each sample.
+/// Returns the largest amount in any of some parts; `part_of` contains the part of each sample.
 template <std::size_t R>
 [[nodiscard]] std::int64_t largest_load(integer_costs<R> const& costs,
                                         std::span<std::uint32_t const> part_of, std::size_t parts) {
@@ -281,7 +283,7 @@ template <std::size_t R>
   return result;
 }
 
-/// A bound in whole numbers as the cost functor would give it, less what rounding may add.
+/// Converts a bound in whole numbers to the scale of the cost functor, minus a margin for rounding.
 template <class Load>
 [[nodiscard]] Load given_bound(std::int64_t bound, integer_costs<1> const& costs,
                                std::vector<Load> const& given) {
@@ -298,7 +300,7 @@ template <class Load>
   }
 }
 
-/// The largest sum in a part.
+/// Returns the largest sum in a part.
 template <class Load>
 [[nodiscard]] Load largest_given_load(grouping const& parts, std::vector<Load> const& given) {
   Load largest{};

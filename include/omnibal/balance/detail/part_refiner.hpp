@@ -68,7 +68,6 @@ template <class Cost>
 /// Calls `body(i)` for at most 64 evenly spaced samples of a number of samples.
 template <class Body>
 void for_each_spaced(std::size_t count, Body const& body) {
-  // The maximum number of samples.
   constexpr std::size_t most = 64;
   for (std::size_t i = 0; i < count; i += (count + most - 1) / most) body(i);
 }

@@ -132,7 +132,7 @@ class part_search {
   Amounts limit_;
   count_limits room_;
   Amounts smallest_{};
-  /// By depth: the demand of the samples that are not placed.
+  /// The demand of the samples that are not placed, by depth.
   std::vector<demand_sums> rest_;
   std::vector<Amounts> loads_;
   std::vector<std::uint32_t> placed_;

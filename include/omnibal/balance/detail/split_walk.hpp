@@ -121,7 +121,6 @@ struct split_candidate {
 ///
 /// Source: Haouari, Jemmali, "Tight bounds for the identical parallel machine-scheduling problem:
 /// Part II", 2008, for the neighborhood; they solve each pair by dynamic programming.
-/// machine-scheduling problem: Part II", 2008, who solve each pair by dynamic programming.
 class split_walk {
  public:
   /// Creates the walk. `order` contains the samples, `part_of` the part of each. The costs must

@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Where samples are while keep_home moves them, and swaps of samples between two ranks until their
-/// loads are even.
+/// The present ranks of samples in `keep_home`, and swaps of samples between two ranks.
 
 #include <omnibal/balance/detail/part_refiner.hpp>
 #include <omnibal/config.hpp>
@@ -21,7 +20,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// By how much a load exceeds a limit.
+/// Returns the excess of a load over a limit.
 template <std::size_t R>
 [[nodiscard]] constexpr resources<R> excess_above(resources<R> const& load, std::int64_t limit) {
   resources<R> result{};
@@ -29,15 +28,16 @@ template <std::size_t R>
   return result;
 }
 
-/// Keeps its memory.
+/// The present rank of each sample and the load of each rank. Keeps its memory.
 template <std::size_t R>
 struct assignment_state {
   integer_costs<R> costs;
   integer_costs<1> bytes;
-  /// Where each sample was before, and where it is now.
+  /// The rank of each sample before the exchange.
   std::vector<std::uint32_t> home_of;
+  /// The present rank of each sample.
   std::vector<std::uint32_t> rank_of;
-  /// Of each rank.
+  /// The load of each rank.
   integer_costs<R> loads;
 
   [[nodiscard]] std::size_t ranks() const { return loads.size(); }
@@ -64,7 +64,7 @@ struct assignment_state {
     for (resources<R> const& load : loads) result = std::max(result, largest_amount(load));
     return result;
   }
-  /// The lowest rank of those with the largest load. Precondition: there is a rank.
+  /// Returns the lowest rank with the largest load. Precondition: there is a rank.
   [[nodiscard]] std::uint32_t heaviest() const {
     std::size_t result = 0;
     for (std::size_t rank = 1; rank < loads.size(); ++rank) {
@@ -80,7 +80,7 @@ struct assignment_state {
     return result;
   }
 
-  /// The order from the largest to the smallest sample, equal ones by index.
+  /// Returns the order from the largest to the smallest sample, equal ones by index.
   [[nodiscard]] auto costs_more() const {
     return [this](std::uint32_t a, std::uint32_t b) {
       std::int64_t const cost_a = sum_of(costs[a]);
@@ -90,9 +90,10 @@ struct assignment_state {
   }
 };
 
-/// The indices 0 .. count - 1 from the largest to the smallest `key(index)`, as the leading 32 bits
-/// below those of the largest key say; equal ones by index. Keys are integers that are not negative
-/// and not all zero. `words` and `spare` are scratch.
+/// Sorts the indices 0 .. count - 1 from the largest to the smallest `key(index)`. The order uses
+/// the 32 bits from the leading bit of the largest key on; equal ones are in the order of their
+/// indices. Keys are integers that are not negative and not all zero. `words` and `spare` are
+/// scratch memory.
 template <class Key>
 void order_by_leading_bits(std::size_t count, Key const& key, std::vector<std::uint64_t>& words,
                            std::vector<std::uint64_t>& spare, std::vector<std::uint32_t>& order) {
@@ -110,8 +111,8 @@ void order_by_leading_bits(std::size_t count, Key const& key, std::vector<std::u
   for (std::size_t i = 0; i != count; ++i) order[i] = static_cast<std::uint32_t>(words[i]);
 }
 
-/// A sample as it is looked at for an exchange. `bytes` is what it adds to the moved bytes when it
-/// leaves its rank: nothing where it is away from home already.
+/// A sample that may be exchanged. `bytes` is the increase of the moved bytes if the sample leaves
+/// its rank: zero if it is already away from home.
 template <std::size_t R>
 struct movable_sample {
   std::uint32_t index;
@@ -126,26 +127,27 @@ struct open_rank {
   resources<R> load;
 };
 
-/// By how much a load exceeds the target, summed over the kinds.
+/// Returns the excess of a load over the target, summed over the kinds.
 template <std::size_t R>
 [[nodiscard]] constexpr std::int64_t excess_of(resources<R> const& load, std::int64_t target) {
   return sum_of(excess_above(load, target));
 }
 
-/// Positions of a sample that leaves a rank and of one, `nothing` or `several`, that comes for it.
+/// The positions of a sample that leaves a rank and of a sample, `nothing` or `several`, that
+/// arrives instead.
 struct home_exchange {
   static constexpr std::size_t nothing = no_sample;
-  /// Those that `for_each_in_return` names.
+  /// The samples that `for_each_in_return` names.
   static constexpr std::size_t several = nothing - 1;
 
   std::size_t leaves = nothing;
   std::size_t comes = nothing;
-  /// By how much the excess of both ranks falls.
+  /// The decrease of the excess of both ranks.
   std::int64_t relief = 0;
-  /// What it adds to the moved bytes.
+  /// The increase of the moved bytes.
   std::int64_t bytes = 0;
 
-  /// More relief for the bytes is better, then more relief.
+  /// Returns whether this exchange has more relief per byte or, if equal, more relief.
   [[nodiscard]] bool is_better_than(home_exchange const& other) const {
     int128 const value = static_cast<int128>(relief) * (static_cast<int128>(other.bytes) + 1);
     int128 const other_value = static_cast<int128>(other.relief) * (static_cast<int128>(bytes) + 1);
@@ -153,8 +155,8 @@ struct home_exchange {
   }
 };
 
-/// The exchange between `heavy` and `light` that lowers the excess most for its bytes, or `best`
-/// where none is better. With one kind `light` has no excess, and gets none.
+/// Returns the exchange between `heavy` and `light` that lowers the excess most per byte, or `best`
+/// if none is better. With one kind `light` has no excess, and gets none.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_home_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                                std::int64_t target, home_exchange best) {
@@ -162,7 +164,7 @@ template <std::size_t R>
   std::int64_t const room = target - light.load[0];
   auto const leaves = [&](std::size_t i) -> auto const& { return heavy.samples[i].cost; };
   auto const comes = [&](std::size_t j) -> auto const& { return light.samples[j].cost; };
-  // With one kind no exchange takes away more, or adds fewer bytes.
+  // With one kind, no exchange removes more excess or adds fewer bytes.
   auto const may_leave = [&](std::size_t i) {
     home_exchange const at_best{i, 0, std::min({leaves(i)[0], before, room}),
                                 heavy.samples[i].bytes};
@@ -184,8 +186,9 @@ template <std::size_t R>
   return best;
 }
 
-/// Calls `body(position)` for the samples of `light` that come for one that leaves `heavy`: from
-/// the largest on each that `heavy` can take, until `light` has no excess.
+/// Calls `body(position)` for the samples of `light` that are exchanged for a sample of `heavy`.
+/// Starting with the largest, these are the samples for which `heavy` has room, until `light` has
+/// no excess.
 template <std::size_t R, class Body>
 void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, std::size_t leaves,
                         std::int64_t target, Body const& body) {
@@ -200,8 +203,8 @@ void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, st
   }
 }
 
-/// The best exchange of one of evenly spaced samples of `heavy` against as many of `light` as it
-/// takes, or `best` where none is better.
+/// Returns the best exchange of one of evenly spaced samples of `heavy` for the necessary number of
+/// samples of `light`, or `best` if none is better.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_set_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                               std::int64_t target, home_exchange best) {
@@ -209,7 +212,7 @@ template <std::size_t R>
   for_each_spaced(heavy.samples.size(), [&](std::size_t i) {
     movable_sample<R> const& leaves = heavy.samples[i];
     home_exchange found{i, home_exchange::several, before, leaves.bytes};
-    // With one kind only what leaves lowers the excess, and what there is room for.
+    // With one kind, only the leaving sample lowers the excess, within the room of the other rank.
     if constexpr (R == 1) {
       found.relief = std::min({before, leaves.cost[0], target - light.load[0]});
     }
@@ -227,11 +230,13 @@ template <std::size_t R>
   return best;
 }
 
-/// Lets the rank with the largest load exchange samples, one after the other. Keeps its memory.
+/// Exchanges samples of the rank with the largest load, one exchange after the other. Keeps its
+/// memory.
 template <std::size_t R>
 class swap_search {
  public:
-  /// Until no load is above the target, nothing helps or there were 16 exchanges for each rank.
+  /// Runs until no load is above the target, no exchange helps, or after 16 exchanges for each
+  /// rank.
   void run(assignment_state<R>& state, node_layout const& layout, std::int64_t target) {
     if (state.largest_load() <= target) return;
     auto const size = [&](std::uint32_t sample) { return sum_of(state.costs[sample]); };
@@ -251,9 +256,10 @@ class swap_search {
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
   static constexpr std::size_t few = 4;
 
-  /// The exchange with one of the lightest ranks of the same node, or else with one of the lightest
-  /// of all, or else with any, that takes most away from the excess for its bytes; of a sample
-  /// against several where one alone leaves some of it.
+  /// Carries out the exchange that lowers the excess most per byte. The partner is one of the
+  /// lightest ranks of the same node, or else one of the lightest of all ranks, or else any rank.
+  /// If an exchange of single samples leaves some excess, an exchange of one sample for several is
+  /// also considered.
   [[nodiscard]] bool relieve(assignment_state<R>& state, node_layout const& layout,
                              std::uint32_t heavy, std::int64_t target) {
     open(state, heavy, heavy_);
@@ -301,14 +307,15 @@ class swap_search {
     std::size_t first;
     std::size_t last;
   };
-  /// The lightest of some ranks, at most so many, with which one that has too much may exchange.
+  /// Lists the lightest ranks, at most `most` of them, with which a rank above the target may
+  /// exchange.
   void list_lightest(assignment_state<R> const& state, index_range ranks, std::uint32_t heavy,
                      std::int64_t target, std::size_t most) {
     auto const load = [&](std::size_t rank) { return largest_amount(state.loads[rank]); };
     partners_.clear();
     partners_.reserve(state.ranks());
     for (std::size_t rank = ranks.first; rank != ranks.last; ++rank) {
-      // With several kinds two ranks may help each other that both have too much.
+      // With several kinds, two ranks above the target may help each other.
       bool const may_help = R != 1 || load(rank) < target;
       if (rank != heavy && may_help) partners_.push_back(static_cast<std::uint32_t>(rank));
     }
@@ -324,7 +331,7 @@ class swap_search {
     result.load = state.loads[rank];
     result.samples.clear();
     lists_.for_each(rank, [&](std::uint32_t i) {
-      // What is away has been paid for.
+      // Samples that are away from home cost no more bytes.
       result.samples.push_back(
           {i, state.costs[i], state.home_of[i] == rank ? state.bytes[i][0] : 0});
     });
@@ -348,7 +355,7 @@ class swap_search {
     lists_.assign(light, light_.samples, number);
   }
 
-  /// Puts a sample before the first one that does not precede it.
+  /// Inserts a sample before the first one that does not precede it.
   static void relink(assignment_state<R>& state, std::uint32_t sample, open_rank<R>& from,
                      open_rank<R>& to, std::uint32_t rank) {
     auto const moved =
@@ -370,7 +377,7 @@ class swap_search {
   std::vector<std::uint32_t> partners_;
   open_rank<R> heavy_;
   open_rank<R> light_;
-  /// The partners, where they are few.
+  /// The partners, if they are few.
   std::array<open_rank<R>, few> opened_;
 };
 

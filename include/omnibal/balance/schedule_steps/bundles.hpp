@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Groups in bundles whose loads complement each other.
+/// Bundles of groups whose loads complement each other.
 
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/config.hpp>
@@ -19,13 +19,14 @@
 
 namespace omnibal::inline v0::detail {
 
-/// As many groups in each bundle, with a load near the mean in all kinds: random ones that exchange
-/// groups.
+/// Bundles with the same number of groups and a load near the mean in all kinds: random groups that
+/// are exchanged.
 ///
-/// In each round bundles are sorted by a kind, the kinds in turn; the one that lacks most and the
-/// one with most too much, the next ones, and so on exchange those groups by which both come
-/// nearest to the mean. Behind these are the `short_sizes` of bundles with fewer groups, which are
-/// to be alike: they exchange groups as if each had beside its own what their mean lacks.
+/// Each round sorts bundles by one kind, the kinds in turn. The bundle with the smallest load and
+/// the bundle with the largest exchange the groups that bring both nearest to the mean; then the
+/// next two bundles, and so on. The short bundles of `short_sizes` follow these bundles and become
+/// similar. They exchange groups as if each also had the difference of their mean from the mean of
+/// full bundles.
 template <std::size_t R>
 class load_bundles {
  public:
@@ -51,18 +52,17 @@ class load_bundles {
     for (std::size_t round = 0; round != rounds; ++round) exchange(round);
   }
 
-  /// The full bundles.
+  /// Returns the number of full bundles.
   [[nodiscard]] std::size_t count() const { return count_; }
-  /// The number of the group at a place of a bundle.
+  /// Returns the number of the group at a place of a bundle.
   [[nodiscard]] std::uint32_t group(std::size_t bundle, std::size_t place) const {
     return groups_[first_[bundle] + place].number;
   }
 
  private:
-  /// The groups of the other bundle with which each may be exchanged in a round. On generated packs
-  /// more change nothing, and fewer make bundles of four less even.
+  /// The number of groups of the other bundle with which each group may be exchanged in a round.
   static constexpr std::size_t partners = 4;
-  /// The mean load of a group, and that of giants, so that products of sums fit.
+  /// The mean load of a group, and the load of giants, in units for which products of sums fit.
   static constexpr double share_of_mean = 0x1p14;
   static constexpr double largest_share = 0x1p24;
 
@@ -86,7 +86,8 @@ class load_bundles {
     }
   }
 
-  /// What so many short bundles of so many groups lack of a full one in the mean.
+  /// Returns the average difference of `bundles` short bundles of `groups` groups from a full
+  /// bundle.
   [[nodiscard]] static std::int64_t lacking(std::size_t size, std::size_t groups,
                                             std::size_t bundles) {
     auto const mean = static_cast<std::size_t>(share_of_mean);
@@ -94,8 +95,8 @@ class load_bundles {
   }
 
   void exchange(std::size_t round) {
-    // In 2^-10 of the mean group they are sorted by counting, and those that differ most still
-    // meet.
+    // The order has a resolution of 2^-10 of the mean group, for a counting sort. The bundles that
+    // differ most are still exchanged.
     std::size_t const count = loads_.size();
     auto const order = order_descending(count, [&](std::size_t k) {
       return static_cast<std::uint64_t>(loads_[k][round % R]) >> 4;
@@ -105,7 +106,7 @@ class load_bundles {
     }
   }
 
-  /// Exchanges two groups, if that brings the squares of both loads down.
+  /// Exchanges two groups if this lowers the sum of squares of both loads.
   void exchange(std::size_t high, std::size_t low, std::size_t round) {
     load_type apart;
     for (std::size_t r = 0; r != R; ++r) {
@@ -122,7 +123,7 @@ class load_bundles {
     std::size_t first = round % of_high;
     for (std::size_t i = 0; i != of_low; ++i) {
       for (std::size_t t = 0, k = first; t != std::min(of_high, partners); ++t) {
-        // Half of what low gains and high loses changes the squares by.
+        // Half of the change of the sum of squares; low gains `more` and high loses it.
         std::int64_t change = 0;
         for (std::size_t r = 0; r != R; ++r) {
           std::int64_t const more = highs[k].load[r] - lows[i].load[r];
@@ -147,13 +148,13 @@ class load_bundles {
   }
 
   std::size_t count_;
-  /// Those of bundle k from `first_[k]` on.
+  /// The groups; the groups of bundle k begin at `first_[k]`.
   std::vector<measured_group> groups_;
   std::vector<std::uint32_t> first_;
   std::vector<load_type> loads_;
 };
 
-/// Makes the last step of cells of these sizes; `item_at(cell, place)` is in the pool.
+/// Builds the last step from cells of these sizes; `item_at(cell, place)` is in the pool.
 template <std::size_t R, class ItemAt>
 void take_last_step(schedule_pool<R>& pool, std::span<std::uint32_t const> sizes,
                     ItemAt const& item_at) {
@@ -172,10 +173,11 @@ void take_last_step(schedule_pool<R>& pool, std::span<std::uint32_t const> sizes
   pool.last_waiting = load.waiting(sizes.size());
 }
 
-/// Joins cells to bundles of `size` whose loads complement each other; cell k has the `items` of
-/// the pool from `k * width` on. What all cells of a bundle have at the same place becomes an item,
-/// those of bundles with carried groups first: its groups lie from `number * size` on, and its
-/// level is their sum. The groups of the last step come after these, so many on each rank.
+/// Joins cells to bundles of `size` whose loads complement each other. Cell k has the `items` of
+/// the pool from `k * width` on. The items of all cells of a bundle at the same place become one
+/// item; items of bundles with carried groups come first. The groups of the new item begin at
+/// `number * size`, and its level is their sum. The groups of the last step follow, `last_sizes` on
+/// each rank.
 template <std::size_t R>
 void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, std::size_t width,
                 std::size_t size, std::span<std::uint32_t const> last_sizes = {}) {
@@ -188,8 +190,7 @@ void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, st
     }
     return result;
   };
-  // On generated packs groups get no evener with three times as many rounds. Steps are fewer, and
-  // further from the mean.
+  // Steps need more rounds than groups, because they are fewer and further from the mean.
   load_bundles<R> const bundles(totals(), size, width == 1 ? 8 : 64, last_sizes);
   auto const item_at = [&](std::size_t bundle, std::size_t place, std::size_t k) {
     return items[bundles.group(bundle, place) * width + k];
@@ -224,8 +225,9 @@ void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, st
   pool.carried = static_cast<std::size_t>(behind - order.begin()) * width;
 }
 
-/// Joins groups to so many for each rank. Where each has two in a short last step, these are
-/// exchanged too, so that ranks with one more have lighter ones; two are too heavy against one.
+/// Joins groups to several for each rank. If each rank has at least two groups in a short last
+/// step, the last step is exchanged too, such that ranks with one more group have lighter ones. Two
+/// groups are too heavy next to one.
 template <std::size_t R>
 void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
   schedule_shape const& shape = pool.shape;
@@ -244,12 +246,12 @@ void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
   join_cells(pool, items, 1, groups_per_rank, last_sizes);
 }
 
-/// Joins steps to steps of so many groups for each rank, whose bundles are the `items` then.
+/// Joins steps to steps of several groups for each rank, whose bundles are the `items` afterwards.
 template <std::size_t R>
 void join_steps(schedule_pool<R>& pool, std::vector<std::uint32_t>& items,
                 std::uint32_t groups_per_rank, schedule_draws const& draws) {
   std::uint32_t const ranks = pool.shape.ranks;
-  // Steps of one cell are neighbours, bundles begin at random.
+  // Steps of one cell are neighbors; a random order makes the bundles random at first.
   auto const order = draws.steps(pool.shape.steps);
   std::vector<std::uint32_t> drawn;
   drawn.reserve(items.size());

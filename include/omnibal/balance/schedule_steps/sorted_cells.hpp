@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Groups in random order, and cells of them with similar loads, all of which are cut in rounds.
+/// Groups in random order, in cells with similar loads that are cut in rounds.
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/config.hpp>
@@ -35,7 +35,7 @@ struct load_levels {
   std::vector<std::array<load_level, R>> of_group;
   std::array<load_level, R> largest{};
 
-  /// The largest share of a group in all kinds.
+  /// Returns the largest share of a group in all kinds.
   [[nodiscard]] std::uint32_t size_of(std::uint32_t group) const {
     std::uint32_t result = 0;
     for (std::size_t r = 0; r != R; ++r) {
@@ -45,7 +45,7 @@ struct load_levels {
   }
 };
 
-/// Makes levels of numbers up to `largest`, which must not be negative.
+/// Computes levels of numbers up to `largest`, which must not be negative.
 template <class Working>
 [[nodiscard]] auto level_scale(Working largest, std::size_t ranks) {
   if constexpr (std::floating_point<Working>) {
@@ -56,7 +56,8 @@ template <class Working>
   }
 }
 
-/// Errors: `std::invalid_argument` for a load that is negative, not finite or above 2^63 - 1.
+/// Computes the levels of loads. Errors: `std::invalid_argument` if a load is negative, not finite
+/// or above 2^63 - 1.
 template <sample_range Loads>
 [[nodiscard]] auto measure_levels(std::string_view function, Loads const& loads,
                                   std::size_t ranks) {
@@ -110,20 +111,22 @@ struct step_load {
 template <std::size_t R>
 struct schedule_pool {
   schedule_shape shape;
-  /// The groups of full steps, and their levels; those from earlier epochs come first.
+  /// The groups of full steps, and their levels; carried groups come first.
   std::vector<std::uint32_t> groups;
   std::vector<std::array<load_level, R>> levels;
   std::size_t carried = 0;
-  /// The cells of the step that is not full, the levels of its groups, how many cells repeat
-  /// nothing, and its waiting.
+  /// The cells of the step that is not full.
   grouping last;
+  /// The levels of its groups.
   std::vector<std::array<load_level, R>> last_levels;
+  /// The number of its cells without repetition.
   std::size_t last_own = 0;
+  /// Its waiting time.
   std::array<std::int64_t, R> last_waiting{};
 };
 
-/// The runs of the last step and of those that repeat: by size, ascending, from number `first` on.
-/// Without sizes in random order, the carried ones last.
+/// Returns the runs of the last step, repeated ones included, by ascending size from number `first`
+/// on. Without `by_size` their order is random, with the carried ones last.
 template <std::size_t R>
 [[nodiscard]] std::vector<std::uint32_t> runs_of_last_step(load_levels<R> const& levels,
                                                            std::span<std::uint32_t const> runs,
@@ -145,8 +148,8 @@ template <std::size_t R>
   return result;
 }
 
-/// Makes the cells of the last step of its groups. Where ranks have several, cells get large and
-/// small ones in turn, but those that repeat groups.
+/// Builds the cells of the last step from its groups. If ranks have several groups, cells get large
+/// and small groups in turn, except cells that repeat groups.
 template <std::size_t R>
 void deal_last_step(schedule_pool<R>& pool, load_levels<R> const& levels,
                     std::vector<std::uint32_t> groups, std::size_t groups_per_rank) {
@@ -183,8 +186,8 @@ void deal_last_step(schedule_pool<R>& pool, load_levels<R> const& levels,
   pool.last_waiting = load.waiting(ranks);
 }
 
-/// Draws the order of the groups and takes out the last step, which is a random sample where ranks
-/// have several groups.
+/// Draws the order of the groups and removes the last step. The last step is a random sample if
+/// ranks have several groups.
 template <std::size_t R>
 [[nodiscard]] schedule_pool<R> draw_pool(load_levels<R> const& levels, schedule_shape const& shape,
                                          schedule_draws const& draws,
@@ -214,7 +217,7 @@ template <std::size_t R>
     for (std::uint32_t const i : std::span(last).first(shape.extra)) is_last[i] = 1;
   }
   deal_last_step(result, levels, std::move(of_last), groups_per_rank);
-  // Those of the last step may join them.
+  // The groups of the last step may join these groups.
   result.groups.reserve(shape.pool() + shape.extra);
   result.levels.reserve(shape.pool() + shape.extra);
   for (std::uint32_t i = 0; i != shape.runs; ++i) {
@@ -226,8 +229,8 @@ template <std::size_t R>
   return result;
 }
 
-/// The groups of full steps, all in one cell at first. A cut parts all lists of a cell: one in
-/// random order, which are its steps, and one sorted by each kind of load.
+/// The groups of full steps, initially in one cell. A cut divides all lists of a cell: one in
+/// random order, which contains its steps, and one sorted by each kind of load.
 template <std::size_t R>
 class sorted_cells {
  public:
@@ -247,9 +250,10 @@ class sorted_cells {
     if (pool.shape.steps != 0) add({0, pool.shape.steps, {}});
   }
 
-  /// The waiting to reach in each kind, a sum over all full steps: what `max_dist_ratio` allows.
-  /// Where that cannot be reached, or nearly so, a quarter of it more than the sorted groups wait.
-  /// Of bundles, which lose their mixture by cuts, the last step takes no more than half of it.
+  /// Returns the target waiting time in each kind, a sum over all full steps, from
+  /// `max_dist_ratio`. If this target is out of reach, or nearly so, it is the waiting time of the
+  /// sorted groups plus a quarter of `max_dist_ratio`. Cuts reduce the mixture of bundles, and for
+  /// bundles the last step uses at most half of the allowed waiting time.
   [[nodiscard]] std::array<std::int64_t, R> goals(double max_dist_ratio,
                                                   std::uint32_t groups_per_rank) const {
     double const share = std::min(max_dist_ratio, 1.0) * static_cast<double>(whole_step);
@@ -265,7 +269,7 @@ class sorted_cells {
     return result;
   }
 
-  /// A third of the way from the goals to what sorted groups wait.
+  /// Returns a target a third of the way from the goals to the waiting time of the sorted groups.
   [[nodiscard]] std::array<std::int64_t, R> stricter(
       std::array<std::int64_t, R> const& goals) const {
     std::array<std::int64_t, R> result;
@@ -273,7 +277,7 @@ class sorted_cells {
     return result;
   }
 
-  /// Cuts as the rule says; false where no cut helps or is asked for.
+  /// Cuts cells according to the rule; returns false if no cut helps or is necessary.
   bool cut_round(std::array<std::int64_t, R> const& goals, schedule_draws const& draws,
                  std::uint32_t round) {
     cut_rule const rule = find_rule(goals);
@@ -288,11 +292,11 @@ class sorted_cells {
     return true;
   }
 
-  /// Numbers of groups in the pool: those of step s are [s * ranks, (s + 1) * ranks).
+  /// Returns numbers of groups in the pool: the groups of step s are [s * ranks, (s + 1) * ranks).
   [[nodiscard]] std::span<std::uint32_t const> steps() const { return lists_[0]; }
 
  private:
-  /// The steps [first, last), and their waiting.
+  /// The steps [first, last), and their waiting time.
   struct cell {
     std::uint32_t first;
     std::uint32_t last;
@@ -321,7 +325,8 @@ class sorted_cells {
     cells_.push_back(one);
   }
 
-  /// The kind furthest above its goal of those in which a cell can be cut.
+  /// Returns the rule for the kind furthest above its goal among the kinds in which a cell can be
+  /// cut.
   [[nodiscard]] cut_rule find_rule(std::array<std::int64_t, R> const& goals) const {
     std::array<std::int64_t, R> most{};
     for (cell const& one : cells_) {
@@ -362,7 +367,7 @@ class sorted_cells {
         std::uint32_t const item = list[i];
         list[to_low] = item;
         spare_[to_high] = item;
-        // Sums rather than choices, of which compilers make branches that no processor can foresee.
+        // Sums avoid branches that no processor can predict.
         std::size_t const stays = is_low_[item];
         to_low += stays;
         to_high += 1 - stays;
@@ -375,7 +380,7 @@ class sorted_cells {
     add(high);
   }
 
-  /// The number of steps below a cut.
+  /// Returns the number of steps below a cut.
   [[nodiscard]] std::uint32_t place_of_cut(cell const& one, std::size_t r,
                                            std::uint64_t word) const {
     auto const level = [&](std::uint32_t step, std::uint32_t steps) {
@@ -387,7 +392,7 @@ class sorted_cells {
     };
     uint128 best = 0;
     for (std::uint32_t k = 1; k != one.size(); ++k) best = std::max(best, saved(k));
-    // Fewer than a step are below the largest load.
+    // Fewer groups than one step are below the largest load.
     if (best == 0) return 1;
     rng::engine const words(word);
     cut_choice result{std::numeric_limits<std::uint64_t>::max(), one.size()};
@@ -405,8 +410,9 @@ class sorted_cells {
   std::vector<std::uint32_t> spare_;
   std::vector<std::uint8_t> is_low_;
   std::vector<cell> cells_;
-  /// Sums over all cells: of their steps, and of steps of neighbours in the order of a kind.
+  /// The waiting time of the steps of all cells, in each kind.
   std::array<std::int64_t, R> waiting_{};
+  /// The waiting time of steps of neighbors in the order of each kind.
   std::array<std::int64_t, R> least_{};
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Steps of bundles whose totals come nearer to each other, as far as ranks may wait.
+/// Exchange of bundles between steps for more similar totals, within the limit on waiting time.
 
 #include <omnibal/balance/schedule_steps/sorted_cells.hpp>
 #include <omnibal/config.hpp>
@@ -20,7 +20,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The standard deviation of the loads of a kind; 0 where all are equal.
+/// Returns the standard deviation of the loads of a kind; 0 if all are equal.
 template <std::size_t R>
 [[nodiscard]] std::array<double, R> deviations(std::span<std::array<load_level, R> const> levels) {
   std::array<load_level, R> largest{};
@@ -29,7 +29,7 @@ template <std::size_t R>
   }
   std::array<double, R> result{};
   for (std::size_t r = 0; r != R; ++r) {
-    // Squares of 32 bits, so that 2^32 of them and their products with as many fit.
+    // Squares of 32 bits: 2^32 of them and their products with 2^32 fit.
     int const shift = std::max(0, bits_of(largest[r]) - 32);
     uint128 sum = 0;
     uint128 squares = 0;
@@ -46,25 +46,26 @@ template <std::size_t R>
   return result;
 }
 
-/// Steps of bundles, of which two at a time are split again, wherever that brings their totals
-/// nearer to the mean for less waiting than it is worth.
+/// Splits steps of bundles again, two at a time, if a split brings their totals nearer to the mean
+/// at an acceptable cost in waiting time.
 ///
-/// Of two steps that are sorted by a kind one gets so many neighbours, the other one all that are
-/// above or below: the heaviest with light ones, for which ranks wait anyway. In each round steps
-/// with large totals meet those with small ones. The price of waiting falls from round to round, so
-/// that what changes most for its waiting comes first. Of the splits for which ranks wait no longer
-/// than they may, the best is taken.
+/// The items of two steps are sorted by a kind. One step gets a run of neighbors, and the other all
+/// items above or below the run: the heaviest with light ones, for which ranks wait in any case.
+/// Each round pairs steps with large totals with steps with small totals. The price of waiting time
+/// decreases from round to round, and splits with the largest change per waiting time come first.
+/// Among the splits within the limit on waiting time, the mixer selects the best.
 template <std::size_t R>
 class step_mixer {
  public:
-  /// `deviation` is that of groups, `goals` what steps may wait for. Precondition: two steps.
+  /// Creates the mixer. `deviation` is the deviation of groups, `goals` the limit on the waiting
+  /// time of steps. Precondition: two steps.
   step_mixer(schedule_pool<R> const& pool, std::span<std::uint32_t> items,
              std::array<double, R> const& deviation, std::uint32_t groups_per_rank,
              std::array<std::int64_t, R> const& goals)
       : pool_(&pool),
         items_(items),
         ranks_(pool.shape.ranks),
-        // Bundles are the fewer, the more groups they have.
+        // There are fewer bundles if bundles have more groups.
         rounds_(3 * std::size_t{groups_per_rank} - 1),
         goals_(goals),
         loads_(items.size()),
@@ -104,37 +105,37 @@ class step_mixer {
   }
 
  private:
-  /// The standard deviation of the total of a random step, and the most that an item is apart from
-  /// the mean, and that a total counts for, so that sums of squares fit.
+  /// The standard deviation of the total of a random step. The constants below limit the distance
+  /// of an item from the mean and the value of a total, and sums of squares fit.
   static constexpr double random_step = 0x1p14;
   static constexpr double most_apart = 0x1p29;
   static constexpr std::int64_t most_of_total = std::int64_t{1} << 28;
   static constexpr std::int64_t offset_of_totals = std::int64_t{1} << 62;
-  /// Waiting for as long as steps may in the mean costs as much as 10 squares of `random_step`
-  /// first, and next to nothing in the last round.
+  /// The allowed average waiting time initially costs the same as 10 squares of `random_step`, and
+  /// next to nothing in the last round.
   static constexpr double first_price = 10 * random_step * random_step;
   static constexpr double largest_price = 0x1p27;
   static constexpr std::size_t halvings_of_price = 16;
-  /// Steps are split where the square by which they are apart is at least so great a part of the
-  /// mean square of a total: at most half of it can be gained.
+  /// Two steps are split only if the square of their distance is at least this share of the mean
+  /// square of a total. At most half of that square can be gained.
   static constexpr std::uint64_t share_to_gain = 5;
   static constexpr std::size_t no_split = std::numeric_limits<std::size_t>::max();
 
   using apart_type = std::array<std::int32_t, R>;
   struct item_load {
     apart_type apart;
-    /// In descending order of a kind.
+    /// The position in descending order of a kind.
     std::array<std::uint32_t, R> rank;
   };
 
   struct split_choice {
     /// The first merged item of the first step.
     std::size_t first = no_split;
-    /// Of the first step.
+    /// The total of the first step.
     std::array<std::int64_t, R> total{};
   };
 
-  /// How far items are from the mean in a kind, and what waiting for it costs.
+  /// Measures the distances of items from the mean in a kind, and the price of waiting time.
   void measure(std::size_t r, double of_random_step) {
     uint128 sum = 0;
     for (auto const& level : pool_->levels) sum += level[r];
@@ -177,7 +178,7 @@ class step_mixer {
     }
   }
 
-  /// The items of each step in ascending, which is random order.
+  /// Writes the items of each step in ascending order, which is random.
   void write_back() {
     for (std::size_t step = 0; step != totals_.size(); ++step) {
       auto const of_step = items_.subspan(step * ranks_, ranks_);
@@ -186,7 +187,7 @@ class step_mixer {
     }
   }
 
-  /// The items of two steps in descending order of a kind.
+  /// Merges the items of two steps in descending order of a kind.
   void merge(std::size_t r, std::size_t one, std::size_t other) {
     auto const left = items_of(r, one);
     auto const right = items_of(r, other);
@@ -207,7 +208,7 @@ class step_mixer {
     return result;
   }
 
-  /// The largest loads of neighbours: those of merged items [k, ranks), [ranks, ranks + k), [0, k)
+  /// Computes the largest loads of ranges of merged items: [k, ranks), [ranks, ranks + k), [0, k)
   /// and [ranks + k, 2 * ranks).
   void measure_merged() {
     for (std::size_t k = 0; k != ranks_; ++k) {
@@ -220,7 +221,7 @@ class step_mixer {
     }
   }
 
-  /// What two steps with these totals and the sum of their largest loads cost.
+  /// Returns the cost of two steps with these totals and this sum of their largest loads.
   [[nodiscard]] std::int64_t cost(std::size_t r, std::int64_t one, std::int64_t other,
                                   std::int64_t largest) const {
     std::int64_t const x = std::clamp(one, -most_of_total, most_of_total);
@@ -228,7 +229,7 @@ class step_mixer {
     return prices_[r] * largest + x * x + y * y;
   }
 
-  /// The square by which the totals of two steps are apart.
+  /// Returns the square of the distance between the totals of two steps.
   [[nodiscard]] std::uint64_t squares_apart(std::uint32_t one, std::uint32_t other) const {
     std::uint64_t result = 0;
     for (std::size_t r = 0; r != R; ++r) {
@@ -250,15 +251,15 @@ class step_mixer {
     return result;
   }
 
-  /// About as much as the sum of the largest loads of two steps may be more than it is.
+  /// Returns about the allowed increase of the sum of the largest loads of two steps.
   [[nodiscard]] std::int64_t spare(std::size_t r) const {
     std::int64_t const may_rise = std::max<std::int64_t>(goals_[r] - waiting_[r], 0);
     double const result = static_cast<double>(may_rise) * of_waiting_[r];
     return static_cast<std::int64_t>(std::min(result, 4 * most_apart));
   }
 
-  /// The best of the splits of two merged steps for which ranks may wait, if it costs less than
-  /// now.
+  /// Returns the best split of two merged steps within the limit on waiting time, if it costs less
+  /// than the present split.
   [[nodiscard]] split_choice best_split(std::uint32_t one, std::uint32_t other) {
     split_choice now;
     split_choice best;
@@ -293,7 +294,8 @@ class step_mixer {
     }
   }
 
-  /// Splits two steps again in the best way, if that is better and ranks may wait for so long.
+  /// Splits two steps again in the best way, if that is better and within the limit on waiting
+  /// time.
   void split(std::uint32_t one, std::uint32_t other, std::size_t r) {
     merge(r, one, other);
     measure_merged();
@@ -312,7 +314,8 @@ class step_mixer {
     return load.waiting(ranks_);
   }
 
-  /// True, and counted, where ranks may wait for as long as after such a split.
+  /// Returns whether such a split is within the limit on waiting time, and counts its waiting time
+  /// if so.
   [[nodiscard]] bool may_wait(std::uint32_t one, std::uint32_t other, std::size_t first) {
     step_load<R> middle;
     step_load<R> rest;
@@ -333,7 +336,7 @@ class step_mixer {
     return true;
   }
 
-  /// Gives `one` the merged items from `first` on, and `other` the rest.
+  /// Assigns to `one` the merged items from `first` on, and to `other` the rest.
   void carry_out(std::uint32_t one, std::uint32_t other, std::size_t r, std::size_t first) {
     std::uint32_t const first_rank = loads_[merged_[first]].rank[r];
     std::uint32_t const last_rank = loads_[merged_[first + ranks_ - 1]].rank[r];
@@ -354,14 +357,14 @@ class step_mixer {
   std::size_t rounds_;
   std::array<std::int64_t, R> goals_;
   std::array<std::int64_t, R> prices_{};
-  /// What the largest load is above the mean where ranks wait for one of a `whole_step`.
+  /// The excess of the largest load over the mean if ranks wait for one unit of a `whole_step`.
   std::array<double, R> of_waiting_{};
   /// A sum over all steps.
   std::array<std::int64_t, R> waiting_{};
   std::vector<item_load> loads_;
-  /// Of steps, from the mean.
+  /// The distances of the totals of steps from the mean.
   std::vector<std::array<std::int64_t, R>> totals_;
-  /// The items of all steps, in descending order of a kind within each.
+  /// The items of all steps, in descending order of a kind within each step.
   std::array<std::vector<std::uint32_t>, R> sorted_;
   /// The items of two steps, and their largest loads.
   std::vector<std::uint32_t> merged_;
