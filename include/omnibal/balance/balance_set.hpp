@@ -30,8 +30,8 @@ namespace detail {
 
 /// Finds the best runs by bisection on the largest cost. A probe fills runs one after the other up
 /// to a bound. If the probe succeeds, its largest cost is a new upper bound. If the probe fails,
-/// the smallest cost at which a run overflowed is a new lower bound, because a smaller bound would
-/// result in the same runs. Both bounds are costs of runs, and the search ends without a tolerance.
+/// the smallest cost at which a run overflowed is a new lower bound. A smaller bound would result
+/// in the same runs. Both bounds are costs of runs, and the search ends without a tolerance.
 template <sample_range Samples, class Set>
 class run_search {
  public:
@@ -154,12 +154,12 @@ struct balance_set_fn {
   /// `empty` is the accumulator of an empty set, such as `padded_batch{&sample::tokens}`; the
   /// function copies it for each set.
   ///
-  /// If the cost of a set depends only on its count and its largest sample, and does not decrease
-  /// with either, no other parts have a smaller largest cost. Such costs are count * longest for
-  /// padded batches and count * longest^2 for padded attention. If the cost increases with the sum
-  /// of amounts, as in an unmasked pack, the largest sum is at most 2 - 1/parts times the smallest
-  /// possible. For such costs `lpt` with these amounts returns smaller largest sums. For other
-  /// costs, the function only promises the best runs.
+  /// No other parts have a smaller largest cost if the cost of a set depends only on its count and
+  /// its largest sample. The cost must not decrease with either. Such costs are count * longest for
+  /// padded batches and count * longest^2 for padded attention. The cost may instead increase with
+  /// the sum of amounts, as in an unmasked pack. The largest sum is then at most 2 - 1/parts times
+  /// the smallest possible. For such costs `lpt` with these amounts returns smaller largest sums.
+  /// For other costs, the function only promises the best runs.
   ///
   /// The samples of a part keep the order of the runs. If there are at least as many samples as
   /// parts, no part is empty; otherwise the last parts are empty. Complexity: linear for the sort

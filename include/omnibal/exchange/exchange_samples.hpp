@@ -223,9 +223,10 @@ struct exchange_samples_fn {
   /// rank and 40 for each of its fields, and 72 per rank. Determinism: portable among equal ranks.
   /// Errors on all ranks: `std::invalid_argument` if plans, types or known sizes differ, and if
   /// known sizes are negative or not one for each sample; `std::overflow_error` if the known sizes
-  /// add up to more than 2^64 - 1 bytes. If on one rank the plan is for another number of ranks, or
-  /// samples differ from the plan in number or size, `std::invalid_argument` on that rank and
-  /// `communication_error` on the others. Further errors: the errors of the communicator.
+  /// add up to more than 2^64 - 1 bytes. On one rank the plan may be for another number of ranks,
+  /// or samples may differ from the plan in number or size. That rank then throws
+  /// `std::invalid_argument`, and the others throw `communication_error`. Further errors: the
+  /// errors of the communicator.
   ///
   /// Several fields of the same samples, such as tokens, labels and pixels, travel in one call with
   /// the number of collectives of one field. Each field has its own type. The result is a tuple of

@@ -206,11 +206,11 @@ struct make_plan_fn {
     return (*this)(home_offsets, costs, bytes, {}, keep_home, workspace);
   }
 
-  /// Plans the exchange for given parts: part r goes to rank r, in its order. If there are more
-  /// parts than ranks, such as the `micro_batch_steps::cells` of several steps, part p goes to rank
-  /// p modulo the ranks, after the earlier parts of that rank. The function does not relabel parts.
-  /// If each part may go to any rank, pass a balancer that returns the parts; `placement` then
-  /// assigns them.
+  /// Plans the exchange for given parts: part r goes to rank r, in its order. There may be more
+  /// parts than ranks, such as the `micro_batch_steps::cells` of several steps. Part p then goes to
+  /// rank p modulo the ranks, after the earlier parts of that rank. The function does not relabel
+  /// parts. If each part may go to any rank, pass a balancer that returns the parts; `placement`
+  /// then assigns them.
   ///
   /// Complexity and errors: as above; `std::invalid_argument` if the number of parts is not a
   /// multiple of the number of ranks.

@@ -253,8 +253,8 @@ template <std::size_t R>
 }
 
 /// Returns a lower bound on the largest amount in any of some parts. The bound is the largest of
-/// the mean, the largest cost and, for one kind, the sum of the two smallest of the `parts + 1`
-/// largest costs, because two of these share a part. `order` is the order of `largest_first`.
+/// the mean, the largest cost and, for one kind, the sum of the two smallest among the `parts + 1`
+/// largest costs. Two of these costs share a part. `order` is the order of `largest_first`.
 template <std::size_t R>
 [[nodiscard]] std::int64_t least_load(integer_costs<R> const& costs,
                                       std::span<std::uint32_t const> order, std::size_t parts) {

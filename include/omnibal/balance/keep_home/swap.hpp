@@ -203,8 +203,8 @@ void for_each_in_return(open_rank<R> const& heavy, open_rank<R> const& light, st
   }
 }
 
-/// Returns the best exchange of one of evenly spaced samples of `heavy` for the necessary number of
-/// samples of `light`, or `best` if none is better.
+/// Returns the best exchange of one sample of `heavy` for several of `light`, or `best` if none is
+/// better. The samples of `heavy` are evenly spaced; the number from `light` is the necessary one.
 template <std::size_t R>
 [[nodiscard]] home_exchange best_set_exchange(open_rank<R> const& heavy, open_rank<R> const& light,
                                               std::int64_t target, home_exchange best) {

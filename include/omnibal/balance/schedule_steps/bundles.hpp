@@ -226,8 +226,8 @@ void join_cells(schedule_pool<R>& pool, std::span<std::uint32_t const> items, st
 }
 
 /// Joins groups to several for each rank. If each rank has at least two groups in a short last
-/// step, the last step is exchanged too, such that ranks with one more group have lighter ones. Two
-/// groups are too heavy next to one.
+/// step, the groups of that step are exchanged too. Ranks with one more group then have lighter
+/// ones. Two groups are too heavy next to one.
 template <std::size_t R>
 void join_groups(schedule_pool<R>& pool, std::uint32_t groups_per_rank) {
   schedule_shape const& shape = pool.shape;

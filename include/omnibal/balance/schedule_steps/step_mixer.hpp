@@ -46,8 +46,8 @@ template <std::size_t R>
   return result;
 }
 
-/// Splits steps of bundles again, two at a time, if a split brings their totals nearer to the mean
-/// at an acceptable cost in waiting time.
+/// Splits two steps of bundles at a time again if that brings their totals nearer to the mean at an
+/// acceptable cost in waiting time.
 ///
 /// The items of two steps are sorted by a kind. One step gets a run of neighbors, and the other all
 /// items above or below the run: the heaviest with light ones, for which ranks wait in any case.
