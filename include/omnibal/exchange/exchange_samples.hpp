@@ -212,8 +212,9 @@ struct exchange_samples_fn {
   /// `std::vector` of the sample type of `local`, or a `ragged` if samples are views such as spans.
   /// Samples that stay on their rank are copied once. Samples that leave are also copied once if
   /// the communicator accepts pieces of memory, as threads do. Other communicators, and values
-  /// below 64 bytes, require that samples are collected, sent and put into their place. Samples
-  /// that are already contiguous, such as all samples from one rank, are not copied for that.
+  /// below 64 bytes, require that samples are collected, sent and put into their place. Larger
+  /// samples that are already contiguous, such as all samples from one rank, are not copied for
+  /// that.
   ///
   /// A collective call: one collective for the agreement of all ranks, one for the sizes of arrays
   /// unless each is a `sized_field`, and one for the samples. With an `agreed` plan the first is
