@@ -16,11 +16,10 @@
 
 namespace omnibal::inline v0::gpu {
 
-/// A source of device memory in the order of a stream. Work that is submitted to the stream
-/// afterwards may use the memory that `allocate` returns, and `deallocate` takes effect after the
-/// work that was submitted before. `allocate` throws if there is not enough memory; `deallocate`
-/// does not throw. The resources of CCCL 3.1 and RMM have this order of arguments and are accepted
-/// unchanged.
+/// A source of device memory in the order of a stream. Work that is submitted to the stream after
+/// `allocate` may use the returned memory. `deallocate` takes effect after the work that was
+/// submitted before. `allocate` throws if there is not enough memory; `deallocate` does not throw.
+/// The resources of CCCL 3.1 and RMM have this order of arguments and are accepted unchanged.
 template <class Resource>
 concept device_resource = requires(Resource& resource, std::size_t size, void* memory,
                                    cudaStream_t stream) {
@@ -112,12 +111,12 @@ class stream_handle {
     requires(!std::convertible_to<Stream const&, cudaStream_t>) && requires(Stream const& stream) {
       { stream.get() } -> std::convertible_to<cudaStream_t>;
     }
-  stream_handle(Stream const& stream) : stream_(stream.get()) {}
+    stream_handle(Stream const& stream) : stream_(stream.get()) {}
 
-  operator cudaStream_t() const noexcept { return stream_; }
+    operator cudaStream_t() const noexcept { return stream_; }
 
- private:
-  cudaStream_t stream_;
+   private:
+    cudaStream_t stream_;
 };
 
 /// A stream and the memory resource for scratch, the first argument of every algorithm of cuda/.

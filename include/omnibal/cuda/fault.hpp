@@ -17,10 +17,10 @@ namespace omnibal::inline v0::gpu {
 /// one word serves a sequence of calls; the caller zeroes it first. If a bit is set, the other
 /// results are unspecified, but nothing outside the outputs was written.
 ///
-/// A call without a word traps at its first fault: the kernel ends, a call that waits for the
-/// stream throws `error` (`cudaErrorLaunchFailure`), and the device is lost to the process, as
-/// after a failed `assert`. Therefore no fault is overlooked. A program that must know the fault,
-/// or must continue, passes a word.
+/// A call without a word traps at its first fault: the kernel ends, as after a failed `assert`.
+/// Then a call that waits for the stream throws `error` (`cudaErrorLaunchFailure`), and the device
+/// is lost to the process. Therefore no fault is overlooked. A program that must know the fault, or
+/// must continue, passes a word.
 enum class fault : std::uint32_t {
   none = 0,
   /// A demand, cost or length is negative or not finite.

@@ -31,9 +31,9 @@ struct lpt_fn : detail::scratch_counted<lpt_fn> {
   /// for each sample of the largest step and 28 for each part, 36 above 128 parts, 96 KiB in all.
   /// Otherwise all samples are sorted by radix sorts before and after.
   ///
-  /// Complexity: a sort in the block; then about as many rounds as the largest part has samples,
-  /// each a ranking of the parts. While only a few parts receive samples, because others have
-  /// giants, each round places one sample. Memory: none if the steps fit; otherwise 16 bytes per
+  /// Complexity: a sort in the block; then about one round for each sample of the largest part. A
+  /// round ranks the parts. While only a few parts receive samples, because others have giants,
+  /// each round places one sample. Memory: none if the steps fit; otherwise 16 bytes per
   /// sample, the memory of the sorts, and above 2700 parts 36 bytes for each part of each step.
   /// Determinism: portable. Does not synchronize.
   /// Errors: `std::invalid_argument` if there are no parts, if arrays of `out` have another size,

@@ -93,10 +93,11 @@ struct dist_ratio_fn : detail::scratch_counted<dist_ratio_fn> {
                             faults);
   }
 
-  /// Writes the mean of the dist ratio over all steps of a schedule. `cells` has the group indices
-  /// of rank r in step s at `s * ranks + r`, as `steps::cells`; `loads` has the load of each group.
-  /// `step_count`, if given, is one number on the device: only this number of steps counts. Errors
-  /// on the host: also `std::invalid_argument` if there is no rank. Faults: also `unknown_index`.
+  /// Writes the mean of the dist ratio over all steps of a schedule. The group indices of rank r in
+  /// step s are in `cells` at `s * ranks + r`, as in `steps::cells`. The load of each group is in
+  /// `loads`. If `step_count` is given, it is one number on the device, and only this number of
+  /// steps counts. Errors on the host: also `std::invalid_argument` if there is no rank. Faults:
+  /// also `unknown_index`.
   template <executor Exec, device_demands Loads>
   void operator()(Exec const& exec, device_groups cells, std::size_t ranks, Loads const& loads,
                   device_span<double> out, device_span<std::uint32_t const> step_count = {},

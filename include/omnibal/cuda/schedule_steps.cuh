@@ -26,9 +26,9 @@ namespace omnibal::inline v0::gpu {
 #pragma GCC visibility push(hidden)
 
 struct schedule_steps_fn : detail::scratch_counted<schedule_steps_fn> {
-  /// Schedules groups into steps, equal to `omnibal::schedule_steps` bit for bit: one group for
-  /// each rank in each step, balanced inside a step in every resource, random between steps.
-  /// `loads` has the load of each group, integers or resources of integers.
+  /// Schedules groups into steps, equal to `omnibal::schedule_steps` bit for bit. A step has one
+  /// group for each rank. Groups are balanced inside a step in every resource, and random between
+  /// steps. The load of each group is in `loads`, as integers or resources of integers.
   /// `options.carried` must be empty, because carried groups are on the device: `carried` contains
   /// each group as often as epochs omitted it. `options.groups_per_rank` must be 1, because bundles
   /// of groups are made on the host.

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A grid of blocks on the device that all run at once and work in phases, and its kernel.
+/// A grid of blocks on the device that run at the same time in phases, and its kernel.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/device_backend.cuh>
@@ -24,16 +24,17 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// Every call ends with a barrier for all blocks. What is not inside a call every thread computes
-/// for itself: it may read what a phase wrote, and no phase may change that before the next barrier
-/// but one. Host code may name the members, only device code may call them.
+/// A grid of blocks that run at the same time. Every phase ends with a barrier for all blocks.
+/// Every thread executes the code between phases for itself. This code may read the results of a
+/// phase, and no phase may change them before the next barrier but one. Host code may name the
+/// members, but only device code may call them.
 template <int Threads>
 class device_grid {
  public:
   OMNIBAL_HOST_DEVICE device_grid(unsigned char* shared, unsigned char* exchange)
       : block_(shared), exchange_(exchange) {}
 
-  /// `f(i)` for all `i < n`, in any order, at once.
+  /// Calls `f(i)` for all `i < n`, in any order, concurrently.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
@@ -45,8 +46,8 @@ class device_grid {
 #endif
   }
 
-  /// `f(block, i)` for all `i < n`, in any order, at once; a block as a whole runs each, with
-  /// shared memory of its own.
+  /// Calls `f(block, i)` for all `i < n`, in any order, concurrently. A whole block runs each call,
+  /// with its own shared memory.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each_block([[maybe_unused]] std::size_t n,
                                           [[maybe_unused]] F const& f) {
@@ -60,7 +61,7 @@ class device_grid {
 #endif
   }
 
-  /// `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
+  /// Returns the `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
   template <class F, class Op, class T>
   [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
                                              [[maybe_unused]] F const& f,
@@ -83,9 +84,9 @@ class device_grid {
 #endif
   }
 
-  /// Writes to `out[i]` the `op` over `f(j)` for all `j <= i`; returns the last, or `neutral` if
-  /// there is none. `op` is associative and commutative, `neutral` its neutral element. `f` is
-  /// called three times, and may read the element i of `out`.
+  /// Writes to `out[i]` the `op` over `f(j)` for all `j <= i`. Returns the last result, or
+  /// `neutral` if there is none. `op` is associative and commutative, and `neutral` is its neutral
+  /// element. `f(i)` is called three times, and may read `out[i]`.
   template <class F, class T, class Op>
   OMNIBAL_HOST_DEVICE T inclusive_scan_of([[maybe_unused]] std::size_t n,
                                           [[maybe_unused]] F const& f, [[maybe_unused]] T* out,
@@ -115,14 +116,15 @@ class device_grid {
 #endif
   }
 
-  /// The number of indices below `n` before the first one for which `holds` is false; all after
-  /// that are false too. No barrier for the other blocks. A copy of the grid may be asked.
+  /// Returns the number of indices below `n` before the first one for which `holds` is false.
+  /// `holds` must be false for all later indices too. There is no barrier for the other blocks. The
+  /// function may be called on a copy of the grid.
   template <class Predicate>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t partition_point(
       [[maybe_unused]] std::size_t n, [[maybe_unused]] Predicate const& holds) {
     std::size_t first = 0;
 #if defined(__CUDA_ARCH__)
-    // Each turn every thread looks at one index, and the answer is between two of them.
+    // In each turn every thread tests one index, and the answer is between two of them.
     while (n != 0) {
       std::size_t const step = (n + Threads - 1) / Threads;
       std::size_t const probes = (n - 1) / step;
@@ -132,18 +134,18 @@ class device_grid {
       first += true_probes * step;
       n = true_probes == probes ? n - probes * step : step - 1;
       if (step == 1) {
-        // All but the last of these indices were probes.
+        // All of these indices except the last one were probes.
         if (true_probes == probes && holds(first)) ++first;
         break;
       }
     }
-    // The last exchange memory of a copy is unknown.
+    // The grid does not know the exchange memory that a copy of it used last.
     __syncthreads();
 #endif
     return first;
   }
 
-  /// One thread calls `f()`.
+  /// Calls `f()` in one thread of the grid.
   template <class F>
   OMNIBAL_HOST_DEVICE void once([[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
@@ -154,7 +156,7 @@ class device_grid {
 
  private:
 #if defined(__CUDA_ARCH__)
-  /// The indices of which a block takes care, and the number of blocks that have some.
+  /// The indices that a block processes, and the number of blocks that have indices.
   struct part {
     std::size_t first;
     std::size_t last;
@@ -162,7 +164,7 @@ class device_grid {
   };
 
   [[nodiscard]] __device__ static part part_of(std::size_t n) {
-    // Whole tiles, so that neighbouring threads read neighbouring elements.
+    // Blocks process whole tiles, so that neighboring threads read neighboring elements.
     std::size_t const tiles = parts_of(n, Threads);
     std::size_t const size = parts_of(tiles, gridDim.x) * Threads;
     std::size_t const first = blockIdx.x * size;

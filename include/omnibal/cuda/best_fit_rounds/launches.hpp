@@ -53,10 +53,10 @@ struct round_window {
     return largest <= capacity / 64 ? 1 : largest - largest / 4;
   }
 
-  /// Returns the number of groups to open. `too_large` samples of the window, `large` of them above
-  /// half of the capacity, exceed the room of every group, and sum to `too_large_sum`; the window
-  /// sums to `sum`, the rooms that hold the least sample to `rooms`. No packing of the window into
-  /// the existing groups requires fewer.
+  /// Returns the number of groups to open. Some samples of the window exceed the room of every
+  /// group: they sum to `too_large_sum`, and `large` of them are above half of the capacity. The
+  /// window sums to `sum`. The rooms that hold the least sample sum to `rooms`. No packing of the
+  /// window into the existing groups requires fewer.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t groups_to_open(
       std::uint64_t capacity, std::uint64_t large, omnibal::detail::uint128 too_large_sum,
       omnibal::detail::uint128 sum, omnibal::detail::uint128 rooms) const {
@@ -132,7 +132,7 @@ template <class Backend>
 /// of 32, 32^2, ... values. Complexity of a look-up: at most 64 values in each level of the tree.
 class preceding_minimum {
  public:
-  /// `minima` has room for n / 31 + 16 elements: where each level begins, and the levels.
+  /// `minima` has room for n / 31 + 16 elements: the begin of each level, and the levels.
   OMNIBAL_HOST_DEVICE preceding_minimum(std::uint32_t const* values, std::uint32_t* minima)
       : values_(values), minima_(minima) {}
 
@@ -158,7 +158,7 @@ class preceding_minimum {
     }
   }
 
-  /// The last index below `end` whose value is at most `limit`. Precondition: there is one.
+  /// Returns the last index below `end` whose value is at most `limit`. Precondition: there is one.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t find(std::size_t end, std::uint32_t limit) const {
     // Up, to the left of the block that is known not to have it.
     int level = -1;
@@ -487,7 +487,7 @@ struct fit_rounds {
     now.groups.merge_two(grid, now.open_count, unchanged);
   }
 
-  /// Lets blocks sort tiles of the first `n` pairs to where the second ones are.
+  /// Sorts tiles of the first `n` elements of `pairs` into `sorted`, each tile by a block.
   template <class Grid>
   OMNIBAL_HOST_DEVICE static void sort_tiles(Grid& grid, sorted_pairs const& pairs,
                                              sorted_pairs const& sorted, std::size_t n) {

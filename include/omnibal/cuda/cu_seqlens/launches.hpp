@@ -57,7 +57,7 @@ struct accumulate_lengths {
   }
 
  private:
-  /// A group has one offset more than it has samples.
+  /// Returns the position of the first offset of group g. A group has one more offset than samples.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t begin_of(std::size_t g) const {
     return std::uint64_t{of.groups.offset(g)} + g;
   }
@@ -79,7 +79,7 @@ struct accumulate_lengths {
 
   template <class Block>
   OMNIBAL_HOST_DEVICE void accumulate(Block& block, std::size_t g, std::size_t size) const {
-    // Sums of 32 bits cannot wrap once the total is known to have 31.
+    // Sums of 32 bits cannot wrap if the total has at most 31 bits.
     auto* const out = reinterpret_cast<std::uint32_t*>(offsets + begin_of(g));
     std::size_t const begin = of.groups.offset(g);
     auto const tokens = [&](std::size_t k) { return of(begin + k).amounts[0]; };

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Dealing sorted samples forth and back, by a block for each step or by sorts of all steps.
+/// Dealing of sorted samples, with a block for each step or sorts of all steps.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/concepts.hpp>
@@ -18,8 +18,8 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// A number that decides how fast `gpu::deal` is, not what it finds; no other was tried
-/// on a device.
+/// A tuning constant of the speed of `gpu::deal`, not tuned on a device; it does not change the
+/// result.
 struct deal_tuning {
   static constexpr int threads = 512;
 };
@@ -53,7 +53,7 @@ struct deal_in_block {
   }
 };
 
-/// Deals the sample at a place of the order of all steps.
+/// Deals the sample at a place in the order of all steps.
 struct deal_place {
   step_table table;
   part_writer out;
@@ -70,7 +70,7 @@ struct deal_place {
   }
 };
 
-/// Writes the begins of the parts of a step, and checks the sum of its costs.
+/// Writes the offsets of the parts of a step, and checks the sum of its costs.
 struct deal_offsets {
   step_table table;
   part_writer out;
@@ -88,7 +88,7 @@ struct deal_offsets {
   }
 };
 
-/// `gpu::deal` on any backend.
+/// Runs `gpu::deal` on any backend.
 template <class Backend>
 void deal(Backend& backend, cost_steps const& steps, std::size_t parts, part_span const& out) {
   step_table const table = with_whole_costs(backend, steps, out.faults.data());

@@ -21,9 +21,10 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-// Hidden, as is everything that is instantiated with a backend for a device, so that each of two
-// shared libraries runs its own kernels: they may be compiled for other devices or by another CUDA.
-// (As an attribute of a kernel this would be refused for functors in unnamed namespaces.)
+// The symbols are hidden, and so is everything that is instantiated with a backend for a device.
+// Therefore each of two shared libraries runs its own kernels, which may be compiled for other
+// devices or by another CUDA. A pragma does this, because an attribute of a kernel would be refused
+// for functors in unnamed namespaces.
 #pragma GCC visibility push(hidden)
 
 /// Returns the number of blocks of its kernel that one multiprocessor must be able to run, if a

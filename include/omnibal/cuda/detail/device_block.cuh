@@ -14,50 +14,50 @@
 
 namespace omnibal::inline v0::gpu::detail {
 
-// Hidden, as device_backend.cuh says.
+// The symbols are hidden; device_backend.cuh gives the reason.
 #pragma GCC visibility push(hidden)
 
 #if defined(__CUDA_ARCH__)
 
-/// The value of another lane, word by word; every lane of the warp takes part.
+/// Returns the value of another lane, shuffled word by word. Every lane of the warp must call it.
 template <class T, class Shuffle>
 [[nodiscard]] __device__ T shuffle_words(T const& value, Shuffle const& shuffle) {
   static_assert(sizeof(T) % sizeof(unsigned) == 0);
   struct all_words {
     unsigned words[sizeof(T) / sizeof(unsigned)];
   };
-  // By copies of bytes 128 bits would go through memory.
+  // Copies of bytes would move a value of 128 bits through memory.
   auto copy = __builtin_bit_cast(all_words, value);
   for (unsigned& word : copy.words) word = shuffle(word);
   return __builtin_bit_cast(T, copy);
 }
 
-/// Of the lane `distance` above this one.
+/// Returns the value of the lane `distance` above this one.
 template <class T>
 [[nodiscard]] __device__ T shuffle_down(T const& value, unsigned distance) {
   return shuffle_words(value, [=](unsigned word) { return __shfl_down_sync(~0u, word, distance); });
 }
 
-/// Of the lane `distance` below this one.
+/// Returns the value of the lane `distance` below this one.
 template <class T>
 [[nodiscard]] __device__ T shuffle_up(T const& value, unsigned distance) {
   return shuffle_words(value, [=](unsigned word) { return __shfl_up_sync(~0u, word, distance); });
 }
 
-/// Of one lane, for all.
+/// Returns the value of one lane, in all lanes.
 template <class T>
 [[nodiscard]] __device__ T shuffle_from(T const& value, unsigned lane) {
   return shuffle_words(value, [=](unsigned word) { return __shfl_sync(~0u, word, lane); });
 }
 
-/// Bit k: what lane k says.
+/// Returns a word whose bit k is the value of `says` in lane k.
 [[nodiscard]] __device__ inline unsigned ballot(bool says) { return __ballot_sync(~0u, says); }
 
-/// In lane 0: `op` over the values of the first `count` lanes, `count > 0`.
+/// Returns in lane 0 the `op` over the values of the first `count` lanes, `count > 0`.
 template <class T, class Op>
 [[nodiscard]] __device__ T reduce_warp(T value, unsigned count, Op const& op) {
   unsigned const lane = threadIdx.x % 32;
-  // One instruction where the device has it.
+  // Devices since architecture 8.0 reduce a word in one instruction.
   constexpr bool is_word = __CUDA_ARCH__ >= 800 && std::is_same_v<T, std::uint32_t>;
   if constexpr (is_word && std::is_same_v<Op, add>) {
     return __reduce_add_sync(~0u, lane < count ? value : T{0});
@@ -69,7 +69,8 @@ template <class T, class Op>
     return shuffle_words(lane < count ? value : T{0},
                          [](unsigned word) { return __reduce_or_sync(~0u, word); });
   } else {
-    // A large value takes many instructions for each step.
+    // A step requires many instructions for a large value. Therefore only small values are
+    // unrolled.
 #pragma unroll(sizeof(T) > 8 ? 1 : 5)
     for (unsigned distance = 16; distance != 0; distance /= 2) {
       T const other = shuffle_down(value, distance);
@@ -79,7 +80,7 @@ template <class T, class Op>
   }
 }
 
-/// In each lane: `op` over the lanes up to this one.
+/// Returns in each lane the `op` over the values of the lanes up to this one.
 template <class T, class Op>
 [[nodiscard]] __device__ T scan_warp(T value, Op const& op) {
   unsigned const lane = threadIdx.x % 32;
@@ -92,7 +93,7 @@ template <class T, class Op>
 
 #endif
 
-/// The 32 threads of one warp, with members as a block has them.
+/// The 32 threads of one warp, with `reduce` and `once` as in `device_block`.
 class device_warp {
  public:
   template <class F, class Op, class T>
@@ -106,7 +107,7 @@ class device_warp {
     }
     unsigned const active = n < 32 ? static_cast<unsigned>(n) : 32;
     unsigned const lane = threadIdx.x % 32;
-    // What idle lanes hold is never looked at.
+    // The values of idle lanes are never used.
     T value = init;
     if (lane < active) {
       value = f(std::size_t{lane});
@@ -131,7 +132,7 @@ class device_warp {
 
 #if defined(__CUDA_ARCH__)
 
-/// `f(i)` for the indices of a thread, of which the first one is given.
+/// Calls `f(i)` for the indices of a thread: i and every `Threads`-th index after i, below n.
 template <int Threads, bool IsCompact, class F>
 __device__ void for_own(std::size_t i, std::size_t n, F const& f) {
   if constexpr (IsCompact) {
@@ -142,9 +143,11 @@ __device__ void for_own(std::size_t i, std::size_t n, F const& f) {
   }
 }
 
-/// In all threads of a block: `op` over the values of the first `active` ones. At this address of
-/// the shared memory is room for a value of each warp; what is not inlined cannot see that a
-/// pointer is one of these. Kernels with many reductions would not fit the instruction cache else.
+/// Returns in all threads of a block the `op` over the values of the first `active` threads.
+/// `of_warps_at` is the address of shared memory for a value of each warp. The parameter is an
+/// address, because a function that is not inlined cannot see that a pointer points to shared
+/// memory. The function is not inlined, because kernels with many reductions would otherwise exceed
+/// the instruction cache.
 template <class T, class Op>
 [[nodiscard, gnu::noinline]] __device__ T reduce_block(std::size_t of_warps_at, T value,
                                                        unsigned active, Op op) {
@@ -156,15 +159,16 @@ template <class T, class Op>
     if (lane == 0) of_warps[warp] = value;
   }
   __syncthreads();
-  // Every warp does the same, which costs no further barrier.
+  // Every warp repeats this reduction, which avoids another barrier.
   unsigned const active_warps = (active + 31) / 32;
   T const total = of_warps[lane < active_warps ? lane : 0];
   return shuffle_from(reduce_warp(total, active_warps, op), 0);
 }
 
-/// Lets a block call `write(i, f(i), r)` for all `i < n`, with `op` over `carry` and `f` of the
-/// indices up to i; returns that of all. A warp takes neighbouring rows of 32 indices. `f` is
-/// called twice. `of_warps` is shared memory for a value of each warp.
+/// Calls `write(i, f(i), r)` for all `i < n`, in a block. r is the `op` over `carry` and `f` of the
+/// indices up to i. Returns the `op` over `carry` and `f` of all indices. A warp processes
+/// neighboring rows of 32 indices. `f` is called twice for each index. `of_warps` is shared memory
+/// for a value of each warp.
 template <int Threads, class T, class F, class Op, class Write>
 __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T const& neutral,
                         T const& carry, Write const& write) {
@@ -181,7 +185,7 @@ __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T 
   sum = reduce_warp(sum, 32, op);
   if (lane == 0) of_warps[warp] = sum;
   __syncthreads();
-  // Every warp does the same, which costs no further barrier.
+  // Every warp repeats this scan, which avoids another barrier.
   T const warps_up_to = scan_warp(lane < warps ? of_warps[lane] : neutral, op);
   T const others = shuffle_from(warps_up_to, warp == 0 ? 0 : warp - 1);
   T before = warp == 0 ? carry : op(carry, others);
@@ -199,28 +203,29 @@ __device__ T scan_block(T* of_warps, std::size_t n, F const& f, Op const& op, T 
 
 #endif
 
-/// Sorts the numbers of keys by a digit of these, and then the keys, of one word or two. A warp
-/// ranks the digits of 32 keys at a time, by ballots.
+/// Sorts the numbers of keys by one digit of the keys after another, and then the keys. A key has
+/// one word or two. A warp ranks the digits of 32 keys at a time, by ballots.
 template <int Threads>
 struct digit_sort {
   static constexpr unsigned warps = Threads / 32;
   static constexpr unsigned digit_bits = warps <= 16 ? 6 : 5;
   static constexpr unsigned digits = 1u << digit_bits;
-  /// Counters from a warp to the next, which lie in other banks.
+  /// The distance from the counters of a warp to the counters of the next, which use other banks.
   static constexpr unsigned digit_stride = warps <= 16 ? digits + 2 : digits;
   static constexpr std::size_t counter_bytes =
       (warps * digit_stride * sizeof(std::uint16_t) + 15) / 16 * 16;
-  /// Keys of a thread at most, and of all.
+  /// The largest number of keys of a thread, and of all threads.
   static constexpr unsigned sorted_of_thread = 16;
   static constexpr unsigned sorted_keys = sorted_of_thread * Threads;
 
-  /// Shared memory: a word for each warp, and `counter_bytes`.
+  /// The shared memory: a word for each warp, and counters in `counter_bytes` bytes.
   unsigned* of_warps;
   std::uint16_t* counters;
 
 #if defined(__CUDA_ARCH__)
-  /// Sorts keys that differ in these bits, and their numbers. Takes addresses in shared memory, as
-  /// what is not inlined cannot see that a pointer is one.
+  /// Sorts keys that differ in the bits `differing`, and their numbers. The parameters are
+  /// addresses in shared memory, because a function that is not inlined cannot see that a pointer
+  /// points there.
   [[gnu::noinline]] __device__ static void sort(std::size_t keys_at, unsigned key_words,
                                                 std::size_t numbers_at, std::size_t reserved_at,
                                                 unsigned n, std::uint64_t differing) {
@@ -240,8 +245,8 @@ struct digit_sort {
   }
 
  private:
-  /// Sorts the numbers of keys by one digit of these, stably. Beside its number a word gets its
-  /// digit and how many of its warp come before.
+  /// Sorts the numbers of keys by one digit of the keys, stably. A word contains, above its number,
+  /// the digit and the count of earlier keys of its warp with this digit.
   __device__ void sort_digit(std::uint32_t const* keys, unsigned key_words, std::uint32_t* words,
                              unsigned n, unsigned bit, unsigned mask) const {
     constexpr unsigned number_bits = 14;
@@ -257,7 +262,7 @@ struct digit_sort {
     __syncwarp();
     for (unsigned i = begin; i - begin != rows * 32; i += 32) {
       unsigned const number = i < n ? words[i] : 0;
-      // Behind the last key all digits are largest: what is there stays there.
+      // Behind the last key all digits are the largest: they follow all keys and change no rank.
       std::uint64_t const key =
           key_words == 1 ? keys[number] : reinterpret_cast<std::uint64_t const*>(keys)[number];
       unsigned const digit = i < n ? static_cast<unsigned>(key >> bit) & mask : digits - 1;
@@ -290,7 +295,7 @@ struct digit_sort {
     __syncthreads();
   }
 
-  /// Brings one word of each key into the order of the numbers.
+  /// Permutes one word of each key into the order of the numbers.
   __device__ static void permute(std::uint32_t* keys, unsigned key_words,
                                  std::uint32_t const* numbers, unsigned n) {
     std::uint32_t moved[sorted_of_thread];
@@ -306,15 +311,16 @@ struct digit_sort {
     __syncthreads();
   }
 
-  /// `f(j)` for what a thread sorts, written out, so that arrays of as many are registers.
+  /// Calls `f(j)` for each key of a thread, unrolled, so that arrays of `sorted_of_thread` elements
+  /// are registers.
   template <class F>
   __device__ static void for_rows(F const& f) {
     [&]<unsigned... J>(std::integer_sequence<unsigned, J...>) { (f(J), ...); }
     (std::make_integer_sequence<unsigned, sorted_of_thread>{});
   }
 
-  /// Makes of the counters of digits how many keys come before: those with a lower digit, and those
-  /// with the same one in the warps before.
+  /// Replaces the counters of digits by the number of keys before: the keys with a lower digit, and
+  /// the keys with the same digit in earlier warps.
   __device__ void count_digits_before() const {
     constexpr unsigned of_thread = digits / 32;
     unsigned counts[of_thread];
@@ -333,31 +339,32 @@ struct digit_sort {
           }
         });
   }
-  /// All counters of a digit, then those of the next.
+  /// Returns counter k, in the order of the digits and, within a digit, of the warps.
   [[nodiscard]] __device__ std::uint16_t* counter_at(unsigned k) const {
     return counters + k % warps * digit_stride + k / warps;
   }
 #endif
 };
 
-/// `Threads` threads with their dynamic shared memory, of which the first `reserved_bytes` are the
-/// block's own. Every call ends with a barrier, and what is not inside a call every thread computes
-/// for itself. Host code may name the members, only device code may call them. Where it is compact
-/// no loop over indices is unrolled.
+/// A block of `Threads` threads with their dynamic shared memory, of which the first
+/// `reserved_bytes` belong to the class. Every phase ends with a barrier. Every thread executes the
+/// code between phases for itself. Host code may name the members, but only device code may call
+/// them. If `IsCompact` is true, `for_each` and `reduce` do not unroll their loops over indices.
 template <int Threads, bool IsCompact = false>
 class device_block {
-  /// Values that pass from warp to warp while digits are counted beside them.
+  /// The room for values that warps exchange while digits are counted in the memory behind it.
   static constexpr std::size_t exchange_bytes = std::size_t{Threads};
 
  public:
   static constexpr std::size_t reserved_bytes = exchange_bytes + digit_sort<Threads>::counter_bytes;
-  /// Values that pass from warp to warp else: half of all, at least 48 bytes for each.
+  /// The room for values that warps exchange otherwise, in bytes: half of the reserved memory, at
+  /// least 48 bytes for each warp.
   static constexpr std::size_t turn_bytes = reserved_bytes / 2 / arena_alignment * arena_alignment;
 
   OMNIBAL_HOST_DEVICE explicit device_block(unsigned char* shared)
       : exchange_(shared), free_(shared + reserved_bytes) {}
 
-  /// `f(i)` for all `i < n`, in any order, at once.
+  /// Calls `f(i)` for all `i < n`, in any order, concurrently.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each([[maybe_unused]] std::size_t n, [[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
@@ -366,8 +373,8 @@ class device_block {
 #endif
   }
 
-  /// The same where `f` does little but load from device memory: several loads of a thread are
-  /// under way.
+  /// Calls `f(i)` for all `i < n`, in any order, concurrently, if `f` does little except load from
+  /// device memory. Several loads of a thread are in flight at once.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each_load([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f) {
@@ -377,7 +384,7 @@ class device_block {
 #endif
   }
 
-  /// `f(warp, i)` for all `i < n`, in any order, at once; a warp as a whole runs each.
+  /// Calls `f(warp, i)` for all `i < n`, in any order, concurrently. A whole warp runs each call.
   template <class F>
   OMNIBAL_HOST_DEVICE void for_each_warp([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f) {
@@ -390,7 +397,7 @@ class device_block {
 #endif
   }
 
-  /// `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
+  /// Returns the `op` over `init` and `f(i)` for all `i < n`. `op` is associative and commutative.
   template <class F, class Op, class T>
   [[nodiscard]] OMNIBAL_HOST_DEVICE T reduce([[maybe_unused]] std::size_t n,
                                              [[maybe_unused]] F const& f,
@@ -401,7 +408,7 @@ class device_block {
       return init;
     }
     unsigned const active = n < Threads ? static_cast<unsigned>(n) : Threads;
-    // What idle threads hold is never looked at.
+    // The values of idle threads are never used.
     T value = init;
     if (threadIdx.x < active) {
       value = f(std::size_t{threadIdx.x});
@@ -414,16 +421,17 @@ class device_block {
 #endif
   }
 
-  /// For all `i < n`, in any order, at once: `done(i, r)` with `op` over `f(i, j)` for all `j < m`.
-  /// `op` is associative and commutative, `neutral` its neutral element; what `done` writes no `f`
-  /// reads.
+  /// Calls `done(i, r)` for all `i < n`, in any order, concurrently. r is the `op` over `f(i, j)`
+  /// for all `j < m`. `op` is associative and commutative, and `neutral` is its neutral element.
+  /// `f` must not read the values that `done` writes.
   template <class F, class Op, class T, class Done>
   OMNIBAL_HOST_DEVICE void reduce_each([[maybe_unused]] std::size_t n,
                                        [[maybe_unused]] std::size_t m, [[maybe_unused]] F const& f,
                                        [[maybe_unused]] Op const& op, [[maybe_unused]] T neutral,
                                        [[maybe_unused]] Done const& done) {
 #if defined(__CUDA_ARCH__)
-    // As many neighbouring lanes as there are share one i.
+    // Neighboring lanes share one i: the largest number of lanes, at most 32, with which one pass
+    // covers all i, or one lane.
     unsigned lane_bits = 5;
     while (lane_bits != 0 && n << lane_bits > Threads) --lane_bits;
     unsigned const lanes = 1u << lane_bits;
@@ -443,15 +451,15 @@ class device_block {
 #endif
   }
 
-  /// Replaces each element by the sum of those before it; returns the sum of all.
+  /// Replaces each element by the sum of the elements before it. Returns the sum of all elements.
   template <class T>
   OMNIBAL_HOST_DEVICE T exclusive_sum(T* data, std::size_t n) {
     return exclusive_sum_of(
         n, [=](std::size_t i) { return data[i]; }, data);
   }
 
-  /// The same of `f(i)` for `i < n`, to `out`, of which `f(i)` may read the element i. `f` is
-  /// called twice.
+  /// Writes to `out[i]` the sum of `f(j)` for all `j < i`. Returns the sum for all `i < n`. `f(i)`
+  /// may read `out[i]`, and is called twice.
   template <class F, class T>
   OMNIBAL_HOST_DEVICE T exclusive_sum_of([[maybe_unused]] std::size_t n,
                                          [[maybe_unused]] F const& f, [[maybe_unused]] T* out) {
@@ -464,8 +472,9 @@ class device_block {
 #endif
   }
 
-  /// The same of `op` over `carry` and `f(j)` for all `j <= i`. `op` is associative and
-  /// commutative, `neutral` its neutral element.
+  /// Writes to `out[i]` the `op` over `carry` and `f(j)` for all `j <= i`. Returns the `op` over
+  /// `carry` and `f(i)` for all `i < n`. `f(i)` may read `out[i]`, and is called twice. `op` is
+  /// associative and commutative, and `neutral` is its neutral element.
   template <class F, class T, class Op>
   OMNIBAL_HOST_DEVICE T inclusive_scan_of([[maybe_unused]] std::size_t n,
                                           [[maybe_unused]] F const& f, [[maybe_unused]] T* out,
@@ -481,7 +490,7 @@ class device_block {
 #endif
   }
 
-  /// One thread calls `f()`.
+  /// Calls `f()` in one thread.
   template <class F>
   OMNIBAL_HOST_DEVICE void once([[maybe_unused]] F const& f) {
 #if defined(__CUDA_ARCH__)
@@ -490,8 +499,9 @@ class device_block {
 #endif
   }
 
-  /// True in one of so many blocks of a launch that come here: in the last one, which sees what the
-  /// others have written before. `*arrived` is zero before, and is so again.
+  /// Returns true in one of the `blocks` blocks of a launch that call it: in the last one, which
+  /// sees all earlier writes of the others. `*arrived` must be zero before the launch, and is zero
+  /// again after it.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool is_last_of([[maybe_unused]] std::size_t blocks,
                                                     [[maybe_unused]] std::uint32_t* arrived) {
 #if defined(__CUDA_ARCH__)
@@ -511,16 +521,18 @@ class device_block {
 #endif
   }
 
-  /// The next `count` elements of the shared memory of the block, not initialised.
+  /// Returns the next `count` elements of the shared memory of the block, uninitialized.
   template <class T>
   [[nodiscard]] OMNIBAL_HOST_DEVICE T* take(std::size_t count) {
     return free_.take<T>(count);
   }
 
-  /// Sorts keys in shared memory, ascending, and writes beside each the number that it had, there
-  /// too; equal keys by number. A thread takes at most 16 of them.
+  /// Sorts keys in shared memory in ascending order. Writes the number that each key had to
+  /// `numbers`, also in shared memory. Equal keys are in the order of their numbers. A thread sorts
+  /// at most 16 keys.
   ///
-  /// By digits from the lowest on, of which the keys differ in one at least. Only the numbers move.
+  /// The sort proceeds by digits from the lowest to the highest bit in which keys differ. Only the
+  /// numbers move until all digits are sorted.
   template <class Key>
   OMNIBAL_HOST_DEVICE void sort_numbered([[maybe_unused]] Key* keys,
                                          [[maybe_unused]] std::uint32_t* numbers,
@@ -535,7 +547,7 @@ class device_block {
           return std::uint64_t{keys[i] ^ first};
         },
         unite_bits{}, std::uint64_t{0});
-    // Counters lie where values were exchanged.
+    // The counters use the memory in which values were exchanged.
     __syncthreads();
     if (differing == 0) return;
     digit_sort<Threads>::sort(__cvta_generic_to_shared(keys), sizeof(Key) / sizeof(std::uint32_t),
@@ -547,8 +559,8 @@ class device_block {
 
  private:
 #if defined(__CUDA_ARCH__)
-  /// Memory for a value of each warp: not that of the last call, where a slow thread may still
-  /// read.
+  /// Returns memory for a value of each warp. This is not the memory of the last call, which a slow
+  /// thread may still read.
   template <class T>
   [[nodiscard]] __device__ T* next_exchange() {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) * (Threads / 32) <= turn_bytes);

@@ -15,14 +15,14 @@ namespace omnibal::inline v0::gpu::detail {
 
 inline constexpr std::size_t sum_tile = 4096;
 
-/// Each block adds up a tile, and the last one the tiles.
+/// Writes the prefix sums of a tile in each block, and of the sums of the tiles in the last block.
 template <class F, class T>
 struct sum_tiles {
   F f;
   std::size_t n;
   T* out;
   T* of_tiles;
-  /// Zero.
+  /// A word that is zero before the launch.
   std::uint32_t* arrived;
 
   template <class Block>
@@ -46,7 +46,7 @@ struct add_tiles_before {
   }
 };
 
-/// `out[i]` is the sum of `f(0) .. f(i - 1)`; `f(i)` is called twice and may read `out[i]`.
+/// Writes to `out[i]` the sum of `f(0) .. f(i - 1)`. `f(i)` is called twice and may read `out[i]`.
 template <class Backend, class F, class T>
 void exclusive_sum_of(Backend& backend, std::size_t n, F const& f, T* out) {
   std::size_t const tiles = parts_of(n, sum_tile);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The order of the Feistel shuffler in the arithmetic of a GPU, written out or applied.
+/// The order of the Feistel shuffler in 32-bit arithmetic for GPUs.
 
 #include <omnibal/config.hpp>
 #include <omnibal/rng/engine.hpp>
@@ -14,9 +14,9 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The same function as `rng::permutation{n, seed}`, for `n < 2^32`. Both halves of a pair have at
-/// most 16 bits and only the upper half of a product of 64 bits is looked at, so that a Feistel
-/// round takes two multiplications of 32 bits instead of two of 64.
+/// The same permutation as `rng::permutation{n, seed}`, for `n < 2^32`. Both halves of a pair have
+/// at most 16 bits, and a round uses only the upper half of a 64-bit product. Therefore a Feistel
+/// round requires two 32-bit multiplications instead of two 64-bit multiplications.
 class narrow_permutation {
  public:
   narrow_permutation() = default;
@@ -32,14 +32,14 @@ class narrow_permutation {
     for (int round = 0; round != rounds; ++round) {
       std::uint64_t const key = words();
       factors_[round] = key | 1;
-      // (half + key) * factor is half * factor and this.
+      // `(half + key) * factor` is `half * factor` plus this product.
       addends_[round] = key * (key | 1);
     }
   }
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t size() const { return size_; }
 
-  /// The element at position i. Precondition: `i < size()`.
+  /// Returns the element at position i. Precondition: `i < size()`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t operator()(std::uint32_t i) const {
     do {
       i = encrypt(i);
@@ -51,7 +51,7 @@ class narrow_permutation {
   static constexpr int rounds = 8;
   static constexpr std::uint32_t smallest_domain = 64;
 
-  /// The upper 32 bits of the product of a Feistel round.
+  /// Returns the upper 32 bits of the product of a Feistel round.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t scramble(std::uint32_t half,
                                                                      int round) const {
     auto const low_factor = static_cast<std::uint32_t>(factors_[round]);
@@ -79,7 +79,7 @@ class narrow_permutation {
   std::uint32_t low_mask_ = 1;
 };
 
-/// The permutation of `shuffle.order(n, round)`. Precondition: `n < 2^32`.
+/// Returns the permutation of `shuffle.order(n, round)`. Precondition: `n < 2^32`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr narrow_permutation order_of(rng::feistel const& shuffle,
                                                                         std::uint32_t n,
                                                                         std::uint64_t round) {

@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Integers in device code: what the standard library cannot give there, and updates of shared
-/// words.
+/// Integer functions for device code, and updates of shared words.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/fault.hpp>
@@ -24,14 +23,14 @@ template <class T>
   return left < right ? right : left;
 }
 
-/// The number of parts of `size` that cover `count`.
+/// Returns the number of parts of `size` that cover `count`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t parts_of(std::size_t count,
                                                                  std::size_t size) {
   return (count + size - 1) / size;
 }
 
-/// The first index of [first, last) for which `holds` is false, or `last`; all behind it are false
-/// too.
+/// Returns the first index of [first, last) for which `holds` is false, or `last`. `holds` must be
+/// false for all later indices too.
 template <class Index, class Predicate>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr Index first_false(Index first, Index last,
                                                               Predicate const& holds) {
@@ -46,18 +45,18 @@ template <class Index, class Predicate>
   return first;
 }
 
-/// The number of bits that are set.
+/// Returns the number of bits that are set.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t count_bits(std::uint32_t word) {
   return static_cast<std::uint32_t>(__builtin_popcount(word));
 }
 
-/// The number of bits up to the highest one that is set.
+/// Returns the number of bits up to the highest one that is set, or zero for zero.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t bit_length(std::uint64_t number) {
   return number == 0 ? 0 : 64 - static_cast<std::uint32_t>(__builtin_clzll(number));
 }
 
-/// Returns the sum, or the largest value if the sum exceeds it: the order of additions does not
-/// matter.
+/// Returns the sum, or the largest value if the sum exceeds it. Therefore sums do not depend on the
+/// order of additions.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t saturating_sum(std::uint64_t left,
                                                                          std::uint64_t right) {
   std::uint64_t const sum = left + right;
@@ -96,13 +95,13 @@ struct take_smaller {
   }
 };
 
-/// A word of 32 or 64 bits as the atomic functions of a device take it.
+/// Returns a pointer to a word of 32 or 64 bits, of the type that the atomic functions accept.
 OMNIBAL_HOST_DEVICE inline std::uint32_t* device_word(std::uint32_t* word) { return word; }
 OMNIBAL_HOST_DEVICE inline unsigned long long* device_word(std::uint64_t* word) {
   return reinterpret_cast<unsigned long long*>(word);
 }
 
-/// `*word += value`, and the value before, which does depend on the order.
+/// Adds `value` to `*word`. Returns the value before, which depends on the order of additions.
 template <class T>
 OMNIBAL_HOST_DEVICE T atomic_add(T* word, std::type_identity_t<T> value) {
 #if defined(__CUDA_ARCH__)
@@ -114,7 +113,7 @@ OMNIBAL_HOST_DEVICE T atomic_add(T* word, std::type_identity_t<T> value) {
 #endif
 }
 
-/// `*word = max(*word, value)`.
+/// Replaces `*word` by `max(*word, value)`.
 template <class T>
 OMNIBAL_HOST_DEVICE void atomic_max(T* word, std::type_identity_t<T> value) {
 #if defined(__CUDA_ARCH__)
@@ -124,7 +123,7 @@ OMNIBAL_HOST_DEVICE void atomic_max(T* word, std::type_identity_t<T> value) {
 #endif
 }
 
-/// `*word = min(*word, value)`.
+/// Replaces `*word` by `min(*word, value)`.
 template <class T>
 OMNIBAL_HOST_DEVICE void atomic_min(T* word, std::type_identity_t<T> value) {
 #if defined(__CUDA_ARCH__)
@@ -134,8 +133,8 @@ OMNIBAL_HOST_DEVICE void atomic_min(T* word, std::type_identity_t<T> value) {
 #endif
 }
 
-/// Adds `which` to the faults in `*faults`. Without a word it ends the kernel with an error, which
-/// the next synchronisation reports; on the host it throws.
+/// Adds `which` to the faults in `*faults`. If `faults` is null, the function ends the kernel with
+/// an error, which the next synchronization reports; on the host it throws.
 OMNIBAL_HOST_DEVICE inline void raise(fault* faults, fault which) {
 #if defined(__CUDA_ARCH__)
   if (faults == nullptr) __trap();

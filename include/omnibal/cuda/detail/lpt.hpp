@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Longest processing time first: samples from the largest to the smallest, each to the part with
-/// the least load, many at a time; a block for each step.
+/// Longest processing time first on the device, with a block for each step.
 
 #include <omnibal/balance/count_policy.hpp>
 #include <omnibal/config.hpp>
@@ -25,7 +24,7 @@ namespace omnibal::inline v0::gpu::detail {
 struct lpt_tuning {
   /// The threads of a block, each of which sorts at most 16 samples.
   static constexpr int threads = 512;
-  /// A number of samples below which one thread is faster than a round of all threads.
+  /// The number of samples below which one thread is faster than a round of all threads.
   static constexpr std::uint32_t few = 5;
 };
 
@@ -41,23 +40,24 @@ struct count_limits {
   }
 };
 
-/// Puts the samples of one step into parts, as a block. `Samples` has `cost(place)`, in descending
-/// order, and `put(place, part)`; no cost is read after its sample was put.
+/// Puts the samples of one step into parts, as one block. `Samples` has `cost(place)`, in
+/// descending order, and `put(place, part)`. The cost of a sample is not read after its `put`.
 ///
-/// A round puts one sample into each of the least loaded parts, in their order, as far as none of
-/// them would have got a second one before: the first sample goes to the least load, and the next
-/// one to the next, until a part that has got its sample comes before the part whose turn it is. A
-/// round of many samples takes as long as one of a few, and as loads are about one cost apart there
+/// A round puts one sample into each of the least loaded parts, in the order of their loads, as
+/// long as no part would receive a second sample. The first sample goes to the least load, and the
+/// next sample to the next load. The round ends if a part that has received its sample precedes the
+/// next part. A round of many samples costs about the same time as a round of few. Loads differ by
+/// about one cost. Therefore there are few more rounds than samples for each part.
 /// are little more rounds than samples for each part.
 struct longest_first {
   std::uint64_t* loads;
   std::uint32_t* counts;
   part_ranking ranking;
-  /// By part, or by rank, until the next ranking.
+  /// Words by part or by rank, valid until the next ranking.
   std::uint32_t* marks;
-  /// What one thread tells the others.
+  /// The results of one thread for the others.
   std::uint32_t* message;
-  /// Of two rounds the least rank behind which a round cannot go on.
+  /// For two successive rounds: the first rank that the round cannot include.
   std::uint32_t* ends;
 
   template <class Arena>
@@ -71,7 +71,7 @@ struct longest_first {
     return {loads, counts, ranking, marks, message, arena.template take<std::uint32_t>(2)};
   }
 
-  /// The first `costly` of `count` samples have a cost.
+  /// Places `count` samples. The first `costly` of them have a cost, and the others have zero cost.
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place(Block& block, Samples const& samples, std::uint32_t count,
                                  std::uint32_t costly, std::uint32_t parts,
@@ -115,7 +115,7 @@ struct longest_first {
     }
   }
 
-  /// Ranks the parts, those with room before the others; returns how many have room.
+  /// Ranks the parts, parts with room before full parts. Returns the number of parts with room.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t rank_open_parts(Block& block, std::uint32_t parts,
                                                     count_limits const& limits) const {
@@ -134,8 +134,8 @@ struct longest_first {
         add{}, std::uint32_t{0});
   }
 
-  /// Puts a sample into each of the first `run` ranked parts, or into fewer where the room of the
-  /// others shrinks then; returns how many.
+  /// Puts a sample into each of the first `run` ranked parts, or into fewer parts if the room of
+  /// the others shrinks. Returns the number of samples.
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_round(Block& block, Samples const& samples,
                                                 std::uint32_t next, std::uint32_t run,
@@ -151,7 +151,8 @@ struct longest_first {
     return run;
   }
 
-  /// The parts that get one sample above the floor, up to the last that may.
+  /// Shortens a round, which ends at the part that receives the last sample above the floor.
+  /// Subtracts these samples from `limits.extra`. Returns the number of parts in the round.
   template <class Block>
   OMNIBAL_HOST_DEVICE std::uint32_t up_to_last_extra(Block& block, std::uint32_t run,
                                                      count_limits& limits) const {
@@ -175,8 +176,8 @@ struct longest_first {
     return last;
   }
 
-  /// Lets one thread put samples, as long as the part that gets one goes only a few ranks up.
-  /// Returns the next sample.
+  /// Lets one thread put samples, as long as the part that receives a sample moves only a few ranks
+  /// up on average. Ends earlier if a part becomes full. Returns the next sample.
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE std::uint32_t place_in_turn(Block& block, Samples const& samples,
                                                   std::uint32_t next, std::uint32_t last,
@@ -215,8 +216,9 @@ struct longest_first {
     return message[0];
   }
 
-  /// Puts samples without cost where the fewest samples are: level after level, the parts of a
-  /// level in their order. Limits on the counts hold by themselves, as there is room for all.
+  /// Puts samples of zero cost into the parts with the fewest samples: level after level, and
+  /// within a level in the order of the parts. Limits on the counts hold without a check, because
+  /// there is room for all samples.
   template <class Block, class Samples>
   OMNIBAL_HOST_DEVICE void place_costless(Block& block, Samples const& samples, std::uint32_t next,
                                           std::uint32_t last, std::uint32_t parts) const {
@@ -249,7 +251,8 @@ struct longest_first {
   }
 };
 
-/// What a policy allows for so many samples. Equal counts that cannot be are a fault.
+/// Returns the limits of a policy for a step of `samples` samples. Raises a fault if counts must be
+/// equal but the parts do not divide the samples.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline count_limits room_of(count_policy policy,
                                                               std::uint32_t samples,
                                                               std::uint32_t parts, fault* faults) {
@@ -281,7 +284,8 @@ struct lpt_in_block {
     return {{costs, numbers}, longest_first::take(arena, parts)};
   }
 
-  /// The part of a sample is noted above its number: there are less than 2^16 of both.
+  /// Samples whose part is stored in the bits above their number: there are fewer than 2^16 of
+  /// both.
   struct in_place {
     static constexpr int number_bits = 16;
     static_assert(most_shared_bytes / (sizeof(std::uint64_t) + sizeof(std::uint32_t)) <=
@@ -325,7 +329,7 @@ struct lpt_of_sorted {
   part_writer out;
   count_policy policy;
   ordered_samples order;
-  /// By place.
+  /// The part of the sample at each place.
   std::uint32_t* part_of;
   Arrays arrays;
 
@@ -360,7 +364,7 @@ struct lpt_of_sorted {
   }
 };
 
-/// `gpu::lpt` on any backend.
+/// Runs `gpu::lpt` on any backend.
 template <class Backend>
 void lpt(Backend& backend, cost_steps const& steps, std::size_t parts, count_policy policy,
          part_span const& out) {

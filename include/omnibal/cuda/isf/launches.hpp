@@ -58,7 +58,7 @@ struct isf_gather {
         in_tile[i] = of_kind[i];
         if (i != 0) return;
         sums.of_tiles[r * sums.of_tiles_stride + index] = sum;
-        // The end of the pool, which may be the beginning of a tile.
+        // The end of the pool has a sum, and may be the beginning of a tile.
         if (is_end) in_tile[count] = count == isf_tuning::tile ? 0 : sum;
       });
     }
@@ -85,7 +85,7 @@ struct isf_chain {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t next(std::uint32_t i) const {
     std::uint32_t const end = state->pool_size;
     resources<R> const start = before(i);
-    // A search in steps that double, then by halves; a sample alone fits.
+    // The search doubles its step, and then halves the interval. A single sample always fits.
     std::uint32_t low = i + 1;
     std::uint32_t high = end;
     for (std::uint32_t step = 1; low != end; step *= 2) {
@@ -100,7 +100,7 @@ struct isf_chain {
     return low == end ? end : first_false(low + 1, high, holds) - 1;
   }
 
-  /// The demands of the samples from `first` to `last`.
+  /// Returns the sum of the demands of the samples [first, last) of the shuffled pool.
   [[nodiscard]] OMNIBAL_HOST_DEVICE resources<R> load(std::uint32_t first,
                                                       std::uint32_t last) const {
     return before(last) - before(first);
@@ -117,7 +117,7 @@ struct isf_chain {
   }
 };
 
-/// The items at the beginning of a chunk that belong to a group from before.
+/// The items at the beginning of a chunk that belong to a group of an earlier chunk.
 struct isf_carried {
   std::uint32_t count;
   bool is_kept;
@@ -130,7 +130,7 @@ struct isf_carried {
   }
 };
 
-/// Adds what the chunks keep and makes the state before the next round.
+/// Adds up the kept groups of the chunks and makes the state before the next round.
 struct isf_advance {
   isf_arrays arrays;
   isf_state const* now;
@@ -178,7 +178,8 @@ struct isf_advance {
   }
 };
 
-/// Judges the groups that begin in a chunk and marks their items there; at last advances.
+/// Applies the keep rule to the groups that begin in a chunk, and marks their items in the chunk;
+/// `finish` makes the next state.
 template <std::size_t R, class Keep>
 struct isf_judge {
   isf_chain<R> chain;
@@ -245,7 +246,7 @@ struct isf_judge {
       arrays.kept_groups[chunk.index] = static_cast<std::uint32_t>(kept >> 32);
       arrays.below_keep[chunk.index] = below;
     });
-    // The chunks into which the last group reaches.
+    // The last group extends into these chunks.
     block.for_each(parts_of(chunk.leaves, chain_chunk) - chunk.index - 1,
                    [&](std::size_t c) { arrays.is_carried[chunk.index + 1 + c] = *last_verdict; });
   }
@@ -312,7 +313,8 @@ struct isf_move {
   }
 };
 
-/// Writes what is known after the last round, and the offsets of groups that do not exist.
+/// Writes the number of groups and the report after the last round, and the offsets of groups that
+/// do not exist.
 struct isf_finish {
   isf_state const* state;
   packing_span out;
@@ -332,8 +334,8 @@ struct isf_finish {
   }
 };
 
-/// Four launches for each round that may run, and five besides. The rounds that are not needed find
-/// an empty pool.
+/// Runs `isf` with four launches for each round that may run, and five more. Rounds that are not
+/// needed find an empty pool.
 template <class Backend, class Amount, std::size_t R, class Keep>
 void run_isf(Backend& backend, isf_input<Amount, R> const& input, isf_options const& options,
              Keep const& keep, rng::feistel const& shuffle, packing_span const& out) {

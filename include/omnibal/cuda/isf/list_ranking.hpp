@@ -200,9 +200,9 @@ struct resolve_chunk {
   }
 };
 
-/// Walks a chain, after which `entries` is correct. `chain.size()` is the number of its positions,
-/// known on the device, at most the bound of the links. `chain.next(i)` in (i, size] is the end of
-/// link i. One launch.
+/// Walks a chain in one launch, after which `entries` is correct. The number of positions is
+/// `chain.size()`, known on the device and at most the bound of the links. Link i ends at
+/// `chain.next(i)`, in (i, size].
 template <class Backend, class Chain>
 void walk_chain(Backend& backend, list_links const& links, Chain const& chain) {
   using resolve = resolve_chunk<Chain>;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The first pool of `isf`: samples measured and checked, the oversized ones set aside.
+/// The first pool of `isf`: measured and checked samples, without the oversized ones.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
@@ -20,14 +20,15 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The demands as the caller has them: resources or plain weights, integers.
+/// The demands of the caller: resources or plain weights, of integers.
 template <class Amount, std::size_t R>
 struct isf_input {
   Amount const* demands;
   std::size_t size;
   resources<R> capacity;
 
-  /// What sample i takes of a resource; a value that no signed integer holds comes out negative.
+  /// Returns the demand of sample i in a resource. A value that no signed integer holds becomes
+  /// negative.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t amount(std::size_t i, std::size_t kind) const {
     return static_cast<std::int64_t>(weight_at(demands[i], kind));
   }
@@ -43,11 +44,11 @@ struct isf_input {
   }
 };
 
-/// What is known before a round.
+/// The state before a round.
 struct isf_state {
   std::uint32_t pool_size;
-  std::uint32_t item_count;   ///< in groups that were kept
-  std::uint32_t group_count;  ///< kept
+  std::uint32_t item_count;   ///< items in kept groups
+  std::uint32_t group_count;  ///< kept groups
   std::uint32_t below_keep;
   std::uint32_t oversized_count;
   std::uint32_t is_last;
@@ -58,11 +59,12 @@ struct isf_state {
   narrow_permutation order;
 };
 
-/// Sums of the demands of the first samples of the shuffled pool: those of the tiles before, and in
-/// the tile of a sample those before it. There is one for the end of the pool, too.
+/// Prefix sums of the demands in the shuffled pool: for each tile the sum of the tiles before it,
+/// and for each sample the sum of the samples before it in its tile. The end of the pool also has a
+/// sum.
 struct isf_sums {
   std::int64_t* in_tile;
-  std::size_t in_tile_stride;  ///< from a resource to the next
+  std::size_t in_tile_stride;  ///< from one resource to the next
   std::int64_t* of_tiles;
   std::size_t of_tiles_stride;
 
@@ -74,19 +76,20 @@ struct isf_sums {
 
 /// The scratch of the rounds.
 struct isf_arrays {
-  /// Two, of which a round reads one and writes the other.
+  /// Two states: a round reads one and writes the other.
   isf_state* states;
   std::uint32_t* pool;
   std::uint32_t* shuffled;
   isf_sums sums;
   list_links links;
-  /// For each segment of a chain: bits of items in kept groups, above them bits of their heads.
+  /// For each segment of a chain: the bits of items in kept groups, and above them the bits of the
+  /// first items of these groups.
   std::uint32_t* marks;
 
-  // For each chunk of a chain, from here on.
-  std::uint32_t* is_carried;   ///< whether the group that reaches into it from before is kept
-  std::uint32_t* kept_items;   ///< their number, then the number before
-  std::uint32_t* kept_groups;  ///< their number, then the number before
+  // The following arrays have an element for each chunk of a chain.
+  std::uint32_t* is_carried;   ///< 1 if the group that extends into the chunk is kept
+  std::uint32_t* kept_items;   ///< the number in the chunk, later the number before it
+  std::uint32_t* kept_groups;  ///< the number in the chunk, later the number before it
   std::uint32_t* below_keep;
 };
 
@@ -111,12 +114,12 @@ template <std::size_t R, class Backend>
           .below_keep = backend.template scratch<std::uint32_t>(chunks)};
 }
 
-/// What a block has found in its samples.
+/// The measurements of a block in its samples.
 template <std::size_t R>
 struct isf_measured {
   std::uint32_t valid;
-  std::uint32_t large[R];   ///< samples that fit, and not twice
-  std::uint64_t volume[R];  ///< of the samples that fit
+  std::uint32_t large[R];   ///< samples that fit, above half of the capacity
+  std::uint64_t volume[R];  ///< sum of the samples that fit
 };
 
 template <class Amount, std::size_t R>
@@ -162,7 +165,7 @@ struct isf_measure {
   }
 };
 
-/// Adds up what the blocks have found and makes the state before the first round.
+/// Adds up the measurements of the blocks and makes the state before the first round.
 template <class Amount, std::size_t R>
 struct isf_begin {
   isf_input<Amount, R> input;
@@ -217,7 +220,7 @@ struct isf_begin {
   }
 };
 
-/// Lists the samples that fit and those that do not, each in the order of their indices.
+/// Lists the samples that fit and the samples that do not fit, each in the order of their indices.
 template <class Amount, std::size_t R>
 struct isf_split {
   isf_input<Amount, R> input;
@@ -248,7 +251,7 @@ struct isf_split {
   }
 };
 
-/// Makes the first pool and the state before the first round. Three launches.
+/// Makes the first pool and the state before the first round, in three launches.
 template <class Backend, class Amount, std::size_t R>
 void make_isf_pool(Backend& backend, isf_input<Amount, R> const& input, isf_arrays const& arrays,
                    packing_span const& out, rng::feistel const& shuffle, bool is_last) {

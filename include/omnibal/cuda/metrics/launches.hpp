@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How even and how full: the ratios of metrics.hpp from amounts on the device.
+/// The ratios of metrics.hpp from amounts on the device.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/amounts.hpp>
@@ -18,14 +18,15 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// The nearest double, ties to even. (Device code need not convert 128 bits as the host does.)
+/// Returns the nearest double, ties to even. Device code may convert 128 bits differently from the
+/// host.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline double to_double(omnibal::detail::uint128 value) {
   auto high = static_cast<std::uint64_t>(value >> 64);
   auto low = static_cast<std::uint64_t>(value);
   if (high == 0) return static_cast<double>(low);
   int shift = 0;
   while (high != 0) {
-    // A bit that is shifted out stays as a trace, below all bits that are kept.
+    // A bit that is shifted out sets the lowest bit, which is below all bits that are kept.
     low = low >> 1 | (low & 1) | high << 63;
     high >>= 1;
     ++shift;
@@ -35,7 +36,8 @@ namespace omnibal::inline v0::gpu::detail {
   return result;
 }
 
-/// Integers that are not negative. The sum saturates, so that it does not depend on the order.
+/// The largest of some integers that are not negative, and their sum. The sum saturates. Therefore
+/// it does not depend on the order of additions.
 struct spread {
   std::uint64_t largest = 0;
   std::uint64_t sum = 0;
@@ -45,12 +47,12 @@ struct spread {
     sum = saturating_sum(sum, value);
   }
 
-  /// Zero for no weights.
+  /// Returns the mean, or zero for no weights.
   [[nodiscard]] OMNIBAL_HOST_DEVICE double mean(std::size_t count) const {
     return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count);
   }
 
-  /// 1 - mean / largest, as `omnibal::dist_ratio` and `omnibal::pad_ratio` compute it.
+  /// Returns 1 - mean / largest, as `omnibal::dist_ratio` and `omnibal::pad_ratio` compute it.
   [[nodiscard]] OMNIBAL_HOST_DEVICE double idle_share(std::size_t count) const {
     if (largest == 0) return 0.0;
     auto const missing = static_cast<omnibal::detail::uint128>(largest) * count - sum;
@@ -64,7 +66,7 @@ struct merge_spreads {
   }
 };
 
-// The ratios: of the weights of one kind.
+// The ratios of the weights of one kind.
 
 struct idle_share {
   [[nodiscard]] OMNIBAL_HOST_DEVICE double operator()(spread const& all, std::size_t count,
@@ -106,8 +108,8 @@ OMNIBAL_HOST_DEVICE inline void check_sum(spread const& all, fault* faults) {
   if (all.sum > largest_sum) raise(faults, fault::overflow);
 }
 
-/// `out[r]` is the ratio of the amounts of kind r: each block looks at some of them, and the last
-/// one at what the blocks found.
+/// Writes to `out[r]` the ratio of the amounts of kind r. Each block reads some amounts, and the
+/// last block reads the results of the blocks.
 template <class Amount, class Ratio>
 struct measure_ratio {
   static constexpr std::size_t kinds = omnibal::detail::kinds_of<Amount>;
@@ -118,7 +120,7 @@ struct measure_ratio {
   std::size_t blocks;
   /// An element for each kind of each block.
   spread* of_blocks;
-  /// Zero.
+  /// A word that is zero before the launch.
   std::uint32_t* arrived;
   double* out;
   fault* faults;
@@ -150,7 +152,7 @@ struct measure_ratio {
   }
 };
 
-/// `out[r]` is `ratio` of the amounts of kind r.
+/// Writes to `out[r]` the `ratio` of the amounts of kind r.
 template <class Backend, class Amount, class Ratio>
 void ratios_of(Backend& backend, Amount const* amounts, element_count count, Ratio const& ratio,
                double* out, fault* faults) {
@@ -165,9 +167,9 @@ void ratios_of(Backend& backend, Amount const* amounts, element_count count, Rat
       measure_ratio<Amount, Ratio>{amounts, count, ratio, blocks, of_blocks, arrived, out, faults});
 }
 
-/// The mean of the shares that exist, each of R kinds: added one after the other, as on the host.
-/// `shares` has those of a batch at `batch * R`; a negative one stands for a batch that does not
-/// count.
+/// Writes the mean of the shares that count, for each of R kinds. Shares are added one after the
+/// other, as on the host. The shares of a batch begin at `shares[batch * R]`. A negative share
+/// represents a batch that does not count.
 template <std::size_t R>
 struct mean_in_order {
   double const* shares;
@@ -180,7 +182,7 @@ struct mean_in_order {
   template <class Block>
   OMNIBAL_HOST_DEVICE void operator()(Block& block, std::size_t kind) const {
     auto* const some = block.template take<double>(tile);
-    // Only the thread that adds looks at these.
+    // Only the thread that adds uses these variables.
     double sum = 0.0;
     std::size_t count = 0;
     for (std::size_t first = 0; first < batches; first += tile) {
@@ -198,7 +200,8 @@ struct mean_in_order {
   }
 };
 
-/// The idle share of the lengths of one group: of several groups a block, as in `sum_by_blocks`.
+/// Writes the idle share of the lengths of each group. A block processes several groups, as in
+/// `sum_by_blocks`.
 template <class Length>
 struct pad_by_blocks {
   static constexpr int least_blocks = 4;
@@ -243,7 +246,7 @@ struct pad_by_blocks {
   }
 };
 
-/// The mean pad ratio of groups.
+/// Writes the mean pad ratio of groups.
 template <class Backend, class Length>
 void pad_ratio_of_groups(Backend& backend, grouping_view groups, Length const* lengths,
                          std::size_t count, double* out, fault* faults) {
@@ -257,7 +260,8 @@ void pad_ratio_of_groups(Backend& backend, grouping_view groups, Length const* l
                                                          mean{shares, groups.size(), out});
 }
 
-/// The idle shares of the ranks of one step, for each kind; no step after those that count.
+/// Writes the idle share of the ranks of one step, for each kind, or -1 for a step that does not
+/// count.
 template <std::size_t R>
 struct idle_share_of_step {
   resources<R> const* totals;
@@ -287,7 +291,7 @@ struct idle_share_of_step {
   }
 };
 
-/// The mean dist ratio of the steps of a schedule, whose cells name groups by index.
+/// Writes the mean dist ratio of the steps of a schedule, whose cells contain indices of groups.
 template <class Backend, class Load>
 void dist_ratio_of_steps(Backend& backend, grouping_view cells, std::size_t ranks,
                          std::uint32_t const* counted, Load const* loads, std::size_t groups,

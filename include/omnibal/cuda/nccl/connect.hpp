@@ -99,8 +99,8 @@ inline void check_fits(std::string_view function, boot_hello const& rank_0,
 namespace omnibal::inline v0::nccl {
 
 struct share_id_by_comm_fn {
-  /// Shares the id by which the ranks of `comm` join a communicator of NCCL, equal on all ranks:
-  /// over MPI, over a trainer's process group that is a communicator in twenty lines, or over
+  /// Shares the id by which the ranks of `comm` join a communicator of NCCL. The id is equal on all
+  /// ranks. `comm` uses MPI, a trainer's process group that is a communicator in twenty lines, or
   /// another communicator of NCCL.
   ///
   /// A collective call of one collective. Memory: about 190 bytes per rank. Errors on all ranks:

@@ -29,16 +29,17 @@ struct exchange_bounded_options {
 #pragma GCC visibility push(hidden)
 
 struct exchange_bounded_fn {
-  /// Moves samples by the plan in slots of fixed size. `in` has the samples of this rank before,
-  /// and `out` receives the samples of this rank afterwards, in the order of their slots.
-  /// `plan.inverse()` moves the samples back.
+  /// Moves samples by the plan in slots of fixed size. The samples of this rank before the exchange
+  /// are in `in`. The samples of this rank afterwards are written to `out`, in the order of their
+  /// slots. `plan.inverse()` moves the samples back.
   ///
   /// Every rank sends a slot of `options.slot_bytes` to every other rank, full or not, by grouped
   /// sends and receives. Therefore no count is copied to the host. Only the first call with a slot
   /// synchronizes, because all ranks agree on the slot in it. Later calls can be captured in a
-  /// graph. For tens of ranks, because a rank sends and stores a slot for each rank. If a message
-  /// does not fit, `report` contains this fault on all ranks and the sufficient slot, `in` is
-  /// unchanged, and the exact form can follow. `report` has one element; see also `padding_factor`.
+  /// graph. This form suits tens of ranks, because a rank sends and stores a slot for each rank. If
+  /// a message does not fit, `report` contains this fault on all ranks and the sufficient slot,
+  /// `in` is unchanged, and the exact form can follow. `report` has one element; see also
+  /// `padding_factor`.
   ///
   /// Complexity: two radix sorts of the samples of this rank and reading and writing the bytes
   /// twice. Memory: twice a slot for each rank, 24 bytes for each sample before and 16 for each

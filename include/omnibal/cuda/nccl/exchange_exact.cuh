@@ -56,8 +56,8 @@ struct exchange_exact_fn {
   }
 
   /// Moves several fields of the same samples, such as tokens, labels and pixels, in one group and
-  /// after one wait. `reports` has an element for each field, and the first has the faults of all
-  /// fields.
+  /// after one wait. Each field has an element of `reports`, and the first element has the faults
+  /// of all fields.
   template <gpu::device_resource Resource, detail::stream_communicator Comm>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm, device_plan_view const& plan,
                   std::span<stream_field const> fields,

@@ -71,9 +71,9 @@ class node_map {
   void nodes() const&& = delete;
 
   /// Returns `make_plan_options::ranks_per_node`, or 1 if ranks are not numbered by node. Ranks are
-  /// numbered by node if each node has as many consecutive ranks as the first one; the last may
-  /// have fewer. Otherwise make a communicator in the order of the nodes, by `split(0,
-  /// order_of(rank))`.
+  /// numbered by node if each node has the same number of consecutive ranks as the first node; the
+  /// last node may have fewer. Otherwise make a communicator in the order of the nodes, by
+  /// `split(0, order_of(rank))`.
   [[nodiscard]] std::size_t ranks_per_node() const {
     if (node_of_.empty()) return 1;
     auto const first_other = std::find_if(node_of_.begin(), node_of_.end(),

@@ -46,7 +46,7 @@ struct local_lengths {
 template <class T = std::int64_t>
 struct gathered_lengths {
   /// The position of the lengths of each rank: rank r has the lengths [offsets[r], offsets[r + 1]).
-  /// One element more than there are ranks.
+  /// There is one more element than there are ranks.
   gpu::device_span<std::uint32_t> offsets;
   gpu::device_span<T> lengths;
   /// The faults, one word, or none: then a fault traps; see `gpu::fault`. All ranks receive the
@@ -56,7 +56,7 @@ struct gathered_lengths {
 
 namespace detail {
 
-/// A 64-bit integer, or several in a row.
+/// The number of 64-bit integers in a length.
 template <class T>
 inline constexpr std::size_t kinds_of_length = sizeof(T) / sizeof(std::int64_t);
 
@@ -92,13 +92,16 @@ struct gather_lengths_fn {
   /// A collective call. If `options.most_samples` is given, which is equal on all ranks, the call
   /// is one collective of blocks padded to this number. Only the first call with this number
   /// synchronizes, because the ranks agree on it. Later calls can be captured in a graph. If the
-  /// number is not given, the numbers of samples are gathered first, which *waits*. Two launches
-  /// follow. Memory: 8 bytes for each length of `most_samples` samples of all ranks. Determinism:
-  /// portable.
-  /// Errors: `std::invalid_argument` for another number of offsets, on all ranks if the numbers are
-  /// gathered first; the errors of `wait`. Faults on all ranks: the faults that a rank had before,
-  /// `invalid_amount` for a negative length, `no_room` if a rank has more than `most_samples` or
-  /// `out.lengths` is too small for all.
+  /// number is not given, the numbers of samples are gathered first, which *waits*. There is one
+  /// launch before the collective of blocks, and two launches follow it. Memory: a block for each
+  /// rank and one more, each with 8 bytes for each length of `most_samples` samples and 8 bytes
+  /// more. Determinism: portable.
+  /// Errors: `std::invalid_argument` for another number of offsets or several words of faults, on
+  /// all ranks if the numbers are gathered first; `std::invalid_argument` for several elements of
+  /// `local.count`, and on all ranks for different `options.most_samples`; `std::length_error` if
+  /// all ranks could have more than 2^32 - 1 samples; the errors of `wait`. Faults on all ranks:
+  /// the faults that a rank had before, `invalid_amount` for a negative length, `no_room` if a rank
+  /// has more than `most_samples`. A rank with too small `out.lengths` also has `no_room`.
   template <gpu::device_resource Resource, detail::stream_communicator Comm, class T>
     requires detail::device_length<T>
   void operator()(gpu::execution<Resource> const& exec, Comm&& comm,

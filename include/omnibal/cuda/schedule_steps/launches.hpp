@@ -27,24 +27,24 @@ using omnibal::detail::load_level;
 using omnibal::detail::schedule_draws;
 using omnibal::detail::schedule_shape;
 
-/// The state that the steps of the algorithm share, in device memory.
+/// The state that the launches of the algorithm share, in device memory.
 template <std::size_t R>
 struct schedule_state {
-  /// The largest load of each kind, as it was given.
+  /// The largest load of each kind, in the unit of the input.
   std::uint64_t largest[R];
   std::int64_t last_waiting[R];
   std::int64_t goals[R];
   cut_rule rule;
-  /// Which of the two sets of lists is the present one.
+  /// The set of lists that is current, 0 or 1.
   std::uint32_t lists;
   std::uint32_t is_done;
-  /// The blocks that have come to the end of a launch.
+  /// The number of blocks that have reached the end of a launch.
   std::uint32_t arrived;
 };
 
 inline constexpr std::size_t groups_of_block = 4096;
 
-/// The largest load of each kind, each block for some groups.
+/// Finds the largest load of each kind; each block reads some groups.
 template <class Load>
 struct find_largest {
   static constexpr std::size_t R = omnibal::detail::kinds_of<Load>;
@@ -67,12 +67,12 @@ struct find_largest {
   }
 };
 
-/// The groups in random order, the carried ones first, and their levels: those of kind r from
-/// r * count on.
+/// The groups in random order, carried groups first, and their levels. The levels of kind r begin
+/// at r times the number of groups.
 struct schedule_items {
   std::uint32_t* groups;
   load_level* levels;
-  /// The run of each group in a full step; null if all runs are.
+  /// The run of each group in a full step; null if all runs are in full steps.
   std::uint32_t* runs;
 };
 
@@ -112,7 +112,7 @@ struct write_runs {
   }
 
  private:
-  /// Returns the group of a run; zero, and a fault, if a carried group does not exist.
+  /// Returns the group of a run. Returns zero and raises a fault if a carried group does not exist.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t group_of(std::uint32_t run) const {
     if (run >= shape.carried) return static_cast<std::uint32_t>(of_groups(run - shape.carried));
     std::uint32_t const group = carried[static_cast<std::size_t>(of_carried(run))];
@@ -138,7 +138,7 @@ struct write_last_step {
   }
 };
 
-/// How long ranks wait in the last step, by one block.
+/// Measures how long ranks wait in the last step, as one block.
 template <class Load>
 struct measure_last_step {
   static constexpr int least_blocks = 1;
@@ -168,7 +168,7 @@ struct measure_last_step {
   }
 };
 
-/// One for each run in a full step.
+/// Returns one for a run in a full step, otherwise zero.
 struct count_full {
   std::uint8_t const* is_last;
   OMNIBAL_HOST_DEVICE std::uint32_t operator()(std::size_t run) const {
@@ -176,7 +176,7 @@ struct count_full {
   }
 };
 
-/// Copies what belongs to a run in a full step to its place among these.
+/// Copies the data of each run in a full step to its place among these runs.
 template <std::size_t R>
 struct copy_pool {
   schedule_items from;
@@ -195,7 +195,7 @@ struct copy_pool {
   }
 };
 
-/// Draws the order of the groups, writes the last step to `out` and returns the others.
+/// Draws the order of the groups, writes the last step to `out`, and returns the other groups.
 template <class Backend, class Load>
 [[nodiscard]] schedule_items draw_items(Backend& backend, device_span<Load const> loads,
                                         device_span<std::uint32_t const> carried,
@@ -239,32 +239,34 @@ template <class Backend, class Load>
   return pool;
 }
 
-/// The steps of which a block measures the waiting, and the places in lists of which one counts.
+/// The number of steps whose waiting one block measures, and of places in lists that one block
+/// counts.
 inline constexpr std::uint32_t steps_of_block = 8;
 inline constexpr std::uint32_t places_of_block = 4096;
 
-/// The cells and the lists of their groups: in random order and sorted by each kind, one list after
-/// the other, twice, as each round writes them anew.
+/// The cells and the lists of their groups, one list after the other: one list in random order and
+/// one list sorted by each kind. There are two sets of lists, because each round writes new lists.
 template <std::size_t R>
 struct schedule_cells {
   schedule_shape shape;
   load_level const* levels;
   schedule_state<R>* state;
   std::uint32_t* lists;
-  /// By step: the first of its cell. By first step of a cell: its end, and the steps below its cut
-  /// or zero.
+  /// The first step of the cell of each step.
   std::uint32_t* first_of;
+  /// The end of each cell, by its first step.
   std::uint32_t* last_of;
+  /// The number of steps below the cut of each cell, or zero, by the first step of the cell.
   std::uint32_t* cut_after;
-  /// By kind and step: the waiting from the first step of its block up to it. By kind and block:
-  /// that in the block, and then that in the blocks before it.
+  /// The waiting from the first step of a block up to each of its steps, by kind and step.
   std::uint64_t* waiting;
+  /// The waiting in each block, later in the blocks before it, by kind and block.
   std::uint64_t* of_blocks;
-  /// By group: whether it is below the cut.
+  /// 1 for each group below the cut of its cell, 0 for each group above it.
   std::uint8_t* is_low;
-  /// By place in a list: how many groups of its block before it are above the cuts of their cells.
-  /// By block: how many of the blocks before it.
+  /// The number of groups above the cuts of their cells, by place: before it, in its block.
   std::uint32_t* high_in_block;
+  /// The number of groups above the cuts of their cells, by block: in all blocks before it.
   std::uint32_t* high_of_blocks;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t pool() const { return shape.steps * shape.ranks; }
@@ -283,7 +285,7 @@ struct schedule_cells {
   [[nodiscard]] OMNIBAL_HOST_DEVICE load_level level(std::size_t kind, std::uint32_t group) const {
     return levels[kind * pool() + group];
   }
-  /// The waiting in a cell, from the sums.
+  /// Returns the waiting in a cell, from the prefix sums.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t cell_waiting(std::size_t kind, std::uint32_t first,
                                                               std::uint32_t last) const {
     return static_cast<std::int64_t>(waiting_before(kind, last) - waiting_before(kind, first));
@@ -294,13 +296,13 @@ struct schedule_cells {
     return of_blocks[kind * step_blocks() + (step - 1) / steps_of_block] +
            waiting[kind * shape.steps + step - 1];
   }
-  /// How many groups above cuts lie before a place of all lists.
+  /// Returns the number of groups above cuts before a place of all lists.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t high_before(std::uint32_t place) const {
     return high_of_blocks[place / places_of_block] + high_in_block[place];
   }
 };
 
-/// All groups in one cell.
+/// Writes one cell that contains all groups.
 template <std::size_t R>
 struct write_first_cell {
   schedule_cells<R> cells;
@@ -313,7 +315,7 @@ struct write_first_cell {
   }
 };
 
-/// The keys of a list, all groups in random order.
+/// Writes a list of all groups in random order, and its keys.
 template <std::size_t R>
 struct write_list {
   schedule_cells<R> cells;
@@ -327,7 +329,7 @@ struct write_list {
   }
 };
 
-/// The largest of some levels and their sum.
+/// The largest of some levels, and their sum.
 struct level_spread {
   load_level largest;
   std::uint64_t sum;
@@ -339,8 +341,8 @@ struct join_levels {
   }
 };
 
-/// How long ranks wait in each step, a warp for each: in the steps of the random list, or of the
-/// lists sorted by the same kind.
+/// Measures how long ranks wait in each step, with a warp for each step and kind. Reads the steps
+/// of the random list, or of the list that is sorted by the same kind.
 template <std::size_t R>
 struct measure_steps {
   static constexpr std::size_t shared_bytes = R * steps_of_block * sizeof(std::uint64_t);
@@ -382,8 +384,8 @@ struct measure_steps {
   }
 };
 
-/// The waiting to reach: what `max_dist_ratio` allows, or nearly the least, that of the sorted
-/// lists. As one block.
+/// Sets the waiting to reach, as one block. This is the waiting that `max_dist_ratio` allows, or a
+/// waiting near the least one if that is larger. The sorted lists have the least waiting.
 template <std::size_t R>
 struct set_goals {
   static constexpr int least_blocks = 1;
@@ -448,8 +450,8 @@ struct find_rule {
   }
 
  private:
-  /// Returns the waiting in the cell that begins at a step, or zero if none begins there or it
-  /// cannot be cut.
+  /// Returns the waiting in the cell that begins at a step. Returns zero if no cell begins there or
+  /// if the cell cannot be cut.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::int64_t waiting(std::size_t kind, std::size_t step) const {
     auto const first = static_cast<std::uint32_t>(step);
     if (cells.first_of[first] != first) return 0;
@@ -458,7 +460,7 @@ struct find_rule {
   }
 };
 
-/// Finds the cut of the cell that begins at a step, if there is one, by a block.
+/// Finds the cut of the cell that begins at a step, if there is one, with a block for each step.
 template <std::size_t R>
 struct find_cut {
   schedule_cells<R> cells;
@@ -529,7 +531,7 @@ struct mark_low {
   }
 };
 
-/// A place in all lists.
+/// A position in one of the lists, from a place in all lists.
 template <std::size_t R>
 struct list_place {
   OMNIBAL_HOST_DEVICE list_place(schedule_cells<R> const& cells, std::uint32_t place)
@@ -541,14 +543,16 @@ struct list_place {
 
   std::uint32_t kind;
   std::uint32_t position;
-  /// What is there, the first step of its cell, and the steps below its cut or zero.
+  /// The group at this position.
   std::uint32_t group;
+  /// The first step of its cell.
   std::uint32_t first;
+  /// The number of steps below the cut of its cell, or zero.
   std::uint32_t cut;
 };
 
-/// Counts the groups above the cuts of their cells, each block those at some places; the last block
-/// adds up those of the blocks.
+/// Counts the groups above the cuts of their cells. Each block counts at some places, and the last
+/// block adds up the counts of the blocks.
 template <std::size_t R>
 struct count_high {
   schedule_cells<R> cells;
@@ -590,7 +594,7 @@ struct move_groups {
   }
 };
 
-/// Makes cells of the parts.
+/// Makes a cell of each part of a cut cell.
 template <std::size_t R>
 struct make_cells {
   schedule_cells<R> cells;
@@ -608,7 +612,7 @@ struct make_cells {
   }
 };
 
-/// The cells after at most so many rounds.
+/// Returns the cells after at most `rounds` rounds.
 template <class Backend, std::size_t R>
 [[nodiscard]] schedule_cells<R> cut_cells(Backend& backend, schedule_items const& items,
                                           schedule_shape const& shape, schedule_draws const& draws,
@@ -655,7 +659,7 @@ template <class Backend, std::size_t R>
   return cells;
 }
 
-/// Marks the steps that have a carried group.
+/// Marks the steps that contain a carried group.
 template <std::size_t R>
 struct mark_carried {
   schedule_cells<R> cells;
@@ -668,7 +672,7 @@ struct mark_carried {
   }
 };
 
-/// One for each step with a carried group, in the order of the epoch.
+/// Returns one for a step with a carried group, otherwise zero, by position in the random order.
 struct count_carried {
   rng::permutation order;
   std::uint32_t const* has_carried;
@@ -677,7 +681,7 @@ struct count_carried {
   }
 };
 
-/// Finds the position of each step in the epoch, those with carried groups first.
+/// Finds the position of each step in the epoch. Steps with carried groups come first.
 struct write_positions {
   rng::permutation order;
   std::uint32_t steps;
@@ -711,7 +715,7 @@ struct write_steps {
   }
 };
 
-/// `gpu::schedule_steps` on any backend.
+/// Runs `gpu::schedule_steps` on any backend.
 template <class Backend, class Load>
 void schedule_steps(Backend& backend, device_span<Load const> loads,
                     device_span<std::uint32_t const> carried, schedule_shape const& shape,

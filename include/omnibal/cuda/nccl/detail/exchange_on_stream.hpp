@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// Exchanges on a stream, for any backend: copies of rows at the bandwidth of the memory, and the
-/// order of the steps.
+/// Exchanges on a stream, on any backend: the copies of rows and the order of the steps.
 
 #include <omnibal/config.hpp>
 #include <omnibal/cuda/detail/exclusive_sum.hpp>
@@ -21,7 +20,7 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-/// The first position of ascending numbers that is not below `value`.
+/// Returns the position of the first of ascending numbers that is not below `value`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t position_of(std::uint32_t const* numbers,
                                                                    std::uint32_t count,
                                                                    std::uint32_t value) {
@@ -29,31 +28,34 @@ namespace omnibal::inline v0::nccl::detail {
                                   [&](std::uint32_t k) { return numbers[k] < value; });
 }
 
-/// The last of `owners` whose offset is not above `position`: that which has it. Precondition:
-/// `position < offsets[owners]`.
+/// Returns the owner of `position`: the last of `owners` whose offset is not above `position`.
+/// Precondition: `position < offsets[owners]`.
 [[nodiscard]] OMNIBAL_HOST_DEVICE inline std::uint32_t owner_of(std::uint32_t const* offsets,
                                                                 std::uint32_t owners,
                                                                 std::uint32_t position) {
   return position_of(offsets, owners + 1, position + 1) - 1;
 }
 
-/// The samples of a rank before and after an exchange, in the order in which they travel: by
-/// destination and by source, and then as they arrive, which both sides know. What stays is sent to
-/// oneself. Trivially copyable.
+/// The samples of a rank before and after an exchange, in the order in which they are sent: by
+/// destination and by source, and then in the order of arrival. Both sides know this order. Samples
+/// that remain are sent to the rank itself. Trivially copyable.
 struct plan_tables {
   device_plan_view plan;
   std::uint32_t rank;
-  /// The positions of the samples before, by slot, and the slots.
+  /// The positions of the samples before the exchange, by slot.
   std::uint32_t* leaving;
+  /// The slots, in the order of `leaving`.
   std::uint32_t* leaving_slots;
-  /// The positions of the samples after, by source, and the sources.
+  /// The positions of the samples after the exchange, by source.
   std::uint32_t* coming;
+  /// The sources, in the order of `coming`.
   std::uint32_t* coming_from;
-  /// The first of `leaving` for each rank and of `coming` from each, and the ends.
+  /// The first element of `leaving` for each destination, and the end.
   std::uint32_t* send_begin;
+  /// The first element of `coming` from each source, and the end.
   std::uint32_t* receive_begin;
-  /// Positions on the wire, all in one array by one scan: of what is sent, of what is received, and
-  /// of what is kept, as if it were sent. Each list has an end.
+  /// Positions on the wire, in one array by one scan: of the samples that are sent, that are
+  /// received, and that are kept. Kept samples count as if they were sent. Each list has an end.
   std::uint64_t* positions;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t const* sent() const { return positions; }
@@ -73,24 +75,26 @@ struct plan_tables {
     return count < plan.most_arrivals ? count : plan.most_arrivals;
   }
 
-  /// Whether the k-th that leaves, or comes, is one that stays.
+  /// Returns true if the k-th sample of `leaving` remains on this rank.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool leaves_to_itself(std::uint32_t k) const {
     return k >= send_begin[rank] && k < send_begin[rank + 1];
   }
+  /// Returns true if the k-th sample of `coming` remains on this rank.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool comes_from_itself(std::uint32_t k) const {
     return k >= receive_begin[rank] && k < receive_begin[rank + 1];
   }
 
-  /// The sample of the global batch that leaves or comes k-th.
+  /// Returns the index in the global batch of the k-th sample of `leaving`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t sample_leaving(std::uint32_t k) const {
     return plan.home_offsets[rank] + leaving[k];
   }
+  /// Returns the index in the global batch of the k-th sample of `coming`.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t sample_coming(std::uint32_t k) const {
     return plan.item_at[plan.arrival_offsets[rank] + coming[k]];
   }
 };
 
-/// Keys by which both lists are sorted; what is padding goes to the end.
+/// Writes the keys by which both lists are sorted. Padding has the largest keys, at the end.
 struct write_plan_keys {
   plan_tables tables;
   gpu::fault* faults;
@@ -127,7 +131,7 @@ struct write_plan_keys {
   }
 };
 
-/// Finds the begins of the samples for each rank, and from each, in the sorted lists.
+/// Finds the first sample for each rank, and from each rank, in the sorted lists.
 struct find_plan_begins {
   plan_tables tables;
 
@@ -140,15 +144,16 @@ struct find_plan_begins {
   }
 };
 
-/// Returns the number of elements of 32 bits, and below of 64 bits, in the tables of a plan.
+/// Returns the number of elements of 32 bits in the tables of a plan.
 [[nodiscard]] inline std::size_t index_count(device_plan_view const& plan) {
   return 2 * (std::size_t{plan.most_home} + plan.most_arrivals + plan.ranks + 1);
 }
+/// Returns the number of elements of 64 bits in the tables of a plan.
 [[nodiscard]] inline std::size_t position_count(device_plan_view const& plan) {
   return 2 * std::size_t{plan.most_home} + plan.most_arrivals + 1;
 }
 
-/// The tables in memory of which `take(n)` gives so many indices.
+/// Returns the tables, in memory from `take(n)`, which returns n elements of 32 bits.
 template <class Take>
 [[nodiscard]] plan_tables take_plan_tables(Take const& take, std::uint64_t* positions,
                                            device_plan_view const& plan, std::uint32_t rank) {
@@ -165,7 +170,7 @@ template <class Take>
   return tables;
 }
 
-/// Fills the tables. Two sorts by radix, whose keys are as short as the plan allows.
+/// Fills the tables by two radix sorts, whose keys are as short as the plan allows.
 template <class Backend>
 void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults) {
   auto const& plan = tables.plan;
@@ -179,7 +184,7 @@ void make_plan_tables(Backend& b, plan_tables const& tables, gpu::fault* faults)
   b.for_each(std::size_t{plan.ranks} + 1, find_plan_begins{tables});
 }
 
-/// The bytes of each entry of the lists of positions.
+/// Returns the bytes of each entry of the lists of positions.
 struct wire_size {
   plan_tables tables;
   payload load;
@@ -206,7 +211,7 @@ struct wire_size {
   }
 };
 
-/// The elements of each arrival, for the offsets of payloads.
+/// Returns the number of elements of each arrival, for the offsets of payloads.
 struct arrival_elements {
   plan_tables tables;
   payload load;
@@ -222,7 +227,7 @@ struct arrival_elements {
   }
 };
 
-/// The begin of a slot: what all ranks must know of the sender.
+/// The begin of a slot: the facts that all ranks must know of the sender.
 struct slot_header {
   std::uint64_t largest_message;
   std::uint32_t faults;
@@ -230,7 +235,7 @@ struct slot_header {
 };
 inline constexpr std::uint64_t header_bytes = sizeof(slot_header);
 
-/// Fills the report of this rank, and the headers of the slots or the sizes of the messages. One
+/// Fills the report of this rank, and the headers of the slots or the sizes of the messages, as one
 /// block.
 struct describe_exchange {
   plan_tables tables;
@@ -238,11 +243,12 @@ struct describe_exchange {
   exchange_report* report;
   /// The faults of all fields so far.
   gpu::fault* faults;
-  /// The slots to fill and their size, or none.
+  /// The slots to fill and their size in bytes; null if there are no slots.
   std::byte* slots;
   std::uint64_t slot_bytes;
-  /// For the host, or null: the bytes that go to each rank, those that come from each, those that
-  /// are kept, and the faults of this rank, as a word that travels.
+  /// Words for the host, or null: the bytes that go to each rank, the bytes that come from each
+  /// rank, and the bytes that are kept. The last word has the faults of this rank, and is sent to
+  /// all ranks.
   std::uint64_t* words;
 
   template <class Block>
@@ -293,7 +299,7 @@ struct describe_exchange {
                                                                std::uint32_t last) {
     return positions[last] - positions[first];
   }
-  /// The caller's offsets of a payload contradict the sizes that all ranks know.
+  /// Returns true if the caller's offsets of a payload contradict the sizes that all ranks know.
   [[nodiscard]] OMNIBAL_HOST_DEVICE bool wrong_size(std::size_t i) const {
     if (load.in_offsets == nullptr) return false;
     std::uint64_t const size = load.in_offsets[i + 1] - load.in_offsets[i];
@@ -303,7 +309,8 @@ struct describe_exchange {
   }
 };
 
-/// What the headers that came say: after it the report has the faults of all ranks. One block.
+/// Adds the received headers to the report, as one block. Then the report has the faults of all
+/// ranks.
 struct read_slot_headers {
   std::byte const* slots;
   std::uint64_t slot_bytes;
@@ -331,8 +338,7 @@ struct read_slot_headers {
   }
 };
 
-/// Numbers that decide how fast exchanges are, not what they do; others were not tried on a
-/// device.
+/// Tuning constants of the speed of exchanges, not tuned on a device; they do not change results.
 struct exchange_tuning {
   /// The bytes that a block copies.
   static constexpr std::size_t tile_bytes = 16384;
@@ -344,7 +350,7 @@ struct exchange_tuning {
   return bytes / exchange_tuning::tile_bytes + (bytes % exchange_tuning::tile_bytes == 0 ? 0 : 1);
 }
 
-/// Copies at most 16 bytes, by the widest words that both addresses allow.
+/// Copies at most 16 bytes with the widest words that both addresses allow.
 OMNIBAL_HOST_DEVICE inline void copy_word(std::byte* to, std::byte const* from,
                                           std::uint32_t bytes) {
 #if defined(__CUDA_ARCH__)
@@ -376,14 +382,15 @@ OMNIBAL_HOST_DEVICE inline void copy_word(std::byte* to, std::byte const* from,
 #endif
 }
 
-/// Copies the bytes [begin, end) of `rows`, of which row k takes [rows.at(k), rows.at(k + 1)), for
-/// rows [first, last): `rows.copy(k, inner, bytes)` copies a word of row k. Words are of `word`
-/// bytes, which divides the beginnings of all rows.
+/// Copies the bytes [begin, end) of the rows [first, last). Row k has the bytes [rows.at(k),
+/// rows.at(k + 1)), and `rows.copy(k, inner, bytes)` copies a word of row k. Words have `word`
+/// bytes, which divides the begins of all rows.
 template <class Block, class Rows>
 OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t first,
                                    std::uint32_t last, std::uint64_t begin, std::uint64_t end,
                                    std::uint32_t word) {
-  // The last row that begins at or before a byte has it: rows before it that begin there are empty.
+  // A byte belongs to the last row that begins at or before it: earlier rows that begin there are
+  // empty.
   auto const row_of = [&](std::uint64_t byte, std::uint32_t low, std::uint32_t high) {
     return gpu::detail::first_false(low + 1, high,
                                     [&](std::uint32_t k) { return rows.at(k) <= byte; }) -
@@ -401,7 +408,7 @@ OMNIBAL_HOST_DEVICE void copy_tile(Block& block, Rows const& rows, std::uint32_t
 
 /// Some rows of a list, one after the other on the wire.
 struct row_run {
-  /// Positions on the wire, `origin` more than from `wire`.
+  /// Positions on the wire: position `origin` is at `wire`.
   std::uint64_t const* positions;
   std::uint64_t origin;
   std::uint32_t first;
@@ -430,14 +437,14 @@ OMNIBAL_HOST_DEVICE void copy_own_tile(Block& block, Rows const& rows, std::size
   copy_tile(block, rows, rows.first, rows.last, begin, end, rows.load->word);
 }
 
-/// Which runs a step copies: a slot for each rank, or all in one.
+/// The runs that a step copies: a slot for each rank, or all messages in one run.
 struct wire_layout {
   std::byte* wire = nullptr;
-  /// The size of a slot, or 0 if messages follow each other without headers.
+  /// The size of a slot in bytes, or 0 if messages follow each other without headers.
   std::uint64_t slot_bytes = 0;
   std::uint64_t tiles = 0;
 
-  /// The blocks of a step.
+  /// Returns the number of blocks of a step.
   [[nodiscard]] std::size_t blocks(std::uint32_t ranks) const {
     return slot_bytes == 0 ? tiles : tiles * ranks;
   }
@@ -448,14 +455,15 @@ struct wire_layout {
     if (slot_bytes == 0) return run_of(positions, 0, begin[ranks], wire);
     row_run const result = run_of(positions, begin[region], begin[region + 1],
                                   wire + region * slot_bytes + header_bytes);
-    // What does not fit is reported, and not sent.
+    // A message that does not fit is reported and not sent.
     bool const fits = result.first != result.last && result.bytes() <= slot_bytes - header_bytes;
     return fits ? result : row_run{positions, positions[0], 0, 0, wire};
   }
 };
 
-/// What a step does with rows: those that leave go to the wire, where the rest of a last word is
-/// zeros, those that have come go from it to their places, and those that stay past it.
+/// The steps of copying rows. `pack` copies leaving rows to the wire and fills the rest of a last
+/// word with zeros. `unpack` copies received rows from the wire to their places. `keep` copies the
+/// rows that remain, without the wire.
 enum class row_step { pack, unpack, keep };
 
 /// Copies the rows of a step, unless there is a fault.
@@ -470,14 +478,14 @@ struct copy_rows {
     plan_tables const* tables;
     payload const* load;
 
-    /// A word that begins after `inner` bytes of row k.
+    /// Copies the word that begins after `inner` bytes of row k.
     OMNIBAL_HOST_DEVICE void copy(std::uint32_t k, std::uint64_t inner, std::uint32_t word) const {
       std::uint64_t const left = load->bytes(sample(k)) - inner;
       auto const count = static_cast<std::uint32_t>(left < word ? left : word);
       if constexpr (Step == row_step::unpack) {
         copy_word(load->row_out(tables->coming[k]) + inner, wire + at(k) + inner, count);
       } else if constexpr (Step == row_step::keep) {
-        // Both lists have what stays in the order of its slots.
+        // Both lists have the samples that remain in the order of their slots.
         std::uint32_t const place = tables->receive_begin[tables->rank] + (k - first);
         copy_word(load->row_out(tables->coming[place]) + inner,
                   load->row_in(tables->leaving[k]) + inner, count);
@@ -512,7 +520,7 @@ struct copy_rows {
   }
 };
 
-/// Finds out what of a field goes where, when the tables are filled.
+/// Finds the positions of the samples of a field on the wire. The tables must be filled.
 template <class Backend>
 void find_routes(Backend& b, plan_tables const& tables, payload const& load,
                  exchange_report* report, gpu::fault* faults, std::byte* slots,
@@ -527,13 +535,13 @@ void find_routes(Backend& b, plan_tables const& tables, payload const& load,
       1, 0, describe_exchange{tables, load, report, faults, slots, slot_bytes, words});
 }
 
-/// The most bytes that stay, as far as the host knows.
+/// Returns an upper bound on the bytes that are kept, from sizes that the host knows.
 [[nodiscard]] inline std::size_t most_kept(device_plan_view const& plan, payload const& load) {
   return load.in_room * load.element_bytes + std::size_t{plan.most_home} * (load.word - 1);
 }
 
-/// The bounded form: every rank sends a slot to every other one. The faults of the report must be
-/// set before, to those of this rank.
+/// Runs the bounded form: every rank sends a slot to every other rank. `report->faults` must have
+/// the faults of this rank before the call.
 template <class Backend, class Wire>
 void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& plan,
                        payload const& load, std::uint64_t slot_bytes, exchange_report* report) {
@@ -566,14 +574,14 @@ void exchange_in_slots(Backend& b, Wire const& wire, device_plan_view const& pla
       layout.tiles, 0, copy_rows<row_step::keep>{tables, load, layout, report});
 }
 
-/// What the host knows of the messages of a rank, in bytes.
+/// The messages of a rank as the host knows them, in bytes.
 struct known_messages {
   std::span<std::uint64_t const> sent;
   std::span<std::uint64_t const> received;
   std::uint64_t kept = 0;
 };
 
-/// A field on its way: tables with positions of its own, and its messages, when they are known.
+/// A field in an exchange: tables with its own positions, and its messages when they are known.
 struct moved_field {
   plan_tables tables;
   payload load;
@@ -582,8 +590,8 @@ struct moved_field {
   std::byte* received = nullptr;
 };
 
-/// The first half of the exact form: what the host must know of each field comes to `words`, and
-/// after it the faults of all ranks.
+/// Runs the first half of the exact form. Writes to `words` the sizes that the host must know of
+/// each field, and after them the faults of all ranks.
 template <class Backend, class Wire>
 void find_messages(Backend& b, Wire const& wire, std::span<moved_field const> fields,
                    exchange_report* reports, std::uint64_t* words) {
@@ -591,14 +599,14 @@ void find_messages(Backend& b, Wire const& wire, std::span<moved_field const> fi
   make_plan_tables(b, fields[0].tables, all_faults);
   std::uint64_t* faults = words;
   for (moved_field const& field : fields) {
-    // Behind its words are the faults so far, until those of the next field come there.
+    // The word behind the words of this field has the faults so far. The next field overwrites it.
     find_routes(b, field.tables, field.load, reports++, all_faults, nullptr, 0, faults);
     faults += 2 * std::size_t{field.tables.plan.ranks} + 1;
   }
   wire.all_gather(faults, faults + 1, sizeof(std::uint64_t));
 }
 
-/// The second half: messages of exact sizes, those of all fields in a group.
+/// Runs the second half of the exact form: messages of exact sizes, of all fields in one group.
 template <class Backend, class Wire>
 void exchange_messages(Backend& b, Wire const& wire, std::span<moved_field> fields,
                        exchange_report const* report) {

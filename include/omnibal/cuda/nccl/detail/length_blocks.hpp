@@ -73,17 +73,18 @@ struct length_blocks {
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t header(std::size_t rank) const {
     return static_cast<std::uint64_t>(words[rank * block_words()]);
   }
-  /// Returns the number of samples of a rank; a number above `most` is a fault and counts as
-  /// `most`.
+  /// Returns the number of samples of a rank, at most `most`. `sum_length_counts` raises a fault if
+  /// the rank has more.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t count(std::size_t rank) const {
     auto const given = static_cast<std::uint32_t>(header(rank));
     return given < most ? given : most;
   }
 };
 
-/// Writes the position of each rank, and the faults that ranks had before. One block.
+/// Writes the position of each rank, as one block. Raises the faults that ranks had before, and
+/// `no_room` if a rank has more than `most` samples or all samples exceed `room`.
 struct sum_length_counts {
-  /// Not tuned on a device.
+  /// The threads of the block, not tuned on a device.
   static constexpr int threads = 512;
 
   length_blocks blocks;
@@ -142,8 +143,8 @@ struct collect_lengths {
   }
 };
 
-/// Gathers the numbers of all samples by one collective of blocks of `most` samples: `offsets` has
-/// an element more than there are ranks. `wire` is NCCL on the stream of the backend. All ranks
+/// Gathers the numbers of all samples by one collective of blocks of `most` samples. `offsets` has
+/// one more element than there are ranks. `wire` is NCCL on the stream of the backend. All ranks
 /// receive the faults that ranks had before.
 template <class Backend, class Wire>
 void gather_columns(Backend& b, Wire const& wire, local_columns const& local, std::uint32_t most,

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// NCCL on a stream, as the algorithms of this folder use it.
+/// NCCL on a stream for the algorithms of this folder.
 
 #include <omnibal/cuda/detail/arena.hpp>
 #include <omnibal/cuda/nccl/error.hpp>
@@ -16,11 +16,11 @@
 
 namespace omnibal::inline v0::nccl::detail {
 
-// Hidden like what it sends for.
+// The symbols are hidden, because their callers are hidden.
 #pragma GCC visibility push(hidden)
 
-/// Calls `post(send, receive)` in a group of the caller: `send(peer, from, bytes)` and
-/// `receive(peer, to, bytes)`. Nothing is sent if there are no bytes.
+/// Calls `post(send, receive)` in a group that the caller has opened: `send(peer, from, bytes)` and
+/// `receive(peer, to, bytes)`. Both do nothing if there are no bytes.
 template <class Post>
 void post_messages(Post post, ncclComm_t comm, cudaStream_t stream) {
   auto const by = [&](auto call) {
@@ -32,7 +32,8 @@ void post_messages(Post post, ncclComm_t comm, cudaStream_t stream) {
   post(by(ncclSend), by(ncclRecv));
 }
 
-/// A message for each peer, and from each, all that is sent lying in a row, and what comes too.
+/// Returns a function for `post_messages`, with a message to each peer and from each peer. The sent
+/// messages are one after the other in `from`, and the received messages in `to`.
 [[nodiscard]] inline auto messages_in_rows(std::byte const* from,
                                            std::span<std::uint64_t const> sent, std::byte* to,
                                            std::span<std::uint64_t const> received) {
@@ -46,7 +47,7 @@ void post_messages(Post post, ncclComm_t comm, cudaStream_t stream) {
   };
 }
 
-/// Sends on a stream. `Comm` is a communicator or a reference to one.
+/// A wire that sends on a stream. `Comm` is a communicator or a reference to one.
 template <class Comm>
 class stream_wire {
  public:
@@ -55,14 +56,14 @@ class stream_wire {
   [[nodiscard]] std::uint32_t rank() const { return static_cast<std::uint32_t>(comm_->rank()); }
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(comm_->size()); }
 
-  /// `bytes` of every rank, by rank.
+  /// Gathers `bytes` bytes of every rank, in the order of the ranks.
   void all_gather(void const* in, void* out, std::size_t bytes) const {
     comm_->submit([&] {
       check(ncclAllGather(in, out, bytes, ncclUint8, comm_->get(), stream_), comm_->get());
     });
   }
 
-  /// A group of messages; see `post_messages`.
+  /// Runs a group of messages; see `post_messages`.
   template <class Post>
   void exchange(Post const& post) const {
     comm_->submit([&] { post_messages(post, comm_->get(), stream_); });
@@ -73,7 +74,7 @@ class stream_wire {
   cudaStream_t stream_;
 };
 
-/// Sends nothing, while scratch is measured.
+/// A wire that sends nothing, for calls that only measure scratch.
 struct silent_wire {
   std::uint32_t own;
   std::uint32_t ranks;
