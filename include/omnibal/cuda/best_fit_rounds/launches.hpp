@@ -47,7 +47,7 @@ struct round_window {
   /// The least size in the window.
   std::uint64_t least;
 
-  /// The least size that belongs to the window of a largest one.
+  /// Returns the least size that belongs to the window of a largest size.
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t low(std::uint64_t largest,
                                                                        std::uint64_t capacity) {
     return largest <= capacity / 64 ? 1 : largest - largest / 4;
@@ -88,21 +88,23 @@ struct fit_arrays {
   std::uint64_t* sizes;
   /// The group of each sample.
   std::uint32_t* group_of;
-  /// The samples that wait, and those that a round leaves.
+  /// The samples that wait, and the samples that a round leaves.
   std::uint32_t* waiting;
   std::uint32_t* left;
   /// The room of each group.
   std::uint64_t* rooms;
-  /// The groups with room by descending room, the keys by which they are sorted, and both once
-  /// more.
+  /// The groups with room by descending room, the keys by which they are sorted, and a second array
+  /// of each.
   std::uint32_t* order;
   std::uint32_t* spare_order;
   std::uint64_t* keys;
   std::uint64_t* spare_keys;
-  /// For the samples of a round: how many single groups hold it, and how many samples found none.
+  /// For each sample of a round: the number of single groups that hold it, and the number of
+  /// samples up to it that find all of these groups taken.
   std::uint32_t* reach;
   std::uint32_t* without;
-  /// For the single groups of a round: how many of them are free, and the minima of 32, 32^2, ...
+  /// For the single groups of a round: the number of free groups, and the minima of 32, 32^2, ...
+  /// of these numbers.
   std::uint32_t* depth;
   std::uint32_t* minima;
 };
@@ -132,7 +134,7 @@ template <class Backend>
 /// of 32, 32^2, ... values. Complexity of a look-up: at most 64 values in each level of the tree.
 class preceding_minimum {
  public:
-  /// `minima` has room for n / 31 + 16 elements: the begin of each level, and the levels.
+  /// Uses `minima` for n / 31 + 16 elements: the begin of each level, and the levels.
   OMNIBAL_HOST_DEVICE preceding_minimum(std::uint32_t const* values, std::uint32_t* minima)
       : values_(values), minima_(minima) {}
 
@@ -160,7 +162,7 @@ class preceding_minimum {
 
   /// Returns the last index below `end` whose value is at most `limit`. Precondition: there is one.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::size_t find(std::size_t end, std::uint32_t limit) const {
-    // Up, to the left of the block that is known not to have it.
+    // The search goes up and to the left of the blocks that cannot have the value.
     int level = -1;
     std::size_t i = end;
     for (;;) {
@@ -170,7 +172,7 @@ class preceding_minimum {
       i /= best_fit_tuning::fan_out;
       ++level;
     }
-    // Down, to its last value that is small enough.
+    // The search goes down to the last value that is small enough.
     --i;
     for (; level >= 0; --level) {
       i = (i + 1) * best_fit_tuning::fan_out;
@@ -348,7 +350,7 @@ struct fit_rounds {
     now.group_count += opened;
   }
 
-  /// Returns how many samples of the window still wait; they are moved to its end.
+  /// Returns the number of samples of the window that still wait; they are moved to its end.
   template <class Grid>
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t match(Grid& grid, progress& now,
                                                         round_window const& window,
@@ -442,7 +444,7 @@ struct fit_rounds {
 
   OMNIBAL_HOST_DEVICE void take(std::uint32_t position, std::uint32_t group) const {
     arrays.group_of[position] = group;
-    // Modulo 2^64, so that it may be done in any order.
+    // The sums are modulo 2^64, so that their order does not matter.
     atomic_add(arrays.rooms + group, 0 - arrays.sizes[position]);
   }
 
@@ -592,14 +594,14 @@ struct fit_finish {
   }
 };
 
-/// The number of bits of a value.
+/// Returns the number of bits of a value.
 [[nodiscard]] constexpr int bits_of(std::uint64_t value) {
   int bits = 0;
   for (; value != 0; value >>= 1) ++bits;
   return bits;
 }
 
-/// Two sorts, and one launch for all rounds.
+/// Runs `gpu::best_fit_rounds` on any backend: two sorts, and one launch for all rounds.
 template <class Backend, class Amount>
 void best_fit_rounds(Backend& backend, Amount const* demands, std::size_t count,
                      std::uint64_t capacity, std::size_t most_blocks, packing_span const& out) {

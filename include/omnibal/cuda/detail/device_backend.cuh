@@ -143,7 +143,7 @@ struct device_sort;
 template <int Threads, class F>
 struct grid_launch;
 
-/// A count as CUB takes it.
+/// Returns a count in the type that CUB accepts.
 [[nodiscard]] inline std::uint32_t step_size(std::size_t n) {
   omnibal::detail::check_index_count("gpu", "a step", n);
   return static_cast<std::uint32_t>(n);
@@ -217,14 +217,14 @@ class device_backend {
     return result;
   }
 
-  /// `f(i)` for all `i < n`, in any order, at once.
+  /// Calls `f(i)` for all `i < n`, in any order, concurrently.
   template <class F>
   void for_each(std::size_t n, F const& f) {
     launch_for_each(stream_, n, f);
   }
   /// Calls `f(block, index)` for `blocks` blocks of `Threads` threads with `shared_bytes` of shared
-  /// memory each, in any order, at once. An array in the shared memory occupies a multiple of 16
-  /// bytes.
+  /// memory each, in any order, concurrently. An array in the shared memory occupies a multiple of
+  /// 16 bytes.
   template <int Threads, class F>
   void for_each_block(std::size_t blocks, std::size_t shared_bytes, F const& f) {
     launch_for_each_block<Threads>(stream_, blocks, shared_bytes, f);

@@ -39,7 +39,7 @@ struct demands_of_items {
   std::size_t count;
   fault* faults;
 
-  /// The demand of the item at a position of the items.
+  /// Returns the demand of the item at a position of the items.
   [[nodiscard]] OMNIBAL_HOST_DEVICE sum operator()(std::size_t position) const {
     std::uint32_t const item = groups.item(position);
     if (item < count) return checked_load(demands[item], faults);

@@ -7,7 +7,7 @@ namespace omnibal::inline v0::gpu::detail {
 
 #pragma GCC visibility push(hidden)
 
-/// As many bytes as the launch asked for, aligned for every type.
+/// Returns the shared memory that the launch requested, aligned for every type.
 [[nodiscard]] __device__ inline unsigned char* shared_memory() {
   extern __shared__ __align__(16) unsigned char omnibal_shared_memory[];
   return omnibal_shared_memory;

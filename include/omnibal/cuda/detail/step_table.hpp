@@ -67,7 +67,7 @@ class step_table {
                        [&](std::uint32_t step) { return offsets_[step + 1] <= sample; });
   }
 
-  /// The cost of a sample as it is given.
+  /// Returns the given cost of a sample, unchecked.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint64_t given_cost(std::size_t sample) const {
     return static_cast<std::uint64_t>(costs_[sample]);
   }
@@ -127,7 +127,7 @@ struct round_costs {
   }
 };
 
-/// The steps with whole costs.
+/// Returns the steps with whole costs.
 template <class Backend>
 [[nodiscard]] step_table with_whole_costs(Backend& backend, cost_steps const& steps,
                                           fault* faults) {
@@ -227,7 +227,7 @@ struct restore_costs {
   }
 };
 
-/// The bits of an unsigned number that is at most `largest`.
+/// Returns the bits of an unsigned number that is at most `largest`.
 [[nodiscard]] constexpr int bits_up_to(std::size_t largest) {
   int bits = 0;
   while (bits < 64 && (largest >> bits) != 0) ++bits;
@@ -276,7 +276,7 @@ struct part_writer {
     if (part_of != nullptr) part_of[sample] = part;
   }
 
-  /// The position of the first item of a part.
+  /// Writes the position of the first item of a part.
   OMNIBAL_HOST_DEVICE void begin(std::size_t step, std::size_t part, std::uint32_t position) const {
     offsets[step * parts + part] = position;
   }
@@ -303,7 +303,7 @@ class dealing {
   OMNIBAL_HOST_DEVICE dealing(std::uint32_t samples, std::uint32_t parts)
       : parts_(parts), rounds_(samples / parts), rest_(samples % parts) {}
 
-  /// The part of the sample at a place of the order.
+  /// Returns the part of the sample at a place of the order.
   [[nodiscard]] OMNIBAL_HOST_DEVICE std::uint32_t part(std::uint32_t place) const {
     std::uint32_t const turn = place % parts_;
     return place / parts_ % 2 == 0 ? turn : parts_ - 1 - turn;

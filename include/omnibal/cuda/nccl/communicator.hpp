@@ -153,7 +153,7 @@ class communicator : private communicator_ref {
     }
   }
 
-  /// Flushes; returns false if the other ranks do not arrive in time.
+  /// Finalizes the communicator. Returns false if the other ranks do not arrive in time.
   [[nodiscard]] bool finalize() noexcept {
     try {
       check(ncclCommFinalize(get()), get());

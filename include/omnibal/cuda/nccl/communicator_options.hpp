@@ -103,7 +103,7 @@ class deadline {
     return omnibal::detail::to_text(timeout_.count()) + " ms";
   }
 
-  /// The first calls only yield, to notice the end of a short wait at once.
+  /// Pauses between polls. The first calls only yield, to notice the end of a short wait at once.
   void pause() {
     constexpr int yields = 1000;
     constexpr std::chrono::microseconds longest(1000);

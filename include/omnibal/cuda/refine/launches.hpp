@@ -274,12 +274,12 @@ struct round_refiner {
         return true;
       }
       if (is_alone) return false;
-      // A barrier, because the next search may write there before the last thread has read.
+      // A barrier is needed, because the next search may write before the last thread has read.
       block.for_each(0, [](std::size_t) {});
     }
   }
 
-  /// The first rank of the least swap that helps, or `count`.
+  /// Returns the first rank of the least swap that helps, or `count`.
   template <class Block>
   [[nodiscard]] OMNIBAL_HOST_DEVICE static std::uint32_t best_rank(Block& block,
                                                                    part_exchange const* swaps,
