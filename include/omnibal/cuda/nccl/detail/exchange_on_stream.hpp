@@ -37,8 +37,8 @@ namespace omnibal::inline v0::nccl::detail {
 }
 
 /// The samples of a rank before and after an exchange, in the order in which they are sent: by
-/// destination and by source, and then in the order of arrival. Both sides know this order. Samples
-/// that remain are sent to the rank itself. Trivially copyable.
+/// destination and by source, and then in the order of arrival. Both sides know this order. A
+/// sample that remains has the rank itself as destination and source. Trivially copyable.
 struct plan_tables {
   device_plan_view plan;
   std::uint32_t rank;
