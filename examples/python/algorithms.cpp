@@ -531,6 +531,9 @@ context_plan context_groups(py::object const& lengths, std::int64_t ranks, py::o
     return static_cast<std::uint32_t>(count_of(name, what, value));
   };
   omnibal::context_groups_options options;
+  if (capacity && bytes_per_token == 0) {
+    reject(name, "capacity is given, but bytes_per_token is 0: every sample has 0 bytes");
+  }
   if (capacity) options.capacity = *capacity;
   options.degrees = to_indices(name, "degrees", degrees);
   options.ranks_per_node = small("ranks_per_node", ranks_per_node);

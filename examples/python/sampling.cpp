@@ -260,13 +260,15 @@ namespace sampling {
 namespace {
 
 void define_online(py::module_& module) {
-  py::class_<online_result>(module, "OnlineResult",
-                            "What a packer hands out; true where a group leaves.")
-      .def_readonly("ids", &online_result::ids, "The samples of the group, int64.")
+  py::class_<online_result> result(module, "OnlineResult",
+                                   "What a packer hands out; true if a group leaves.");
+  result.def_readonly("ids", &online_result::ids, "The samples of the group, int64.")
       .def_readonly("load", &online_result::load, "The sum of their demands.")
       .def_readonly("oversized", &online_result::oversized,
                     "The sample just pushed exceeds the capacity alone and is not taken.")
       .def("__bool__", [](online_result const& self) { return self.ids.size() != 0; });
+  convert::add_pickle_of(result, &online_result::ids, &online_result::load,
+                         &online_result::oversized);
   py::class_<online> type(module, "OnlinePacker", docstrings::online_packer);
   type.def(py::init<py::object const&, std::int64_t, std::optional<std::uint64_t>, std::int64_t>(),
            py::arg("capacity"), py::kw_only(), py::arg("buffer") = 256,

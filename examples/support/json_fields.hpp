@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,10 +21,21 @@
 
 namespace examples {
 
-/// The value in a text. Errors: `input_error` with the line where it ends to be JSON.
+/// The value in a text. Errors: `input_error` with the line where it ends to be JSON, and for an
+/// object that has a field twice.
 inline nlohmann::json parse_json(std::string_view name, std::string_view text) {
+  using event = nlohmann::json::parse_event_t;
+  std::vector<std::set<std::string>> seen;
+  auto const check_names = [&](int, event kind, nlohmann::json& value) {
+    if (kind == event::object_start) seen.emplace_back();
+    if (kind == event::object_end) seen.pop_back();
+    if (kind == event::key && !seen.back().insert(value.get<std::string>()).second) {
+      fail({name}, "field \"" + value.get<std::string>() + "\" occurs twice in an object");
+    }
+    return true;
+  };
   try {
-    return nlohmann::json::parse(text);
+    return nlohmann::json::parse(text, check_names);
   } catch (nlohmann::json::parse_error const& error) {
     auto const before = text.substr(0, std::min(error.byte, text.size()));
     auto const line = 1 + static_cast<std::size_t>(std::ranges::count(before, '\n'));

@@ -402,7 +402,31 @@ std::string without_constants(std::string_view text) {
   return result;
 }
 
+/// Refuses a file that is read while it is read: model files that name each other.
+class open_model_file {
+ public:
+  explicit open_model_file(std::string const& path)
+      : path_(std::filesystem::weakly_canonical(path).string()) {
+    if (std::ranges::find(open(), path_) != open().end()) {
+      fail({path}, "is named by itself, or by a model file that it names");
+    }
+    open().push_back(path_);
+  }
+  open_model_file(open_model_file const&) = delete;
+  open_model_file& operator=(open_model_file const&) = delete;
+  ~open_model_file() { open().pop_back(); }
+
+ private:
+  static std::vector<std::string>& open() {
+    thread_local std::vector<std::string> paths;
+    return paths;
+  }
+
+  std::string path_;
+};
+
 model_description read_model_file(std::string const& path, std::string_view family) {
+  open_model_file const guard(path);
   progress hidden(visibility::hidden);
   file_text const text(path, hidden);
   std::string const strict = without_constants(text.view());
@@ -451,6 +475,9 @@ model_description joined(std::string const& given, std::size_t plus, std::string
   for (std::string const& name : {first, second}) {
     if (!is_single_model(name)) fail_unknown(name);
   }
+  if (!family.empty() && known_model(first) != nullptr && known_model(second) != nullptr) {
+    throw input_error("\"" + given + "\" is two known models: --as is for public configurations");
+  }
   auto result = single_model(first, family);
   auto const language = single_model(second, family);
   if (!result.vision) throw input_error("model \"" + first + "\" has no vision tower");
@@ -465,6 +492,9 @@ model_description joined(std::string const& given, std::size_t plus, std::string
 /// A name, a file that there is, two of these, or a file that there is not.
 model_description any_model(std::string const& given, std::string_view family) {
   std::error_code ignored;
+  if (known_model(given) != nullptr && !family.empty()) {
+    throw input_error("\"" + given + "\" is a known model: --as is for public configurations");
+  }
   if (known_model(given) != nullptr || std::filesystem::exists(given, ignored)) {
     return single_model(given, family);
   }
@@ -539,6 +569,11 @@ model_description model_of(std::string const& file, std::string const& field,
     fail({file},
          "is no model: it has neither \"vision\" or \"language\" nor what public configurations "
          "have, such as \"model_type\", \"hidden_size\" or \"vision_config\"");
+  }
+  if (is_own && !family.empty()) {
+    fail({file},
+         "is a model file: --as is for public configurations; \"vision_as\" and "
+         "\"language_as\" in this file name the family of a configuration that it names");
   }
   try {
     model_description model = is_own ? own_model(given) : public_model(given, family);

@@ -445,6 +445,16 @@ std::vector<manifest_entry> read_manifest(file_text const& text) {
       check(where, std::move(inner).get(property));
       std::string_view key;
       check(where, key_of(property).get(key));
+      if (key == "repeat_time") {
+        json::value times = property.value();
+        std::string const text(token_text(times));
+        if (text != "1" && text != "1.0") {
+          fail(where,
+               subject + "has \"repeat_time\" " + text +
+                   ", must be 1: samples are read once; list the entry as often as it counts");
+        }
+        continue;
+      }
       if (key != path_field) {
         check_ignored(where, property.value());
         continue;

@@ -134,6 +134,8 @@ refuses "tiles without sizes" '--most-tiles|--image-size-fields' good.json --mos
 refuses "second file bad" 'bad.csv: record 2' good.json bad.csv
 echo '{"a": {"token_lengths": "good.json"}, "b": {"root": "x"}}' >meta.json
 refuses "manifest entry" 'meta.json: entry "b"|token_lengths' meta.json
+echo '{"a": {"token_lengths": "good.json", "repeat_time": 2}}' >repeated.json
+refuses "repeated entry" 'repeated.json: entry "a"|"repeat_time" 2|must be 1' repeated.json
 
 refuses "capacity of zero images" '--capacity|is 0' good.json --capacity 0 4096
 refuses "capacity of zero tokens" '--capacity|is 0' good.json --capacity 9 0

@@ -369,6 +369,42 @@ TEST_CASE("parts of a model file may be names and files beside it") {
   CHECK(mine.vision->tower.layer.tile_tokens() == 1024);
 }
 
+// Files that named each other were read until the stack ended.
+TEST_CASE("model files that name each other are refused") {
+  temporary_directory const folder;
+  auto const self = folder.write("self.json", R"({"name": "m", "language": "self.json"})").string();
+  folder.write("a.json", R"({"language": "b.json"})");
+  auto const other = folder.write("b.json", R"({"language": "a.json"})").string();
+  for (std::string const& name : {self, other}) {
+    auto const message = complaint([&] { return find_model(name, model_parts::language); });
+    CHECK(message.find("is named by itself, or by a model file that it names") !=
+          std::string::npos);
+  }
+  auto const good = folder.write("c.json", R"({"language": "llama3-8b"})").string();
+  for (int i = 0; i != 2; ++i) CHECK(find_model(good, model_parts::language).name == "c");
+}
+
+TEST_CASE("a field that an object has twice is refused") {
+  temporary_directory const folder;
+  std::string twice = llama;
+  twice.insert(twice.find('{') + 1, "\"hidden_size\": 2048, ");
+  auto const path = folder.write("twice.json", twice).string();
+  auto const message = complaint([&] { return find_model(path, model_parts::language); });
+  CHECK(message.find("\"hidden_size\" occurs twice in an object") != std::string::npos);
+}
+
+// A name of a family that nothing is read by was ignored.
+TEST_CASE("a family is refused if no public configuration is read by it") {
+  temporary_directory const folder;
+  auto const mine = folder.write("mine.json", R"({"language": "llama3-8b"})").string();
+  for (std::string const& name :
+       {std::string("llama3-8b"), std::string("internvit-6b+llama3-8b"), mine}) {
+    auto const message =
+        complaint([&] { return find_model(name, model_parts::language, "llama"); });
+    CHECK(message.find("--as is for public configurations") != std::string::npos);
+  }
+}
+
 TEST_CASE("only layers whose output is taken run, and images have the size that is forced") {
   auto const shortened =
       read(without(internvl_1_5, "\"select_layer\": -1", "\"select_layer\": -4"));

@@ -406,13 +406,17 @@ TEST_CASE("interleaved stages are never slower than equal counts of layers", "[s
         partition_throughput(count, stages, cost, {},
                              {.micro_batches = micro_batches, .constraints = {.devices = devices}});
     INFO("seed " << seed << ", " << count << " layers, " << devices << " devices x " << chunks);
-    cuts down;
-    cuts up;
+    std::size_t const least = count / stages;
+    std::size_t const rest = count % stages;
+    std::vector<cuts> equal(4);
     for (std::size_t s = 0; s <= stages; ++s) {
-      down.push_back(static_cast<std::uint32_t>(s * count / stages));
-      up.push_back(static_cast<std::uint32_t>((s * count + stages - 1) / stages));
+      std::size_t const last = s + rest > stages ? s + rest - stages : 0;
+      equal[0].push_back(static_cast<std::uint32_t>(s * count / stages));
+      equal[1].push_back(static_cast<std::uint32_t>((s * count + stages - 1) / stages));
+      equal[2].push_back(static_cast<std::uint32_t>(s * least + std::min(s, rest)));
+      equal[3].push_back(static_cast<std::uint32_t>(s * least + last));
     }
-    CHECK(simulated(result.boundaries) <= std::min(simulated(down), simulated(up)));
+    for (cuts const& each : equal) CHECK(simulated(result.boundaries) <= simulated(each));
     CHECK(result.lower_bound <= result.objective);
   }
 }

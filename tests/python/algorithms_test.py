@@ -298,6 +298,8 @@ class Planning(unittest.TestCase):
         self.assertEqual(blocks.first_ranks.tolist(), [0, 0])
         with self.assertRaisesRegex(ValueError, "placement is 'near', must be anywhere or blocks"):
             omnibal.context_groups([3, 2], 5, cost, placement="near")
+        with self.assertRaisesRegex(ValueError, "capacity is given, but bytes_per_token is 0"):
+            omnibal.context_groups([400], 1, [[1, .1, .001]], capacity=100)
 
 
 class Sampling(unittest.TestCase):
@@ -355,6 +357,7 @@ class Copies(unittest.TestCase):
         omnibal.select_recompute([[1.0, 1.3]] * 4, [[100, 10]] * 4, budget=250),
         omnibal.balance_within([5, 1, 3], 3, [5, 1, 3], 20),
         omnibal.tune_capacity([5, 1, 3, 2], 2.0),
+        omnibal.OnlinePacker(10, buffer=1).push(1, 5),
         omnibal.tune_capacity([5, 1, 3, 2], 2.0).best,
         omnibal.context_groups([8, 4], 2, [(1, 0, 1), (1, 0, 0.5)]),
     )

@@ -355,7 +355,8 @@ class LightBinPack(unittest.TestCase):
         self.assertEqual(sorted(flat(noisy)), list(range(40)))
         for arguments in (
             dict(strategy="none"), dict(variant="none"), dict(strategy="ohgbfd"),
-            dict(strategy="nf", add_noise=True),
+            dict(strategy="nf", add_noise=True), dict(strategy="bfd", item_max_length=1),
+            dict(strategy="obfd", random_seed=1),
         ):
             self.assertRaises(ValueError, lightbinpack.pack, [1, 2], 2, **arguments)
         self.assertRaises(ValueError, lightbinpack.pack, [1, 2], [2, 3])

@@ -176,6 +176,8 @@ def pack(
         kind = PackingStrategy.OBFD
     if len(lengths) == 0:
         return []
+    if random_seed is not None and not add_noise:
+        raise ValueError("omnibal: random_seed is %s, must be None without add_noise" % random_seed)
     if add_noise:
         if kind in (PackingStrategy.NF, PackingStrategy.FFD, PackingStrategy.BFD):
             raise ValueError("omnibal: add_noise is not supported for NF, FFD, and BFD")
@@ -184,8 +186,7 @@ def pack(
         most = max(1, int(given.max() * noise_scale))
         noise = np.random.RandomState(random_seed).randint(-most, most + 1, size=given.size)
         lengths = np.clip(given + noise, 1, batch_max_length).tolist()
-    if kind not in (PackingStrategy.NF, PackingStrategy.FFD, PackingStrategy.BFD):
-        _check_longest(lengths, item_max_length)
+    _check_longest(lengths, item_max_length)
     if kind is PackingStrategy.NF:
         return nf(lengths, batch_max_length)
     if kind in (PackingStrategy.OGBFD, PackingStrategy.OGBFDP):

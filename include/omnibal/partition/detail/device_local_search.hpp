@@ -262,15 +262,22 @@ class device_local_search {
   device_quality<C> best_quality_;
 };
 
-enum class rounding { down, up };
+/// The stages that are longer by one layer if layers do not divide evenly: spread over all stages,
+/// from a shorter or from a longer one on, the first ones or the last ones.
+enum class longer_stages { spread, spread_from_first, first, last };
 
-/// The same number of layers in each stage, up to one; boundaries are rounded down or up.
+/// Returns the same number of layers in each stage, up to one.
 [[nodiscard]] inline std::vector<std::uint32_t> equal_counts(std::size_t layers, std::size_t stages,
-                                                             rounding where) {
+                                                             longer_stages longer) {
   std::vector<std::uint32_t> result(stages + 1);
-  std::size_t const more = where == rounding::up ? stages - 1 : 0;
+  std::size_t const least = layers / stages;
+  std::size_t const rest = layers % stages;
   for (std::size_t s = 0; s <= stages; ++s) {
-    result[s] = static_cast<std::uint32_t>((s * layers + more) / stages);
+    std::size_t more = s * rest / stages;
+    if (longer == longer_stages::spread_from_first) more = (s * rest + stages - 1) / stages;
+    if (longer == longer_stages::first) more = std::min(s, rest);
+    if (longer == longer_stages::last) more = s + rest > stages ? s + rest - stages : 0;
+    result[s] = static_cast<std::uint32_t>(s * least + more);
   }
   return result;
 }

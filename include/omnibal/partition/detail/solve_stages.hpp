@@ -268,11 +268,10 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
   if (least == never<C>) return report_infeasible(stages, labels, result);
 
   device_local_search search(stages, has_steps ? one.of_bottleneck + 1 : 0);
-  auto const offer = [&](rounding up) {
-    search.offer(equal_counts(stages.layers(), stages.stages(), up));
-  };
-  offer(rounding::down);
-  offer(rounding::up);
+  for (longer_stages const longer : {longer_stages::spread, longer_stages::spread_from_first,
+                                     longer_stages::first, longer_stages::last}) {
+    search.offer(equal_counts(stages.layers(), stages.stages(), longer));
+  }
   std::vector<std::uint32_t> boundaries;
   bottlenecks.cut_leftmost(least, boundaries);
   search.offer(boundaries);
