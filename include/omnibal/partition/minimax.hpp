@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The most even stages of a chain whose costs add up.
+/// Balanced stages of a chain whose costs add up.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -28,8 +28,8 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// The ends of the stages of three probes. A probe ends each stage as far to the right as a limit
-/// allows: at a limit between two others between their ends.
+/// The ends of the stages in three probes. A probe ends each stage as far to the right as a limit
+/// allows. The ends at a limit between two other limits are between the ends of these.
 struct probe_ends {
   std::vector<std::uint32_t> low;   ///< at the largest limit that was too small
   std::vector<std::uint32_t> high;  ///< at the smallest limit that sufficed
@@ -42,8 +42,8 @@ struct probe_ends {
   }
 };
 
-/// Cuts a chain into at most as many stages as there are, all equally fast, by bisection on sums
-/// that occur.
+/// Cuts a chain into at most a given number of equally fast stages, by bisection on sums that
+/// occur.
 template <class T>
 class equal_speed_minimax {
  public:
@@ -52,10 +52,10 @@ class equal_speed_minimax {
     ends_.reset(stages, layers());
   }
 
-  /// The smallest possible bottleneck. `largest` is the largest cost of a layer.
+  /// Returns the smallest possible bottleneck. `largest` is the largest cost of a layer.
   ///
-  /// A probe ends at the largest load that it realised or at the smallest one that was too much,
-  /// so that both ends of the bisection are sums that occur.
+  /// A probe ends at the largest load that occurred or at the smallest load that was too large.
+  /// Therefore both ends of the bisection are sums that occur.
   [[nodiscard]] T bottleneck(T largest) {
     T const mean = least_largest(sums_.back(), stages_);
     T low = std::max(largest, mean);
@@ -67,8 +67,8 @@ class equal_speed_minimax {
     return high;
   }
 
-  /// The smallest boundaries with loads up to `limit`, in which every stage has a layer where
-  /// `fewest` is one. Precondition: `limit` is at least the smallest possible bottleneck.
+  /// Finds the smallest boundaries with loads up to `limit`. If `fewest` is one, every stage has a
+  /// layer. Precondition: `limit` is at least the smallest possible bottleneck.
   void cut_leftmost(T limit, std::size_t fewest, std::vector<std::uint32_t>& boundaries) const {
     boundaries.resize(stages_ + 1);
     std::size_t last = layers();
@@ -96,7 +96,7 @@ class equal_speed_minimax {
     return static_cast<T>(sums_[last] - sums_[first]);
   }
 
-  /// A limit that suffices: every stage but the last is then fuller than the mean.
+  /// Returns a limit that suffices: every stage except the last one is then fuller than the mean.
   [[nodiscard]] T greedy_limit(T mean, T largest) const {
     if constexpr (std::floating_point<T>) {
       return (mean + largest) * (1 + 16 * std::numeric_limits<T>::epsilon());
@@ -105,7 +105,7 @@ class equal_speed_minimax {
     }
   }
 
-  /// The layers that `limit` allows where all cost the same.
+  /// Returns the number of layers that `limit` allows if all layers cost the same.
   [[nodiscard]] std::size_t mean_reach(T limit) const {
     double const share = static_cast<double>(limit) / static_cast<double>(sums_.back());
     return static_cast<std::size_t>(share * static_cast<double>(layers()));
@@ -175,27 +175,27 @@ class minimax_workspace {
 };
 
 struct minimax_fn {
-  /// Stages with the smallest possible largest cost, where the cost of a stage is the sum of the
-  /// costs of its layers. Of all such stages, those whose smallest stage costs the most. No boundary
-  /// of the result can move by one layer and make the smaller stage beside it larger. If a long
-  /// chain has very unequal layers, the stages are made even by a rule instead: each stage ends at
-  /// the mean of the layers that are left, and the smallest stage can then cost less. Equal layers
-  /// with a positive cost give stages that differ by at most one layer, the longer ones first.
-  /// `cost` is called once for each layer, in order.
+  /// Partitions a chain into stages with the smallest possible largest cost. The cost of a stage is
+  /// the sum of the costs of its layers. Among all such stages the result has the stages whose
+  /// smallest stage costs the most. No boundary of the result can move by one layer and increase
+  /// the smaller stage next to it. If a long chain has very unequal layers, a rule balances the
+  /// stages instead: each stage ends at the mean of the remaining layers. The smallest stage can
+  /// then cost less. Equal layers with a positive cost give stages that differ by at most one
+  /// layer, the longer stages first. `cost` is called once for each layer, in order.
   ///
-  /// Every stage has a layer. With `empty_stages::allowed` a stage may have none.
+  /// Every stage has a layer. With `empty_stages::allowed` a stage may have no layer.
   ///
-  /// Bisection on sums that occur: exact, without a tolerance. The sum of a stage is the difference
-  /// of two sums of first layers, for floating-point costs too.
+  /// The method is a bisection on sums that occur: exact, without a tolerance. The sum of a stage
+  /// is the difference of two sums of first layers, for floating-point costs too.
   ///
-  /// Complexity: linear for the sums, and about ten to twenty passes over the stages, each with a
-  /// search from a stage of the mean length on, in what earlier passes left open. Memory: 20
-  /// bytes per layer and 56 per stage, and 6 KiB. Determinism: portable for integers. Errors:
-  /// `std::invalid_argument` for no stages, for fewer layers than stages where empty ones are
-  /// forbidden and for a cost that is negative, not finite or above 2^63 - 1; `std::overflow_error`
-  /// where the sum of the costs leaves its type; `std::length_error` above 2^32 - 1 layers or
-  /// stages. Source: Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D partitioning",
-  /// JPDC 2004.
+  /// Complexity: linear for the sums, and about ten to twenty passes over the stages. Each pass
+  /// searches from a stage of the mean length, within the range that earlier passes left open.
+  /// Memory: 20 bytes per layer, 56 bytes per stage, and 6 KiB. Determinism: portable for integers.
+  /// Errors: `std::invalid_argument` for no stages, for a cost that is negative, not finite or
+  /// above 2^63 - 1, and for fewer layers than stages if empty stages are forbidden;
+  /// `std::overflow_error` if the sum of the costs leaves its type; `std::length_error` above 2^32
+  /// - 1 layers or stages. Source: Pinar, Aykanat, "Fast optimal load balancing algorithms for 1D
+  /// partitioning", JPDC 2004.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
   [[nodiscard]] auto operator()(Layers const& layers, std::size_t stages, Cost const& cost = {},
@@ -205,8 +205,9 @@ struct minimax_fn {
     return std::move(workspace.result_);
   }
 
-  /// The same with memory that is reused: a call for no more layers and stages than one before
-  /// allocates nothing. The result is that of the workspace and lives until its next call.
+  /// Partitions as above with memory that is reused: a call allocates nothing if an earlier call
+  /// had at least the same numbers of layers and stages. The result belongs to the workspace and
+  /// lives until the next call with that workspace.
   template <sample_range Layers, weight T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
@@ -230,7 +231,7 @@ struct minimax_fn {
     return result;
   }
 
-  /// The same with default options.
+  /// Partitions as above with default options.
   template <sample_range Layers, weight T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
@@ -240,7 +241,7 @@ struct minimax_fn {
     return (*this)(layers, stages, cost, {}, workspace);
   }
 
-  /// The same for layers that are their costs.
+  /// Partitions as above layers that are their own costs.
   template <sample_range Layers, weight T>
     requires cost_function<std::identity, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, std::identity>>
@@ -249,11 +250,11 @@ struct minimax_fn {
     return (*this)(layers, stages, std::identity{}, {}, workspace);
   }
 
-  /// The same for stages with speeds, one for each stage in order: the cost of a stage is the
-  /// `double` nearest to the sum of its layers over its speed. Of several best stages those whose
-  /// boundaries are first in lexicographic order.
+  /// Partitions as above for stages with speeds, one for each stage in order. The cost of a stage
+  /// is the `double` nearest to the sum of its layers divided by its speed. Among several best
+  /// stages the result has the boundaries that are first in lexicographic order.
   ///
-  /// Complexity and memory: those of `partition_layers` with a base. Errors: as above, and
+  /// Complexity and memory: as `partition_layers` with a base. Errors: as above, and
   /// `std::invalid_argument` for a speed that is not positive and finite.
   template <sample_range Layers, sample_range Speeds, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>> &&
@@ -292,7 +293,7 @@ struct minimax_fn {
   }
 };
 
-/// The most even stages of a chain; see `minimax_fn`.
+/// Partitions a chain into the most balanced stages; see `minimax_fn`.
 inline constexpr minimax_fn minimax{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Cuts near given ones, from the nearest on.
+/// Cuts near given cuts, the nearest first.
 
 #include <omnibal/check.hpp>
 
@@ -16,17 +16,18 @@
 
 namespace omnibal::inline v0 {
 
-/// All boundaries that one gets by moving each interior cut of an anchor by at most a radius such
-/// that every stage keeps a layer: an input range, made one by one. The anchor comes first, then
-/// boundaries by the sum of all moves, equal ones in lexicographic order.
+/// All boundaries near an anchor, as an input range that creates them one by one. Each interior cut
+/// moves by at most a radius, and every stage keeps a layer. The anchor comes first. The other
+/// boundaries follow by the sum of all moves; equal sums are in lexicographic order.
 ///
-/// A step takes stages times radius at worst, and none is made that does not lead to boundaries.
-/// Memory: 16 bytes for each cut and position.
+/// A step requires at most stages times radius operations and tries no cuts that lead to no
+/// boundaries. Memory: 16 bytes for each cut and position.
 class neighbourhood {
  public:
   class iterator;
 
-  /// Errors: `std::invalid_argument` for boundaries that do not begin with zero or do not increase.
+  /// Creates the neighborhood of an anchor. Errors: `std::invalid_argument` if the boundaries do
+  /// not begin with zero or do not increase.
   neighbourhood(std::span<std::uint32_t const> boundaries, std::size_t radius)
       : anchor_(boundaries.begin(), boundaries.end()) {
     check_anchor();
@@ -36,7 +37,7 @@ class neighbourhood {
     for (std::size_t cut = stages(); cut-- != 0;) find_distances(cut);
   }
 
-  /// Iterators live as long as this object.
+  /// Returns an iterator at the anchor. Iterators are valid as long as this object lives.
   [[nodiscard]] inline iterator begin() const&;
   void begin() const&& = delete;
   [[nodiscard]] std::default_sentinel_t end() const noexcept { return {}; }
@@ -46,7 +47,8 @@ class neighbourhood {
   [[nodiscard]] std::size_t stages() const noexcept { return anchor_.size() - 1; }
   [[nodiscard]] std::size_t radius() const noexcept { return radius_; }
 
-  /// The first and the last position of a boundary. The ends of the chain do not move.
+  /// Returns the first position of a boundary; `last_position` returns the last one. The ends of
+  /// the chain do not move.
   [[nodiscard]] std::uint32_t first_position(std::size_t boundary) const {
     if (boundary == 0 || boundary == stages()) return anchor_[boundary];
     std::size_t const moved = anchor_[boundary] - std::min<std::size_t>(anchor_[boundary], radius_);
@@ -62,8 +64,8 @@ class neighbourhood {
   static constexpr std::string_view name = "neighbours";
   static constexpr std::uint64_t impossible = std::numeric_limits<std::uint64_t>::max();
 
-  /// By how much all cuts after one move together. All sums in between are possible, because
-  /// boundaries can be led back to the nearest by moves of one.
+  /// The range of the sums by which all cuts after one cut move. All sums in between are possible,
+  /// because moves by one lead boundaries back to the nearest boundaries.
   struct distance_range {
     std::uint64_t least = impossible;
     std::uint64_t most = 0;
@@ -93,7 +95,7 @@ class neighbourhood {
     return distances_[boundary * width_ + (position - first_position(boundary))];
   }
 
-  /// Finds `after` for every position of a boundary, from the last to the first.
+  /// Finds `after` for every position of a boundary, from the last to the first position.
   void find_distances(std::size_t boundary) {
     std::size_t const next = boundary + 1;
     if (next == stages()) {
@@ -122,7 +124,7 @@ class neighbourhood {
   std::vector<distance_range> distances_;
 };
 
-/// Goes through a neighbourhood, which must live as long.
+/// An iterator over a neighborhood, which must live as long as the iterator.
 class neighbourhood::iterator {
  public:
   using value_type = std::vector<std::uint32_t>;
@@ -130,7 +132,7 @@ class neighbourhood::iterator {
 
   explicit iterator(neighbourhood const& range) : range_(&range), now_(range.anchor_) {}
 
-  /// A copy, so that nothing refers to what the next step changes.
+  /// Returns a copy, because the next step changes the boundaries of the iterator.
   [[nodiscard]] value_type operator*() const { return now_; }
 
   iterator& operator++() {
@@ -146,7 +148,7 @@ class neighbourhood::iterator {
   }
 
  private:
-  /// The next boundaries with the same sum of moves; false where there are none.
+  /// Moves to the next boundaries with the same sum of moves; returns false if there are none.
   [[nodiscard]] bool advance() {
     std::uint64_t left = 0;
     for (std::size_t cut = range_->stages(); --cut != 0;) {
@@ -156,13 +158,13 @@ class neighbourhood::iterator {
     return false;
   }
 
-  /// Puts the cuts from `cut` on at the first positions with moves of this sum.
+  /// Puts the cuts from `cut` on at the first positions whose moves have this sum.
   void place_first(std::size_t cut, std::uint64_t left) {
     if (cut == range_->stages()) return;
     static_cast<void>(place(cut, std::max(range_->first_position(cut), now_[cut - 1] + 1), left));
   }
 
-  /// The same with `cut` at `first` or behind; false where that cannot be.
+  /// Does the same with `cut` at `first` or behind it; returns false if this is impossible.
   bool place(std::size_t cut, std::uint32_t first, std::uint64_t left) {
     for (std::uint32_t p = first; p <= range_->last_position(cut); ++p) {
       std::uint64_t const move = range_->move_of(cut, p);
@@ -184,10 +186,11 @@ class neighbourhood::iterator {
 inline neighbourhood::iterator neighbourhood::begin() const& { return iterator(*this); }
 
 struct neighbours_fn {
-  /// The candidates of OmniBal's search: boundaries with each interior cut moved by at most
-  /// `radius`, from the anchor to the furthest, made one by one. See `neighbourhood`.
+  /// Returns the candidates of OmniBal's search: boundaries with each interior cut moved by at most
+  /// `radius`. The anchor comes first and the furthest boundaries come last. The boundaries are
+  /// created one by one. See `neighbourhood`.
   ///
-  /// Determinism: portable. Errors: `std::invalid_argument` for boundaries that do not begin with
+  /// Determinism: portable. Errors: `std::invalid_argument` if the boundaries do not begin with
   /// zero or do not increase. Source: Yao et al., OmniBal, ICML 2025.
   [[nodiscard]] neighbourhood operator()(std::span<std::uint32_t const> boundaries,
                                          std::size_t radius) const {
@@ -195,7 +198,7 @@ struct neighbours_fn {
   }
 };
 
-/// Cuts near given ones; see `neighbours_fn`.
+/// Returns cuts near given cuts; see `neighbours_fn`.
 inline constexpr neighbours_fn neighbours{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What partitions are asked and what they answer.
+/// Options and results of partitions.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -25,26 +25,27 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// Measures the elements of a range in what can be a `T`: no fraction is lost.
+/// A functor that measures the elements of a range as values of `T` and loses no fraction.
 template <class Measure, class T, class Values>
 concept measures_as = cost_function<Measure, sample_reference<Values>> &&
     (std::floating_point<T> || std::integral<demand_result<Measure, sample_reference<Values>>>);
 
 }  // namespace detail
 
-/// A list of weights in an option. It is made of weights in braces, of any range of weights, or of
-/// any range and what is to be measured: `{layers, &layer::bytes}`, or of one weight. It owns its
-/// weights.
+/// A list of weights in an option, which owns its weights. The list is created from weights in
+/// braces, from any range of weights, from any range and a measure, or from one weight. A range and
+/// a measure are `{layers, &layer::bytes}`.
 ///
-/// Errors: `std::invalid_argument` for an unsigned value above 2^63 - 1, and for one weight that is
-/// no whole number where whole numbers are listed.
+/// Errors: `std::invalid_argument` for an unsigned value above 2^63 - 1, and for one weight with a
+/// fraction in a list of integers.
 template <weight T>
 class weight_list {
  public:
   weight_list() = default;
   weight_list(std::initializer_list<T> weights) : weights_(weights) {}
 
-  /// One value, which holds for all where the option says so: `.capacity = 80e9`.
+  /// Creates a list of one value. The value applies to all elements if the option says this:
+  /// `.capacity = 80e9`.
   template <weight Value>
   weight_list(Value value) {
     if constexpr (std::integral<T> && std::floating_point<Value>) {
@@ -79,7 +80,8 @@ class weight_list {
   std::vector<T> weights_;
 };
 
-/// Whether as many stages as asked for must have layers, or at most as many.
+/// The rule for stages without layers: all of the given number of stages must have layers, or at
+/// most that number.
 enum class empty_stages { forbidden, allowed };
 
 /// A layer that runs on a certain stage.
@@ -94,43 +96,45 @@ struct tied_layers {
   std::uint32_t last;
 };
 
-/// Nothing by default. Lists of one value hold for every stage.
+/// Constraints of stages; no constraints by default. Lists of one value apply to every stage.
 struct partition_constraints {
   empty_stages empty = empty_stages::forbidden;
-  /// What each layer takes in memory; used with `capacity`.
+  /// The memory of each layer in bytes; used with `capacity`.
   weight_list<std::int64_t> bytes{};
-  /// What each stage, or each device, has.
+  /// The memory of each stage, or of each device, in bytes.
   weight_list<std::int64_t> capacity{};
-  /// The fewest layers of each stage that has any.
+  /// The smallest number of layers of each stage that is not empty.
   weight_list<std::int64_t> min_layers{};
-  /// The most layers of each stage.
+  /// The largest number of layers of each stage.
   weight_list<std::int64_t> max_layers{};
   std::vector<pinned_layer> pinned{};
-  /// No stage may begin with one of these layers.
+  /// Layers that may not be the first layer of a stage.
   std::vector<std::uint32_t> forbidden_cuts{};
   std::vector<tied_layers> tied{};
-  /// Virtual stages: stage s runs on device s modulo `devices`. The load of a device is the sum of
-  /// the costs of its stages, and its memory holds all of them. Zero: one device for each stage.
+  /// The number of devices, if devices run several stages: stage s runs on device s modulo
+  /// `devices`. The load of a device is the sum of the costs of its stages, and its memory holds
+  /// all of its stages. Zero means one device for each stage.
   std::size_t devices = 0;
 };
 
 /// Options of `partition_layers`; `C` is the type of a cost in the result.
 template <weight C>
 struct partition_layers_options {
-  /// One weight for each layer: the sum over some layers is never more than they cost as a stage.
-  /// Makes the search short.
+  /// One weight for each layer: the sum over some layers is never more than their cost as a stage.
+  /// A base makes the search short.
   weight_list<C> base{};
-  /// One for each stage, where stages differ in speed: the sum of `base` over some layers, divided
-  /// by the speed of a stage, is never more than they cost as that stage. The stage cost itself is
-  /// not divided, as it knows the stage.
+  /// One speed for each stage, if stages differ in speed. The sum of `base` over some layers,
+  /// divided by the speed of a stage, is never more than their cost as that stage. The stage cost
+  /// itself is not divided, because the functor of the cost knows the stage.
   weight_list<double> speeds{};
   partition_constraints constraints{};
-  /// With `devices`: how many partial solutions may be kept at a time before the search becomes
-  /// inexact.
+  /// The largest number of partial solutions that a search with `devices` keeps at a time. The
+  /// search becomes inexact if this number does not suffice.
   std::size_t labels = 100'000;
 };
 
-/// Options of `partition_throughput`: those of `partition_layers`, and the micro-batches.
+/// Options of `partition_throughput`: the options of `partition_layers`, and the number of
+/// micro-batches.
 template <weight C>
 struct partition_throughput_options {
   /// The number of micro-batches of a step; must be positive.
@@ -141,20 +145,20 @@ struct partition_throughput_options {
   std::size_t labels = 100'000;
 };
 
-/// A predicate that no stage fails.
+/// A predicate that accepts every stage.
 struct fits_always {
   [[nodiscard]] constexpr bool operator()(std::size_t, std::size_t, std::size_t) const {
     return true;
   }
 };
 
-/// A number of layers, or a range of them, of which only the size counts.
+/// A number of layers, or a range of layers of which only the size counts.
 template <class Layers>
 concept layer_chain = std::integral<Layers> || sample_range<Layers>;
 
 namespace detail {
 
-/// Throws unless so many layers can be cut into so many stages.
+/// Throws unless this number of layers can be cut into this number of stages.
 inline void check_stages(std::string_view function, std::size_t layers, std::size_t stages,
                          empty_stages empty) {
   check_positive(function, "stages", stages);
@@ -164,7 +168,8 @@ inline void check_stages(std::string_view function, std::size_t layers, std::siz
                               " stages a layer each, and empty stages are forbidden");
 }
 
-/// For what is no stage cost any type, so that an error names the concept.
+/// The weight of a stage cost; a type without that concept gets any type, so that an error names
+/// the concept.
 template <class StageCost>
 struct stage_weight {
   using type = std::int64_t;
@@ -176,11 +181,12 @@ struct stage_weight<StageCost> {
       std::invoke_result_t<StageCost const&, std::size_t, std::size_t, std::size_t>>>;
 };
 
-/// The type of a stage's cost in the result: 64-bit integers, or `double` where it floats.
+/// The type of the cost of a stage in the result: 64-bit integers, or `double` for floating-point
+/// costs.
 template <class StageCost>
 using stage_weight_of = typename stage_weight<StageCost>::type;
 
-/// Throws where there are more layers than indices can name, or fewer than none.
+/// Throws if the number of layers is negative or exceeds 32-bit indices; returns the number.
 template <layer_chain Layers>
 [[nodiscard]] std::size_t count_layers(std::string_view function, Layers const& layers) {
   std::size_t count = 0;
@@ -199,35 +205,38 @@ template <layer_chain Layers>
 /// Stages of a chain: stage s runs the layers [boundaries[s], boundaries[s + 1]).
 template <weight C>
 struct partition_result {
-  /// Infeasible where no stages satisfy the memory and the predicate, and not found where the
-  /// labels of a search with `devices` were used up before any stages were; then there are no
-  /// boundaries.
+  /// The outcome. The status is `infeasible` if no stages satisfy the memory and the predicate. The
+  /// status is `not_found` if a search with `devices` used up its labels before it found any
+  /// stages. In both cases there are no boundaries.
   solve_status status = solve_status::solved;
-  /// One more than there are stages; from zero to the number of layers.
+  /// The boundaries, from zero to the number of layers; one more boundary than stages.
   std::vector<std::uint32_t> boundaries{};
   /// The largest cost of a stage.
   C bottleneck{};
-  /// What was minimized: the bottleneck, with devices that run several stages the largest load of a
-  /// device, or for `partition_throughput` the time of a step.
+  /// The minimized value: the bottleneck, or the largest load of a device if devices run several
+  /// stages. For `partition_throughput` the value is the time of a step.
   C objective{};
-  /// No stages have a smaller objective than this.
+  /// A lower bound: no stages have a smaller objective.
   C lower_bound{};
-  /// True where the objective is the smallest possible, or, where infeasible, the missing bytes.
+  /// True if the objective is the smallest possible; if the status is `infeasible`, true if the
+  /// missing bytes are the smallest possible.
   bool proven = false;
-  /// Where infeasible: the first stage that lacks most memory, or, where the memory would do, the
-  /// first stage that the layers do not reach.
+  /// The first stage that lacks the most memory, if the status is `infeasible`. If the memory would
+  /// suffice, the first stage that the layers do not reach.
   std::uint32_t stage = 0;
-  /// Where infeasible: the least that must be added to every capacity, of `partition_constraints`
-  /// and of a `memory_rule`, so that some stages satisfy all; zero where no memory helps, as a
-  /// predicate that is no `memory_rule` or the constraints allow no stages.
+  /// The smallest number of bytes that must be added to every capacity so that some stages satisfy
+  /// all constraints, if the status is `infeasible`. The capacities are those in
+  /// `partition_constraints` and in a `memory_rule`. The number is zero if no memory helps, because
+  /// the constraints or a predicate that is not a `memory_rule` allow no stages.
   std::int64_t missing_bytes = 0;
 
   [[nodiscard]] friend bool operator==(partition_result const&, partition_result const&) = default;
 };
 
-/// A stage predicate that also says by how many bytes a stage fails: `missing_bytes(stage, first,
-/// last)` is positive where it does, and else what is left, negative. Where no stages satisfy such
-/// a predicate, a partition says which stage lacks how much.
+/// A stage predicate that also says by how many bytes a stage fails. `missing_bytes(stage, first,
+/// last)` is positive if the stage fails; otherwise the value is the remaining memory as a negative
+/// number. If no stages satisfy such a predicate, a partition says which stage lacks how many
+/// bytes.
 template <class Predicate>
 concept memory_predicate = stage_predicate<Predicate> &&
     requires(Predicate const& rule, std::size_t number) {
@@ -236,7 +245,7 @@ concept memory_predicate = stage_predicate<Predicate> &&
 
 namespace detail {
 
-/// A whole number of bytes, or a functor from a stage to that.
+/// A whole number of bytes, or a functor from a stage to a whole number of bytes.
 template <class Capacity>
 concept stage_capacity = integral_amount<Capacity> ||
     (std::regular_invocable<Capacity const&, std::size_t>&&
@@ -249,14 +258,14 @@ concept stage_bytes = stage_cost<Bytes> && integral_amount<
 
 }  // namespace detail
 
-/// The memory rule of a trainer: stages fit where `bytes(stage, first, last)` is at most
-/// `capacity`, a number or a functor of the stage. To be used as the predicate of a partition:
+/// The memory rule of a trainer: stages fit if `bytes(stage, first, last)` is at most `capacity`.
+/// The capacity is a number or a functor of the stage. The rule is the predicate of a partition:
 /// `partition_layers(layers, stages, cost, memory_rule{bytes, 80'000'000'000})`.
 ///
 /// The bytes may depend on the stage, as with the micro-batches that 1F1B has in flight, and need
-/// not add up. Where layers have bytes that do, `partition_constraints` makes the search shorter.
-/// Errors of a call: `std::invalid_argument` for bytes or a capacity that is negative or above
-/// 2^63 - 1.
+/// not add up. If the bytes of layers add up, `partition_constraints` makes the search shorter.
+/// Errors of a call: `std::invalid_argument` for bytes or a capacity that is negative or above 2^63
+/// - 1.
 template <detail::stage_bytes Bytes, detail::stage_capacity Capacity = std::int64_t>
 struct memory_rule {
   Bytes bytes;

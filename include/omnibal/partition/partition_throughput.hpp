@@ -19,15 +19,15 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// What a chain of layers costs and which stages are possible, whatever says so.
+/// Functors with the cost of a chain of layers and with the possible stages, without their types.
 struct stage_functions {
   function_ref<std::int64_t(std::size_t, std::size_t, std::size_t)> cost;
   function_ref<bool(std::size_t, std::size_t, std::size_t)> fits;
 };
 
-/// For other functions, with which errors begin: the stages of `partition_throughput`, or of
-/// `partition_layers` where there are no micro-batches. Memory is left to `stages.fits`; why there
-/// are no stages is not said.
+/// Returns the stages of `partition_throughput` for other functions, whose names begin the errors.
+/// If `micro_batches` is zero, returns the stages of `partition_layers`. Memory is left to
+/// `stages.fits`, and the result does not say why there are no stages.
 [[nodiscard]] inline partition_result<std::int64_t> stages_for(
     std::string_view function, std::size_t layers, std::size_t stages,
     stage_functions const& functions, std::size_t micro_batches, std::span<std::int64_t const> base,
@@ -48,11 +48,11 @@ struct stage_functions {
 }  // namespace detail
 
 struct partition_throughput_fn {
-  /// Stages with the shortest step: of (micro-batches - 1) times the largest cost of a stage plus
-  /// the sum of all costs, which is how long a pipeline takes. Of several those with the smallest
-  /// bottleneck, of several of these the leftmost as in `partition_layers`, and all else as there.
-  /// `objective` is the time of the step; floating-point costs are added from the last stage to
-  /// the first.
+  /// Partitions a chain into stages with the shortest step of a pipeline. A step lasts
+  /// (micro-batches - 1) times the largest cost of a stage plus the sum of all costs. Among several
+  /// such stages the result has the smallest bottleneck, and among these the leftmost cuts as in
+  /// `partition_layers`. All other rules are as in `partition_layers`. `objective` is the time of
+  /// the step. Floating-point costs are added from the last stage to the first.
   ///
   /// If `options.constraints.devices` is less than `stages`, devices run several stages each by the
   /// interleaved 1F1B schedule. `objective` is then the time by the load of the busiest device:
@@ -65,15 +65,14 @@ struct partition_throughput_fn {
   /// longer stages spread, first or last. `lower_bound` holds for `objective` and all cuts, and
   /// `proven` is false if the stages with the shortest step do not have the smallest objective.
   ///
-  /// First the smallest bottleneck is found, then the smallest sum under limits that fall from one
-  /// bottleneck to the next, as far as they can still pay.
+  /// The search first finds the smallest bottleneck. Then it finds the smallest sum under limits
+  /// that fall from one bottleneck to the next, as long as lower sums can still pay.
   ///
-  /// Complexity: as `partition_layers`, and then for each bottleneck that is tried a pass over the
-  /// same windows, in which every end of a stage is looked at that the lower bound leaves.
-  /// Determinism: portable for integers. Errors: those of `partition_layers`,
-  /// `std::invalid_argument` for no micro-batches or more than 2^32 - 1, and `std::overflow_error`
-  /// where the sum of the stages or the time of a step leaves its type, or the sum is the largest
-  /// value of it.
+  /// Complexity: as `partition_layers`, plus a pass over the same windows for each bottleneck that
+  /// is tried. A pass examines every end of a stage that the lower bound leaves. Determinism:
+  /// portable for integers. Errors: as `partition_layers`, `std::invalid_argument` for no
+  /// micro-batches or more than 2^32 - 1, and `std::overflow_error` if the sum of the stages or the
+  /// time of a step leaves its type, or if the sum is the largest value of its type.
   template <layer_chain Layers, stage_cost Cost, stage_predicate Fits = fits_always>
   [[nodiscard]] auto operator()(
       Layers const& layers, std::size_t stages, Cost const& cost, Fits const& fits = {},
@@ -92,7 +91,7 @@ struct partition_throughput_fn {
   static constexpr std::string_view name = "partition_throughput";
 };
 
-/// The stages with the shortest step; see `partition_throughput_fn`.
+/// Partitions a chain into the stages with the shortest step; see `partition_throughput_fn`.
 inline constexpr partition_throughput_fn partition_throughput{};
 
 }  // namespace omnibal::inline v0

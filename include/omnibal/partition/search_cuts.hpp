@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Cuts that are scored cheaply, by what cheap figures say of them, and measured for real.
+/// A search for cuts that scores candidates cheaply and measures the best ones.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -29,30 +29,33 @@
 
 namespace omnibal::inline v0 {
 
-/// What is worth how much: stages whose times vary by their mean, and cuts that send as much as
-/// layers send in the mean.
+/// Weights of the parts of `cut_score`. `variance` is the score of times whose standard deviation
+/// is their mean. `traffic` is the score of cuts that send the average traffic of a layer.
 struct cut_weights {
   double variance = 1.0;
-  /// By default as much as stages whose times vary by a hundredth of their mean.
+  /// The weight of the traffic. The default is the score of times of stages whose standard
+  /// deviation is a hundredth of their mean.
   double traffic = 0.0001;
 };
 
-/// OmniBal's score of cuts: the variance of the stages' times over the square of their mean, and
-/// the mean traffic of the cuts over that of all places where layers can be cut, with the user's
-/// weights; the less the better. Neither has a unit, so weights mean the same for every model and
-/// machine. Called with a stage it gives its part of the score, so that the best of very many cuts
-/// can be found without trying all.
+/// OmniBal's score of cuts: the variance of the times of the stages, and the traffic of the cuts;
+/// lower is better. The variance is divided by the square of the mean time. The mean traffic of the
+/// cuts is divided by the mean traffic of all places where layers can be cut. Each part is
+/// multiplied by the user's weight. Neither part has a unit, so that weights mean the same for
+/// every model and machine. A call with a stage returns the part of the score that the stage adds.
+/// Therefore the best of very many cuts can be found without trying all of them.
 ///
 /// Determinism: run-to-run. Source: Yao et al., OmniBal, ICML 2025.
 class cut_score {
  public:
-  /// `seconds` has the forward time of each layer, `traffic` what each layer sends to the next; the
-  /// last layer sends nothing, whatever the list says. Both are in any units. Where all layers take
-  /// or send nothing, that part of the score is zero.
+  /// Creates the score from `seconds`, the forward time of each layer, and `traffic`, the amount
+  /// that each layer sends to the next layer. The last layer sends nothing, whatever the list says.
+  /// Both lists may have any unit. If all layers have zero time or send nothing, that part of the
+  /// score is zero.
   ///
-  /// Errors: `std::invalid_argument` for no stages, lists of different lengths, a value that is
-  /// negative or not finite; `std::overflow_error` where the sum of the times or of the traffic
-  /// leaves its type.
+  /// Errors: `std::invalid_argument` for no stages, lists of different lengths, and a value that is
+  /// negative or not finite; `std::overflow_error` if the sum of the times or of the traffic leaves
+  /// its type.
   cut_score(weight_list<double> const& seconds, weight_list<double> const& traffic,
             std::size_t stages, cut_weights const& weights = {})
       : traffic_(traffic.values().begin(), traffic.values().end()) {
@@ -70,7 +73,7 @@ class cut_score {
     variance_weight_ = mean_ > 0.0 ? weights.variance / static_cast<double>(stages) : 0.0;
   }
 
-  /// The part of a stage: its square distance from the mean, and what it sends.
+  /// Returns the part of a stage: its squared distance from the mean, and its traffic.
   [[nodiscard]] double operator()(std::size_t, std::size_t first, std::size_t last) const {
     double const sent = last == traffic_.size() || last == first ? 0.0 : traffic_[last - 1];
     if (variance_weight_ == 0.0) return sent;
@@ -81,7 +84,7 @@ class cut_score {
  private:
   static constexpr std::string_view name = "cut_score";
 
-  /// Makes the part of the score of what was the traffic of each layer, by its sums.
+  /// Replaces the traffic of each layer by its part of the score, from the sums of the traffic.
   void scale_traffic(double weight, std::size_t stages) {
     std::size_t const places = traffic_.empty() ? 0 : traffic_.size() - 1;
     double const mean = sums_[places] / static_cast<double>(std::max<std::size_t>(places, 1));
@@ -97,7 +100,7 @@ class cut_score {
 
 namespace detail {
 
-/// Throws unless the score is finite. Unlike a cost it may be negative.
+/// Throws unless the score is finite. Unlike a cost a score may be negative.
 template <class S>
 void check_score(std::string_view function, S score) {
   if constexpr (std::floating_point<S>) {
@@ -106,7 +109,7 @@ void check_score(std::string_view function, S score) {
   }
 }
 
-/// The sum of two scores; throws where an integer leaves its type or another number is not finite.
+/// Adds two scores; throws if an integer leaves its type or a floating-point sum is not finite.
 template <class S>
 [[nodiscard]] S add_scores(std::string_view function, S left, S right) {
   if constexpr (std::floating_point<S>) {
@@ -121,20 +124,20 @@ template <class S>
   }
 }
 
-/// Boundaries and what a score says about them.
+/// Boundaries and their score.
 template <class S>
 struct scored {
   std::vector<std::uint32_t> boundaries;
   S score;
 };
 
-/// Makes the boundaries of a neighbourhood one by one, from the lowest score to the highest, equal
-/// ones in lexicographic order: best-first search with the exact least score of what is left.
-/// Scores are added from the last stage to the first.
+/// Enumerates the boundaries of a neighborhood from the lowest score to the highest. Equal scores
+/// are in lexicographic order. The method is best-first search with the exact least score of the
+/// remaining stages. Scores are added from the last stage to the first.
 template <class S>
 class cut_ranking {
  public:
-  /// Calls `score(stage, first, last)` once for each stage that neighbours may have.
+  /// Calls `score(stage, first, last)` once for each stage that neighbors may have.
   template <class Score>
   cut_ranking(std::string_view function, neighbourhood const& cuts, Score const& score)
       : function_(function), cuts_(cuts) {
@@ -143,7 +146,7 @@ class cut_ranking {
     open_.push({*left_[0][0], {cuts_.anchor().front()}});
   }
 
-  /// The next best; none after the last.
+  /// Returns the next best boundaries; none after the last ones.
   [[nodiscard]] std::optional<scored<S>> next() {
     while (!open_.empty()) {
       node best = open_.top();
@@ -157,12 +160,12 @@ class cut_ranking {
   }
 
  private:
-  /// The first boundaries of some cuts, and the least score that they lead to.
+  /// The first boundaries of some cuts, and the least score to which they lead.
   struct node {
     S least;
     std::vector<std::uint32_t> boundaries;
 
-    /// The order of a heap, whose top is the largest.
+    /// Orders a heap, whose top is the largest element.
     [[nodiscard]] friend bool operator<(node const& left, node const& right) {
       if (left.least != right.least) return right.least < left.least;
       return right.boundaries < left.boundaries;
@@ -175,11 +178,11 @@ class cut_ranking {
   [[nodiscard]] std::size_t place_of(std::size_t s, std::uint32_t first, std::uint32_t last) const {
     return (first - cuts_.first_position(s)) * width(s + 1) + (last - cuts_.first_position(s + 1));
   }
-  /// The score of stage s from one position to another.
+  /// Returns the score of stage s from one position to another.
   [[nodiscard]] S term(std::size_t s, std::uint32_t first, std::uint32_t last) const {
     return terms_[s][place_of(s, first, last)];
   }
-  /// The least score from a position on; nothing where no boundaries lead on from there.
+  /// Returns the least score from a position on; none if no boundaries continue from this position.
   [[nodiscard]] std::optional<S> const& left_from(std::size_t boundary,
                                                   std::uint32_t position) const {
     return left_[boundary][position - cuts_.first_position(boundary)];
@@ -253,24 +256,24 @@ class cut_ranking {
 
 }  // namespace detail
 
-/// How much may be measured.
+/// A limit for the number of measurements.
 struct search_budget {
   std::size_t measurements = std::numeric_limits<std::size_t>::max();
 };
 
-/// How far `search_cuts` has come.
+/// The progress of `search_cuts`.
 template <weight M>
 struct search_progress {
-  std::size_t measurements;  ///< made so far
-  M best;                    ///< the smallest measured value so far
+  std::size_t measurements;  ///< the number of measurements
+  M best;                    ///< the smallest measured value
 };
 
-/// Cuts, their score and what was measured.
+/// Cuts, their score and their measured value.
 template <weight S, weight M>
 struct measured_cuts {
   std::vector<std::uint32_t> boundaries{};
   S score{};
-  /// The largest value of its type, or infinity, where nothing was measured.
+  /// The measured value; infinity, or the largest value of the type, if nothing was measured.
   M measured{};
 
   [[nodiscard]] friend bool operator==(measured_cuts const&, measured_cuts const&) = default;
@@ -282,23 +285,24 @@ struct search_result {
   /// The candidates with the best scores, the best first. The first `measurements` were measured.
   std::vector<measured_cuts<S, M>> candidates{};
   std::size_t measurements = 0;
-  /// The candidate with the smallest measured value, of equal ones that with the better score; the
-  /// best score where nothing was measured.
+  /// The index of the candidate with the smallest measured value. Among equal values the candidate
+  /// has the better score. If nothing was measured, the candidate has the best score.
   std::size_t best = 0;
 
   [[nodiscard]] friend bool operator==(search_result const&, search_result const&) = default;
 };
 
-/// A score of whole boundaries; the less the better.
+/// A score of whole boundaries; lower is better.
 template <class Score>
 concept boundaries_score = std::regular_invocable<Score const&, std::span<std::uint32_t const>> &&
     weight<std::remove_cvref_t<std::invoke_result_t<Score const&, std::span<std::uint32_t const>>>>;
 
-/// A score of whole boundaries, or a functor (stage, first, last) whose sum over the stages it is.
+/// A score of whole boundaries, or a functor (stage, first, last) whose sum over the stages is the
+/// score.
 template <class Score>
 concept cut_scorer = stage_cost<Score> || boundaries_score<Score>;
 
-/// Something that runs stages for a while and says how long that took.
+/// A functor that runs stages for a while and returns the time.
 template <class Measure>
 concept cut_measurement = std::invocable<Measure&, std::span<std::uint32_t const>> &&
     weight<std::remove_cvref_t<std::invoke_result_t<Measure&, std::span<std::uint32_t const>>>>;
@@ -309,7 +313,7 @@ concept cut_range = std::ranges::input_range<Candidates const> &&
     std::convertible_to<std::ranges::range_reference_t<Candidates const>,
                         std::span<std::uint32_t const>>;
 
-/// Goes on to the end of the budget.
+/// A predicate that continues to the end of the budget.
 struct measure_all {
   template <class Progress>
   [[nodiscard]] constexpr bool operator()(Progress const&) const {
@@ -319,7 +323,7 @@ struct measure_all {
 
 namespace detail {
 
-/// What a score gives: of a stage where it is one of stages, else of boundaries.
+/// The type of a score: of a stage for a functor of stages, otherwise of boundaries.
 template <class Score>
 struct score_result {
   using type =
@@ -337,13 +341,13 @@ template <class Measure>
 using measured_type_of =
     std::remove_cvref_t<std::invoke_result_t<Measure&, std::span<std::uint32_t const>>>;
 
-/// A functor that is asked after each measurement and says whether to go on.
+/// A functor that is called after each measurement and says whether to continue.
 template <class GoOn, class Measure>
 concept progress_predicate_of = std::predicate < GoOn&,
         search_progress<measured_type_of<Measure>>
 const& > ;
 
-/// The best of what is offered one by one; of equal scores the earlier.
+/// The best of the boundaries that are offered one by one; among equal scores the earlier ones.
 template <class S>
 class best_scored {
  public:
@@ -368,23 +372,23 @@ class best_scored {
 }  // namespace detail
 
 struct search_cuts_fn {
-  /// OmniBal's search: scores candidates cheaply, measures the `top_k` with the best scores for
-  /// real, and says which is fastest. The less the better for scores and measured values.
+  /// Searches for the fastest cuts as OmniBal does: scores candidates cheaply, measures the `top_k`
+  /// with the best scores, and returns the fastest. Lower is better for scores and measured values.
   ///
   /// `candidates` is the result of `neighbours` or any range of boundaries. `score` is called with
-  /// (stage, first, last) and gives the part of a stage, as `cut_score` does; or it is called with
-  /// boundaries and gives the whole. The best neighbours under a score of stages are found without
-  /// going through all of them, equal ones in lexicographic order; else every candidate is scored,
-  /// and of equal ones the earlier is better. Scores may be negative. `measure` is called with
-  /// boundaries; infinity says that they could not be run. After each call `go_on` gets a
-  /// `search_progress` and may end the search, for instance at a time limit, as does
-  /// `budget.measurements`.
+  /// (stage, first, last) and returns the part of a stage, as `cut_score` does. Alternatively
+  /// `score` is called with boundaries and returns the whole score. The best neighbors under a
+  /// score of stages are found without examining all of them; equal scores are in lexicographic
+  /// order. Otherwise every candidate is scored, and among equal scores the earlier candidate is
+  /// better. Scores may be negative. `measure` is called with boundaries; infinity means that these
+  /// cuts could not be run. After each call `go_on` receives a `search_progress` and may end the
+  /// search, for instance at a time limit. `budget.measurements` also ends the search.
   ///
-  /// Complexity: for neighbours and a score of stages (2 radius + 1)^2 calls of `score` for each
-  /// stage and a search of about `top_k` times stages times positions; else a call for each
-  /// candidate. Memory: that of the search. Determinism: portable for integer scores and a portable
+  /// Complexity: for neighbors and a score of stages (2 radius + 1)^2 calls of `score` for each
+  /// stage and a search of about `top_k` times stages times positions; otherwise a call for each
+  /// candidate. Memory: the memory of the search. Determinism: portable for integer scores and a portable
   /// `measure`. Errors: `std::invalid_argument` for no `top_k`, scores that are not finite and
-  /// measured values that are NaN; `std::overflow_error` where the sum of integer scores leaves its
+  /// measured values that are NaN; `std::overflow_error` if the sum of integer scores leaves its
   /// type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing the K best
   /// solutions to discrete optimization problems", Management Science 1972.
   template <cut_range Candidates, cut_scorer Score, cut_measurement Measure,
@@ -466,7 +470,7 @@ struct search_cuts_fn {
   }
 };
 
-/// Cuts that are scored cheaply and measured for real; see `search_cuts_fn`.
+/// Searches for the fastest cuts: scores them cheaply and measures the best; see `search_cuts_fn`.
 inline constexpr search_cuts_fn search_cuts{};
 
 }  // namespace omnibal::inline v0

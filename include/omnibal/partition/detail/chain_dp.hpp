@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The largest number below `value`.
+/// Returns the largest number below `value`.
 template <class C>
 [[nodiscard]] C just_below(C value) {
   if constexpr (std::floating_point<C>) {
@@ -26,22 +26,23 @@ template <class C>
   }
 }
 
-/// Stages cost as much as the most expensive one.
+/// The cost of stages is the cost of the most expensive one.
 template <class C>
 struct as_bottleneck {
-  /// True where all stages together may be within a limit that one of them exceeds.
+  /// True if all stages together can be within a limit that one of them exceeds.
   static constexpr bool hides_costs = false;
 
   [[nodiscard]] C operator()(C cost, C rest) const { return cost < rest ? rest : cost; }
-  /// True only where they may cost less than `best`; what follows a stage costs `rest`.
+  /// Returns whether stages can cost less than `best`; the stages after one of them cost `rest`.
+  /// False means that they cannot.
   [[nodiscard]] bool may_be_less(C least, C rest, C best) const {
     return rest < best && least < best;
   }
-  /// What may follow a stage of stages that cost `whole`.
+  /// Returns the most that the stages after one stage may cost, if all together cost `whole`.
   [[nodiscard]] C rest_of(C whole, C) const { return whole; }
 };
 
-/// Stages cost their sum, added from the last to the first.
+/// The cost of stages is their sum, added from the last stage to the first.
 template <class C>
 struct as_sum {
   static constexpr bool hides_costs = true;
@@ -51,7 +52,7 @@ struct as_sum {
     constexpr std::string_view name = "the sum over the stages";
     if (rest == never<C>) return rest;
     checked_add(function, name, rest, cost);
-    // The largest value stands for what cannot be.
+    // The largest value means impossible stages.
     if (rest == never<C>) throw_overflow(function, name);
     return rest;
   }
@@ -68,7 +69,7 @@ class chain_dp {
   chain_dp(stage_costs<C, Cost, Fits> const& stages, Rule const& rule)
       : stages_(stages), rule_(rule) {}
 
-  /// What the best stages cost of which none is above the limit, or `never`.
+  /// Returns the cost of the best stages none of which is above the limit, or `never`.
   [[nodiscard]] C run(C limit) {
     limit_ = limit;
     most_ = limit == never<C> ? just_below(limit) : limit;
@@ -83,7 +84,8 @@ class chain_dp {
     return Rule::hides_costs || cells_.front() <= most_ ? cells_.front() : never<C>;
   }
 
-  /// The first boundaries, lexicographically, of what `run` has found; returns their bottleneck.
+  /// Finds the first boundaries, in lexicographic order, of the result of `run`; returns their
+  /// bottleneck.
   [[nodiscard]] C cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
     boundaries.assign(stages_.stages() + 1, 0);
     C bottleneck{};
@@ -102,7 +104,8 @@ class chain_dp {
     return cells_[windows_.cell(boundary, position)];
   }
 
-  /// The first end of a stage that leads to what is wanted; raises `bottleneck` to its cost.
+  /// Returns the first end of a stage that leads to the wanted cost; raises `bottleneck` to the
+  /// cost of the stage.
   [[nodiscard]] std::size_t first_end(std::size_t s, std::size_t first, C wanted,
                                       C& bottleneck) const {
     auto const& rules = stages_.rules();
@@ -123,7 +126,8 @@ class chain_dp {
     stages_.throw_changed(s, first, low, high);
   }
 
-  /// The least cell of a boundary up to each position, a bound for stages that end there or before.
+  /// Finds the least cell of a boundary up to each position: a bound for stages that end at or
+  /// before this position.
   void find_least_up_to(std::size_t boundary) {
     least_.resize(windows_.size(boundary));
     C least = never<C>;
@@ -149,7 +153,8 @@ class chain_dp {
     }
   }
 
-  /// The best of the ends in [low, high], as far as what follows, and a known bound, may be better.
+  /// Returns the best of the ends in [low, high], as long as the following stages and a known bound
+  /// can be better.
   template <bool is_known>
   [[nodiscard]] C try_ends(std::size_t s, std::size_t first, std::size_t low, std::size_t high,
                            C best) const {
@@ -170,25 +175,26 @@ class chain_dp {
   stage_costs<C, Cost, Fits> const& stages_;
   Rule rule_;
   C limit_{};
-  /// The most that a stage may cost.
+  /// The largest cost that a stage may have.
   C most_{};
   cut_windows windows_;
   std::vector<C> cells_;
   std::vector<C> least_;
 };
 
-/// The smallest bottleneck, within the windows left at that of stages that a greedy walk finds.
+/// Search for the smallest bottleneck, within the windows at the bottleneck of stages that a greedy
+/// walk finds.
 template <class C, class Cost, class Fits>
 class bottleneck_search {
  public:
   explicit bottleneck_search(stage_costs<C, Cost, Fits> const& stages)
       : stages_(stages), cuts_(stages, {}) {}
 
-  /// The smallest bottleneck, or `never`.
+  /// Returns the smallest bottleneck, or `never`.
   [[nodiscard]] C run() {
     C const walked = walked_bottleneck();
     if (walked == never<C>) {
-      // Twice the bound is much less work than no limit.
+      // A limit of twice the bound is much less work than no limit.
       C const least = stages_.bound().least_bottleneck();
       if (least > C{} && least < never<C> / 4) {
         C const found = cuts_.run(static_cast<C>(2 * least));
@@ -203,13 +209,15 @@ class bottleneck_search {
     return found;
   }
 
-  /// The first boundaries with the bottleneck that `run` has returned; throws where that changed.
+  /// Finds the first boundaries with the bottleneck that `run` has returned; throws if that
+  /// changed.
   void cut_leftmost(C least, std::vector<std::uint32_t>& boundaries) const {
     if (cuts_.cut_leftmost(boundaries) != least) stages_.throw_changed(boundaries);
   }
 
  private:
-  /// The bottleneck of some stages, mostly not far from the best; `never` where none are found.
+  /// Returns the bottleneck of some stages, mostly not far from the best; `never` if none are
+  /// found.
   [[nodiscard]] C walked_bottleneck() const {
     if (!stages_.bound().is_known()) return never<C>;
     C low = stages_.bound().least_bottleneck();
@@ -231,7 +239,7 @@ class bottleneck_search {
     return high;
   }
 
-  /// The bottleneck of stages that are each about as long as the limit allows, or `never`.
+  /// Returns the bottleneck of stages that are each about as long as the limit allows, or `never`.
   [[nodiscard]] C walk(C limit) const {
     auto const& rules = stages_.rules();
     C bottleneck{};
@@ -254,7 +262,8 @@ class bottleneck_search {
     std::size_t last;
   };
 
-  /// The longest stage from `first` on within the limit; its cost is `never` where there is none.
+  /// Returns the longest stage from `first` on within the limit; its cost is `never` if there is
+  /// none.
   [[nodiscard]] walked_stage walk_stage(std::size_t s, std::size_t first, C limit) const {
     auto const& rules = stages_.rules();
     auto const low = std::max<std::size_t>(rules.first_cut[s + 1], first + rules.shortest[s]);

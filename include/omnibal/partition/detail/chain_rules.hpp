@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Constraints on where a chain may be cut, apart from memory, as intervals and a mask.
+/// Constraints of the cuts of a chain, without memory, as intervals and a mask.
 
 #include <omnibal/check.hpp>
 #include <omnibal/partition/partition_layers_options.hpp>
@@ -17,7 +17,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Where boundaries may be. Boundary s is the first layer of stage s.
+/// The allowed positions of boundaries. Boundary s is the first layer of stage s.
 struct chain_rules {
   std::size_t layers;
   std::size_t stages;
@@ -42,10 +42,10 @@ struct chain_rule {
   std::size_t index;
 };
 
-/// The constraints of a chain of so many layers and stages, one by one.
+/// The constraints of a chain with given numbers of layers and stages, one by one.
 class rule_book {
  public:
-  /// Throws where an element names a layer or stage that is not there, or is out of range itself.
+  /// Throws if an element names a layer or a stage that does not exist, or is out of range itself.
   rule_book(std::string_view function, std::size_t layers, std::size_t stages,
             partition_constraints const& constraints)
       : function_(function), layers_(layers), stages_(stages), constraints_(constraints) {
@@ -70,7 +70,7 @@ class rule_book {
     }
   }
 
-  /// All constraints together; throws where they contradict each other.
+  /// Returns all constraints together; throws if they contradict each other.
   [[nodiscard]] chain_rules rules() const {
     chain_rules result = without_rules();
     for_each_rule([&](chain_rule rule) { apply(rule, result); });
@@ -123,7 +123,7 @@ class rule_book {
     each(rule_kind::tied, constraints_.tied.size());
   }
 
-  /// The stages for which element `index` of a list holds.
+  /// Returns the range of stages to which element `index` of a list applies.
   [[nodiscard]] std::pair<std::size_t, std::size_t> stages_of(std::span<std::int64_t const> values,
                                                               std::size_t index) const {
     if (values.size() == 1) return {0, stages_};
@@ -138,7 +138,7 @@ class rule_book {
     switch (rule.kind) {
       case rule_kind::min_layers: {
         auto const values = constraints_.min_layers.values();
-        // One more than there are is as impossible as any larger number.
+        // A minimum of one layer more than the chain has is as impossible as any larger number.
         auto const fewest = static_cast<std::uint32_t>(
             std::min(values[rule.index], static_cast<std::int64_t>(layers_) + 1));
         auto const [begin, end] = stages_of(values, rule.index);
@@ -174,7 +174,8 @@ class rule_book {
     }
   }
 
-  /// No boundary inside the chain from `first` to `last`; the ends of the chain are no cuts.
+  /// Forbids boundaries from `first` to `last` inside the chain; the ends of the chain are not
+  /// cuts.
   static void forbid(std::uint32_t first, std::uint32_t last, chain_rules& rules) {
     for (std::size_t i = std::max(first, 1u); i <= last; ++i) {
       rules.may_cut[i] = 0;
@@ -182,7 +183,8 @@ class rule_book {
     }
   }
 
-  /// Narrows the range of each boundary to what its neighbours leave; false where nothing is left.
+  /// Narrows the range of each boundary to the positions that its neighbors leave; returns false if
+  /// no position is left.
   [[nodiscard]] static bool tighten(chain_rules& rules) {
     auto& first = rules.first_cut;
     auto& last = rules.last_cut;
@@ -206,7 +208,7 @@ class rule_book {
     return true;
   }
 
-  /// True where boundaries exist that satisfy the rules; goes through all positions.
+  /// Returns true if boundaries exist that satisfy the rules; visits all positions.
   [[nodiscard]] static bool can_reach_end(chain_rules const& rules) {
     std::vector<std::uint8_t> reached(rules.layers + 1, 0);
     std::vector<std::uint32_t> before(rules.layers + 2, 0);
@@ -231,7 +233,8 @@ class rule_book {
     return tighten(rules) && can_reach_end(rules);
   }
 
-  /// Names constraints that contradict each other, each of which could be dropped to end that.
+  /// Names constraints that contradict each other; without any one of them the others can be
+  /// satisfied.
   [[noreturn]] void throw_contradiction() const {
     std::vector<chain_rule> culprits;
     for_each_rule([&](chain_rule rule) { culprits.push_back(rule); });

@@ -19,12 +19,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Labels with the bytes and the load that they have on each device. The last of them are the list
-/// that is made.
+/// Labels with their bytes and their load on each device. The last labels are the list that grows.
 template <class C>
 class device_labels {
  public:
-  /// `used` numbers of bytes and `loads` numbers of loads belong to each label; both may be zero.
+  /// Removes all labels. `used` numbers of bytes and `loads` numbers of loads belong to each label;
+  /// both may be zero.
   void clear(std::size_t used, std::size_t loads) {
     used_ = used;
     kinds_ = loads;
@@ -34,12 +34,12 @@ class device_labels {
   }
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// The bytes on each device.
+  /// Returns the bytes on each device.
   [[nodiscard]] std::span<std::int64_t const> usage(std::size_t index) const {
     return std::span(usage_).subspan(index * used_, used_);
   }
 
-  /// The load of each device.
+  /// Returns the load of each device.
   [[nodiscard]] std::span<C const> loads(std::size_t index) const {
     return std::span(loads_).subspan(index * kinds_, kinds_);
   }
@@ -50,7 +50,8 @@ class device_labels {
     loads_.insert(loads_.end(), loads.begin(), loads.end());
   }
 
-  /// Adds a label to the list from `begin` on and drops whichever is no better than another.
+  /// Adds a label to the list that starts at `begin`, and drops each label that is nowhere better
+  /// than another one.
   void add_unless_dominated(std::size_t begin, std::span<std::int64_t const> used,
                             std::span<C const> loads) {
     for (std::size_t l = begin; l != size_; ++l) {
@@ -65,7 +66,8 @@ class device_labels {
     add(used, loads);
   }
 
-  /// Drops all of the list from `begin` on but those that are named, by ascending index in it.
+  /// Keeps only the named labels of the list that starts at `begin`; the indices in the list
+  /// ascend.
   void keep_only(std::size_t begin, std::span<std::size_t const> ascending) {
     for (std::size_t i = 0; i != ascending.size(); ++i) move_label(begin + ascending[i], begin + i);
     resize(begin + ascending.size());
@@ -101,26 +103,27 @@ class device_labels {
   std::vector<C> loads_;             ///< of each label, device by device
 };
 
-/// As many of the labels as a search that is one of many may keep.
+/// Returns the number of labels that one of many searches may keep.
 [[nodiscard]] constexpr std::size_t some_of(std::size_t labels) {
   return std::max<std::size_t>(1, labels / 16);
 }
 
-/// Whether a label search minimizes the largest load of a device, or only looks for room.
+/// The aim of a label search: the smallest largest load of a device, or only room.
 enum class device_loads { minimized, ignored };
 
 /// Finds the stages with the smallest largest load of a device such that each device has room for
 /// all of its stages.
 ///
-/// Dynamic programming from the last stage to the first with lists of labels: the bytes and the load
-/// that the stages from a position on have on each device, as far as these can matter to the stages
-/// before. A label that is nowhere better than another of its list is dropped, and so is a label
-/// that leaves too little room for the layers before. If a list has too many labels, some with the
-/// smallest load are kept, and some that leave the most room.
+/// The method is dynamic programming from the last stage to the first with lists of labels. A label
+/// has the bytes and the load of the stages after a position on each device, as far as these
+/// numbers can matter to the stages before. A label that is nowhere better than another label of
+/// its list is dropped. A label that leaves too little room for the layers before is also dropped.
+/// If a list has too many labels, some with the smallest load and some that leave the most room are
+/// kept.
 template <class C, class Cost, class Fits>
 class device_label_dp {
  public:
-  /// `labels` is the largest number that is kept.
+  /// `labels` is the largest number of labels that are kept.
   device_label_dp(stage_costs<C, Cost, Fits> const& stages, std::size_t labels,
                   device_loads loads = device_loads::minimized)
       : stages_(stages),
@@ -128,8 +131,8 @@ class device_label_dp {
         most_labels_(labels),
         kinds_(loads == device_loads::minimized ? memory_.devices() : 0) {}
 
-  /// True if stages are found of which none costs more than `limit`. Where loads are minimized, no
-  /// device has a larger load either.
+  /// Returns true if there are stages none of which costs more than `limit`. If loads are
+  /// minimized, no device has a load above `limit` either.
   [[nodiscard]] bool run(C limit) {
     limit_ = limit;
     labels_.clear(used_devices(), kinds_);
@@ -159,11 +162,11 @@ class device_label_dp {
     return best_.has_value();
   }
 
-  /// False if labels were dropped that might have been needed.
+  /// Returns false if labels were dropped that might have been needed.
   [[nodiscard]] bool is_complete() const { return is_complete_; }
 
-  /// The first boundaries, in lexicographic order, of what `run` has found, or of better ones that
-  /// it has lost.
+  /// Finds the first boundaries, in lexicographic order, of the result of `run`, or of better
+  /// stages whose labels were dropped.
   void cut_leftmost(std::vector<std::uint32_t>& boundaries) const {
     boundaries.assign(stages_.stages() + 1, 0);
     std::vector<std::int64_t> used(used_devices(), 0);
@@ -176,15 +179,15 @@ class device_label_dp {
   }
 
  private:
-  /// A list of labels may become so long while it is made, however few are kept.
+  /// A growing list may have this number of labels, however few are kept.
   static constexpr std::size_t shortest_list = 16;
 
   [[nodiscard]] std::size_t devices() const { return memory_.devices(); }
   [[nodiscard]] std::size_t device(std::size_t stage) const { return stage % devices(); }
-  /// As many numbers of bytes as a label has.
+  /// Returns the number of bytes that a label stores.
   [[nodiscard]] std::size_t used_devices() const { return memory_.is_limited() ? devices() : 0; }
 
-  /// For each boundary and device the most that the stages before may take.
+  /// Finds the most bytes that the stages before each boundary may have on each device.
   void find_most_before() {
     if (!memory_.is_limited()) return;
     std::size_t const count = stages_.stages();
@@ -200,7 +203,7 @@ class device_label_dp {
     }
   }
 
-  /// For each cell the least sum of the stages before; `never` if there are none.
+  /// Finds the least sum of the stages before each cell; `never` if there are none.
   void find_least_before() {
     if (kinds_ == 0) return;
     auto const& rules = stages_.rules();
@@ -220,7 +223,7 @@ class device_label_dp {
           C& cell = least_before_[windows_.cell(s + 1, last)];
           C const cost = stages_(s, first, last);
           if (cost == never<C>) continue;
-          // A sum that leaves its type is at least this much.
+          // A sum that leaves its type is at least this large.
           C const sum =
               cost < never<C> - before ? static_cast<C>(before + cost) : just_below(never<C>);
           if (sum < cell && stages_.fits(s, first, last)) cell = sum;
@@ -229,7 +232,7 @@ class device_label_dp {
     }
   }
 
-  /// Makes the labels of the stages from `s` on, the first of which begins at `first`.
+  /// Computes the labels of the stages from `s` on, the first of which begins at `first`.
   void fill_cell(std::size_t s, std::size_t first) {
     std::size_t const cell = windows_.cell(s, first);
     begins_[cell] = labels_.size();
@@ -263,7 +266,8 @@ class device_label_dp {
     }
   }
 
-  /// Makes `used_` that of a stage before a label; false if the bytes cannot fit.
+  /// Sets `used_` to the bytes of a stage and the label after it; returns false if the bytes cannot
+  /// fit.
   [[nodiscard]] bool add_bytes(std::size_t s, std::size_t first, std::size_t last, std::size_t l) {
     auto const used_after = labels_.usage(l);
     used_.assign(used_after.begin(), used_after.end());
@@ -273,14 +277,14 @@ class device_label_dp {
     used_[device(s)] += bytes;
     if (!leaves_room(s, first)) return false;
     for (std::size_t d = 0; d != devices(); ++d) {
-      // What always fits together with the stages before need not be told apart.
+      // Bytes that always fit together with the stages before need not be distinguished.
       if (most_before_[s * devices() + d] <= memory_.capacity(d) - used_[d]) used_[d] = 0;
     }
     return true;
   }
 
-  /// Makes `loads_` those of a stage before a label; false if no load of a device can stay within
-  /// the limit.
+  /// Sets `loads_` to the loads of a stage and the label after it; returns false if no load of a
+  /// device can stay within the limit.
   [[nodiscard]] bool add_load(std::size_t s, std::size_t first, C cost, std::size_t l) {
     auto const loads_after = labels_.loads(l);
     loads_.assign(loads_after.begin(), loads_after.end());
@@ -302,7 +306,7 @@ class device_label_dp {
     return static_cast<wide>(least_before_[windows_.cell(s, first)]) <= room;
   }
 
-  /// Whether the layers up to `first` could fit into what is left beside `used_`.
+  /// Returns whether the layers up to `first` could fit into the room that `used_` leaves.
   [[nodiscard]] bool leaves_room(std::size_t s, std::size_t first) const {
     std::int64_t rest = memory_.bytes(0, first);
     for (std::size_t d = 0; d != devices(); ++d) {
@@ -312,12 +316,13 @@ class device_label_dp {
     return rest == 0;
   }
 
-  /// The largest load; zero without loads.
+  /// Returns the largest load; zero without loads.
   [[nodiscard]] static C most_of(std::span<C const> loads) {
     return loads.empty() ? C{} : *std::max_element(loads.begin(), loads.end());
   }
 
-  /// What the neediest device lacks if the devices share the layers before evenly by stages.
+  /// Returns the bytes that the neediest device lacks if the devices share the layers before evenly
+  /// by stages.
   [[nodiscard]] std::int64_t need_of(std::size_t s, std::size_t first, std::size_t l) const {
     if (!memory_.is_limited()) return 0;
     std::int64_t const bytes = memory_.bytes(0, first);
@@ -332,8 +337,8 @@ class device_label_dp {
     return result;
   }
 
-  /// Keeps some of the labels that are made: half with the smallest load, unless loads are ignored,
-  /// and the others with the most room.
+  /// Keeps some of the labels of the growing list: half of them with the smallest load, unless
+  /// loads are ignored, and the others with the most room.
   void keep_best(std::size_t s, std::size_t first) {
     is_complete_ = false;
     std::size_t const begin = begins_[windows_.cell(s, first)];
@@ -383,7 +388,7 @@ class device_label_dp {
     stages_.throw_changed(s, first, low, high);
   }
 
-  /// Whether stages with these costs, which take this much, are the beginning of the best.
+  /// Returns whether stages with these costs and bytes are the beginning of the best stages.
   [[nodiscard]] bool leads_to_best(std::size_t boundary, std::size_t position,
                                    std::span<std::int64_t const> used,
                                    std::span<C const> costs) const {
@@ -398,7 +403,7 @@ class device_label_dp {
     return false;
   }
 
-  /// The largest load of stages with these costs and a label behind them.
+  /// Returns the largest load of stages with these costs and a label after them.
   [[nodiscard]] C most_after(std::span<C const> costs, std::size_t l) const {
     auto const behind = labels_.loads(l);
     std::vector<C> loads(behind.begin(), behind.end());
@@ -413,7 +418,7 @@ class device_label_dp {
   stage_memory const& memory_;
   C limit_{};
   std::size_t most_labels_;
-  std::size_t kinds_;  ///< the loads of a label
+  std::size_t kinds_;  ///< the number of loads of a label
   std::size_t most_of_cell_ = 0;
   std::size_t most_of_list_ = 0;
   bool is_complete_ = true;
@@ -423,21 +428,21 @@ class device_label_dp {
   std::vector<std::size_t> ends_;
   std::vector<std::int64_t> most_before_;  ///< of each boundary, device by device
   std::vector<C> least_before_;            ///< of each cell
-  std::vector<std::int64_t> used_;         ///< of the label that is made
-  std::vector<C> loads_;                   ///< of the label that is made
+  std::vector<std::int64_t> used_;         ///< of the new label
+  std::vector<C> loads_;                   ///< of the new label
   std::vector<std::size_t> order_;         ///< of the labels of a cell
   std::vector<std::int64_t> needs_;        ///< of the labels of a cell
   std::optional<C> best_;                  ///< the smallest largest load
 };
 
-/// Runs a search with limits that grow from the least bottleneck on; false without stages.
+/// Runs a search with limits that grow from the least bottleneck on; returns false without stages.
 template <class C, class Search>
 [[nodiscard]] bool run_with_limits(Search& devices, C least) {
   C gap = static_cast<C>(least / 64 + (std::integral<C> ? 1 : 0));
   C limit = least;
   while (!devices.run(limit)) {
     if (limit == never<C>) return false;
-    // Very much is as good as no limit, and far from an overflow.
+    // A very large limit is as good as no limit, and far from an overflow.
     bool const is_much = gap == C{} || gap / 4 > least || gap > never<C> / 16 - least;
     limit = is_much ? never<C> : static_cast<C>(least + gap);
     if (!is_much) gap = static_cast<C>(8 * gap);

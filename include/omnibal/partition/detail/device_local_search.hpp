@@ -15,10 +15,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// What stages on shared devices cost.
+/// The costs of stages on shared devices.
 template <class C>
 struct device_quality {
-  C load{};                         ///< the largest one of a device
+  C load{};                         ///< the largest load of a device
   C sum{};                          ///< of all stages
   C bottleneck{};                   ///< the largest stage
   C rounds{};                       ///< the sum of the largest stages of all rounds
@@ -27,8 +27,8 @@ struct device_quality {
   double step = 0;                  ///< by the interleaved schedule, in thirds of a cost, if known
 };
 
-/// What a local search makes smaller, in this order. The last of all is the sum of the squares of
-/// the stages.
+/// The values that a local search minimizes, in this order. The last value of all aims is the sum
+/// of the squares of the stages.
 enum class device_aim {
   loads,           ///< the largest load, then the squares of all loads, the largest stage
   rounds,          ///< the largest stage, then the rounds and the load
@@ -36,16 +36,16 @@ enum class device_aim {
   step,            ///< the interleaved step, then the largest stage
 };
 
-/// The best stages on shared devices that were offered, and what a local search makes of them.
+/// The best of the offered stages on shared devices after a local search.
 ///
-/// A move takes a layer from one stage and gives it to another one: all boundaries between the two
-/// move by one position at which the chain may be cut. The first move that improves is made, until
-/// none improves or the budget of stage costs is used up. The order of the moves is fixed.
+/// A move takes a layer from one stage and gives it to another one. All boundaries between the two
+/// stages move by one position at which the chain may be cut. The first move that improves is made,
+/// until no move improves or the budget of stage costs is used up. The order of the moves is fixed.
 template <class C, class Cost, class Fits>
 class device_local_search {
  public:
-  /// Without micro-batches the largest load of a device comes first, and then the step of as many
-  /// as are usual. Otherwise the step comes first.
+  /// Creates a search. Without micro-batches the largest load of a device comes first, and then the
+  /// step of the usual number of micro-batches. Otherwise the step comes first.
   device_local_search(stage_costs<C, Cost, Fits> const& stages, std::uint64_t micro_batches)
       : stages_(stages),
         loads_(stages.memory().devices()),
@@ -60,7 +60,7 @@ class device_local_search {
   [[nodiscard]] device_quality<C> const& quality() const { return best_quality_; }
 
   /// Improves these boundaries, and keeps them if they are the best so far. Boundaries that rules,
-  /// predicate or memory forbid are left out.
+  /// predicate or memory forbid are ignored.
   void offer(std::vector<std::uint32_t> boundaries) {
     if (boundaries.size() != stages_.stages() + 1 || !are_legal(boundaries)) return;
     auto offered = boundaries;
@@ -70,7 +70,8 @@ class device_local_search {
     improve(is_load_first_ ? device_aim::loads : device_aim::rounds);
     keep(last);
     if (!is_load_first_) {
-      // What is even need not be the shortest step: both are improved from what was offered, too.
+      // Balanced stages need not have the shortest step: both searches start from the offered
+      // stages.
       now_ = std::move(offered);
       set_costs();
     }
@@ -79,16 +80,16 @@ class device_local_search {
   }
 
  private:
-  /// A search looks at this many stages, or operations of a schedule, at most.
+  /// The largest number of stages, or of operations of a schedule, that a search visits.
   static constexpr std::size_t cost_budget = std::size_t{1} << 21;
-  /// The micro-batches of a step, for each device, where the caller names none.
+  /// The micro-batches of a step, for each device, if the caller gives no number.
   static constexpr std::size_t usual_groups = 4;
 
   [[nodiscard]] static bool has_step(device_aim aim) {
     return aim == device_aim::load_then_step || aim == device_aim::step;
   }
 
-  /// Makes `costs_` those of the boundaries; false if a stage is impossible.
+  /// Sets `costs_` to the costs of the boundaries; returns false if a stage is impossible.
   bool set_costs() {
     costs_.assign(stages_.stages(), C{});
     for (std::size_t s = 0; s != costs_.size(); ++s) {
@@ -123,7 +124,7 @@ class device_local_search {
     return true;
   }
 
-  /// Whether the rules and the predicate allow a stage.
+  /// Returns whether the rules and the predicate allow a stage.
   [[nodiscard]] bool is_legal_stage(std::span<std::uint32_t const> boundaries,
                                     std::size_t s) const {
     auto const& rules = stages_.rules();
@@ -217,8 +218,8 @@ class device_local_search {
     }
   }
 
-  /// Moves the boundaries behind the stages from `a` to before `b` by one cut; false if that is
-  /// impossible or does not improve.
+  /// Moves the boundaries behind the stages from `a` to before `b` by one cut; returns false if the
+  /// move is impossible or does not improve.
   [[nodiscard]] bool try_move(std::size_t a, std::size_t b, bool is_right, device_aim aim,
                               std::size_t& budget) {
     std::size_t const work = costs_.size() + (has_step(aim) ? step_.operations() : 0);
@@ -248,7 +249,7 @@ class device_local_search {
   }
 
   stage_costs<C, Cost, Fits> const& stages_;
-  std::vector<std::uint32_t> cuts_;  ///< where the chain may be cut
+  std::vector<std::uint32_t> cuts_;  ///< the positions at which the chain may be cut
   std::vector<std::uint32_t> now_;
   std::vector<std::uint32_t> next_;
   std::vector<std::uint32_t> best_;

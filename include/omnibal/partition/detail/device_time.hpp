@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The time of a step of devices that run several stages each.
+/// The time of a step if devices run several stages each.
 
 #include <omnibal/partition/detail/stage_costs.hpp>
 
@@ -14,11 +14,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The time of a step by the load of the busiest device: it works that long for each micro-batch, and
-/// the first one fills the pipeline in `(sum - load) / chunks`, exactly if all stages are equal.
+/// The time of a step by the load of the busiest device. The device works as long as its load for
+/// each micro-batch. The first micro-batch fills the pipeline in `(sum - load) / chunks`, exactly
+/// if all stages are equal.
 ///
-/// `step` has `chunks` times that time, so that whole numbers stay whole. Without micro-batches it
-/// is the load.
+/// `step` has `chunks` times that time, so that integers remain integers. Without micro-batches the
+/// time is the load.
 template <class C>
 struct device_time {
   std::size_t chunks = 1;  ///< the stages of a device, or one without micro-batches
@@ -30,7 +31,7 @@ struct device_time {
     step.of_bottleneck = (one.of_bottleneck + 1) * chunks - 1;
   }
 
-  /// The time of a step from a value of `step`, rounded up.
+  /// Returns the time of a step from a value of `step`, rounded up.
   [[nodiscard]] wide_weight<C> operator()(wide_weight<C> time) const {
     auto const divisor = static_cast<wide_weight<C>>(chunks);
     if constexpr (std::floating_point<C>) {
@@ -41,13 +42,14 @@ struct device_time {
   }
 };
 
-/// How long a step takes by the interleaved 1F1B schedule whose backward passes take twice as long
-/// as the forward ones, in thirds of a cost. Source: Narayanan et al., "Efficient large-scale
-/// language model training on GPU clusters using Megatron-LM", SC 2021.
+/// The time of a step by the interleaved 1F1B schedule, in thirds of a cost. Backward passes last
+/// twice as long as forward passes. Source: Narayanan et al., "Efficient large-scale language model
+/// training on GPU clusters using Megatron-LM", SC 2021.
 ///
-/// Micro-batches are rounded up to a multiple of the devices. If there are many, the last ones are
-/// taken to repeat those before. If even a few are too many operations, every step is zero. Only
-/// additions and maxima of `double` are used, because they are portable.
+/// The number of micro-batches is rounded up to a multiple of the devices. If there are many
+/// micro-batches, the last ones are assumed to repeat the ones before. If even a few have too many
+/// operations, every step is zero. Only additions and maxima of `double` are used, because they are
+/// portable.
 class interleaved_step {
  public:
   interleaved_step(std::size_t devices, std::size_t stages, std::uint64_t micro_batches)
@@ -62,7 +64,7 @@ class interleaved_step {
     clock_.resize(devices);
   }
 
-  /// As many operations as `operator()` goes through.
+  /// Returns the number of operations of a call.
   [[nodiscard]] std::size_t operations() const {
     return (repeated_ > 0 ? 4 : 2) * chunks_ * exact_ * devices_ * devices_;
   }
@@ -76,11 +78,11 @@ class interleaved_step {
 
  private:
   static constexpr std::size_t most_groups = 6;
-  /// Forward passes; the memory is 16 bytes for each.
+  /// The largest number of forward passes; each requires 16 bytes.
   static constexpr std::size_t most_operations = std::size_t{1} << 22;
   static constexpr double not_yet = -1;
 
-  /// Operations that a device has begun and ended.
+  /// Operations that a device has completed.
   struct progress {
     std::size_t forward = 0;
     std::size_t backward = 0;
@@ -106,7 +108,8 @@ class interleaved_step {
     return *std::max_element(clock_.begin(), clock_.end());
   }
 
-  /// Runs the next operation of a device; false if it still waits for another device.
+  /// Runs the next operation of a device; returns false if the device still waits for another
+  /// device.
   bool run_next(std::span<double const> costs, std::size_t micro_batches, std::size_t units,
                 std::size_t d) {
     progress& done = done_[d];
@@ -132,8 +135,8 @@ class interleaved_step {
   std::size_t devices_;
   std::size_t chunks_;
   std::size_t exact_;            ///< groups of micro-batches that are simulated
-  double repeated_;              ///< groups that take as long as the last of them
-  std::vector<double> forward_;  ///< the end of each, by stage and micro-batch
+  double repeated_;              ///< groups that last as long as the last simulated group
+  std::vector<double> forward_;  ///< the end of each pass, by stage and micro-batch
   std::vector<double> backward_;
   std::vector<progress> done_;
   std::vector<double> clock_;

@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// The common course of the partitions with general stage costs, and why there are no stages.
+/// The common steps of the partitions with general stage costs, and the reason if there are no
+/// stages.
 
 #include <omnibal/check.hpp>
 #include <omnibal/partition/detail/chain_dp.hpp>
@@ -23,7 +24,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Says that a stage lacks memory, if any memory helps. Each stage must be alone on its device.
+/// Reports a stage that lacks memory, if any memory helps. Each stage must be alone on its device.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_memory(Stages const& stages, partition_result<C>& result) {
   if (!stages.knows_memory()) return false;
@@ -42,7 +43,8 @@ template <class C, class Stages>
   bottleneck_search finder(chain);
   std::int64_t missing = finder.run();
   if (missing == never<std::int64_t>) {
-    // So much may be missing too: then all stages have a shortfall that is cut off here.
+    // The missing bytes can have this value too. In that case all stages have a shortfall that is
+    // cut off here.
     most = never<std::int64_t> - 1;
     missing = finder.run();
   }
@@ -60,7 +62,7 @@ template <class C, class Stages>
   return true;
 }
 
-/// The first stage that no layers are left for, or that cannot take what is left.
+/// Returns the first stage that no layers reach, or that cannot run the remaining layers.
 template <class Stages>
 [[nodiscard]] std::uint32_t first_unreached_stage(Stages const& stages) {
   auto const& rules = stages.rules();
@@ -88,7 +90,7 @@ template <class Stages>
   return static_cast<std::uint32_t>(s);
 }
 
-/// What each device lacks in memory, negative where it has more than enough.
+/// Returns the bytes that each device lacks, negative if it has more than enough.
 [[nodiscard]] inline std::vector<std::int64_t> shortfalls(
     stage_memory const& memory, std::span<std::uint32_t const> boundaries) {
   std::vector<std::int64_t> result(memory.devices());
@@ -99,7 +101,8 @@ template <class Stages>
   return result;
 }
 
-/// The stage that lacks most memory, and how much; of a device with several stages the first.
+/// The stage that lacks the most memory, and the bytes that it lacks; the first stage of a device
+/// with several stages.
 struct missing_memory {
   std::size_t stage = 0;
   std::int64_t bytes = std::numeric_limits<std::int64_t>::min();
@@ -122,7 +125,8 @@ template <class Stages>
   return result;
 }
 
-/// Boundaries with the most even bytes that rules and predicate allow; none where there are none.
+/// Returns the boundaries with the most balanced bytes that rules and predicate allow; empty if
+/// there are none.
 template <class Stages, class Bytes>
 [[nodiscard]] std::vector<std::uint32_t> most_even_bytes(Stages const& stages,
                                                          stage_bound<std::int64_t> const& bound,
@@ -139,19 +143,19 @@ template <class Stages, class Bytes>
   return result;
 }
 
-/// Says that a stage or device lacks memory where devices hold more than one stage each; false
-/// where all could have enough. `proven` says whether the missing bytes are the least.
+/// Reports a stage or device that lacks memory if devices hold more than one stage each; returns
+/// false if all could have enough. `proven` says whether the missing bytes are the least.
 template <class C, class Stages>
 [[nodiscard]] bool report_missing_on_devices(Stages const& stages, std::size_t labels,
                                              partition_result<C>& result) {
-  // Stages with about the same bytes are tried first: they leave each boundary a short window.
+  // Stages with similar bytes are tried first: they leave each boundary a short window.
   constexpr std::int64_t most = never<std::int64_t>;
   auto const bytes_of = [&](std::size_t, std::size_t first, std::size_t last) {
     return std::min(stages.memory().bytes(first, last), most - 1);
   };
   std::vector<std::int64_t> bytes(stages.layers());
   for (std::size_t l = 0; l != bytes.size(); ++l) bytes[l] = bytes_of(0, l, l + 1);
-  // All layers together are cut off, and a bound must not be above that.
+  // The bytes of all layers together are cut off, and a bound must not exceed them.
   if (stages.memory().bytes(0, bytes.size()) == most)
     --*std::max_element(bytes.begin(), bytes.end());
   stage_bound<std::int64_t> const bound(stages.function(), stages.layers(), stages.stages(), bytes,
@@ -182,7 +186,7 @@ template <class C, class Stages>
   enough = most_missing(stages, even);
   if (enough.bytes <= 0) return false;
   std::int64_t low = 0;
-  // Where labels do not suffice the last bits are not worth the time.
+  // If the labels do not suffice, the last bits are not worth the time.
   while (enough.bytes - low > (is_least ? 1 : enough.bytes / 256 + 1)) {
     std::int64_t const half = low + (enough.bytes - low) / 2;
     if (!is_enough(half)) {
@@ -200,7 +204,7 @@ template <class C, class Stages>
   return true;
 }
 
-/// Makes the result one that says why there are no stages.
+/// Sets the result to the reason why there are no stages.
 template <class C, class Stages>
 void report_infeasible(Stages const& stages, std::size_t labels, partition_result<C>& result) {
   result = {};
@@ -212,8 +216,9 @@ void report_infeasible(Stages const& stages, std::size_t labels, partition_resul
   if (!is_memory) result.stage = first_unreached_stage(stages);
 }
 
-/// The stages with the least time: of those with the smallest sum up to a limit, for limits that
-/// fall from one bottleneck to the next lower one, until the sum alone is too much.
+/// Finds the stages with the least time. The search takes the stages with the smallest sum up to a
+/// limit, for limits that fall from one bottleneck to the next lower one. It ends when the sum
+/// alone is too large.
 ///
 /// `result` has the stages with the smallest bottleneck.
 template <class C, class Cost, class Fits>
@@ -244,7 +249,7 @@ void search_throughput(stage_costs<C, Cost, Fits> const& stages, step_time<C> co
   result.objective = checked_time<C>(stages.function(), best);
 }
 
-/// The sum that stages have at least of which none is above `limit`.
+/// Returns a lower bound of the sum of stages none of which is above `limit`.
 template <class C, class Stages>
 [[nodiscard]] C least_sum_within(Stages const& stages, C limit) {
   chain_dp sums(stages, as_sum<C>{stages.function()});
@@ -252,11 +257,12 @@ template <class C, class Stages>
   return found == never<C> ? stages.bound().least_sum() : found;
 }
 
-/// The best stages that share devices, as `partition_layers` and `partition_throughput` say.
+/// Finds the best stages that share devices, by the rules of `partition_layers` and
+/// `partition_throughput`.
 ///
-/// Local search from several starts gives stages, and so a limit of the loads. A label search within
-/// that limit is exact as long as its labels suffice; otherwise the lower bound is that of devices
-/// that share all work evenly.
+/// Local search from several starts gives stages, and therefore a limit of the loads. A label
+/// search within that limit is exact as long as its labels suffice. Otherwise the lower bound
+/// assumes devices that share all work evenly.
 template <class C, class Stages>
 void share_devices(Stages const& stages, step_time<C> const& one, std::size_t labels,
                    partition_result<C>& result) {
@@ -314,8 +320,8 @@ void share_devices(Stages const& stages, step_time<C> const& one, std::size_t la
   result.proven = result.lower_bound == result.objective;
 }
 
-/// Finds the leftmost stages with the smallest bottleneck of those with the least time. Returns the
-/// smallest bottleneck of any stages, which may be less; `never` where there are none.
+/// Finds the leftmost stages with the smallest bottleneck among the stages with the least time.
+/// Returns the smallest bottleneck of any stages, which may be less; `never` if there are none.
 template <class C, class Stages>
 [[nodiscard]] C find_stages(Stages const& chain, step_time<C> const& time,
                             partition_result<C>& result) {
@@ -334,7 +340,7 @@ template <class C, class Stages>
   return least;
 }
 
-/// The best stages as `find_stages` says, in the memory that is given. `Options` has `base`,
+/// Returns the best stages as `find_stages` does, in the given memory. `Options` has `base`,
 /// `speeds`, `constraints` and `labels`.
 template <class C, class Cost, class Fits, class Options>
 [[nodiscard]] partition_result<C> solve_stages(std::string_view function, std::size_t layers,

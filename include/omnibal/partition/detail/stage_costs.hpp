@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Stages as a search sees them: the cost with its checks, the bound, the memory, the rules, where
-/// their boundaries can be, and what is minimised.
+/// Stages for a search: the checked cost, bound, memory, rules, windows of boundaries and
+/// objective.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -26,11 +26,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// At least this much has the largest of `stages` stages that together have `sum`.
+/// Returns a lower bound of the largest of `stages` stages with the sum `sum`.
 template <class T>
 [[nodiscard]] constexpr T least_largest(T sum, std::size_t stages) {
   if constexpr (std::floating_point<T>) {
-    // The difference of two sums may be rounded, and so may the quotient.
+    // The difference of two sums may be rounded, and the quotient may be rounded too.
     return sum / static_cast<T>(stages) * (1 - 4 * std::numeric_limits<T>::epsilon());
   } else {
     auto const count = static_cast<T>(std::min<std::size_t>(stages, max_index_count));
@@ -38,7 +38,7 @@ template <class T>
   }
 }
 
-/// Between two numbers, never the larger one where they differ.
+/// Returns a number between two numbers, never the larger one if they differ.
 template <class T>
 [[nodiscard]] constexpr T middle(T low, T high) {
   T const between = static_cast<T>(low + (high - low) / 2);
@@ -68,16 +68,16 @@ class stage_bound {
     }
   }
 
-  /// False where nothing was given.
+  /// Returns false if no bound was given.
   [[nodiscard]] bool is_known() const { return is_known_; }
 
-  /// At least this much the layers [first, last) cost as that stage.
+  /// Returns a lower bound of the cost of the layers [first, last) as that stage.
   [[nodiscard]] C operator()(std::size_t stage, std::size_t first, std::size_t last) const {
     C const sum = static_cast<C>(sums_[last] - sums_[first] - slack_);
     return speeds_.empty() ? sum : divided(sum, speeds_[stage]);
   }
 
-  /// At least this much the most expensive stage costs.
+  /// Returns a lower bound of the cost of the most expensive stage.
   [[nodiscard]] C least_bottleneck() const {
     if (!speeds_.empty()) {
       return divided(sums_.back(), std::accumulate(speeds_.begin(), speeds_.end(), 0.0));
@@ -85,7 +85,7 @@ class stage_bound {
     return std::max(largest_, least_largest(sums_.back(), stages_)) - slack_;
   }
 
-  /// At least this much all stages cost together.
+  /// Returns a lower bound of the cost of all stages together.
   [[nodiscard]] C least_sum() const {
     C const sum = static_cast<C>(sums_.back() - slack_ * static_cast<C>(stages_));
     if (speeds_.empty()) return sum;
@@ -93,7 +93,7 @@ class stage_bound {
   }
 
  private:
-  /// Rounds down, also where the quotient is rounded.
+  /// Rounds down, even if the quotient is rounded.
   [[nodiscard]] static C divided(C sum, double speed) {
     double const quotient = static_cast<double>(sum) / speed * (1 - 0x1p-40);
     if constexpr (std::floating_point<C>) {
@@ -111,7 +111,7 @@ class stage_bound {
   C slack_{};
 };
 
-/// What the layers take in memory, and what the stages have.
+/// The memory of the layers and the capacities of the stages.
 class stage_memory {
  public:
   stage_memory(std::string_view function, std::size_t layers, std::size_t stages,
@@ -139,22 +139,22 @@ class stage_memory {
   }
 
   [[nodiscard]] bool is_limited() const { return is_limited_; }
-  /// Whether a device has more than one stage.
+  /// Returns whether memory is limited and a device has more than one stage.
   [[nodiscard]] bool is_shared() const { return is_limited_ && devices_ != capacity_.size(); }
   [[nodiscard]] std::size_t devices() const { return devices_; }
 
   [[nodiscard]] std::int64_t bytes(std::size_t first, std::size_t last) const {
     return sums_[last] - sums_[first];
   }
-  /// Of the device on which the stage runs.
+  /// Returns the capacity of the device on which the stage runs.
   [[nodiscard]] std::int64_t capacity(std::size_t stage) const { return capacity_[stage]; }
 
-  /// Whether a stage has room for the layers if it is alone on its device.
+  /// Returns whether a stage has room for the layers if it is alone on its device.
   [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
     return !is_limited_ || bytes(first, last) <= capacity_[stage];
   }
 
-  /// Adds to all capacities.
+  /// Adds bytes to all capacities.
   void enlarge(std::int64_t more) {
     for (std::int64_t& value : capacity_) {
       value += std::min(more, std::numeric_limits<std::int64_t>::max() - value);
@@ -168,11 +168,11 @@ class stage_memory {
   std::vector<std::int64_t> capacity_;
 };
 
-/// The cost of what cannot run.
+/// The cost of an impossible stage.
 template <class C>
 inline constexpr C never = std::numeric_limits<C>::max();
 
-/// A chain with everything that is known of its stages. `C` is a `working_weight`.
+/// A chain with all known properties of its stages. `C` is a `working_weight`.
 template <class C, class Cost, class Fits>
 class stage_costs {
  public:
@@ -194,7 +194,7 @@ class stage_costs {
   [[nodiscard]] std::size_t layers() const { return rules_.layers; }
   [[nodiscard]] std::size_t stages() const { return rules_.stages; }
 
-  /// The cost of a stage that has layers.
+  /// Returns the cost of a stage that has layers.
   [[nodiscard]] C operator()(std::size_t stage, std::size_t first, std::size_t last) const {
     auto const given = cost_(stage, first, last);
     auto const value = static_cast<C>(given);
@@ -204,7 +204,7 @@ class stage_costs {
     return value;
   }
 
-  /// The same where the bound is not known.
+  /// Returns the cost of a stage if the bound is not known.
   [[nodiscard]] C valid_cost(std::size_t stage, std::size_t first, std::size_t last) const {
     auto const given = cost_(stage, first, last);
     auto const value = static_cast<C>(given);
@@ -213,12 +213,13 @@ class stage_costs {
     return value;
   }
 
-  /// What the user's predicate says.
+  /// Returns the result of the user's predicate.
   [[nodiscard]] bool fits(std::size_t stage, std::size_t first, std::size_t last) const {
     return static_cast<bool>(fits_(stage, first, last));
   }
 
-  /// False where predicate, unless a memory rule, or cost forbids the layers whatever the memory.
+  /// Returns false if the cost, or a predicate that is not a memory rule, forbids the layers with
+  /// any memory.
   [[nodiscard]] bool admits(std::size_t stage, std::size_t first, std::size_t last) const {
     if constexpr (!memory_predicate<Fits>) {
       if (!fits(stage, first, last)) return false;
@@ -226,15 +227,16 @@ class stage_costs {
     return valid_cost(stage, first, last) != never<C>;
   }
 
-  /// Whether memory is a part of what is known of the stages.
+  /// Returns whether memory limits the stages.
   [[nodiscard]] bool knows_memory() const { return memory_.is_limited() || memory_predicate<Fits>; }
-  /// What the memory rule lacks, negative where it has more; the least number where there is none.
+  /// Returns the bytes that the memory rule lacks, negative if it has more; the least number
+  /// without a memory rule.
   [[nodiscard]] std::int64_t missing_by_rule(std::size_t stage, std::size_t first,
                                              std::size_t last) const {
     if constexpr (memory_predicate<Fits>) return fits_.missing_bytes(stage, first, last);
     return std::numeric_limits<std::int64_t>::min();
   }
-  /// What a stage alone on its device lacks in memory.
+  /// Returns the bytes that a stage alone on its device lacks.
   [[nodiscard]] std::int64_t missing_bytes(std::size_t stage, std::size_t first,
                                            std::size_t last) const {
     std::int64_t const by_rule = missing_by_rule(stage, first, last);
@@ -242,26 +244,27 @@ class stage_costs {
     return std::max(by_rule, memory_.bytes(first, last) - memory_.capacity(stage));
   }
 
-  /// True where the layers may be that stage at some cost.
+  /// Returns true if the layers may be that stage at some cost.
   [[nodiscard]] bool can_be(std::size_t stage, std::size_t first, std::size_t last) const {
     return !is_over(stage, first, last, never<C>) && fits(stage, first, last) &&
            (*this)(stage, first, last) != never<C>;
   }
 
-  /// True where the layers may be that stage and cost at most `limit`.
+  /// Returns true if the layers may be that stage and cost at most `limit`.
   [[nodiscard]] bool is_within(std::size_t stage, std::size_t first, std::size_t last,
                                C limit) const {
     return (*this)(stage, first, last) <= limit && fits(stage, first, last);
   }
 
-  /// True where bound, memory or rules allow fewer layers; then more layers are over too.
+  /// Returns true if bound, memory or rules allow fewer layers; stages with more layers are then
+  /// over too.
   [[nodiscard]] bool is_over(std::size_t stage, std::size_t first, std::size_t last,
                              C limit) const {
     return bound_(stage, first, last) > limit || last - first > rules_.longest[stage] ||
            !memory_.fits(stage, first, last);
   }
 
-  /// Throws as no end in [low, high] has what was promised; names the first that changes.
+  /// Throws because no end in [low, high] has the promised cost; names the first end that changes.
   [[noreturn, gnu::noinline]] void throw_changed(std::size_t stage, std::size_t first,
                                                  std::size_t low, std::size_t high) const {
     std::string const rule = ", must be equal for equal arguments";
@@ -283,7 +286,8 @@ class stage_costs {
                                  to_text(stage) + " with the layers from " + to_text(first) +
                                  " on has changed between calls" + rule);
   }
-  /// The same for stages with these boundaries: they are not what earlier calls have promised.
+  /// Throws for stages with these boundaries, because they do not have the cost that earlier calls
+  /// returned.
   [[noreturn]] void throw_changed(std::span<std::uint32_t const> boundaries) const {
     std::size_t s = 0;
     auto const is_stable = [&] {
@@ -296,14 +300,16 @@ class stage_costs {
     throw_changed(s, boundaries[s], boundaries[s + 1], boundaries[s + 1]);
   }
 
-  /// The last end up to `high` of a stage from `first` on that is not over. There is one.
+  /// Returns the last end up to `high` of a stage from `first` on that is not over. Such an end
+  /// exists.
   [[nodiscard]] std::size_t furthest(std::size_t stage, std::size_t first, std::size_t high,
                                      C limit) const {
     return first_without(first, high,
                          [&](std::size_t last) { return !is_over(stage, first, last + 1, limit); });
   }
 
-  /// The first beginning from `low` on of a stage up to `last` that is not over. There is one.
+  /// Returns the first beginning from `low` on of a stage up to `last` that is not over. Such a
+  /// beginning exists.
   [[nodiscard]] std::size_t nearest(std::size_t stage, std::size_t low, std::size_t last,
                                     C limit) const {
     return first_without(low, last,
@@ -331,14 +337,14 @@ class stage_costs {
   Fits const& fits_;
 };
 
-/// For each boundary the range in which it lies in all stages of which none is over a limit.
+/// The range of each boundary in all stages none of which is over a limit.
 struct cut_windows {
   std::vector<std::uint32_t> first;
   std::vector<std::uint32_t> last;
-  /// Where the cells of a boundary begin in an array of all.
+  /// The first cell of each boundary in an array of all cells.
   std::vector<std::size_t> offsets;
 
-  /// False where there are no such stages.
+  /// Computes the ranges; returns false if there are no such stages.
   template <class Stages, class C>
   [[nodiscard]] bool narrow(Stages const& stages, C limit) {
     first = stages.rules().first_cut;
@@ -380,7 +386,8 @@ struct cut_windows {
     return true;
   }
 
-  /// Moves the ends of windows to where some stage is possible: often they shrink many times.
+  /// Moves the ends of windows to positions at which some stage is possible. Windows often shrink
+  /// many times.
   template <class Stages, class C>
   [[nodiscard]] bool narrow_by_cost(Stages const& stages, C limit) {
     std::size_t const count = stages.stages();
@@ -397,7 +404,7 @@ struct cut_windows {
     return true;
   }
 
-  /// Whether a stage may end there.
+  /// Returns whether a stage may end at this position.
   template <class Stages, class C>
   [[nodiscard]] bool has_begin(Stages const& stages, std::size_t s, std::size_t end,
                                C limit) const {
@@ -413,7 +420,7 @@ struct cut_windows {
     return false;
   }
 
-  /// Whether a stage may begin there.
+  /// Returns whether a stage may begin at this position.
   template <class Stages, class C>
   [[nodiscard]] bool has_end(Stages const& stages, std::size_t s, std::size_t begin,
                              C limit) const {
@@ -429,7 +436,7 @@ struct cut_windows {
   }
 };
 
-/// The type in which a multiple of a cost is compared.
+/// The type in which multiples of costs are compared.
 template <class C>
 using wide_weight = std::conditional_t<std::floating_point<C>, C, int128>;
 
@@ -445,7 +452,8 @@ struct step_time {
            static_cast<wide>(of_sum) * static_cast<wide>(sum);
   }
 
-  /// No stages whose costs add up to at least `sum` have a larger bottleneck and at most `time`.
+  /// Returns an upper bound of the bottleneck of stages that take at most `time` and whose costs
+  /// add up to at least `sum`.
   [[nodiscard]] C highest_bottleneck(wide_weight<C> time, C sum) const {
     using wide = wide_weight<C>;
     if (of_bottleneck == 0) return never<C>;
@@ -457,7 +465,7 @@ struct step_time {
   }
 };
 
-/// `time` in the type of a cost; throws where it leaves that.
+/// Returns `time` in the type of a cost; throws if it leaves that type.
 template <class C>
 [[nodiscard]] C checked_time(std::string_view function, wide_weight<C> time) {
   if (!(time <= static_cast<wide_weight<C>>(never<C>))) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Even stages of a chain with loads up to a limit.
+/// Balanced stages of a chain with loads up to a limit.
 
 #include <omnibal/detail/prefix_sums.hpp>
 #include <omnibal/partition/detail/stage_costs.hpp>
@@ -18,14 +18,14 @@ namespace omnibal::inline v0::detail {
 /// Memory of `even_cuts`.
 template <class T>
 struct even_cuts_memory {
-  std::vector<std::uint32_t> leftmost;  ///< boundaries that no others are left of
+  std::vector<std::uint32_t> leftmost;  ///< the leftmost boundaries
   std::vector<std::uint32_t> first;     ///< of the window of each boundary
   std::vector<std::uint32_t> last;      ///< of the window of each boundary
   std::vector<std::size_t> offsets;     ///< of the cells of each window
   std::vector<std::uint32_t> before;    ///< for each cell the boundary before it
   std::vector<T> loads;                 ///< for each cell the smallest load before it
 
-  /// The cells and the pairs of cells that a search may look at.
+  /// Returns the number of cells, and of pairs of cells, that a search may visit.
   [[nodiscard]] static std::size_t budget(std::size_t layers, std::size_t stages) {
     return layers + stages + 512;
   }
@@ -39,7 +39,7 @@ struct even_cuts_memory {
   }
 };
 
-/// Makes cuts of a chain even whose largest load is given: makes the smallest stage as large as
+/// Balances the cuts of a chain whose largest load is given: makes the smallest stage as large as
 /// possible, and then neighbors similar.
 ///
 /// Each boundary has a window of the positions that loads above a bound and up to the limit leave.
@@ -47,8 +47,8 @@ struct even_cuts_memory {
 template <class T>
 class even_cuts {
  public:
-  /// Stages have at least `fewest` layers, zero or one. `rightmost` has boundaries that no others
-  /// are right of; `memory.leftmost` has those with loads up to `limit` that no others are left of.
+  /// Stages have at least `fewest` layers, zero or one. `rightmost` contains the rightmost
+  /// boundaries. `memory.leftmost` contains the leftmost boundaries with loads up to `limit`.
   even_cuts(std::span<T const> sums, T limit, std::size_t fewest,
             std::span<std::uint32_t const> rightmost, even_cuts_memory<T>& memory)
       : sums_(sums),
@@ -63,7 +63,7 @@ class even_cuts {
   void run(std::vector<std::uint32_t>& boundaries) const {
     cut_near_means(boundaries);
     T const least = smallest_load(boundaries);
-    // No stages are all above their mean.
+    // Not all stages can be above their mean.
     if (least < sums_.back() / static_cast<T>(stages_)) cut_above(least, boundaries);
     smooth(boundaries);
   }
@@ -82,8 +82,8 @@ class even_cuts {
     return result;
   }
 
-  /// Ends each stage where it reaches the mean of what is left, as far as limit and leftmost
-  /// boundaries allow.
+  /// Ends each stage at the first position that reaches the mean of the remaining layers, as far as
+  /// the limit and the leftmost boundaries allow.
   void cut_near_means(std::vector<std::uint32_t>& boundaries) const {
     auto const& leftmost = memory_.leftmost;
     boundaries.assign(leftmost.begin(), leftmost.end());
@@ -106,7 +106,8 @@ class even_cuts {
     }
   }
 
-  /// Makes the windows those of cuts with all loads above `least`; false if one is empty.
+  /// Sets the windows to the positions of cuts with all loads above `least`; returns false if a
+  /// window is empty.
   [[nodiscard]] bool narrow(T least) const {
     auto& [leftmost, first, last, offsets, before, loads] = memory_;
     first[0] = 0;
@@ -134,8 +135,8 @@ class even_cuts {
     return true;
   }
 
-  /// Makes the boundaries those with the largest smallest load, if one above `least` is possible
-  /// and the budget suffices.
+  /// Sets the boundaries to cuts with the largest smallest load, if a load above `least` is
+  /// possible and the budget suffices.
   void cut_above(T least, std::vector<std::uint32_t>& boundaries) const {
     if (!narrow(least)) return;
     auto& [leftmost, first, last, offsets, before, loads] = memory_;
@@ -157,9 +158,9 @@ class even_cuts {
     }
   }
 
-  /// Finds for each position of a boundary the smallest load before it, which is made large, and the
-  /// boundary before it. The load is at most `least` if there are none; false if that is so for all
-  /// or if there are no pairs left.
+  /// Finds for each position of a boundary the largest smallest load before it, and the boundary
+  /// before it. The load is at most `least` if there are no such cuts. Returns false if this is
+  /// true for all positions or if no pairs are left.
   [[nodiscard]] bool extend(std::size_t s, T least, std::size_t& pairs) const {
     auto& [leftmost, first, last, offsets, before, loads] = memory_;
     auto const loads_before =
@@ -190,8 +191,8 @@ class even_cuts {
     return is_reached;
   }
 
-  /// Moves single boundaries while the smaller of the two stages at them grows. Sweeps that change
-  /// nothing end it; the limit of sweeps is seldom reached.
+  /// Moves single boundaries while the smaller of the two adjacent stages grows. The moves end
+  /// after a sweep without changes; the limit of sweeps is seldom reached.
   void smooth(std::vector<std::uint32_t>& boundaries) const {
     constexpr std::size_t max_sweeps = 4;
     bool is_changed = true;
