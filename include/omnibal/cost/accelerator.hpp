@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// From work to time, and what the time of a step means.
+/// The time of work on a device, and utilization and GPU days from the time of a step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/choice.hpp>
@@ -17,14 +17,14 @@
 
 namespace omnibal::inline v0 {
 
-/// What one device does in a second: a functor from work to nanoseconds, rounded up, so that
-/// decisions stay on integers. Rates that were reached serve better than those on the data sheet.
+/// The rates of one device: a functor from work to nanoseconds, rounded up, so that decisions are
+/// based on integers. Achieved rates are more accurate than the rates on the data sheet.
 ///
 /// Determinism: portable. Errors: `std::invalid_argument` for a rate that is not positive and for
 /// negative work, `std::overflow_error` above 2^63 - 1 nanoseconds.
 struct accelerator {
   std::int64_t flops_per_second = 0;
-  /// Of memory. The default leaves moved bytes out.
+  /// The memory bandwidth. The default ignores moved bytes.
   std::int64_t bytes_per_second = std::numeric_limits<std::int64_t>::max();
 
   [[nodiscard]] constexpr std::int64_t operator()(work const& given) const {
@@ -45,10 +45,10 @@ struct accelerator {
   }
 };
 
-/// A functor from a layer to the nanoseconds of its forward and backward pass, with what a choice
-/// makes again: `stage_sum(costs, layer_time{device})`.
+/// A functor from a layer to the nanoseconds of its forward and backward pass, including the
+/// recomputation of a choice: `stage_sum(costs, layer_time{device})`.
 ///
-/// Determinism: portable. Errors: those of `accelerator`.
+/// Determinism: portable. Errors: as `accelerator`.
 struct layer_time {
   accelerator device{};
   recompute_choice recomputed = recompute_choice::none;
@@ -61,10 +61,11 @@ struct layer_time {
   }
 };
 
-/// A functor from a layer to its ways of running in nanoseconds, by `recompute_choice`, with all
-/// that a way takes: `select_recompute(costs, timed_choices{device}, budget)`.
+/// A functor from a layer to its choices, with times in nanoseconds and in the order of
+/// `recompute_choice`. The time of a choice includes the forward and backward pass and the
+/// recomputation: `select_recompute(costs, timed_choices{device}, budget)`.
 ///
-/// Determinism: portable. Errors: those of `accelerator`.
+/// Determinism: portable. Errors: as `accelerator`.
 struct timed_choices {
   accelerator device{};
 
@@ -82,8 +83,9 @@ struct timed_choices {
 
 /// A step of all devices together.
 struct measured_step {
-  /// Forward and backward of all layers and micro-batches on all ranks. With what is made again it
-  /// is the hardware's utilisation, without it the model's.
+  /// The FLOPs of forward and backward passes of all layers and micro-batches on all ranks. With
+  /// the FLOPs of recomputation the result is the utilization of the hardware, without them the
+  /// utilization of the model.
   double flops = 0.0;
   double seconds = 0.0;
   double gpus = 0.0;
@@ -91,7 +93,7 @@ struct measured_step {
 };
 
 struct flops_utilisation_fn {
-  /// The share of the peak FLOPs of the devices that a step used: MFU.
+  /// Returns the share of the peak FLOPs of the devices that a step used: MFU.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
   /// `std::invalid_argument` for a number that is not finite and positive; FLOPs may be zero.
@@ -106,7 +108,7 @@ struct flops_utilisation_fn {
   }
 };
 
-/// The used share of the devices' peak; see `flops_utilisation_fn`.
+/// Returns the share of the peak of the devices that a step used; see `flops_utilisation_fn`.
 inline constexpr flops_utilisation_fn flops_utilisation{};
 
 /// Training from the first step to the last.
@@ -117,7 +119,7 @@ struct training_run {
 };
 
 struct gpu_days_fn {
-  /// steps * seconds_per_step * gpus / 86400.
+  /// Returns the GPU days of a training run, steps * seconds_per_step * gpus / 86400.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
   /// `std::invalid_argument` for a number that is not finite and positive.
@@ -131,7 +133,7 @@ struct gpu_days_fn {
   }
 };
 
-/// Devices times days; see `gpu_days_fn`.
+/// Returns the number of devices times days of a training run; see `gpu_days_fn`.
 inline constexpr gpu_days_fn gpu_days{};
 
 }  // namespace omnibal::inline v0

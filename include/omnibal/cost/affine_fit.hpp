@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// From profiled points to a cost functor.
+/// A cost functor fitted to profiled points.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -32,7 +32,7 @@ concept profiled_points = sample_range<Points> && demand_function<Size, sample_r
     cost_function<Value, sample_reference<Points>> &&
     (kinds_of<demand_result<Size, sample_reference<Points>>> <= 8);
 
-/// The triangle to which rotations bring the rows of an overdetermined system. Source: Golub,
+/// The triangle to which rotations reduce the rows of an overdetermined system. Source: Golub,
 /// "Numerical methods for solving linear least squares problems", 1965; Givens, 1958.
 template <std::size_t K>
 class least_squares {
@@ -51,10 +51,11 @@ class least_squares {
     missed_squares_ += value * value;
   }
 
-  /// The sum of the squares of what the solution misses.
+  /// Returns the sum of the squares of the residuals of the solution.
   [[nodiscard]] double missed_squares() const { return missed_squares_; }
 
-  /// The first column that depends on those before it; K where all are independent.
+  /// Returns the first column that depends on the columns before it; K if all columns are
+  /// independent.
   [[nodiscard]] std::size_t dependent_column() const {
     constexpr double least = 1e3 * std::numeric_limits<double>::epsilon();
     for (std::size_t j = 0; j != K; ++j) {
@@ -65,8 +66,8 @@ class least_squares {
     return K;
   }
 
-  /// How column `column` follows from the ones before it: the coefficients of these. Precondition:
-  /// the ones before it are independent.
+  /// Returns the coefficients of the columns before `column` whose combination is `column`.
+  /// Precondition: the columns before it are independent.
   [[nodiscard]] row_type combination(std::size_t column) const {
     row_type result{};
     for (std::size_t i = column; i-- != 0;) {
@@ -77,8 +78,9 @@ class least_squares {
     return result;
   }
 
-  /// The variance inflation of a column among the first `count`: the square of its length over that
-  /// of what the others leave of it, by its row of the inverted triangle. Source: Marquardt,
+  /// Returns the variance inflation of a column among the first `count` columns. The inflation is
+  /// the squared length of the column divided by the squared length of its residual after a fit on
+  /// the other columns. It is computed from the row of the inverted triangle. Source: Marquardt,
   /// "Generalized inverses, ridge regression and biased linear estimation", 1970. Precondition:
   /// these columns are independent.
   [[nodiscard]] double inflation(std::size_t column, std::size_t count) const {
@@ -95,7 +97,7 @@ class least_squares {
     return length * spread;
   }
 
-  /// The same system with only those columns whose bit is set.
+  /// Returns the same system with only the columns whose bit is set.
   [[nodiscard]] least_squares with_columns(unsigned columns) const {
     least_squares result;
     result.missed_squares_ = missed_squares_;
@@ -107,7 +109,7 @@ class least_squares {
     return result;
   }
 
-  /// The coefficients of the columns whose bit is set, zero for the others.
+  /// Returns the coefficients of the columns whose bit is set, zero for the other columns.
   [[nodiscard]] row_type solution(unsigned columns) const {
     row_type result{};
     for (std::size_t i = K; i-- != 0;) {
@@ -135,7 +137,8 @@ class least_squares {
   double missed_squares_ = 0.0;
 };
 
-/// Not above the largest number, whose square may leave the type.
+/// Returns the root of the mean of the squares. The result is at most the largest number, whose
+/// square may leave the type.
 [[nodiscard]] inline double root_mean_square(std::span<double const> numbers) {
   double largest = 0.0;
   for (double const number : numbers) largest = std::max(largest, std::abs(number));
@@ -146,7 +149,7 @@ class least_squares {
 }
 
 /// Least squares of R slopes and an offset, which is the last coefficient. Columns and values are
-/// divided by their largest number first, so that units do not matter.
+/// first divided by their largest number, so that units do not matter.
 template <std::size_t R>
 class affine_solver {
  public:
@@ -191,7 +194,7 @@ class affine_solver {
     for (std::size_t r = 0; r != R; ++r) inflations_[r] = all.inflation(r, unknowns);
   }
 
-  /// How much the variance of each slope is inflated.
+  /// Returns the factor by which the variance of each slope is inflated.
   [[nodiscard]] resources<R, double> const& inflations() const { return inflations_; }
 
   void run(bool is_robust) {
@@ -199,10 +202,11 @@ class affine_solver {
     if (is_robust) reweight();
   }
 
-  /// Takes the nearest whole numbers as coefficients where they miss no point.
+  /// Sets the coefficients to the nearest integers if these fit all points exactly; returns whether
+  /// they do.
   [[nodiscard]] bool round_if_exact() {
     constexpr double most = 0x1p62;
-    // Integers from here on may have been rounded when they came.
+    // Integers of this size or more may have been rounded before they came here.
     constexpr double most_given = 0x1p53;
     if (value_scale_ >= most_given) return false;
     for (double const scale : scales_) {
@@ -224,7 +228,7 @@ class affine_solver {
 
   [[nodiscard]] coefficients_type const& coefficients() const { return coefficients_; }
 
-  /// Values less what the coefficients give; throws where one is not finite.
+  /// Returns the differences of the values and the fit; throws if one is not finite.
   [[nodiscard]] std::vector<double> residuals() const {
     std::vector<double> result(values_);
     for (std::size_t i = 0; i != sizes_.size(); ++i) {
@@ -246,7 +250,8 @@ class affine_solver {
                                  to_text(value) + ", must be finite");
   }
 
-  /// Names what cannot be told apart: a kind that does not vary, or what a column follows from.
+  /// Names the columns that cannot be distinguished: a kind that does not vary, or the columns
+  /// whose combination a column is.
   [[noreturn]] void throw_dependent(system const& all, std::size_t dependent) const {
     for (std::size_t r = 0; r != R; ++r) {
       double const first = sizes_.front()[r];
@@ -273,7 +278,7 @@ class affine_solver {
                             " in all points, up to rounding");
   }
 
-  /// A number with at most six digits.
+  /// Returns a number with at most six digits.
   [[nodiscard]] static std::string rounded_text(double value) {
     char buffer[32];
     auto const written =
@@ -297,7 +302,7 @@ class affine_solver {
     unsigned const chosen = is_not_negative_ ? best_columns(whole) : columns_;
     coefficients_ = unscaled(whole.with_columns(chosen).solution(chosen));
     check_coefficients();
-    // One step of refinement: the rotations have rounded each row.
+    // One step of refinement, because the rotations have rounded each row.
     auto const missed = residuals();
     auto const change = unscaled(with_values(missed).with_columns(chosen).solution(chosen));
     for (std::size_t j = 0; j != R + 1; ++j) {
@@ -314,7 +319,8 @@ class affine_solver {
     }
   }
 
-  /// The best solution without negative numbers is the free one of its positive columns.
+  /// The best solution without negative numbers is the unconstrained solution of its positive
+  /// columns.
   [[nodiscard]] unsigned best_columns(system const& whole) const {
     unsigned best = 0;
     double least = whole.with_columns(0).missed_squares();
@@ -336,8 +342,8 @@ class affine_solver {
     return solution;
   }
 
-  /// Least squares again and again, with less weight for points that were missed by more than their
-  /// spread, until nothing changes.
+  /// Repeats least squares with less weight for points whose residual exceeds the spread, until
+  /// nothing changes.
   void reweight() {
     constexpr int most_rounds = 64;
     constexpr double to_deviation = 1.4826;
@@ -375,32 +381,36 @@ class affine_solver {
 
 }  // namespace detail
 
-/// offset + the sum of slope * size over the kinds of a size: a cost functor, and how well it fits
-/// the points that it was made from.
+/// A cost functor, offset + the sum of slope * size over the kinds of a size. The functor also says
+/// how well it fits the points from which it was created.
 template <std::size_t R>
 struct affine_cost {
   double offset = 0.0;
   resources<R, double> slopes{};
   /// The root of the mean of the squared differences between points and functor.
   double root_mean_square_residual = 0.0;
-  /// The largest difference, and at which point.
+  /// The largest absolute difference between a point and the functor; the index of the point
+  /// follows.
   double largest_residual = 0.0;
   std::size_t largest_residual_index = 0;
-  /// True where the coefficients are whole numbers that give every point exactly.
+  /// True if the coefficients are integers that give every point exactly.
   bool exact = false;
-  /// The variance inflation of each slope: the sum of the squares of its kind over that of what the
-  /// other kinds and the offset leave of it. One where the kind goes with nothing else; noise of
-  /// measurements changes what the kind adds to the points by its root more than if it did. It
-  /// depends neither on units nor on values; zero where nothing was fitted.
+  /// The variance inflation of each slope. The inflation is the sum of the squares of the kind,
+  /// divided by the sum of the squares of its residual after a fit on the other kinds and the
+  /// offset. The inflation is one if the kind is independent of the other kinds and the offset.
+  /// Noise of measurements changes the part of the kind in the points by the root of the inflation
+  /// more than without this dependence. The inflation depends neither on units nor on values. It is
+  /// zero if nothing was fitted.
   resources<R, double> variance_inflation{};
 
-  /// The inflation above which a slope is not to be trusted alone: noise counts ten times.
+  /// The inflation above which a single slope is not reliable: noise then counts ten times.
   static constexpr double near_collinear = 100.0;
 
-  /// A warning: the kinds whose inflation is above `most`, ascending. Several of them go together
-  /// in the points; one alone hardly varies, or goes with the offset. What such a fit says of sizes
-  /// like its points is as good as ever; the single slopes, and so `per_sample()` and sizes of
-  /// another mixture, are not. Measure points that differ more, or leave a kind out.
+  /// Returns the kinds whose inflation is above `most`, ascending: a warning. If there are several
+  /// such kinds, they vary together in the points. A single such kind hardly varies, or depends on
+  /// the offset. The fit is still accurate for sizes similar to its points. The single slopes are
+  /// not reliable, and neither are `per_sample()` and sizes of another mixture. Measure points that
+  /// differ more, or remove a kind.
   [[nodiscard]] std::vector<std::size_t> collinear_kinds(double most = near_collinear) const {
     std::vector<std::size_t> result;
     for (std::size_t r = 0; r != R; ++r) {
@@ -409,7 +419,7 @@ struct affine_cost {
     return result;
   }
 
-  /// The cost of a size, zero where the formula is negative. Determinism: run-to-run.
+  /// Returns the cost of a size, zero if the formula is negative. Determinism: run-to-run.
   template <amount Size>
     requires(detail::kinds_of<Size> == R)
   [[nodiscard]] double operator()(Size const& size) const {
@@ -419,30 +429,30 @@ struct affine_cost {
     return std::max(0.0, result);
   }
 
-  /// The cost of one sample of a batch, where this is the cost of a batch by what its samples add
-  /// up to: the slopes without the offset, which a batch has once. The costs of all its samples and
-  /// the offset make the cost of the batch where no slope is negative. What the fit missed is not
-  /// kept, as it is that of batches.
+  /// Returns the cost of one sample of a batch, if this functor is the cost of a batch by the sum
+  /// of its samples. The result has the slopes without the offset, which a batch has once. The
+  /// costs of all samples and the offset add up to the cost of the batch if no slope is negative.
+  /// The result does not keep the residuals, because these belong to batches.
   [[nodiscard]] constexpr affine_cost per_sample() const { return {.slopes = slopes}; }
 
   [[nodiscard]] friend bool operator==(affine_cost const&, affine_cost const&) = default;
 };
 
-/// Whether a fit has an offset or leads through zero.
+/// The offset of a fit: free, or zero.
 enum class fit_offset { free, zero };
 
-/// Which signs the coefficients of a fit may have.
+/// The signs that the coefficients of a fit may have.
 enum class fit_signs {
   any,
   /// No coefficient is negative, so that a larger size never costs less.
   not_negative,
 };
 
-/// What a fit makes least.
+/// The loss that a fit minimizes.
 enum class fit_loss {
   squares,
-  /// Huber's: beyond 1.345 standard deviations the difference counts instead of its square, so that
-  /// a few wrong measurements do little harm.
+  /// Huber's loss: beyond 1.345 standard deviations the difference counts instead of its square, so
+  /// that a few wrong measurements do little harm.
   huber,
 };
 
@@ -453,24 +463,23 @@ struct affine_fit_options {
 };
 
 struct affine_fit_fn {
-  /// The affine functor that is nearest to measured points:
-  /// `affine_fit(points, &point::tokens, &point::seconds)`, or by several kinds of size at once
-  /// `affine_fit(points, demand_of(&point::tokens, &point::squares), &point::seconds)`. `size` and
-  /// `value` are called once for each point, in order.
+  /// Fits the affine cost functor that is nearest to measured points: `affine_fit(points,
+  /// &point::tokens, &point::seconds)`. A fit by several kinds of size is `affine_fit(points,
+  /// demand_of(&point::tokens, &point::squares), &point::seconds)`. `size` and `value` are called
+  /// once for each point, in order.
   ///
-  /// Where sizes and values are integers that whole coefficients give exactly, these are the
-  /// result. Kinds that the points hardly tell apart are in `collinear_kinds()` of the result;
-  /// those that they do not tell apart at all, or only by rounding, are an error with the kind and
-  /// its value, or the sum of other kinds that it equals.
+  /// If sizes and values are integers and integer coefficients give them exactly, these
+  /// coefficients are the result. `collinear_kinds()` of the result lists the kinds that the points
+  /// hardly distinguish. Kinds that the points do not distinguish at all, or only by rounding, are
+  /// an error. The error names the kind and its value, or the sum of other kinds that it equals.
   ///
   /// Preconditions: at least as many points as coefficients, and sizes that determine them.
-  /// Complexity: linear in the points, 2^kinds small systems where no coefficient may be negative,
-  /// up to 64 times for Huber's loss. Memory: 8 (kinds + 3) bytes for each point. Determinism:
-  /// run-to-run; portable where the result is exact. Errors: `std::invalid_argument` for too few
+  /// Complexity: linear in the points; 2^kinds small systems if no coefficient may be negative; up
+  /// to 64 times for Huber's loss. Memory: 8 (kinds + 3) bytes for each point. Determinism:
+  /// run-to-run; portable if the result is exact. Errors: `std::invalid_argument` for too few
   /// points, sizes that do not determine the coefficients, and a number that is not finite;
-  /// `std::overflow_error` for a coefficient or a residual above the largest number.
-  /// Sources: Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter",
-  /// 1964.
+  /// `std::overflow_error` for a coefficient or a residual above the largest number. Sources:
+  /// Golub, 1965; Marquardt, 1970; Huber, "Robust estimation of a location parameter", 1964.
   template <class Points, class Size, class Value>
     requires detail::profiled_points<Points, Size, Value>
   [[nodiscard]] auto operator()(Points const& points, Size const& size, Value const& value,
@@ -514,7 +523,7 @@ struct affine_fit_fn {
   }
 };
 
-/// The nearest affine cost functor; see `affine_fit_fn`.
+/// Fits an affine cost functor to measured points; see `affine_fit_fn`.
 inline constexpr affine_fit_fn affine_fit{};
 
 }  // namespace omnibal::inline v0

@@ -11,14 +11,14 @@
 
 namespace omnibal::inline v0 {
 
-/// A layer of an audio tower by the numbers of its public configuration. It works on
-/// `workload::clips`, in tokens after the convolutions (Whisper: 1500 for each window of 30
-/// seconds), without a mask; otherwise as `transformer`, whose comment has the formulas,
-/// preconditions and errors.
+/// A layer of an audio tower, by the numbers of its public configuration. The layer works on
+/// `workload::clips`, in tokens after the convolutions, without a mask. Whisper has 1500 tokens for
+/// each window of 30 seconds. Otherwise the layer is as `transformer`, whose comment has the
+/// formulas, preconditions and errors.
 struct audio_transformer {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  /// 0: hidden / heads.
+  /// The width of a head; 0 means hidden / heads.
   std::int64_t head_size = 0;
   std::int64_t mlp = 0;
   mlp_kind feed_forward = mlp_kind::plain;
@@ -30,14 +30,14 @@ struct audio_transformer {
   bool dropout = false;
   training_mode training = training_mode::all;
 
-  /// What the layer costs for `batch.clips`.
+  /// Returns the cost of the layer for `batch.clips`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::check_sequences("audio_transformer", "clips", batch.clips);
     return block().cost(batch.clips, {}, degrees, bytes);
   }
 
-  /// Forward and backward FLOPs of the whole layer by the tokens of a clip.
+  /// Returns the forward and backward FLOPs of the whole layer by the tokens of a clip.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &workload::clips);
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// From tokens and pixels to vectors, and from vectors to the loss.
+/// Layers from tokens and pixels to vectors, and from vectors to the loss.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -11,19 +11,19 @@
 
 namespace omnibal::inline v0 {
 
-/// The token embedding of a language model. A lookup: no FLOPs, 8 bytes kept for the index of each
-/// token, all tokens of the documents at the cut. Tensor-parallel ranks share out the vocabulary,
-/// rounded up to a multiple of them.
+/// The token embedding of a language model. The lookup needs no FLOPs and keeps 8 bytes for the
+/// index of each token. All tokens of the documents are sent at the cut. Tensor-parallel ranks
+/// share the vocabulary, which is rounded up to a multiple of these ranks.
 ///
 /// Complexity, memory, determinism and errors as `transformer`.
 struct embedding {
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
-  /// Learned positions, which every rank has; 0: none.
+  /// The number of learned positions, which every rank has; 0 means none.
   std::int64_t positions = 0;
   training_mode training = training_mode::all;
 
-  /// What the embedding costs for `batch.documents`.
+  /// Returns the cost of the embedding for `batch.documents`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
@@ -46,28 +46,28 @@ struct embedding {
   }
 };
 
-/// The first layer of a vision tower: a matrix from the pixels of a patch to its width, class
-/// tokens, learned positions and, in CLIP, a norm. Every tensor-parallel rank has all of it.
+/// The first layer of a vision tower: a matrix from the pixels of a patch to the width, class
+/// tokens, learned positions and, in CLIP, a norm. Every tensor-parallel rank has the whole layer.
 ///
-/// Forward FLOPs 2 * patches * channels * patch_size^2 * hidden; kept are the pixels. Class tokens
-/// of images of their own size are counted as patches. Complexity, memory, determinism and errors
-/// as `transformer`.
+/// Forward FLOPs are 2 * patches * channels * patch_size^2 * hidden; the pixels are kept. Class
+/// tokens of images of their own size are counted as patches. Complexity, memory, determinism and
+/// errors as `transformer`.
 struct patch_embedding {
   std::int64_t hidden = 0;
-  /// The side of a tile in pixels; 0: there are no tiles.
+  /// The side of a tile in pixels; 0 means that there are no tiles.
   std::int64_t image_size = 0;
   std::int64_t patch_size = 14;
   std::int64_t channels = 3;
   std::int64_t class_tokens = 0;
-  /// Learned positions; for tiles one for each token.
+  /// The number of learned positions; for tiles one for each token.
   std::int64_t positions = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;
-  /// A norm before the layers of the tower.
+  /// True if a norm precedes the layers of the tower.
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
 
-  /// What the layer costs for `batch.tiles` and `batch.images`.
+  /// Returns the cost of the layer for `batch.tiles` and `batch.images`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
@@ -106,21 +106,21 @@ struct patch_embedding {
   }
 };
 
-/// Whose weights a head has.
+/// The owner of the weights of a head.
 enum class head_weights {
   own,
-  /// Those of the embedding, where they are counted. In a pipeline of more than one stage
-  /// (`parallel_degrees::pipeline`) the head has a copy: parameters, gradients and optimizer state as
-  /// `own`.
+  /// The embedding owns the weights and counts them. In a pipeline of more than one stage
+  /// (`parallel_degrees::pipeline`) the head has a copy: parameters, gradients and optimizer state
+  /// as `own`.
   tied,
 };
 
 /// The last layer of a language model: norm, logits, softmax and loss of every token.
 ///
-/// With V the vocabulary, rounded up to a multiple of the tensor-parallel ranks, which share it
-/// out: forward FLOPs 2ThV; kept bytes of a token 4h in bf16 and 4V, the probabilities in fp32;
-/// nothing at the cut. `selective` keeps as much as `none`. Complexity, memory, determinism and
-/// errors as `transformer`. Source: Korthikanti et al., 2022 (arXiv 2205.05198).
+/// V is the vocabulary, rounded up to a multiple of the tensor-parallel ranks, which share it.
+/// Forward FLOPs are 2ThV. Kept bytes of a token are 4h in bf16 and 4V, the probabilities in fp32.
+/// Nothing is sent at the cut. `selective` keeps as much as `none`. Complexity, memory, determinism
+/// and errors as `transformer`. Source: Korthikanti et al., 2022 (arXiv 2205.05198).
 struct head {
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
@@ -128,7 +128,7 @@ struct head {
   head_weights weights = head_weights::own;
   training_mode training = training_mode::all;
 
-  /// What the head costs for `batch.documents`.
+  /// Returns the cost of the head for `batch.documents`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;
@@ -156,7 +156,7 @@ struct head {
     return tally.result({tally.activation_bytes(rows * hidden), held::at_norm}, {});
   }
 
-  /// Forward and backward FLOPs of the whole head by the length of a document.
+  /// Returns the forward and backward FLOPs of the whole head by the length of a document.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &workload::documents);
   }

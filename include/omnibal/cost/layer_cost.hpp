@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// The words of layer models: what a layer works on, the choices in its configuration, how it is
-/// spread over ranks, how many bytes its numbers take, and what it costs.
+/// The vocabulary of layer models: workloads, configurations, parallel degrees, bytes and costs.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -19,9 +18,9 @@
 
 namespace omnibal::inline v0 {
 
-/// Sequences whose tokens attend to tokens of the same sequence only: packed documents, images,
-/// clips of sound. Costs depend on nothing else than their tokens, the sum of the squares of their
-/// lengths and, for a resampler, their number.
+/// Sequences whose tokens attend only to tokens of the same sequence: packed documents, images,
+/// clips of sound. Costs depend only on the tokens, the sum of the squares of the lengths and, for
+/// a resampler, the number of sequences.
 struct sequences {
   std::int64_t count = 0;
   std::int64_t tokens = 0;
@@ -30,8 +29,9 @@ struct sequences {
   [[nodiscard]] friend bool operator==(sequences const&, sequences const&) = default;
 };
 
-/// What a cross-attention sees: the tokens of all contexts, and the pairs of a token and a context
-/// token, that is the sum over the documents of their tokens times the context tokens they see.
+/// The context of a cross-attention: the tokens of all contexts, and the pairs of a token and a
+/// context token. The number of pairs is the sum over the documents of their tokens times the
+/// context tokens that they see.
 struct cross_context {
   std::int64_t tokens = 0;
   std::int64_t pairs = 0;
@@ -39,7 +39,7 @@ struct cross_context {
   [[nodiscard]] friend bool operator==(cross_context const&, cross_context const&) = default;
 };
 
-/// One micro-batch of one data-parallel rank. Each layer takes from it what it works on.
+/// One micro-batch of one data-parallel rank. Each layer uses the members on which it works.
 struct workload {
   /// Image tiles of the fixed size of the vision tower.
   std::int64_t tiles = 0;
@@ -47,9 +47,9 @@ struct workload {
   sequences images{};
   /// Clips, in tokens of the audio tower.
   sequences clips{};
-  /// Documents of the language model, with the tokens that images and clips became.
+  /// Documents of the language model, including the tokens of images and clips.
   sequences documents{};
-  /// Of the cross-attention of the language model.
+  /// The context of the cross-attention of the language model.
   cross_context context{};
 
   [[nodiscard]] friend bool operator==(workload const&, workload const&) = default;
@@ -75,7 +75,7 @@ constexpr void check_sequences(std::string_view function, std::string_view argum
     fail(".squares", given.squares,
          "must be between the tokens, " + to_text(given.tokens) + ", and their square");
   }
-  // The squares of that many lengths are least where all are equal.
+  // The sum of the squares of this number of lengths is least if all lengths are equal.
   if (given.count > 0 && squares * given.count < tokens * tokens) {
     fail(".squares", given.squares,
          "less than " + to_text(given.count) + " sequences of " + to_text(given.tokens) +
@@ -86,8 +86,8 @@ constexpr void check_sequences(std::string_view function, std::string_view argum
 }  // namespace detail
 
 struct sequences_of_fn {
-  /// The number, the tokens and the sum of squares of the samples' lengths. Samples without tokens
-  /// do not count.
+  /// Returns the number, the tokens and the sum of squares of the lengths of samples. Samples
+  /// without tokens do not count.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
   /// for a negative length, `std::overflow_error` for a sum above 2^63 - 1.
@@ -118,21 +118,21 @@ struct sequences_of_fn {
   static constexpr std::string_view name = "sequences_of";
 };
 
-/// Sums over the lengths of samples; see `sequences_of_fn`.
+/// Returns sums over the lengths of samples; see `sequences_of_fn`.
 inline constexpr sequences_of_fn sequences_of{};
 
-/// So many sequences of so many tokens each.
+/// A number of sequences with the same number of tokens.
 struct repeated_length {
   std::int64_t count = 0;
   std::int64_t length = 0;
 };
 
 struct equal_sequences_fn {
-  /// Sequences of one length: `equal_sequences({.count = 4, .length = 1024})`.
+  /// Returns sequences of one length: `equal_sequences({.count = 4, .length = 1024})`.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
-  /// `std::invalid_argument` for a number that is negative or above 2^40, `std::overflow_error`
-  /// where the sum of squares exceeds 2^63 - 1.
+  /// `std::invalid_argument` for a number that is negative or above 2^40, `std::overflow_error` if
+  /// the sum of squares exceeds 2^63 - 1.
   [[nodiscard]] constexpr sequences operator()(repeated_length const& given) const {
     detail::check_between("equal_sequences", "count", given.count, 0, detail::most_tokens);
     detail::check_between("equal_sequences", "length", given.length, 0, detail::most_tokens);
@@ -145,18 +145,18 @@ struct equal_sequences_fn {
   }
 };
 
-/// Sequences of one length; see `equal_sequences_fn`.
+/// Returns sequences of one length; see `equal_sequences_fn`.
 inline constexpr equal_sequences_fn equal_sequences{};
 
-/// Which tokens of its sequence a token attends to.
+/// The tokens of its sequence to which a token attends.
 enum class attention_mask {
-  causal,  ///< those before it: half of the products, where the kernel makes use of it
-  full,    ///< all
+  causal,  ///< the tokens before it: half of the products if the kernel exploits the mask
+  full,    ///< all tokens
 };
 
-/// How attention is computed.
+/// The computation of attention.
 enum class attention_kernel {
-  flash,    ///< keeps no scores and skips what a causal mask hides
+  flash,    ///< keeps no scores and skips the products that a causal mask hides
   unfused,  ///< computes and keeps the whole square of scores
 };
 
@@ -167,81 +167,84 @@ enum class query_key_norm {
   whole_width,  ///< a weight for each number (InternViT-6B)
 };
 
-/// RMS norms have a weight for each number, layer norms also a bias.
+/// The kind of a norm. RMS norms have a weight for each number, layer norms also a bias.
 enum class norm_kind { rms, layer };
 
-/// Where the norms of the attention and of the feed-forward part stand.
+/// The position of the norms of the attention and of the feed-forward part.
 enum class norm_placement {
   before,  ///< before each of the two parts: most models
-  after,   ///< behind each part, before the residual sum (OLMo 2)
+  after,   ///< after each part, before the residual sum (OLMo 2)
   both,    ///< two norms of each part (Gemma 2, Gemma 3)
 };
 
-/// Gated (SwiGLU) has three matrices, plain two.
+/// The kind of an MLP. A gated MLP (SwiGLU) has three matrices, a plain MLP has two.
 enum class mlp_kind { gated, plain };
 
-/// Multi-head latent attention (DeepSeek-V2). Off where `key_value_rank` is 0; else `head_size` is
-/// that of keys without position, and there are as many key heads as heads.
+/// Multi-head latent attention (DeepSeek-V2). The attention is not latent if `key_value_rank` is 0.
+/// Otherwise `head_size` is the size of keys without position, and the number of key heads is the
+/// number of heads.
 struct latent_attention {
   std::int64_t key_value_rank = 0;
-  /// 0: queries are projected directly.
+  /// The rank of queries; 0 means that queries are projected directly.
   std::int64_t query_rank = 0;
-  /// Numbers of a query or key with position; keys share them between heads.
+  /// Numbers of a query or key with position; all heads share these numbers of keys.
   std::int64_t rope_size = 0;
-  /// Numbers of a value; 0: `head_size`.
+  /// Numbers of a value; 0 means `head_size`.
   std::int64_t value_size = 0;
 };
 
-/// A mixture of experts. Off where `routed` is 0; else in addition to the dense layer, if `mlp` is
-/// not 0.
+/// A mixture of experts. There are no experts if `routed` is 0. Otherwise the experts are added to
+/// the dense part of the layer, if `transformer::mlp` is not 0.
 struct expert_layer {
   std::int64_t routed = 0;
   /// Routed experts for each token.
   std::int64_t active = 0;
-  /// Experts for every token.
+  /// Experts that process every token.
   std::int64_t shared = 0;
   /// The width of one expert.
   std::int64_t mlp = 0;
-  /// A number from each token weighs the output of the shared experts (Qwen1.5-MoE).
+  /// True if a number from each token weighs the output of the shared experts (Qwen1.5-MoE).
   bool shared_gate = false;
 };
 
-/// Where a cross-attention stands in its layer.
+/// The position of a cross-attention in its layer.
 enum class cross_placement {
-  after_self,    ///< both, as in encoder-decoder models
-  instead_self,  ///< as in every fifth layer of Llama 3.2 Vision
+  after_self,    ///< both attentions, as in encoder-decoder models
+  instead_self,  ///< only the cross-attention, as in every fifth layer of Llama 3.2 Vision
 };
 
-/// Attention from the documents to `workload::context`. Off where `context_width` is 0.
+/// Attention from the documents to `workload::context`. There is none if `context_width` is 0.
 struct cross_attention {
   std::int64_t context_width = 0;
   cross_placement placement = cross_placement::after_self;
 };
 
-/// Where the activations between the tensor-parallel products lie: the inputs and outputs of norms
+/// The placement of activations between the tensor-parallel products: inputs and outputs of norms
 /// and residual sums.
 enum class norm_regions {
   replicated,  ///< all of them on every tensor-parallel rank
-  split,       ///< shared out over these ranks (sequence parallelism of Korthikanti et al.)
+  split,       ///< shared by these ranks (sequence parallelism of Korthikanti et al.)
 };
 
-/// What data-parallel ranks share out instead of each having all of it. Each choice includes those
-/// before it. A rank that shares gradients or parameters still needs room for the whole gradients or
-/// parameters of the layer that runs: `recompute_cost::transient_bytes` includes them.
+/// The state that data-parallel ranks share, so that no rank has all of it. Each choice includes
+/// the choices before it. A rank that shares gradients or parameters still needs room for the whole
+/// gradients or parameters of the layer that runs. `recompute_cost::transient_bytes` includes this
+/// room.
 enum class sharded_state { nothing, optimizer, gradients, parameters };
 
-/// The ranks that work on one layer. All numbers of a `layer_cost` are those of one of them, where
-/// they differ of the one with the most.
+/// The ranks that work on one layer. The numbers of a `layer_cost` are for one of these ranks. If
+/// the ranks differ, they are for the rank with the most.
 struct parallel_degrees {
-  /// Ranks that share the matrices. Must divide the heads and the widths of the hidden layers;
-  /// where it exceeds the key-value heads, it must be a multiple of them, and ranks have copies.
+  /// Ranks that share the matrices. The number must divide the heads and the widths of the hidden
+  /// layers. If it exceeds the key-value heads, it must be a multiple of them, and ranks have
+  /// copies.
   std::int64_t tensor = 1;
   /// Ranks that share the tokens of every sequence (context parallelism, ring attention, Ulysses).
   std::int64_t sequence = 1;
-  /// Ranks that have micro-batches of their own. They and the ranks of `sequence` share the state.
+  /// Ranks that have their own micro-batches. They and the ranks of `sequence` share the state.
   std::int64_t data = 1;
-  /// Ranks that share the routed experts; they are some of those of `data` and `sequence`, so that
-  /// it must divide the product of these. The routing is taken to be even.
+  /// Ranks that share the routed experts. They are some of the ranks of `data` and `sequence`, so
+  /// that the number must divide the product of these two. The routing is assumed to be even.
   std::int64_t expert = 1;
   norm_regions norms = norm_regions::replicated;
   sharded_state sharding = sharded_state::optimizer;
@@ -250,7 +253,7 @@ struct parallel_degrees {
   std::int64_t pipeline = 1;
 };
 
-/// Bytes of one number: the default is training in bf16 with gradients in fp32 and the three fp32
+/// Bytes of one number. The default is training in bf16 with gradients in fp32 and the three fp32
 /// numbers of Adam.
 struct byte_sizes {
   std::int64_t activation = 2;
@@ -259,18 +262,18 @@ struct byte_sizes {
   std::int64_t optimizer = 12;
 };
 
-/// What of a layer is trained.
+/// The part of a layer that is trained.
 enum class training_mode {
   all,
-  /// Nothing, but gradients pass through it to what is trained before it.
+  /// Nothing is trained, but gradients pass through the layer to trained layers before it.
   input_gradients,
-  /// Nothing, and no gradients pass: there is no backward pass and nothing is kept.
+  /// Nothing is trained, and no gradients pass: there is no backward pass and nothing is kept.
   forward_only,
 };
 
 /// Floating-point operations of matrix products, and the bytes that all other operations read and
-/// write where each of them (norm, activation, residual sum, unfused softmax and dropout) is a
-/// kernel of its own.
+/// write. Each other operation (norm, activation, residual sum, unfused softmax and dropout) is
+/// assumed to be a kernel of its own.
 struct work {
   std::int64_t flops = 0;
   std::int64_t moved_bytes = 0;
@@ -278,48 +281,49 @@ struct work {
   [[nodiscard]] friend bool operator==(work const&, work const&) = default;
 };
 
-/// What a layer keeps for its backward pass.
+/// The activations that a layer keeps for its backward pass.
 enum class recompute_choice {
   none,       ///< everything
-  selective,  ///< all but what is cheapest to make again
-  full,       ///< its input
+  selective,  ///< everything except the activations that are cheapest to recompute
+  full,       ///< the input of the layer
 };
 
-/// What one choice takes.
+/// The memory and the work of one choice.
 struct recompute_cost {
-  /// Kept from the forward pass of a micro-batch to its backward pass.
+  /// Bytes that are kept from the forward pass of a micro-batch to its backward pass.
   std::int64_t kept_bytes = 0;
-  /// Beyond that, while the layer itself runs: what is made again, the gradients of its widest
+  /// Further bytes while the layer itself runs: recomputed activations, the gradients of its widest
   /// operation, and the parameters and gradients that are whole only then (`sharded_state`).
   std::int64_t transient_bytes = 0;
-  /// To make again what is not kept.
+  /// The work of the recomputation.
   work extra{};
 
   [[nodiscard]] friend bool operator==(recompute_cost const&, recompute_cost const&) = default;
 };
 
-/// What a layer costs one rank for one micro-batch.
+/// The cost of a layer on one rank for one micro-batch.
 struct layer_cost {
   work forward{};
   work backward{};
-  /// Numbers on this rank, before data-parallel ranks share them out.
+  /// Numbers on this rank, before data-parallel ranks share them.
   std::int64_t parameters = 0;
-  /// Those that a token uses: all of them, or those of the active experts.
+  /// All parameters except the routed experts that a token does not use.
   std::int64_t active_parameters = 0;
   std::int64_t parameter_bytes = 0;
   std::int64_t gradient_bytes = 0;
   std::int64_t optimizer_bytes = 0;
-  /// By `recompute_choice`.
+  /// The memory and work of each choice, in the order of `recompute_choice`.
   std::array<recompute_cost, 3> choices{};
-  /// Sent to the next stage where the model is cut after this layer.
+  /// Bytes that are sent to the next stage if the model is cut after this layer.
   std::int64_t cut_bytes = 0;
 
   [[nodiscard]] constexpr recompute_cost const& operator[](recompute_choice choice) const {
     return choices[static_cast<std::size_t>(choice)];
   }
-  /// Forward and backward, without making anything again.
+  /// Returns the forward and backward FLOPs, without recomputation.
   [[nodiscard]] constexpr std::int64_t flops() const { return forward.flops + backward.flops; }
-  /// Parameters, gradients and optimizer: what does not depend on the micro-batches in flight.
+  /// Returns the bytes of parameters, gradients and optimizer, which do not depend on the
+  /// micro-batches in flight.
   [[nodiscard]] constexpr std::int64_t state_bytes() const {
     return parameter_bytes + gradient_bytes + optimizer_bytes;
   }
@@ -327,7 +331,7 @@ struct layer_cost {
   [[nodiscard]] friend bool operator==(layer_cost const&, layer_cost const&) = default;
 };
 
-/// A functor from a workload and the ranks to what one layer costs.
+/// A functor from a workload and the ranks to the cost of one layer.
 template <class Layer>
 concept layer_model = std::regular_invocable<Layer const&, workload const&, parallel_degrees const&,
                                              byte_sizes const&> &&

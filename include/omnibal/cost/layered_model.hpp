@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// What a model is to the cost functions: the costs of its layers, of stages of them, of samples,
-/// and how many numbers it learns.
+/// Models for the cost functions: costs of layers, stages and samples, and parameters.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -30,8 +29,8 @@ struct layer_visitor {
 
 }  // namespace detail
 
-/// Something with layers: `for_each_layer(visit)` calls `visit(layer, count)` from the first layers
-/// to the last, with a layer model and how many of it follow one another.
+/// A model with layers. `for_each_layer(visit)` calls `visit(layer, count)` from the first layers
+/// to the last, with a layer model and the number of equal layers in a row.
 template <class Model>
 concept layered_model = requires(Model const& model, detail::layer_visitor visit) {
   model.for_each_layer(visit);
@@ -57,7 +56,7 @@ void for_each_layer(std::string_view function, Model const& model, Visit const& 
   }
 }
 
-/// The sum over all layers of what `cost_of` gives for one.
+/// Returns the sum of `cost_of(layer)` over all layers.
 template <costed_model Model, class CostOf>
 [[nodiscard]] quadratic_cost total_cost(std::string_view function, Model const& model,
                                         CostOf const& cost_of) {
@@ -71,14 +70,15 @@ template <costed_model Model, class CostOf>
 }  // namespace detail
 
 struct layer_costs_fn {
-  /// What each layer of a model costs for one micro-batch, in the order of the layers: what
-  /// partitioning and recomputation are about. A model is a layer or what has `for_each_layer`.
+  /// Returns the cost of each layer of a model for one micro-batch, in the order of the layers.
+  /// These costs are the input of partitioning and recomputation. A model is a layer or a type with
+  /// `for_each_layer`.
   ///
   /// Parts of a model with other ranks, such as a vision tower without tensor parallelism, are
-  /// models of their own: append one result to the other.
+  /// separate models: append one result to the other.
   ///
-  /// Complexity: linear in the layers; equal ones are computed once. Memory: one `layer_cost` for
-  /// each layer. Determinism: portable. Errors: those of the layers; `std::invalid_argument` for a
+  /// Complexity: linear in the layers; equal layers are computed once. Memory: one `layer_cost` for
+  /// each layer. Determinism: portable. Errors: as the layers, and `std::invalid_argument` for a
   /// number of layers that is negative or above 2^20.
   template <costed_model Model>
   [[nodiscard]] std::vector<layer_cost> operator()(Model const& model, workload const& batch,
@@ -92,11 +92,11 @@ struct layer_costs_fn {
   }
 };
 
-/// The costs of all layers of a model; see `layer_costs_fn`.
+/// Returns the costs of all layers of a model; see `layer_costs_fn`.
 inline constexpr layer_costs_fn layer_costs{};
 
-/// The cost of the layers [first, last), whichever stage has them: a `stage_cost` that looks at two
-/// numbers. `stage_sum` makes it.
+/// The cost of the layers [first, last) on any stage: a `stage_cost` that reads two numbers.
+/// `stage_sum` creates it.
 ///
 /// Precondition of a call: first <= last, and last at most the number of layers.
 template <weight Cost>
@@ -111,18 +111,18 @@ class stage_sums {
  private:
   friend struct stage_sum_fn;
 
-  /// The sum of the costs of all layers before each, and of all.
+  /// The sum of the costs of all layers before each layer, and of all layers.
   std::vector<Cost> before_{Cost{}};
 };
 
 struct stage_sum_fn {
-  /// A functor (stage, first, last) to the sum of a cost of the layers [first, last):
-  /// `stage_sum(costs, &layer_cost::flops)`, or a lambda with an `accelerator`. Layers may be a
-  /// trainer's own.
+  /// Returns a functor (stage, first, last) to the sum of a cost of the layers [first, last):
+  /// `stage_sum(costs, &layer_cost::flops)`. The cost may be a lambda with an `accelerator`. Layers
+  /// may have the type of a trainer.
   ///
   /// Complexity: linear; constant for a call of the result. Memory: 8 bytes for each layer.
   /// Determinism: portable for integers. Errors: `std::invalid_argument` for a cost that is
-  /// negative or not finite, `std::overflow_error` where the sum of all leaves its type,
+  /// negative or not finite, `std::overflow_error` if the sum of all costs leaves its type,
   /// `std::length_error` above 2^32 - 1 layers.
   template <sample_range Layers, class Cost = std::identity>
     requires cost_function<Cost, sample_reference<Layers>>
@@ -133,15 +133,15 @@ struct stage_sum_fn {
   }
 };
 
-/// The cost of runs of layers; see `stage_sum_fn`.
+/// Returns a functor to the cost of consecutive layers; see `stage_sum_fn`.
 inline constexpr stage_sum_fn stage_sum{};
 
 struct document_cost_fn {
-  /// Forward and backward FLOPs of a model by the length of a document in tokens:
+  /// Returns the forward and backward FLOPs of a model by the length of a document in tokens:
   /// `lpt(lengths, ranks, document_cost(llama3_8b))`.
   ///
   /// Complexity: constant for each kind of layer. Allocates nothing. Determinism: portable. Errors:
-  /// those of the layers, `std::overflow_error` for a cost above 2^63 - 1.
+  /// as the layers, and `std::overflow_error` for a cost above 2^63 - 1.
   template <costed_model Model>
   [[nodiscard]] quadratic_cost operator()(Model const& model) const {
     return detail::total_cost("document_cost", model, [](auto const& layer) {
@@ -150,12 +150,12 @@ struct document_cost_fn {
   }
 };
 
-/// What a document costs; see `document_cost_fn`.
+/// Returns the cost of a document by its length; see `document_cost_fn`.
 inline constexpr document_cost_fn document_cost{};
 
 struct clip_cost_fn {
-  /// Forward and backward FLOPs of a model by the length of a clip in tokens of its audio tower.
-  /// Complexity, memory, determinism and errors as `document_cost`.
+  /// Returns the forward and backward FLOPs of a model by the length of a clip in tokens of its
+  /// audio tower. Complexity, memory, determinism and errors as `document_cost`.
   template <costed_model Model>
   [[nodiscard]] quadratic_cost operator()(Model const& model) const {
     return detail::total_cost("clip_cost", model, [](auto const& layer) {
@@ -164,11 +164,11 @@ struct clip_cost_fn {
   }
 };
 
-/// What a clip costs; see `clip_cost_fn`.
+/// Returns the cost of a clip by its length; see `clip_cost_fn`.
 inline constexpr clip_cost_fn clip_cost{};
 
 struct tile_cost_fn {
-  /// Forward and backward FLOPs of a model by the number of tiles: a sample costs
+  /// Returns the forward and backward FLOPs of a model by the number of tiles. A sample costs
   /// `tile_cost(model)(tiles) + document_cost(model)(tokens)`. Complexity, memory, determinism and
   /// errors as `document_cost`.
   template <costed_model Model>
@@ -179,10 +179,10 @@ struct tile_cost_fn {
   }
 };
 
-/// What tiles cost; see `tile_cost_fn`.
+/// Returns the cost of tiles by their number; see `tile_cost_fn`.
 inline constexpr tile_cost_fn tile_cost{};
 
-/// The numbers that a model learns.
+/// The parameters of a model.
 struct parameter_counts {
   std::int64_t total = 0;
   /// Without the experts that a token does not use.
@@ -192,11 +192,11 @@ struct parameter_counts {
 };
 
 struct count_parameters_fn {
-  /// The parameters of the whole model, whatever is trained.
+  /// Returns the number of parameters of the whole model, whatever is trained.
   ///
   /// Complexity: constant for each kind of layer. Allocates nothing. Determinism: portable. Errors:
-  /// those of the layers; `std::invalid_argument` for a number of layers that is negative or above
-  /// 2^20, `std::overflow_error` above 2^63 - 1 parameters.
+  /// as the layers; `std::invalid_argument` for a number of layers that is negative or above 2^20,
+  /// `std::overflow_error` above 2^63 - 1 parameters.
   template <costed_model Model>
   [[nodiscard]] parameter_counts operator()(Model const& model) const {
     constexpr std::string_view name = "count_parameters";
@@ -213,7 +213,7 @@ struct count_parameters_fn {
   }
 };
 
-/// The parameters of a model; see `count_parameters_fn`.
+/// Returns the number of parameters of a model; see `count_parameters_fn`.
 inline constexpr count_parameters_fn count_parameters{};
 
 }  // namespace omnibal::inline v0

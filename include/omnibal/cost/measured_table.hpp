@@ -20,13 +20,13 @@
 
 namespace omnibal::inline v0 {
 
-/// A functor from a size to a measured value, linear between the measured sizes and beyond them
-/// along the nearest two; a single point is a constant. Never below zero. `measured_table` makes
-/// it.
+/// A functor from a size to a measured value. The value is linear between the measured sizes and
+/// beyond them along the nearest two; a single point is a constant. The value is never below zero.
+/// `measured_table` creates the functor.
 template <class Value>
 class measured_cost {
  public:
-  /// The value for a size. Integers are rounded to the nearest, halves up.
+  /// Returns the value for a size. Integers are rounded to the nearest, halves up.
   ///
   /// Complexity: logarithmic in the points. Allocates nothing. Determinism: portable for integers.
   /// Errors: `std::invalid_argument` for a negative size, `std::overflow_error` for a value above
@@ -78,20 +78,20 @@ concept measured_points = sample_range<Points> && cost_function<Size, sample_ref
     integral_amount<demand_result<Size, sample_reference<Points>>> &&
     cost_function<Value, sample_reference<Points>>;
 
-/// What a table of these values has: `std::int64_t` or `double`.
+/// The type of the values in a table: `std::int64_t` or `double`.
 template <class Points, class Value>
 using table_value = measured_weight<Points, Value>;
 
 }  // namespace detail
 
 struct measured_table_fn {
-  /// A functor from a size to a value through measured points, such as the nanoseconds of a layer
-  /// by its tokens: `measured_table(points, &point::tokens, &point::nanoseconds)`. It replaces any
-  /// model of a cost.
+  /// Returns a functor from a size to a value through measured points, such as the nanoseconds of a
+  /// layer by its tokens: `measured_table(points, &point::tokens, &point::nanoseconds)`. The
+  /// functor replaces any model of a cost.
   ///
-  /// Preconditions: at least one point, sizes ascend strictly. Complexity: linear. Memory: 16 bytes
-  /// for each point. Determinism: portable for integers. Errors: `std::invalid_argument` for no
-  /// points, sizes that do not ascend, and a size or value that is negative or not finite.
+  /// Preconditions: at least one point, and strictly ascending sizes. Complexity: linear. Memory:
+  /// 16 bytes for each point. Determinism: portable for integers. Errors: `std::invalid_argument`
+  /// for no points, sizes that do not ascend, and a size or value that is negative or not finite.
   template <class Points, class Size, class Value>
     requires detail::measured_points<Points, Size, Value>
   [[nodiscard]] measured_cost<detail::table_value<Points, Value>> operator()(
@@ -125,7 +125,7 @@ struct measured_table_fn {
   static constexpr std::string_view name = "measured_table";
 };
 
-/// A cost from measured points; see `measured_table_fn`.
+/// Returns a cost functor through measured points; see `measured_table_fn`.
 inline constexpr measured_table_fn measured_table{};
 
 }  // namespace omnibal::inline v0

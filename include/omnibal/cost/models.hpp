@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Models of several kinds of layers, and some by their public configurations.
+/// Models of several kinds of layers, and some published models.
 
 #include <omnibal/cost/embedding.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -16,7 +16,7 @@ namespace omnibal::inline v0 {
 /// A language model: embedding, layers of up to two kinds, head.
 struct language_model {
   embedding input{};
-  /// Layers before the others, such as the dense ones of a mixture of experts.
+  /// The number of layers before the others, such as the dense layers of a mixture of experts.
   std::int64_t first_layers = 0;
   transformer first_layer{};
   std::int64_t layers = 0;
@@ -32,7 +32,7 @@ struct language_model {
   }
 };
 
-/// A vision tower: patch embedding, equal layers and perhaps a norm behind them.
+/// A vision tower: patch embedding, equal layers and optionally a norm after them.
 struct vision_model {
   patch_embedding patches{};
   std::int64_t layers = 0;
@@ -46,7 +46,7 @@ struct vision_model {
     if (has_last_norm) visit(last_norm(), std::int64_t{1});
   }
 
-  /// The norm behind the layers, of their kind.
+  /// Returns the norm after the layers, with their configuration.
   [[nodiscard]] constexpr tower_norm last_norm() const {
     return {.hidden = layer.hidden,
             .image_size = layer.image_size,
@@ -57,7 +57,7 @@ struct vision_model {
   }
 };
 
-/// A vision tower, a projector and a language model, in the order in which a pipeline has them.
+/// A vision tower, a projector and a language model, in the order of a pipeline.
 struct vision_language_model {
   vision_model vision{};
   projector connector{};
@@ -71,10 +71,11 @@ struct vision_language_model {
   }
 };
 
-/// InternViT-6B-448px as in InternVL-Chat V1.2 and later: the first 45 of 48 layers, 1025 tokens a
-/// tile. 5.54 billion parameters; all 48 layers for tiles of 224 pixels have the 5.9 billion of the
-/// name. Its 25 heads have to be padded for tensor parallelism: `heads = 26, head_size = 128` for
-/// two ranks. Source: huggingface.co/OpenGVLab/InternViT-6B-448px-V1-5, config.json.
+/// InternViT-6B-448px as in InternVL-Chat V1.2 and later: the first 45 of 48 layers, and 1025
+/// tokens per tile. The model has 5.54 billion parameters; all 48 layers for tiles of 224 pixels
+/// have the 5.9 billion of the name. Its 25 heads must be padded for tensor parallelism. For two
+/// ranks use `heads = 26, head_size = 128`. Source:
+/// huggingface.co/OpenGVLab/InternViT-6B-448px-V1-5, config.json.
 inline constexpr vision_model internvit_6b{
     .patches = {.hidden = 3200, .image_size = 448, .class_tokens = 1, .positions = 1025},
     .layers = 45,
@@ -90,8 +91,8 @@ inline constexpr vision_model internvit_6b{
 
 namespace detail {
 
-/// A model of equal dense layers with grouped keys and values, and embeddings of its own at both
-/// ends.
+/// Returns a model of equal dense layers with grouped keys and values, and with separate embeddings
+/// at both ends.
 [[nodiscard]] constexpr language_model dense_model(std::int64_t layers, transformer const& layer,
                                                    std::int64_t vocabulary) {
   return {.input = {.vocabulary = vocabulary, .hidden = layer.hidden},
@@ -100,7 +101,7 @@ namespace detail {
           .output = {.vocabulary = vocabulary, .hidden = layer.hidden}};
 }
 
-/// The attention of DeepSeek-V2 without a feed-forward part.
+/// Returns the attention of DeepSeek-V2 without a feed-forward part.
 [[nodiscard]] constexpr transformer deepseek_v2_attention() {
   return {
       .hidden = 5120,
@@ -118,7 +119,8 @@ namespace detail {
   return model;
 }
 
-/// The projector of InternVL-Chat: the four patches of a square make one token, 256 a tile.
+/// Returns the projector of InternVL-Chat: the four patches of a square become one token, 256
+/// tokens per tile.
 [[nodiscard]] constexpr projector internvl_projector(std::int64_t output) {
   return {.input = 12800,
           .hidden = output,
@@ -144,8 +146,8 @@ inline constexpr language_model yi_34b =
 inline constexpr language_model llama3_8b =
     detail::dense_model(32, {.hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336}, 128256);
 
-/// Llama 3 70B: 70,553,706,496 parameters. Source:
-/// huggingface.co/meta-llama/Meta-Llama-3-70B, config.json.
+/// Llama 3 70B: 70,553,706,496 parameters. Source: huggingface.co/meta-llama/Meta-Llama-3-70B,
+/// config.json.
 inline constexpr language_model llama3_70b =
     detail::dense_model(80, {.hidden = 8192, .heads = 64, .kv_heads = 8, .mlp = 28672}, 128256);
 

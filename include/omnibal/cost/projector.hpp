@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// From the width of a tower to that of the language model.
+/// The layer between a tower and the language model.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -10,35 +10,37 @@
 
 namespace omnibal::inline v0 {
 
-/// A projector of one or two matrices with an activation in between, such as InternVL's `mlp1`
-/// (norm, 12800 to 6144, 6144 to 6144) or LLaVA's. It works on the tokens that the tiles and images
-/// of the workload become in the language model.
+/// A projector of one or two matrices with an activation in between, such as the projector of LLaVA
+/// or `mlp1` of InternVL (norm, 12800 to 6144, 6144 to 6144). The projector works on the tokens
+/// that the tiles and images of the workload become in the language model.
 ///
-/// With T such tokens: forward FLOPs 2T (input * hidden + hidden * output), backward twice as many,
-/// once where only input gradients are wanted; kept bytes in bf16 T (2 input, with a norm 4 input,
-/// + 4 hidden), whose outputs of norm and activation `selective` does not make again; at the cut 2T
-/// output. Without a hidden layer every tensor-parallel rank has the whole matrix.
+/// T is the number of these tokens. Forward FLOPs are 2T (input * hidden + hidden * output).
+/// Backward FLOPs are twice the forward FLOPs, or once if only input gradients are wanted. Kept
+/// bytes in bf16 are T (2 input + 4 hidden), and with a norm T (4 input + 4 hidden). `selective`
+/// does not recompute the outputs of norm and activation. The bytes at the cut are 2T * output.
+/// Without a hidden layer every tensor-parallel rank has the whole matrix.
 ///
 /// Preconditions: `tensor` divides `hidden`. Complexity, memory, determinism and errors as
 /// `transformer`.
 struct projector {
-  /// The width of an input: of as many patches as become one token.
+  /// The width of an input, which contains all patches that become one token.
   std::int64_t input = 0;
-  /// 0: a single matrix.
+  /// The width of the hidden layer; 0 means a single matrix.
   std::int64_t hidden = 0;
   std::int64_t output = 0;
-  /// Tokens that a tile becomes; 0: there are no tiles.
+  /// Tokens that a tile becomes; 0 means that there are no tiles.
   std::int64_t tile_tokens = 0;
   /// Patches of images that become one token.
   std::int64_t patches_per_token = 1;
   bool has_norm = false;
   norm_kind norm = norm_kind::layer;
-  /// The numbers that the norm looks at together, such as those of one patch; 0: the whole input.
+  /// The numbers over which the norm works together, such as the numbers of one patch; 0 means the
+  /// whole input.
   std::int64_t norm_width = 0;
   bool has_bias = true;
   training_mode training = training_mode::all;
 
-  /// What the projector costs for `batch.tiles` and `batch.images`.
+  /// Returns the cost of the projector for `batch.tiles` and `batch.images`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::layer_tally tally("projector", degrees, bytes, training, detail::remade::nothing);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What a sample costs by its length, as the balancers ask for it.
+/// The cost of a sample by its length, for balancers.
 
 #include <omnibal/check.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -10,9 +10,9 @@
 
 namespace omnibal::inline v0 {
 
-/// The cost linear * length + quadratic * length^2, in FLOPs where a layer gives it. A functor of a
-/// length: `lpt(lengths, ranks, layer.sample_cost())`; of a sample it is a lambda around it. Costs
-/// add up and multiply: `45 * layer.sample_cost() + head.sample_cost()`.
+/// The cost linear * length + quadratic * length^2, in FLOPs if a layer gives it. The cost is a
+/// functor of a length: `lpt(lengths, ranks, layer.sample_cost())`. A lambda around it is a functor
+/// of a sample. Costs add up and multiply: `45 * layer.sample_cost() + head.sample_cost()`.
 ///
 /// Determinism: portable. Errors: `std::invalid_argument` for a length that is negative or above
 /// 2^40 and for a negative factor, `std::overflow_error` for a cost above 2^63 - 1.
@@ -64,14 +64,14 @@ struct quadratic_cost {
 
 namespace omnibal::inline v0::detail {
 
-/// Forward and backward FLOPs on a single rank.
+/// Returns the forward and backward FLOPs on a single rank.
 template <layer_model Layer>
 [[nodiscard]] std::int64_t flops_of(Layer const& layer, workload const& batch) {
   return layer(batch, parallel_degrees{}, byte_sizes{}).flops();
 }
 
-/// The FLOPs of a layer by the length of one sequence of that kind: two tokens, apart and together,
-/// tell those of a token from those of a pair.
+/// Returns the FLOPs of a layer by the length of one sequence of that kind. Two tokens, apart and
+/// together, distinguish the FLOPs of a token from the FLOPs of a pair.
 template <layer_model Layer>
 [[nodiscard]] quadratic_cost sample_cost(Layer const& layer, sequences workload::*kind) {
   workload apart;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A fixed number of tokens for each image, whatever its size.
+/// A layer that turns each image into a fixed number of tokens.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -11,9 +11,9 @@
 namespace omnibal::inline v0 {
 
 /// A resampler of one layer (Qwen-VL, MiniCPM-V): learned queries attend to all patches of their
-/// tile or image. The patches are projected to its width and normed, and so are the queries; an MLP
-/// and a last matrix are optional. Kept bytes and FLOPs by the rules of `transformer`, without a
-/// mask; every tensor-parallel rank has the first and last matrix.
+/// tile or image. The patches are projected to its width and normalized, and the queries are
+/// normalized too. An MLP and a last matrix are optional. Kept bytes and FLOPs follow the rules of
+/// `transformer`, without a mask. Every tensor-parallel rank has the first and the last matrix.
 ///
 /// Preconditions: `tensor` divides heads and `mlp`; images need `sequences::count`. Complexity,
 /// memory, determinism and errors as `transformer`.
@@ -24,20 +24,20 @@ struct resampler {
   std::int64_t heads = 0;
   /// Tokens that a tile or an image becomes.
   std::int64_t queries = 0;
-  /// Patches of a tile; 0: there are no tiles.
+  /// Patches of a tile; 0 means that there are no tiles.
   std::int64_t tile_patches = 0;
-  /// 0: no MLP.
+  /// The width of the MLP; 0 means no MLP.
   std::int64_t mlp = 0;
-  /// 0: no last matrix.
+  /// The width of the last matrix; 0 means no last matrix.
   std::int64_t output = 0;
   norm_kind norm = norm_kind::layer;
   mlp_kind feed_forward = mlp_kind::plain;
   attention_kernel kernel = attention_kernel::flash;
-  /// Of the attention and the MLP.
+  /// True if the attention and the MLP have biases.
   bool has_bias = true;
   training_mode training = training_mode::all;
 
-  /// What the resampler costs for `batch.tiles` and `batch.images`.
+  /// Returns the cost of the resampler for `batch.tiles` and `batch.images`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;

@@ -11,37 +11,39 @@
 
 namespace omnibal::inline v0 {
 
-/// A layer of a language model by the numbers of its public configuration: attention with grouped
-/// (GQA) or latent (MLA) keys and values, a dense or mixed feed-forward part, and cross-attention.
+/// A layer of a language model, by the numbers of its public configuration. The layer has attention
+/// with grouped (GQA) or latent (MLA) keys and values, a dense or mixed feed-forward part, and
+/// cross-attention.
 ///
-/// A layer that exists is `transformer{.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}`.
-/// With h, m the widths, q and k those of all queries and all keys, T tokens, S the sum of squares
-/// of the lengths of the documents:
+/// An existing layer is `transformer{.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}`. In
+/// the formulas h and m are the widths, q and k are the widths of all queries and of all keys. T is
+/// the number of tokens, and S is the sum of squares of the lengths of the documents.
 ///
-/// - forward FLOPs 2T (2hq + 2hk + 3hm) + 2qS (causal, flash); without a gate 2hm, without a mask
-///   or with unfused attention 4qS. Backward takes twice as many. Nothing trained: as many for the
-///   matrices, twice as many for the scores. MLA and experts by their products; routing is even.
-/// - kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and
-///   output 4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales
-///   4h, dropout masks 2h more; unfused attention 2 (with dropout 5) for each score. `selective`
-///   makes the outputs of norms and activations again, or the scores where attention is unfused;
-///   `full` keeps the input, 2h. Not counted are a few numbers for each token or head: statistics
-///   of norms and of flash attention. Where nothing is trained, inputs of matrices are not kept.
+/// - Forward FLOPs are 2T (2hq + 2hk + 3hm) + 2qS (causal, flash). Without a gate 2hm replaces 3hm.
+///   Without a mask or with unfused attention 4qS replaces 2qS. Backward FLOPs are twice the
+///   forward FLOPs. If nothing is trained, they are once for the matrices and twice for the scores.
+///   MLA and experts count by their products; routing is assumed to be even.
+/// - Kept bytes of a token, in bf16: norms 8h (12h with two norms of each part), queries and output
+///   4q, keys and values 4k, hidden 6m (plain 4m); per-head norms 2(q + k), layer scales 4h,
+///   dropout masks 2h more; unfused attention 2 (with dropout 5) for each score. `selective`
+///   recomputes the outputs of norms and activations, or the scores if attention is unfused. `full`
+///   keeps the input, 2h. A few numbers for each token or head are not counted: statistics of norms
+///   and of flash attention. If nothing is trained, inputs of matrices are not kept.
 ///
-/// Preconditions: all widths positive; `tensor` divides heads, key-value heads (or is a multiple of
-/// them) and hidden widths; heads that it does not divide have to be padded, with `head_size`
-/// given. Complexity: constant. Allocates nothing. Determinism: portable. Errors:
-/// `std::invalid_argument` that names the number, `std::overflow_error` above 2^63 - 1. Source:
-/// Korthikanti et al., "Reducing activation recomputation in large transformer models", 2022
-/// (arXiv 2205.05198); DeepSeek-AI, "DeepSeek-V2", 2024 (arXiv 2405.04434).
+/// Preconditions: all widths are positive. `tensor` divides heads and hidden widths; `tensor`
+/// divides the key-value heads or is a multiple of them. Heads that `tensor` does not divide must
+/// be padded, with `head_size` given. Complexity: constant. Allocates nothing. Determinism:
+/// portable. Errors: `std::invalid_argument` that names the number, `std::overflow_error` above
+/// 2^63 - 1. Source: Korthikanti et al., "Reducing activation recomputation in large transformer
+/// models", 2022 (arXiv 2205.05198); DeepSeek-AI, "DeepSeek-V2", 2024 (arXiv 2405.04434).
 struct transformer {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  /// 0: as many as heads.
+  /// The number of key-value heads; 0 means the number of heads.
   std::int64_t kv_heads = 0;
-  /// 0: hidden / heads.
+  /// The width of a head; 0 means hidden / heads.
   std::int64_t head_size = 0;
-  /// The width of the dense feed-forward part; 0 where there are experts only.
+  /// The width of the dense feed-forward part; 0 if there are only experts.
   std::int64_t mlp = 0;
   mlp_kind feed_forward = mlp_kind::gated;
   norm_kind norm = norm_kind::rms;
@@ -58,7 +60,7 @@ struct transformer {
   bool dropout = false;
   training_mode training = training_mode::all;
 
-  /// What the layer costs for `batch.documents` and `batch.context`.
+  /// Returns the cost of the layer for `batch.documents` and `batch.context`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     detail::check_sequences("transformer", "documents", batch.documents);
@@ -66,8 +68,8 @@ struct transformer {
     return block().cost(batch.documents, batch.context, degrees, bytes);
   }
 
-  /// Forward and backward FLOPs of the whole layer by the length of a document, without its
-  /// cross-attention's scores and context.
+  /// Returns the forward and backward FLOPs of the whole layer by the length of a document, without
+  /// the scores and the context of its cross-attention.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &workload::documents);
   }

@@ -13,38 +13,38 @@
 
 namespace omnibal::inline v0 {
 
-/// The free memory of a device at its peak, with so many of its layers checkpointed (recomputed).
+/// The free memory of a device at its peak, with a number of its layers checkpointed (recomputed).
 struct memory_reading {
   std::int64_t checkpointed_layers = 0;
-  /// Negative where a trainer knows what was missing.
+  /// The free memory; negative if a trainer knows how many bytes were missing.
   std::int64_t free_bytes = 0;
 
   [[nodiscard]] friend bool operator==(memory_reading const&, memory_reading const&) = default;
 };
 
-/// How many layers must be checkpointed.
+/// The number of layers that must be checkpointed.
 struct checkpoint_count {
-  /// Infeasible where not even all layers checkpointed leave as much.
+  /// Infeasible if even all layers checkpointed do not leave the target free.
   solve_status status = solve_status::solved;
-  /// All of them where that is not enough.
+  /// The number of checkpointed layers; all layers if these do not suffice.
   std::int64_t layers = 0;
-  /// What the target lacks then.
+  /// The bytes that the target lacks if all layers do not suffice.
   std::int64_t missing_bytes = 0;
 
   [[nodiscard]] friend bool operator==(checkpoint_count const&, checkpoint_count const&) = default;
 };
 
-/// The line through two readings, exact. `two_point_probe` makes it.
+/// The exact line through two readings. `two_point_probe` creates it.
 class checkpoint_line {
  public:
-  /// What a checkpointed layer frees.
+  /// Returns the bytes that a checkpointed layer frees.
   [[nodiscard]] double bytes_per_layer() const {
     return static_cast<double>(gained_bytes_) / static_cast<double>(gained_layers_);
   }
 
-  /// Free memory with so many layers checkpointed, rounded down. Errors: `std::invalid_argument`
-  /// for a number of layers that is negative or above 2^24, `std::overflow_error` where the result
-  /// exceeds 64 bits.
+  /// Returns the free memory with this number of layers checkpointed, rounded down. Errors:
+  /// `std::invalid_argument` for a number of layers that is negative or above 2^24,
+  /// `std::overflow_error` if the result exceeds 64 bits.
   [[nodiscard]] std::int64_t free_bytes(std::int64_t checkpointed_layers) const {
     detail::check_between("checkpoint_line", "checkpointed_layers", checkpointed_layers, 0,
                           detail::most_width);
@@ -55,8 +55,9 @@ class checkpoint_line {
     return detail::checked_cast<std::int64_t>("checkpoint_line", "the free memory", result);
   }
 
-  /// The fewest of `layers` that must be checkpointed so that `target_bytes` stay free; with a
-  /// target of 0 it is c_max - m2 / slope of the sources, rounded up. Errors: as `free_bytes`.
+  /// Returns the smallest number of `layers` that must be checkpointed so that `target_bytes` stay
+  /// free. With a target of 0 the number is c_max - m2 / slope of the sources, rounded up. Errors:
+  /// as `free_bytes`.
   [[nodiscard]] checkpoint_count checkpointed_for(std::int64_t layers,
                                                   std::int64_t target_bytes = 0) const {
     std::int64_t const all_free = free_bytes(layers);
@@ -87,15 +88,15 @@ class checkpoint_line {
 };
 
 struct two_point_probe_fn {
-  /// What a checkpointed layer frees, from the free memory of a device with few and with many
-  /// layers checkpointed. Layers of one kind only; where there are more, `affine_fit` with a count
-  /// for each kind takes one reading more than there are kinds.
+  /// Finds the bytes that a checkpointed layer frees, from the free memory of a device with few and
+  /// with many layers checkpointed. All layers must be of one kind. For several kinds use
+  /// `affine_fit` with a count for each kind, which requires one reading more than there are kinds.
   ///
   /// Complexity: constant. Allocates nothing. Determinism: portable. Errors:
-  /// `std::invalid_argument` where the second reading has not more checkpointed layers and more
-  /// free bytes than the first, and for a number of layers that is negative or above 2^24;
-  /// `std::overflow_error` where the difference exceeds 2^63 - 1 bytes. Source: Yao et al.,
-  /// OmniBal, ICML 2025; Yao et al., "Hierarchical balance packing", NeurIPS 2025.
+  /// `std::invalid_argument` for a number of layers that is negative or above 2^24, and unless the
+  /// second reading has both more checkpointed layers and more free bytes than the first;
+  /// `std::overflow_error` if the difference exceeds 2^63 - 1 bytes. Source: Yao et al., OmniBal,
+  /// ICML 2025; Yao et al., "Hierarchical balance packing", NeurIPS 2025.
   [[nodiscard]] checkpoint_line operator()(memory_reading const& few,
                                            memory_reading const& many) const {
     constexpr std::string_view name = "two_point_probe";
@@ -117,7 +118,7 @@ struct two_point_probe_fn {
   }
 };
 
-/// Bytes of a checkpointed layer from two readings; see `two_point_probe_fn`.
+/// Finds the bytes of a checkpointed layer from two readings; see `two_point_probe_fn`.
 inline constexpr two_point_probe_fn two_point_probe{};
 
 }  // namespace omnibal::inline v0

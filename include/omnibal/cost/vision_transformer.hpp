@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The layer of a vision tower.
+/// The layer of a vision tower, and its last norm.
 
 #include <omnibal/cost/detail/layer_tally.hpp>
 #include <omnibal/cost/layer_cost.hpp>
@@ -11,19 +11,19 @@
 
 namespace omnibal::inline v0 {
 
-/// A layer of a vision tower by the numbers of its public configuration. It works on tiles of
-/// `image_size` and on images of their own size, without a mask; otherwise as `transformer`, whose
-/// comment has the formulas, preconditions and errors.
+/// A layer of a vision tower, by the numbers of its public configuration. The layer works on tiles
+/// of `image_size` and on images of their own size, without a mask. Otherwise the layer is as
+/// `transformer`, whose comment has the formulas, preconditions and errors.
 struct vision_transformer {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
-  /// 0: hidden / heads. Give it where heads are padded.
+  /// The width of a head; 0 means hidden / heads. The number is required if heads are padded.
   std::int64_t head_size = 0;
   std::int64_t mlp = 0;
-  /// The side of a tile in pixels; 0: there are no tiles.
+  /// The side of a tile in pixels; 0 means that there are no tiles.
   std::int64_t image_size = 0;
   std::int64_t patch_size = 14;
-  /// Tokens of a tile beside its patches.
+  /// Tokens of a tile in addition to its patches.
   std::int64_t class_tokens = 0;
   mlp_kind feed_forward = mlp_kind::plain;
   norm_kind norm = norm_kind::layer;
@@ -32,27 +32,27 @@ struct vision_transformer {
   bool qkv_bias = true;
   bool output_bias = true;
   bool mlp_bias = true;
-  /// A weight for each number of the outputs of attention and feed-forward part.
+  /// True if outputs of attention and feed-forward part have a weight for each number.
   bool layer_scale = false;
   bool dropout = false;
   training_mode training = training_mode::all;
-  /// Without it `qkv_bias` means queries and values alone, as in EVA.
+  /// True if `qkv_bias` includes keys; false if it means only queries and values, as in EVA.
   bool key_bias = true;
 
-  /// Patches and class tokens of a tile. Errors: `std::invalid_argument` where patches do not fill
-  /// it.
+  /// Returns the number of patches and class tokens of a tile. Errors: `std::invalid_argument` if
+  /// patches do not fill the tile.
   [[nodiscard]] std::int64_t tile_tokens() const {
     return detail::tile_tokens(name, image_size, patch_size, class_tokens);
   }
 
-  /// What the layer costs for `batch.tiles` and `batch.images`.
+  /// Returns the cost of the layer for `batch.tiles` and `batch.images`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     auto const tokens = detail::image_tokens(name, batch, image_size == 0 ? 0 : tile_tokens());
     return block().cost(tokens, {}, degrees, bytes);
   }
 
-  /// Forward and backward FLOPs of the whole layer by the tokens of an image.
+  /// Returns the forward and backward FLOPs of the whole layer by the tokens of an image.
   [[nodiscard]] quadratic_cost sample_cost() const {
     return detail::sample_cost(*this, &workload::images);
   }
@@ -69,22 +69,22 @@ struct vision_transformer {
   }
 };
 
-/// The norm behind the last layer of a vision tower. Tensor-parallel ranks share its tokens where
-/// they share those of other norms.
+/// The norm after the last layer of a vision tower. Tensor-parallel ranks share its tokens if they
+/// share the tokens of other norms.
 ///
-/// Kept are its inputs; at the cut are as many numbers. No FLOPs. Complexity, memory, determinism and
-/// errors as `transformer`.
+/// The inputs are kept, and the same number of bytes is sent at the cut. There are no FLOPs.
+/// Complexity, memory, determinism and errors as `transformer`.
 struct tower_norm {
   std::int64_t hidden = 0;
-  /// The side of a tile in pixels; 0: there are no tiles.
+  /// The side of a tile in pixels; 0 means that there are no tiles.
   std::int64_t image_size = 0;
   std::int64_t patch_size = 14;
-  /// Tokens of a tile beside its patches.
+  /// Tokens of a tile in addition to its patches.
   std::int64_t class_tokens = 0;
   norm_kind norm = norm_kind::layer;
   training_mode training = training_mode::all;
 
-  /// What the norm costs for `batch.tiles` and `batch.images`.
+  /// Returns the cost of the norm for `batch.tiles` and `batch.images`.
   [[nodiscard]] layer_cost operator()(workload const& batch, parallel_degrees const& degrees = {},
                                       byte_sizes const& bytes = {}) const {
     using detail::held;

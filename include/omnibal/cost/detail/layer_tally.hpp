@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// From tiles to tokens, what the operations of a layer cost one rank, and the block that layers of
-/// language, vision and audio models have in common.
+/// The cost of the operations of a layer on one rank, and the common block of transformer layers.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -34,32 +33,34 @@ constexpr void check_bytes(std::string_view function, byte_sizes const& bytes) {
   check_between(function, "optimizer bytes", bytes.optimizer, 0, most);
 }
 
-/// Which of the tensor-parallel ranks have a thing.
+/// The placement of numbers on tensor-parallel ranks.
 enum class held {
-  whole,    ///< each has all of it
+  whole,    ///< each rank has all of them
   at_norm,  ///< as `parallel_degrees::norms` says
-  split,    ///< each has its share
-  expert,   ///< each has its share of the experts of its expert-parallel rank
+  split,    ///< each rank has its share
+  expert,   ///< each rank has its share of the experts of its expert-parallel rank
 };
 
-/// What the backward pass needs a kept tensor for.
+/// The purpose for which the backward pass needs a kept tensor.
 enum class needed { always, for_weights };
 
-/// What `selective` makes again: nothing, outputs of norms and activations, or unfused scores.
+/// The tensors that `selective` recomputes: none, outputs of norms and activations, or unfused
+/// scores.
 enum class remade { nothing, elementwise, scores };
 
-/// Forward and backward passes of a product of activations with parameters, for each forward pass.
+/// Returns the forward and backward passes of a product of activations with parameters, for each
+/// forward pass.
 [[nodiscard]] constexpr std::int64_t linear_passes(training_mode training) {
   if (training == training_mode::all) return 3;
   return training == training_mode::input_gradients ? 2 : 1;
 }
 
-/// The same of a product of activations with activations.
+/// Returns the forward and backward passes of a product of activations with activations.
 [[nodiscard]] constexpr std::int64_t score_passes(training_mode training) {
   return training == training_mode::forward_only ? 1 : 3;
 }
 
-/// Bytes of all ranks together, and which of them have them.
+/// Bytes of all ranks together, and their placement.
 struct placed_bytes {
   int128 bytes = 0;
   held where = held::whole;
@@ -70,7 +71,7 @@ struct int128_work {
   int128 moved_bytes = 0;
 };
 
-/// The sums of one layer. Everything is given for all ranks together and added for one.
+/// The sums of one layer. All arguments are for all ranks together; the sums are for one rank.
 class layer_tally {
  public:
   layer_tally(std::string_view function, parallel_degrees const& degrees, byte_sizes const& bytes,
@@ -87,7 +88,7 @@ class layer_tally {
   [[nodiscard]] std::string_view function() const { return function_; }
   [[nodiscard]] std::int64_t tensor() const { return degrees_.tensor; }
   [[nodiscard]] std::int64_t expert() const { return degrees_.expert; }
-  /// The share of tokens, or of pairs of them, of one sequence-parallel rank.
+  /// Returns the share of tokens, or of pairs of tokens, of one sequence-parallel rank.
   [[nodiscard]] int128 in_sequence(int128 amount) const {
     return share_of(amount, degrees_.sequence);
   }
@@ -96,27 +97,27 @@ class layer_tally {
   }
 
   void parameters(int128 count, held where) { parameters(count, where, count); }
-  /// `active` of them are used by each token.
+  /// Adds parameters, of which each token uses `active`.
   void parameters(int128 count, held where, int128 active) {
     (where == held::expert ? expert_parameters_ : dense_parameters_) += on_rank(count, where);
     active_parameters_ += share_of(active, where == held::whole ? 1 : degrees_.tensor);
   }
 
-  /// Parameters that the layer works with and another layer of the stage counts.
+  /// Adds parameters that the layer uses and another layer of the stage counts.
   void borrowed_parameters(int128 count, held where) {
     borrowed_parameters_ += on_rank(count, where);
   }
 
-  /// Products of activations with parameters.
+  /// Adds products of activations with parameters.
   void linear_flops(int128 flops, held where) { linear_flops_ += on_rank(flops, where); }
-  /// Products of activations with activations.
+  /// Adds products of activations with activations.
   void score_flops(int128 flops) { score_flops_ += on_rank(flops, held::split); }
   void moved(int128 bytes, held where) { moved_bytes_ += on_rank(bytes, where); }
 
   void keep(int128 bytes, held where, needed why = needed::always) {
     if (is_kept(why)) kept_bytes_ += on_rank(bytes, where);
   }
-  /// Keeps what the operation `how`, which costs `again`, makes.
+  /// Keeps the output of the operation `how`, which costs `again`.
   void keep(int128 bytes, held where, needed why, remade how, int128_work const& again) {
     moved(again.moved_bytes, where);
     keep(bytes, where, why);
@@ -126,12 +127,12 @@ class layer_tally {
     remade_work_.moved_bytes += on_rank(again.moved_bytes, where);
   }
 
-  /// The bytes into and out of one operation.
+  /// Considers the bytes into and out of one operation.
   void widest(int128 bytes, held where) {
     widest_bytes_ = std::max(widest_bytes_, on_rank(bytes, where));
   }
 
-  /// The sums. `input` is what is kept where everything is made again.
+  /// Returns the sums. `input` is kept if everything is recomputed.
   [[nodiscard]] layer_cost result(placed_bytes const& input, placed_bytes const& cut) const {
     layer_cost cost;
     int128_work const forward{linear_flops_ + score_flops_, moved_bytes_};
@@ -173,7 +174,7 @@ class layer_tally {
     return amount;
   }
 
-  /// Bytes of parameters, gradients and optimizer.
+  /// Sets the bytes of parameters, gradients and optimizer.
   void set_state(layer_cost& cost) const {
     bool const is_trained = training_ == training_mode::all;
     cost.parameter_bytes = narrow(state(bytes_.parameter, sharded_state::parameters),
@@ -194,8 +195,8 @@ class layer_tally {
                     share_of(expert_parameters_, is_shared ? ranks / degrees_.expert : 1));
   }
 
-  /// Bytes of one number of each parameter that is whole only while the layer runs: parameters are
-  /// gathered before they are used, gradients are whole before they are reduced.
+  /// Returns the bytes of one number of each parameter that is whole only while the layer runs.
+  /// Parameters are gathered before they are used; gradients are whole before they are reduced.
   [[nodiscard]] int128 gathered(std::int64_t bytes, sharded_state from) const {
     std::int64_t const ranks = degrees_.data * degrees_.sequence;
     if (degrees_.sharding < from) return 0;
@@ -242,7 +243,7 @@ class layer_tally {
   int128 widest_bytes_ = 0;
 };
 
-/// Patches and class tokens of a tile.
+/// Returns the number of patches and class tokens of a tile.
 [[nodiscard]] constexpr std::int64_t tile_tokens(std::string_view function, std::int64_t image_size,
                                                  std::int64_t patch_size,
                                                  std::int64_t class_tokens) {
@@ -265,7 +266,7 @@ constexpr void check_images(std::string_view function, workload const& batch,
   }
 }
 
-/// All tokens of tiles and images.
+/// Returns all tokens of tiles and images.
 [[nodiscard]] constexpr sequences image_tokens(std::string_view function, workload const& batch,
                                                std::int64_t tokens_of_tile) {
   check_images(function, batch, tokens_of_tile);
@@ -278,14 +279,14 @@ constexpr void check_images(std::string_view function, workload const& batch,
                                                 squares)};
 }
 
-/// A matrix whose outputs the tensor-parallel ranks share out.
+/// Adds a matrix whose outputs the tensor-parallel ranks share.
 inline void add_split_columns(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                               bool has_bias) {
   tally.parameters(inputs * outputs + (has_bias ? outputs : 0), held::split);
   tally.linear_flops(2 * rows * inputs * outputs, held::split);
 }
 
-/// A matrix whose inputs these ranks share out; each has the whole bias.
+/// Adds a matrix whose inputs the tensor-parallel ranks share; each rank has the whole bias.
 inline void add_split_rows(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                            bool has_bias) {
   tally.parameters(inputs * outputs, held::split);
@@ -293,14 +294,14 @@ inline void add_split_rows(layer_tally& tally, int128 rows, int128 inputs, int12
   tally.linear_flops(2 * rows * inputs * outputs, held::split);
 }
 
-/// A matrix that every rank has, for the tokens that it has between norms.
+/// Adds a matrix that every rank has, for its tokens between norms.
 inline void add_whole(layer_tally& tally, int128 rows, int128 inputs, int128 outputs,
                       bool has_bias) {
   tally.parameters(inputs * outputs + (has_bias ? outputs : 0), held::whole);
   tally.linear_flops(2 * rows * inputs * outputs, held::at_norm);
 }
 
-/// A norm whose output a matrix takes: it keeps both its input and its output.
+/// Adds a norm whose output is the input of a matrix: the norm keeps both its input and its output.
 inline void add_norm(layer_tally& tally, int128 rows, int128 width, norm_kind kind) {
   tally.parameters(kind == norm_kind::layer ? 2 * width : width, held::whole);
   int128 const bytes = tally.activation_bytes(rows * width);
@@ -309,7 +310,7 @@ inline void add_norm(layer_tally& tally, int128 rows, int128 width, norm_kind ki
   tally.widest(2 * bytes, held::at_norm);
 }
 
-/// A norm whose output goes into a residual sum, which does not keep it.
+/// Adds a norm whose output goes into a residual sum, which does not keep it.
 inline void add_output_norm(layer_tally& tally, int128 rows, int128 width, norm_kind kind) {
   tally.parameters(kind == norm_kind::layer ? 2 * width : width, held::whole);
   int128 const bytes = tally.activation_bytes(rows * width);
@@ -321,7 +322,7 @@ inline void add_output_norm(layer_tally& tally, int128 rows, int128 width, norm_
 /// One attention with its projections, without the norms around it.
 struct attention {
   std::int64_t hidden = 0;
-  /// Of the tokens that keys and values are made of.
+  /// The width of the tokens from which keys and values are computed.
   std::int64_t context_width = 0;
   std::int64_t heads = 0;
   std::int64_t key_value_heads = 0;
@@ -332,7 +333,7 @@ struct attention {
   attention_mask mask = attention_mask::full;
   attention_kernel kernel = attention_kernel::flash;
   bool input_bias = false;
-  /// Without it the biases of the inputs are those of queries and values alone.
+  /// True if the biases of the inputs include keys; false if only queries and values have biases.
   bool key_bias = true;
   bool output_bias = false;
   bool dropout = false;
@@ -360,7 +361,8 @@ struct attention {
     check_width(name, "heads * latent.value_size", heads * size_of_value());
   }
 
-  /// `rows` tokens attend to `context_rows` in `pairs` pairs, half as many with a causal mask.
+  /// Adds the attention of `rows` tokens to `context_rows` in `pairs` pairs, half of them with a
+  /// causal mask.
   void add_to(layer_tally& tally, int128 rows, int128 context_rows, int128 pairs) const {
     int128 const query_width = int128{heads} * key_size();
     int128 const output_width = int128{heads} * size_of_value();
@@ -386,7 +388,7 @@ struct attention {
   [[nodiscard]] std::int64_t size_of_head() const {
     return head_size == 0 ? hidden / heads : head_size;
   }
-  /// Numbers of a query or key of one head.
+  /// Returns the numbers of a query or key of one head.
   [[nodiscard]] std::int64_t key_size() const {
     return size_of_head() + (latent.key_value_rank > 0 ? latent.rope_size : 0);
   }
@@ -394,12 +396,13 @@ struct attention {
     bool const is_own = latent.key_value_rank > 0 && latent.value_size > 0;
     return is_own ? latent.value_size : size_of_head();
   }
-  /// With the copies that more ranks than heads need.
+  /// Returns the key heads, including copies if there are more ranks than heads.
   [[nodiscard]] int128 key_heads(layer_tally const& tally) const {
     return std::max(latent.key_value_rank > 0 ? heads : key_value_heads, tally.tensor());
   }
 
-  /// Every rank projects down what it has of the tokens and norms it, and projects up its heads.
+  /// Adds the projections of latent attention: every rank projects down and normalizes its tokens,
+  /// and projects up its heads.
   void add_latent_inputs(layer_tally& tally, int128 rows, int128 context_rows) const {
     int128 const query_width = int128{heads} * key_size();
     if (latent.query_rank > 0) {
@@ -442,12 +445,12 @@ struct attention {
   }
 };
 
-/// Matrices into the hidden layer: with a gate two.
+/// Returns the number of matrices into the hidden layer: two with a gate.
 [[nodiscard]] constexpr std::int64_t matrices_in(mlp_kind kind) {
   return kind == mlp_kind::gated ? 2 : 1;
 }
 
-/// What `numbers` of a hidden layer keep and move.
+/// Adds the kept and moved bytes of `numbers` of a hidden layer.
 inline void add_activation(layer_tally& tally, int128 numbers, mlp_kind kind) {
   int128 const output = tally.activation_bytes(numbers);
   int128 const input = matrices_in(kind) * output;
@@ -475,7 +478,7 @@ struct dense_mlp {
   }
 };
 
-/// A router, routed experts and shared ones.
+/// A router, routed experts and shared experts.
 struct expert_mixture {
   std::int64_t hidden = 0;
   expert_layer experts{};
@@ -499,7 +502,7 @@ struct expert_mixture {
     int128 const one_expert = int128{matrices_in(kind) + 1} * hidden * experts.mlp;
     tally.parameters(experts.routed * one_expert, held::expert, experts.active * one_expert);
     tally.linear_flops(2 * rows * experts.active * one_expert, held::split);
-    // Each token goes to its experts and comes back; the router learns from what comes back.
+    // Each token is sent to its experts and returns; the router learns from the returned values.
     int128 const sent = tally.activation_bytes(rows * experts.active * hidden);
     tally.keep(sent, held::at_norm, needed::for_weights);
     tally.keep(sent, held::at_norm);
@@ -563,7 +566,7 @@ struct transformer_block {
     if (experts) experts->check(sums);
   }
 
-  /// What a part of the layer works on: a norm of the residual sums, or these themselves.
+  /// Adds the input of a part of the layer: a norm of the residual sums, or the sums themselves.
   void add_input(layer_tally& sums, int128 rows) const {
     if (placement != norm_placement::after) {
       add_norm(sums, rows, hidden, norm);
@@ -589,7 +592,7 @@ struct transformer_block {
   }
 };
 
-/// As many key-value heads as heads, no mask, a dense feed-forward part.
+/// Returns a block with a key-value head for each head, no mask, and a dense feed-forward part.
 template <class Tower>
 [[nodiscard]] transformer_block tower_block(char const* function, Tower const& tower) {
   transformer_block made{.function = function,
