@@ -1,9 +1,9 @@
 #pragma once
 
 /// \file
-/// Argument checks. A wrong argument is a `std::invalid_argument` or `std::length_error`, a sum
-/// that leaves its type a `std::overflow_error`; the text names the function, the argument and the
-/// value.
+/// Argument checks. A wrong argument is a `std::invalid_argument` or a `std::length_error`; a sum
+/// that leaves its type is a `std::overflow_error`. The text names the function, the argument and
+/// the value.
 
 #include <omnibal/config.hpp>
 
@@ -18,18 +18,18 @@
 
 namespace omnibal::inline v0 {
 
-/// Indices of samples, groups and layers are 32 bits wide; no range may hold more elements than
-/// this.
+/// The largest number of elements of a range, because indices of samples, groups and layers have 32
+/// bits.
 inline constexpr std::size_t max_index_count = std::numeric_limits<std::uint32_t>::max();
 
 }  // namespace omnibal::inline v0
 
 namespace omnibal::inline v0::detail {
 
-/// The shortest text that reads back as `value`.
+/// Returns the shortest text that reads back as `value`.
 template <class T>
 [[nodiscard]] std::string to_text(T value) {
-  // One type of integers for all that it holds, which spares compilers the others.
+  // One type of integers for all narrower ones, so that compilers do not instantiate the others.
   if constexpr (std::integral<T> && !std::same_as<T, std::int64_t> &&
                 sizeof(T) < sizeof(std::int64_t)) {
     return to_text(std::int64_t{value});
@@ -40,7 +40,7 @@ template <class T>
   }
 }
 
-/// The values of a range as `{1, 2, 3}`.
+/// Returns the values of a range as `{1, 2, 3}`.
 template <class Values>
 [[nodiscard]] std::string list_text(Values const& values) {
   std::string text("{");
@@ -74,14 +74,14 @@ inline void check_index_count(std::string_view function, std::string_view argume
   if (size > max_index_count) throw_length(function, argument, size);
 }
 
-/// Throws unless so many things can be numbered, where `argument` is their number.
+/// Throws unless this number of things can be numbered; `argument` names the number.
 inline void check_number(std::string_view function, std::string_view argument, std::size_t value) {
   if (value <= max_index_count) return;
   throw std::length_error(message(function, std::string(argument) + " is " + to_text(value) +
                                                 ", must be at most " + to_text(max_index_count)));
 }
 
-/// True for a weight that can be summed and compared: finite and not negative.
+/// Returns true for a weight that can be summed and compared: finite and not negative.
 template <class T>
 [[nodiscard]] constexpr bool is_valid_weight(T value) {
   if constexpr (std::floating_point<T>) {
@@ -103,7 +103,7 @@ constexpr void check_weight(std::string_view function, std::string_view argument
                               ", must be finite and not negative");
 }
 
-/// The same for an element of a list, as `cost[17]`.
+/// Throws unless an element of a list, such as `cost[17]`, is a valid weight.
 template <class T>
 constexpr void check_weight(std::string_view function, std::string_view argument, std::size_t index,
                             T value) {
@@ -113,7 +113,7 @@ constexpr void check_weight(std::string_view function, std::string_view argument
   check_weight(function, std::string(argument) + "[" + to_text(index) + "]", value);
 }
 
-/// True for a number above zero, which is finite where it floats.
+/// Returns true for a number above zero, which must be finite if it is a floating-point number.
 template <class T>
 [[nodiscard]] constexpr bool is_positive(T value) {
   if constexpr (std::floating_point<T>) {
@@ -123,7 +123,7 @@ template <class T>
   }
 }
 
-/// Throws unless a number is positive, and finite where it floats.
+/// Throws unless a number is positive, and finite if it is a floating-point number.
 template <class T>
 constexpr void check_positive(std::string_view function, std::string_view argument, T value) {
   if (is_positive(value)) [[likely]] {
@@ -133,7 +133,7 @@ constexpr void check_positive(std::string_view function, std::string_view argume
                               (std::floating_point<T> ? " and finite" : ""));
 }
 
-/// The same for an element of a list.
+/// Throws unless an element of a list is positive.
 template <class T>
 constexpr void check_positive(std::string_view function, std::string_view argument,
                               std::size_t index, T value) {
@@ -149,7 +149,7 @@ inline void check_share(std::string_view function, std::string_view name, double
   throw_invalid(function, std::string(name) + " is " + to_text(share) + ", must be in [0, 1]");
 }
 
-/// Throws unless a list has as many elements as there are of what `things` names.
+/// Throws unless a list has an element for each of the `count` things that `things` names.
 inline void check_size(std::string_view function, std::string_view argument, std::size_t size,
                        std::size_t count, std::string_view things) {
   if (size == count) return;
@@ -157,7 +157,8 @@ inline void check_size(std::string_view function, std::string_view argument, std
                               to_text(count) + " " + std::string(things));
 }
 
-/// `sum += value`, or `std::overflow_error` where the result is not a finite value of the type.
+/// Adds `value` to `sum`; throws `std::overflow_error` if the result is not a finite value of the
+/// type.
 template <class T>
 constexpr void checked_add(std::string_view function, std::string_view name, T& sum, T value) {
   if constexpr (std::floating_point<T>) {
@@ -168,7 +169,8 @@ constexpr void checked_add(std::string_view function, std::string_view name, T& 
   }
 }
 
-/// `left * right`, or `std::overflow_error` where that is not a finite value of the left type.
+/// Returns `left * right`; throws `std::overflow_error` if the result is not a finite value of the
+/// left type.
 template <class T, class Factor>
 [[nodiscard]] constexpr T checked_product(std::string_view function, std::string_view name, T left,
                                           Factor right) {
@@ -182,26 +184,26 @@ template <class T, class Factor>
   return result;
 }
 
-/// amount / ranks, rounded up. Precondition: neither is negative, and ranks are positive.
+/// Returns amount / ranks, rounded up. Precondition: neither is negative, and `ranks` is positive.
 [[nodiscard]] constexpr int128 share_of(int128 amount, std::int64_t ranks) {
   return (amount + ranks - 1) / ranks;
 }
 
-/// value / divisor, rounded down. Precondition: the divisor is positive.
+/// Returns value / divisor, rounded down. Precondition: the divisor is positive.
 [[nodiscard]] constexpr int128 floored_quotient(int128 value, int128 divisor) {
   return value / divisor - (value % divisor < 0 ? 1 : 0);
 }
 
-/// The least multiple of `ranks` that is not below `amount`.
+/// Returns the least multiple of `ranks` that is not below `amount`.
 [[nodiscard]] constexpr int128 rounded_up(int128 amount, std::int64_t ranks) {
   return share_of(amount, ranks) * ranks;
 }
 
-/// The most tokens of a workload.
+/// The largest number of tokens of a workload.
 inline constexpr std::int64_t most_tokens = std::int64_t{1} << 40;
 
-/// No number of a configuration is above this, and no product of a number of heads and their size,
-/// so that no product of numbers of a configuration and a workload leaves 128 bits.
+/// The largest number of a configuration, and the largest product of a number of heads and their
+/// size. With this limit no product of numbers of a configuration and a workload leaves 128 bits.
 inline constexpr std::int64_t most_width = std::int64_t{1} << 24;
 
 [[noreturn]] inline void throw_number(std::string_view function, std::string_view argument,

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Ways of running a layer, between which a plan for recomputation chooses.
+/// Ways of running a layer, among which a plan for recomputation chooses.
 
 #include <omnibal/concepts.hpp>
 #include <omnibal/resources.hpp>
@@ -13,16 +13,17 @@
 
 namespace omnibal::inline v0 {
 
-/// One way of running a layer: keep all activations, recompute some of them, recompute all. An
-/// aggregate; `choice{0.8, 100}` is a `choice<double>`.
+/// One way of running a layer: keep all activations, recompute some of them, or recompute all. The
+/// type is an aggregate; `choice{0.8, 100}` is a `choice<double>`.
 template <weight Time = std::int64_t>
 struct choice {
-  /// What it takes for one micro-batch, in any unit that all layers share: the time of forward,
-  /// backward and recomputation together, or only what recomputation adds.
+  /// The time of one micro-batch, in any unit that all layers share. The time is the sum of
+  /// forward, backward and recomputation, or only the time that recomputation adds.
   Time time{};
-  /// The activations that one micro-batch keeps from the layer's forward pass to its backward pass.
+  /// The bytes of activations that one micro-batch keeps from the forward pass of the layer to its
+  /// backward pass.
   std::int64_t bytes = 0;
-  /// What exists besides while the layer's backward pass runs, such as recomputed activations.
+  /// Additional bytes while the backward pass of the layer runs, such as recomputed activations.
   std::int64_t transient_bytes = 0;
 
   [[nodiscard]] friend bool operator==(choice const&, choice const&) = default;
@@ -49,20 +50,20 @@ concept has_transient_bytes = requires(Choice const& way) {
 
 }  // namespace detail
 
-/// Anything with a `time`, a weight, and `bytes`, an integer. It may have `transient_bytes` too; if
-/// it has none, they are zero.
+/// A type with a `time`, a weight, and `bytes`, an integer. The type may also have
+/// `transient_bytes`; if it has none, they are zero.
 template <class Choice>
 concept layer_choice = requires(Choice const& way) {
   { way.time } -> detail::member_weight;
   { way.bytes } -> detail::member_integer;
 };
 
-/// The choices of one layer.
+/// A range of the choices of one layer.
 template <class Choices>
 concept choice_range =
     std::ranges::input_range<Choices> && layer_choice<std::ranges::range_value_t<Choices>>;
 
-/// A functor from a layer to its choices. A member pointer is one.
+/// A functor from a layer to its choices; a member pointer is such a functor.
 template <class Function, class Layer>
 concept choice_function = std::regular_invocable<Function const&, Layer> &&
     choice_range<std::invoke_result_t<Function const&, Layer>>;

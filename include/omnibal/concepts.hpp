@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the algorithms ask of the functors that a trainer plugs in.
+/// Requirements on the functors that a trainer passes to the algorithms.
 
 #include <omnibal/resources.hpp>
 
@@ -18,34 +18,34 @@ namespace omnibal::inline v0 {
 struct packing;
 class grouping;
 
-/// Samples: any sized random-access range. The library keeps indices into it and never the
-/// elements.
+/// A range of samples: any sized random-access range. The library keeps indices into the range and
+/// never its elements.
 template <class Range>
 concept sample_range =
     std::ranges::random_access_range<Range const> && std::ranges::sized_range<Range const>;
 
-/// One element of the samples, as the functors receive it.
+/// The type of one sample, as the functors receive it.
 template <sample_range Samples>
 using sample_reference = std::ranges::range_reference_t<Samples const>;
 
-/// What a demand or cost functor returns for a sample.
+/// The type that a demand or cost functor returns for a sample.
 template <class Function, class Sample>
 using demand_result = std::remove_cvref_t<std::invoke_result_t<Function const&, Sample>>;
 
-/// A functor from a sample to `resources`, or to a weight, which stands for one resource. It must
-/// give equal results for equal samples, whenever and on whichever rank it is called.
+/// A functor from a sample to `resources`, or to a weight, which means one resource. The functor
+/// must return equal results for equal samples at any time and on any rank.
 template <class Function, class Sample>
 concept demand_function =
     std::regular_invocable<Function const&, Sample> && amount<demand_result<Function, Sample>>;
 
-/// A functor from a sample to a weight: its cost. A member pointer is one. It must give equal
-/// results for equal samples, whenever and on whichever rank it is called.
+/// A functor from a sample to a weight, the cost of the sample; a member pointer is such a functor.
+/// The functor must return equal results for equal samples at any time and on any rank.
 template <class Function, class Sample>
 concept cost_function =
     std::regular_invocable<Function const&, Sample> && weight<demand_result<Function, Sample>>;
 
 /// An accumulator for costs that are not sums over samples (padded batches: count * longest). `add`
-/// never makes `value` smaller, and the value does not depend on the order of the calls.
+/// never decreases `value`, and the value does not depend on the order of the calls.
 template <class Set, class Sample>
 concept set_cost = std::copy_constructible<Set> &&
     requires(Set set, Set const& read, Sample&& sample) {
@@ -53,8 +53,8 @@ concept set_cost = std::copy_constructible<Set> &&
   { read.value() } -> weight;
 };
 
-/// A functor (stage, first, last) to the cost of running the layers [first, last) as that stage.
-/// Equal arguments must give equal results: what is measured is measured once, into a table.
+/// A functor (stage, first, last) to the cost of the layers [first, last) as that stage. Equal
+/// arguments must give equal results: measure costs once and store them in a table.
 template <class Function>
 concept stage_cost =
     std::regular_invocable<Function const&, std::size_t, std::size_t, std::size_t> &&
@@ -66,27 +66,27 @@ concept stage_cost =
 template <class Function>
 concept stage_predicate = std::predicate<Function const&, std::size_t, std::size_t, std::size_t>;
 
-/// A predicate on the load of a group: true where the group is full enough to be kept.
+/// A predicate on the load of a group, which is true if the group is full enough to be kept.
 template <class Rule, class Load>
 concept keep_rule = std::predicate<Rule const&, Load const&>;
 
-/// A functor that permutes indices in place. The order depends on the number of indices, on the
-/// round and on the functor's own seed, on nothing else.
+/// A functor that permutes indices in place. The order depends only on the number of indices, on
+/// the round and on the seed of the functor.
 template <class Shuffle>
 concept shuffler = std::invocable<Shuffle const&, std::span<std::uint32_t>, std::uint64_t>;
 
-/// Loads of groups, given as a range of what converts to `Load`.
+/// A range of loads of groups, whose elements convert to `Load`.
 template <class Range, class Load>
 concept load_range = sample_range<Range> && std::convertible_to<sample_reference<Range>, Load>;
 
-/// Anything that is called like the algorithms of pack/.
+/// A type with the call operator of the algorithms of pack/.
 template <class Packer, class Samples, class Demand, class Capacity>
 concept packer = requires(Packer const& pack, Samples const& samples, Demand const& demand,
                           Capacity const& capacity) {
   { pack(samples, demand, capacity) } -> std::same_as<packing>;
 };
 
-/// Anything that is called like the algorithms of balance/.
+/// A type with the call operator of the algorithms of balance/.
 template <class Balancer, class Samples, class Cost>
 concept balancer = requires(Balancer const& balance, Samples const& samples, std::size_t parts,
                             Cost const& cost) {
@@ -95,19 +95,19 @@ concept balancer = requires(Balancer const& balance, Samples const& samples, std
 
 namespace detail {
 
-/// What `std::invoke` gives, whose header takes as long to compile as a quarter of the others.
+/// Calls a functor as `std::invoke` does, without its header, which is slow to compile.
 template <class Function, class Argument>
 constexpr decltype(auto) call(Function const& function, Argument& argument) {
   return std::apply(function, std::tie(argument));
 }
 
-/// True where `demand` measures the samples in as many kinds as `capacity` has.
+/// True if `demand` measures the samples in the same number of kinds as `capacity` has.
 template <class Samples, class Demand, class Capacity>
 concept measured_samples = sample_range<Samples> && amount<Capacity> &&
     demand_function<Demand, sample_reference<Samples>> &&
     same_kinds<demand_result<Demand, sample_reference<Samples>>, Capacity>;
 
-/// The type in which what `Measure` gives for these samples is added up, and the sums.
+/// The type in which the measures of these samples are added up, and the type of the sums.
 template <class Samples, class Measure>
 using measured_weight =
     working_weight<typename weight_of<demand_result<Measure, sample_reference<Samples>>>::type>;
@@ -115,7 +115,8 @@ template <class Samples, class Measure>
 using measured_amounts = resources<kinds_of<demand_result<Measure, sample_reference<Samples>>>,
                                    measured_weight<Samples, Measure>>;
 
-/// The type in which these samples are packed: `std::int64_t`, or `double` where any amount floats.
+/// The type in which these samples are packed: `std::int64_t`, or `double` if any amount is a
+/// floating-point number.
 template <class Samples, class Demand, class Capacity>
 using working_weight_of =
     working_weight<typename weight_of<demand_result<Demand, sample_reference<Samples>>>::type,

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-/// Marks a function that host code and CUDA kernels may both call.
+/// Marks a function that both host code and CUDA kernels may call.
 #if defined(__CUDACC__)
 #define OMNIBAL_HOST_DEVICE __host__ __device__
 #else
@@ -18,7 +18,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Sums of 64-bit weights and products of two of them.
+/// 128-bit integers for sums of 64-bit weights and for products of two weights.
 __extension__ typedef unsigned __int128 uint128;
 __extension__ typedef __int128 int128;
 

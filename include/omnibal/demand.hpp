@@ -45,24 +45,24 @@ class demand_functor {
 
 }  // namespace detail
 
-/// A demand functor with one resource per argument: member pointers or any callables.
+/// Returns a demand functor with one resource per argument, a member pointer or any callable.
 ///
 /// `demand_of(&sample::images, &sample::tokens)(s)` is `resources<2>{s.images, s.tokens}`. The
-/// amounts are `std::int64_t`, or `double` where any argument gives a floating-point number.
-/// Errors: `std::invalid_argument` for an unsigned value above 2^63 - 1. Determinism: portable.
+/// amounts are `std::int64_t`, or `double` if any argument returns a floating-point number. Errors:
+/// `std::invalid_argument` for an unsigned value above 2^63 - 1. Determinism: portable.
 template <class First, class... Others>
 [[nodiscard]] constexpr auto demand_of(First first, Others... others) {
   return detail::demand_functor<First, Others...>(std::move(first), std::move(others)...);
 }
 
-/// A demand rounded up to multiples: `aligned{demand, resources{1, 128}}` makes every sample take
-/// whole blocks of 128 tokens, as tensor, sequence and context parallel layouts and blocked
-/// attention kernels need. The rounding counts as padding, because loads are measured with this
-/// functor.
+/// A demand rounded up to multiples: with `aligned{demand, resources{1, 128}}` every sample
+/// occupies whole blocks of 128 tokens. Tensor, sequence and context parallel layouts and blocked
+/// attention kernels need such blocks. The rounding counts as padding, because loads are measured
+/// with this functor.
 ///
-/// `multiple` has one value per resource, or is a single weight where there is one resource.
-/// Errors: `std::invalid_argument` for a multiple below one, `std::overflow_error` where rounding
-/// up leaves the type. Negative demands pass unchanged, so that the algorithm can name them.
+/// `multiple` has one value per resource, or is a single weight if there is one resource. Errors:
+/// `std::invalid_argument` for a multiple below one, `std::overflow_error` if rounding up leaves
+/// the type. Negative demands pass unchanged, so that the algorithm can name them.
 template <class Demand, class Multiple>
   requires integral_amount<Multiple>
 class aligned {

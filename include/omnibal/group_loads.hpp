@@ -19,7 +19,7 @@ namespace omnibal::inline v0 {
 
 namespace detail {
 
-/// The load of each group, for errors of `function` that call what it measures `argument`.
+/// Returns the load of each group. Errors name `function`, and call the measured amount `argument`.
 template <class Samples, class Demand>
 [[nodiscard]] auto add_up_groups(std::string_view function, std::string_view argument,
                                  grouping_view groups, Samples const& samples,
@@ -45,12 +45,13 @@ template <class Samples, class Demand>
 }  // namespace detail
 
 struct group_loads_fn {
-  /// The load of each group as resources, in the order of the groups.
+  /// Returns the load of each group as resources, in the order of the groups.
   ///
-  /// `demand` gives resources or one weight; the loads are `std::int64_t`, or `double` where the
-  /// demand floats. Complexity: linear in the number of items and groups. Allocates the result.
-  /// Determinism: portable. Errors: `std::invalid_argument` for an index that is not in `samples`
-  /// or a demand that is negative or not finite; `std::overflow_error` for a load above its type.
+  /// `demand` returns resources or one weight. The loads are `std::int64_t`, or `double` if the
+  /// demand is a floating-point number. Complexity: linear in the number of items and groups.
+  /// Allocates the result. Determinism: portable. Errors: `std::invalid_argument` for an index that
+  /// is not in `samples` or a demand that is negative or not finite; `std::overflow_error` for a
+  /// load above its type.
   template <sample_range Samples, class Demand>
     requires demand_function<Demand, sample_reference<Samples>>
   [[nodiscard]] auto operator()(groups_argument groups, Samples const& samples,

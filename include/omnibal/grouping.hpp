@@ -15,33 +15,33 @@
 
 namespace omnibal::inline v0 {
 
-/// Groups that live elsewhere: `offsets` has one element more than there are groups and `items`
-/// holds the indices of group g at [offsets[g], offsets[g + 1]). Trivially copyable, so that it can
-/// be passed to a kernel; what does not name `std::span` is callable from device code. A
-/// random-access range of groups, each the span of its indices; its iterators need the arrays, not
-/// the view.
+/// A view of groups in arrays of another owner. `offsets` has one more element than there are
+/// groups, and `items` contains the indices of group g at [offsets[g], offsets[g + 1]). The view is
+/// trivially copyable, so that it can be passed to a kernel. Members that do not name `std::span`
+/// can be called from device code. The view is a random-access range of groups, each the span of
+/// its indices. Its iterators need the arrays, not the view.
 class grouping_view {
  public:
   using iterator = detail::place_iterator<grouping_view>;
 
-  /// No groups.
+  /// Creates a view of no groups.
   grouping_view() = default;
 
-  /// Views the arrays of a grouping. Precondition: `offsets` has `group_count + 1` elements, starts
-  /// with zero and does not decrease.
+  /// Creates a view of the arrays of a grouping. Precondition: `offsets` has `group_count + 1`
+  /// elements, starts with zero and does not decrease.
   OMNIBAL_HOST_DEVICE constexpr grouping_view(std::uint32_t const* offsets,
                                               std::uint32_t const* items, std::size_t group_count)
       : offsets_(offsets), items_(items), group_count_(group_count) {}
 
-  /// The number of groups.
+  /// Returns the number of groups.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t size() const { return group_count_; }
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool empty() const { return group_count_ == 0; }
 
-  /// The number of indices in all groups.
+  /// Returns the number of indices in all groups.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::size_t item_count() const {
     return group_count_ == 0 ? 0 : offsets_[group_count_];
   }
-  /// The position in the items at which group `group` starts; `offset(size())` is the end.
+  /// Returns the position in the items at which group `group` starts; `offset(size())` is the end.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t offset(std::size_t group) const {
     return offsets_[group];
   }
@@ -52,13 +52,13 @@ class grouping_view {
     return offsets_[group + 1] - offsets_[group];
   }
 
-  // g++ 13 takes the spans of a view that is a temporary for references into the view.
+  // g++ 13 mistakes the spans of a temporary view for references into the view.
 #if defined(__GNUC__) && __GNUC__ == 13
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdangling-reference"
 #endif
 
-  /// The indices of one group. Precondition: `group < size()`.
+  /// Returns the indices of one group. Precondition: `group < size()`.
   [[nodiscard]] constexpr std::span<std::uint32_t const> operator[](std::size_t group) const {
     return {items_ + offsets_[group], group_size(group)};
   }
@@ -82,20 +82,21 @@ class grouping_view {
   std::size_t group_count_ = 0;
 };
 
-/// Owner of groups of sample indices. Indices are appended to one open group, which `close` adds to
-/// the groups; until then it is not part of them. Empty groups are legal (a rank without samples).
-/// A random-access range of groups, each the span of its indices. An object that has been moved
-/// from may only be assigned to or destroyed.
+/// The owner of groups of sample indices. Indices are appended to one open group, which `close`
+/// adds to the groups; before that the open group is not part of them. Empty groups are legal (a
+/// rank without samples). The owner is a random-access range of groups, each the span of its
+/// indices. An object that has been moved from may only be assigned to or destroyed.
 class grouping {
  public:
   using iterator = grouping_view::iterator;
 
-  /// No groups.
+  /// Creates no groups.
   grouping() : offsets_(1, 0) {}
 
-  /// Takes over ready arrays. Errors: `std::invalid_argument` unless `offsets` starts with zero,
-  /// does not decrease and ends with the number of items; `std::length_error` above 2^32 - 1 items.
-  /// Complexity: linear in the number of groups.
+  /// Creates groups from complete arrays, which the object then owns. Errors:
+  /// `std::invalid_argument` unless `offsets` starts with zero, does not decrease and ends with the
+  /// number of items; `std::length_error` above 2^32 - 1 items. Complexity: linear in the number of
+  /// groups.
   grouping(std::vector<std::uint32_t> offsets, std::vector<std::uint32_t> items)
       : offsets_(std::move(offsets)), items_(std::move(items)) {
     detail::check_index_count("grouping", "items", items_.size());
@@ -116,15 +117,15 @@ class grouping {
     }
   }
 
-  /// The number of groups, the open one not counted.
+  /// Returns the number of groups without the open one.
   [[nodiscard]] std::size_t size() const noexcept { return offsets_.size() - 1; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  /// The number of indices in all groups, those of the open group not counted.
+  /// Returns the number of indices in all groups without the open one.
   [[nodiscard]] std::size_t item_count() const noexcept { return offsets_.back(); }
 
-  /// The indices of one group. Precondition: `group < size()`. Spans, views and iterators live as
-  /// long as this object, unchanged; of a temporary there are none.
+  /// Returns the indices of one group. Precondition: `group < size()`. Spans, views and iterators
+  /// are valid as long as this object lives unchanged. A temporary has no such members.
   [[nodiscard]] std::span<std::uint32_t const> operator[](std::size_t group) const& {
     return view()[group];
   }
@@ -142,13 +143,13 @@ class grouping {
   void offsets() const&& = delete;
   void items() const&& = delete;
 
-  /// The indices pushed since the last `close`.
+  /// Returns the indices that were pushed after the last `close`.
   [[nodiscard]] std::span<std::uint32_t const> open_group() const& noexcept {
     return std::span(items_).subspan(item_count());
   }
   void open_group() const&& = delete;
 
-  /// The same groups as a view.
+  /// Returns the same groups as a view.
   [[nodiscard]] grouping_view view() const& noexcept {
     return {offsets_.data(), items_.data(), size()};
   }
@@ -164,7 +165,7 @@ class grouping {
     items_.push_back(item);
   }
 
-  /// Makes the open group, empty or not, the last group.
+  /// Closes the open group, empty or not: it becomes the last group.
   void close() { offsets_.push_back(static_cast<std::uint32_t>(items_.size())); }
 
   /// Removes all groups and the open one, and keeps the memory.
@@ -173,7 +174,8 @@ class grouping {
     items_.clear();
   }
 
-  /// Allocates for this many groups and items, so that later calls allocate nothing up to there.
+  /// Allocates memory for this many groups and items. Later calls up to these numbers allocate
+  /// nothing.
   void reserve(std::size_t groups, std::size_t items) {
     offsets_.reserve(groups + 1);
     items_.reserve(items);
@@ -186,8 +188,8 @@ class grouping {
   std::vector<std::uint32_t> items_;
 };
 
-/// Groups as the argument of a function: a view, or a grouping, which may be a temporary since it
-/// lives until the call is over. Not to be kept.
+/// Groups as the argument of a function: a view, or a grouping. The grouping may be a temporary
+/// because it lives until the call ends. The argument must not be kept.
 class groups_argument : public grouping_view {
  public:
   constexpr groups_argument(grouping_view groups) : grouping_view(groups) {}

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// How even and how full: pad ratio, dist ratio, imbalance, utilisation. How random: step overlap.
-/// What long contexts cost: attention balance, communication ratio.
+/// Metrics of balance (pad ratio, dist ratio, imbalance, utilization), of randomness (step overlap)
+/// and of long contexts (attention balance, communication ratio).
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -33,7 +33,7 @@ struct spread {
   T sum{};
   std::size_t count = 0;
 
-  /// `index` is that of an error text.
+  /// Adds a weight; an error text names `index`.
   template <weight Given>
   constexpr void add(std::string_view function, std::string_view name, std::size_t index,
                      Given given) {
@@ -43,12 +43,12 @@ struct spread {
     ++count;
   }
 
-  /// Zero for no weights.
+  /// Returns the mean; zero for no weights.
   [[nodiscard]] constexpr double mean() const {
     return count == 0 ? 0.0 : static_cast<double>(sum) / static_cast<double>(count);
   }
 
-  /// 1 - mean / largest, the share of time in which the others wait for the largest.
+  /// Returns 1 - mean / largest, the share of time in which the others wait for the largest.
   [[nodiscard]] constexpr double idle_share() const {
     if (!(largest > T{0})) return 0.0;
     if constexpr (std::integral<T>) {
@@ -57,7 +57,7 @@ struct spread {
       return static_cast<double>(missing) /
              (static_cast<double>(largest) * static_cast<double>(count));
     } else {
-      // Not by largest * count, which may exceed the type where the sum does not.
+      // The product largest * count may exceed the type even if the sum does not.
       return std::max(0.0, largest - mean()) / largest;
     }
   }
@@ -81,7 +81,7 @@ using ratio_of = typename ratio<Amount>::type;
 template <class Amount>
 using working_of = working_weight<typename weight_of<Amount>::type>;
 
-/// `ratios` as a `double` for one weight, as they are for resources.
+/// Returns `ratios` as a `double` for one weight, and unchanged for resources.
 template <class Amount>
 [[nodiscard]] constexpr ratio_of<Amount> to_ratio(
     resources<kinds_of<Amount>, double> const& ratios) {
@@ -92,7 +92,7 @@ template <class Amount>
   }
 }
 
-/// `ratio(spread, r)` of the amounts of each resource r in a range.
+/// Returns `ratio(spread, r)` of the amounts of each resource r in a range.
 template <class Range, class Ratio>
 [[nodiscard]] constexpr ratio_of<amount_of<Range>> for_each_resource(std::string_view function,
                                                                      std::string_view name,
@@ -112,8 +112,8 @@ template <class Range, class Ratio>
   return to_ratio<amount_of<Range>>(result);
 }
 
-/// The mean over all steps of the share for which ranks wait; `load_of(group)` gives resources, and
-/// there are so many groups.
+/// Returns the mean over all steps of the share for which ranks wait. `load_of(group)` returns
+/// resources for each of `groups` groups.
 template <class Working, std::size_t R, class LoadOf>
 [[nodiscard]] constexpr resources<R, double> mean_idle_share(std::string_view function,
                                                              steps const& schedule,
@@ -143,7 +143,7 @@ template <class Working, std::size_t R, class LoadOf>
   return sum;
 }
 
-/// The number of tokens of a sample, which is not negative.
+/// Returns the number of tokens of a sample, which is not negative.
 template <class Samples, class Length>
 [[nodiscard]] std::int64_t tokens_at(std::string_view function, Samples const& samples,
                                      Length const& length, std::size_t group, std::uint32_t item) {
@@ -164,8 +164,8 @@ template <class Range>
 concept amount_range = std::ranges::input_range<Range const> && amount<detail::amount_of<Range>>;
 
 struct pad_ratio_fn {
-  /// The share of a padded batch that is padding: sum(longest - length_i) / (longest * count).
-  /// Zero for no samples and where all lengths are zero.
+  /// Returns the share of a padded batch that is padding, sum(longest - length_i) / (longest *
+  /// count). The share is zero for no samples and if all lengths are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a length that is negative or not finite, `std::overflow_error` for
@@ -181,9 +181,9 @@ struct pad_ratio_fn {
     return batch.idle_share();
   }
 
-  /// The mean of the pad ratio over the groups that have samples, each padded to its longest
-  /// sample. `length` measures a sample. Errors as above, and `std::invalid_argument` for an index
-  /// that is not in `samples`. Complexity: linear. Allocates nothing.
+  /// Returns the mean of the pad ratio over the groups that have samples, each padded to its
+  /// longest sample. `length` measures a sample. Errors: as above, and `std::invalid_argument` for
+  /// an index that is not in `samples`. Complexity: linear. Allocates nothing.
   template <sample_range Samples, class Length = std::identity>
     requires cost_function<Length, sample_reference<Samples>>
   [[nodiscard]] constexpr double operator()(groups_argument groups, Samples const& samples,
@@ -205,13 +205,13 @@ struct pad_ratio_fn {
   }
 };
 
-/// The pad ratio of a batch or of groups; see `pad_ratio_fn`.
+/// Returns the pad ratio of a batch or of groups; see `pad_ratio_fn`.
 inline constexpr pad_ratio_fn pad_ratio{};
 
 struct dist_ratio_fn {
-  /// The share of a step in which data-parallel ranks wait for the slowest: sum(largest - total_i)
-  /// / (largest * ranks) = 1 - mean / largest over the totals of the ranks, for each resource by
-  /// itself. Zero where all totals are zero.
+  /// Returns the share of a step in which data-parallel ranks wait for the slowest one. The share
+  /// is sum(largest - total_i) / (largest * ranks) = 1 - mean / largest over the totals of the
+  /// ranks, separately for each resource. The share is zero if all totals are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a total that is negative or not finite, `std::overflow_error` for
@@ -224,11 +224,11 @@ struct dist_ratio_fn {
         [](auto const& ranks, std::size_t) { return ranks.idle_share(); });
   }
 
-  /// The mean of the dist ratio over all steps of a schedule, for each resource by itself. The
-  /// total of a rank is the sum of the loads of its groups in that step; a rank without groups
+  /// Returns the mean of the dist ratio over all steps of a schedule, separately for each resource.
+  /// The total of a rank is the sum of the loads of its groups in that step; a rank without groups
   /// waits the whole step. `loads` has the load of each group that the schedule names.
   ///
-  /// Complexity: linear in the cells and group indices. Allocates nothing. Errors as above, and
+  /// Complexity: linear in the cells and group indices. Allocates nothing. Errors: as above, and
   /// `std::invalid_argument` for a group index without a load.
   template <amount_range GroupLoads>
     requires sample_range<GroupLoads>
@@ -248,12 +248,13 @@ struct dist_ratio_fn {
   }
 };
 
-/// The dist ratio of one step or of a schedule; see `dist_ratio_fn`.
+/// Returns the dist ratio of one step or of a schedule; see `dist_ratio_fn`.
 inline constexpr dist_ratio_fn dist_ratio{};
 
 struct imbalance_fn {
-  /// The largest load over the mean load, for each resource by itself: 1 where all are equal, the
-  /// number of loads where one has all. One for no loads and where all are zero.
+  /// Returns the largest load divided by the mean load, separately for each resource. The result is
+  /// 1 if all loads are equal, and the number of loads if one load is the sum of all. The result is
+  /// 1 for no loads and if all loads are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite, `std::overflow_error` for a
@@ -268,13 +269,13 @@ struct imbalance_fn {
   }
 };
 
-/// The largest load over the mean; see `imbalance_fn`.
+/// Returns the largest load divided by the mean load; see `imbalance_fn`.
 inline constexpr imbalance_fn imbalance{};
 
 struct utilisation_fn {
-  /// The share of the capacity that is used: the sum of the loads over capacity * number of loads,
-  /// for each resource by itself. Measured with the true demand it shows what rounding wastes. Zero
-  /// for no loads.
+  /// Returns the share of the capacity that is used: the sum of the loads divided by capacity *
+  /// number of loads, separately for each resource. Measured with the true demand, the share shows
+  /// the waste of rounding. The share is zero for no loads.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is
@@ -292,21 +293,22 @@ struct utilisation_fn {
   }
 };
 
-/// The used share of the capacity; see `utilisation_fn`.
+/// Returns the used share of the capacity; see `utilisation_fn`.
 inline constexpr utilisation_fn utilisation{};
 
 struct attention_balance_fn {
-  /// The share of the attention time of a step for which ranks wait for the slowest (the attention
-  /// balance ratio ABR): the mean over all steps of 1 - mean / largest over the ranks, where a rank
-  /// has the sum of the squares of its samples' lengths. 0 where all are even. A rank without
-  /// groups waits the whole step, so that a short last step counts as what it is.
+  /// Returns the attention balance ratio (ABR), the share of the attention time of a step for which
+  /// ranks wait for the slowest one. The ratio is the mean over all steps of 1 - mean / largest
+  /// over the ranks. The value of a rank is the sum of the squares of the lengths of its samples.
+  /// The ratio is 0 if all ranks are equal. A rank without groups waits the whole step, so that a
+  /// short last step counts with its idle ranks.
   ///
-  /// `schedule` names groups of `groups`, `length` gives the tokens of a sample. A step in which
-  /// several ranks share a pack has one cell for each pack; see `level_steps`.
+  /// `schedule` names groups of `groups`, and `length` returns the tokens of a sample. A step in
+  /// which several ranks share a pack has one cell for each pack; see `level_steps`.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
   /// for an index of a group or sample that does not exist and for a negative length;
-  /// `std::overflow_error` where the squares of a step exceed 2^63 - 1. Source: Yao et al.,
+  /// `std::overflow_error` if the squares of a step exceed 2^63 - 1. Source: Yao et al.,
   /// "Hierarchical balance packing", NeurIPS 2025.
   template <class Samples, class Length = std::identity>
     requires detail::samples_with_length<Samples, Length>
@@ -331,19 +333,20 @@ struct attention_balance_fn {
   static constexpr std::string_view name = "attention_balance";
 };
 
-/// The attention balance ratio; see `attention_balance_fn`.
+/// Returns the attention balance ratio; see `attention_balance_fn`.
 inline constexpr attention_balance_fn attention_balance{};
 
 struct communication_ratio_fn {
-  /// The share of the tokens in groups that take part in sequence-parallel communication (CR):
-  /// those of groups that more than one rank shares. 0 without tokens.
+  /// Returns the communication ratio (CR), the share of the tokens in groups that take part in
+  /// sequence-parallel communication. These are the tokens of groups that more than one rank
+  /// shares. The ratio is 0 without tokens.
   ///
   /// `degree(group)` is the number of ranks that share a group, such as
   /// `[&](std::uint32_t g) { return packed.levels[packed.level_of(g)].setting.sequence; }`.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable. Errors: `std::invalid_argument`
   /// for an index that is not in `samples`, a negative length and a degree below one;
-  /// `std::overflow_error` where the sum of the lengths exceeds 2^63 - 1. Source: as
+  /// `std::overflow_error` if the sum of the lengths exceeds 2^63 - 1. Source: as
   /// `attention_balance`.
   template <class Samples, class Degree, class Length = std::identity>
     requires detail::samples_with_length<Samples, Length> && cost_function<Degree, std::uint32_t>
@@ -371,25 +374,26 @@ struct communication_ratio_fn {
   static constexpr std::string_view name = "communication_ratio";
 };
 
-/// The share of tokens in sequence-parallel groups; see `communication_ratio_fn`.
+/// Returns the share of tokens in sequence-parallel groups; see `communication_ratio_fn`.
 inline constexpr communication_ratio_fn communication_ratio{};
 
 struct step_overlap_fn {
-  /// The pairs of groups that share a step in both schedules, over the number expected of dealing
-  /// at random: 1 where the two are as good as independent, 0 where no pair meets twice, and far
-  /// above 1 where the same groups meet again and again.
+  /// Returns the number of pairs of groups that share a step in both schedules, divided by the
+  /// number expected for random order. The ratio is 1 if the two schedules are as good as
+  /// independent. It is 0 if no pair shares a step twice, and far above 1 if the same groups share
+  /// steps repeatedly.
   ///
   /// With `pairs(n) = n (n - 1) / 2`, a schedule that has n groups and puts `pairs(n_s)` pairs into
-  /// step s has the share `sum(pairs(n_s)) / pairs(n)` of them in a step. What is expected is the
-  /// number of pairs of the groups that both schedules have, times both shares: the mean where each
-  /// schedule is dealt uniformly and by itself, with the step sizes that it has. 1 where that is
-  /// zero, as for one rank. Cells that repeat groups do not count; a group that comes more than
-  /// once for another reason counts in its first step. Ranks and micro-batches do not matter, and
-  /// the schedules may have other ranks and groups.
+  /// step s has the share `sum(pairs(n_s)) / pairs(n)` of them in a step. The expected number is
+  /// the number of pairs of the groups that both schedules have, times both shares. It is the mean
+  /// if each schedule is dealt uniformly and independently, with its own step sizes. The ratio is 1
+  /// if the expected number is zero, as for one rank. Cells that repeat groups do not count. A
+  /// group that occurs more than once for another reason counts in its first step. Ranks and
+  /// micro-batches do not matter, and the schedules may have different ranks and groups.
   ///
   /// Complexity: linear in the cells and in the largest group index. Memory: 12 bytes per group up
-  /// to that index, 16 per step. Determinism: portable. Errors: `std::length_error` above 2^32 - 1
-  /// steps.
+  /// to that index, 16 bytes per step. Determinism: portable. Errors: `std::length_error` above
+  /// 2^32 - 1 steps.
   [[nodiscard]] double operator()(steps const& first, steps const& second) const {
     std::size_t const groups = std::max(end_of_groups(first), end_of_groups(second));
     steps_of_groups const in_first(first, groups);
@@ -414,8 +418,8 @@ struct step_overlap_fn {
     return result;
   }
 
-  /// The step in which each group counts, and how many count in each step; `no_step`, the number of
-  /// steps, where a group counts in none.
+  /// The step in which each group counts, and the number of groups that count in each step.
+  /// `no_step`, the number of steps, marks a group that counts in none.
   struct steps_of_groups {
     steps_of_groups(steps const& schedule, std::size_t groups) : sizes(schedule.size(), 0) {
       detail::check_index_count("step_overlap", "a schedule", schedule.size());
@@ -459,7 +463,7 @@ struct step_overlap_fn {
     return result;
   }
 
-  /// The pairs that share a step in both.
+  /// Returns the number of pairs that share a step in both schedules.
   [[nodiscard]] static std::uint64_t meeting_twice(steps_of_groups const& first,
                                                    steps_of_groups const& second) {
     grouping const groups = detail::collect_parts(first.step, first.sizes.size() + 1);
@@ -478,7 +482,7 @@ struct step_overlap_fn {
   }
 };
 
-/// How much alike the steps of two epochs are; see `step_overlap_fn`.
+/// Returns the similarity of the steps of two epochs; see `step_overlap_fn`.
 inline constexpr step_overlap_fn step_overlap{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The whole host part of the library. CUDA, NCCL and MPI have headers of their own.
+/// The whole host part of the library. CUDA, NCCL and MPI have separate headers.
 
 #include <omnibal/balance/balance_exactly.hpp>
 #include <omnibal/balance/balance_result.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Amounts of several kinds of thing at once, and the functors that measure samples in them.
+/// Amounts of several kinds of things, and the functors that measure samples in them.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -27,12 +27,12 @@ concept weight = (std::integral<T> && sizeof(T) <= sizeof(std::int64_t) &&
 
 namespace detail {
 
-/// A weight of type `From` may become one of type `To`: all may but fractions, which no integer
-/// holds.
+/// A weight of type `From` may become one of type `To`. All conversions are allowed except from
+/// floating-point numbers to integers.
 template <class From, class To>
 concept weight_for = weight<From> && weight<To> &&(std::floating_point<To> || std::integral<From>);
 
-/// Every value of `From` is one of `To`; a floating-point number may round it.
+/// True if every value of `From` is a value of `To`; a floating-point number may round it.
 template <class From, class To>
 inline constexpr bool always_holds = std::floating_point<To> ||
                                      (std::integral<From> &&
@@ -40,7 +40,7 @@ inline constexpr bool always_holds = std::floating_point<To> ||
                                           std::numeric_limits<To>::digits &&
                                       (std::signed_integral<To> || !std::signed_integral<From>));
 
-/// `value` as an amount of type `T`; an integer that a `T` cannot hold is an error.
+/// Returns `value` as an amount of type `T`; an integer that `T` cannot represent is an error.
 template <class T, class Given>
 [[nodiscard]] constexpr T checked_amount(std::size_t kind, Given value) {
   if constexpr (!always_holds<Given, T>) {
@@ -56,14 +56,15 @@ template <class T, class Given>
 
 }  // namespace detail
 
-/// Amounts of `R` kinds of thing (images, tokens, bytes, ...): a demand, a capacity or a load.
+/// Amounts of `R` kinds of things (images, tokens, bytes, ...): a demand, a capacity or a load.
 ///
-/// `resources{9, 4096}` is a `resources<2, std::int64_t>`, and a floating-point argument makes it
-/// `double`. Integers of any type may be given; one that the type of the amounts cannot hold is a
-/// `std::invalid_argument`, on a device it does not compile. Without arguments the amounts are zero
-/// in `resources<2>{}` and not set in `resources<2> amounts;`. Trivially copyable. Arithmetic is
-/// plain: callers that cannot bound their sums use the checked ones of the algorithms. Callable
-/// from host and device. Structured bindings work.
+/// `resources{9, 4096}` is a `resources<2, std::int64_t>`; with a floating-point argument the type
+/// is `double`. The arguments may be integers of any type. An integer that the type of the amounts
+/// cannot represent is a `std::invalid_argument`; on a device the code does not compile. Without
+/// arguments the amounts are zero in `resources<2>{}` and not set in `resources<2> amounts;`. The
+/// type is trivially copyable. Arithmetic is unchecked: callers that cannot bound their sums use
+/// the checked sums of the algorithms. Members can be called from host and device. Structured
+/// bindings work.
 template <std::size_t R, weight T = std::int64_t>
   requires(R > 0)
 struct resources {
@@ -92,7 +93,7 @@ struct resources {
     return amounts[kind];
   }
 
-  /// True where no amount is above that of `capacity`. A NaN never fits.
+  /// Returns true if no amount is above the amount of `capacity`. A NaN never fits.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool fits(resources const& capacity) const {
     bool result = true;
     for (std::size_t r = 0; r != R; ++r) result = result && amounts[r] <= capacity.amounts[r];
@@ -134,7 +135,7 @@ resources(T...)
     -> resources<sizeof...(T),
                  std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>>;
 
-/// The amount of kind `Kind`; makes structured bindings work.
+/// Returns the amount of kind `Kind`; used by structured bindings.
 template <std::size_t Kind, std::size_t R, class T>
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr T get(resources<R, T> const& amounts) {
   static_assert(Kind < R);
@@ -148,11 +149,12 @@ inline constexpr bool is_resources = false;
 template <std::size_t R, class T>
 inline constexpr bool is_resources<resources<R, T>> = true;
 
-/// The type in which the library computes: 64-bit integers, or `double` where any weight floats.
+/// The type in which the library computes: 64-bit integers, or `double` if any weight is a
+/// floating-point number.
 template <class... T>
 using working_weight = std::conditional_t<(std::floating_point<T> || ...), double, std::int64_t>;
 
-/// What an error text calls a weight: `cost[17]`, `demand of sample 17`.
+/// The name of a weight in an error text: `cost[17]`, `demand of sample 17`.
 struct weight_name {
   std::string_view function;
   std::string_view argument;
@@ -165,7 +167,7 @@ struct weight_name {
   }
 };
 
-/// `value` in the working type; an unsigned value above its range is an error.
+/// Returns `value` in the working type; an unsigned value above its range is an error.
 template <class Working, weight T>
 [[nodiscard]] constexpr Working to_working(weight_name const& name, T value) {
   if constexpr (!always_holds<T, Working> && std::unsigned_integral<T>) {
@@ -177,7 +179,7 @@ template <class Working, weight T>
   return static_cast<Working>(value);
 }
 
-/// `value`, a weight or resources, as resources of the type `Working`.
+/// Returns `value`, a weight or resources, as resources of the type `Working`.
 template <class Working, class T>
 [[nodiscard]] constexpr auto to_resources(weight_name const& name, T const& value) {
   if constexpr (weight<T>) {
@@ -197,7 +199,7 @@ inline constexpr std::size_t kinds_of = 1;
 template <std::size_t R, class T>
 inline constexpr std::size_t kinds_of<resources<R, T>> = R;
 
-/// A capacity as resources of the type `Working`; an error text names the kind.
+/// Returns a capacity as resources of the type `Working`; an error text names the kind.
 template <class Working, class T>
 [[nodiscard]] constexpr auto to_capacity(std::string_view function, T const& value) {
   resources<kinds_of<T>, Working> result{};
@@ -230,14 +232,14 @@ struct weight_of<resources<R, T>> {
   using type = T;
 };
 
-/// Both measure in as many kinds.
+/// Both types measure in the same number of kinds.
 template <class Left, class Right>
 concept same_kinds = kinds_of<Left>
 == kinds_of<Right>;
 
 }  // namespace detail
 
-/// A measurement of samples: resources, or a single weight, which stands for one resource.
+/// A measurement of samples: resources, or a single weight, which means one resource.
 template <class T>
 concept amount = weight<T> || detail::is_resources<T>;
 

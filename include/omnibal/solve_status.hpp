@@ -1,25 +1,25 @@
 #pragma once
 
 /// \file
-/// How much a search may take, and what came of it.
+/// The effort and the outcome of a search.
 
 namespace omnibal::inline v0 {
 
-/// A preset of the options of a search: how long it looks for a better result. More effort hardly
-/// ever gives a worse one. Each search says what its levels cost; numbers set beside it take
-/// precedence.
+/// A preset of the options of a search: how long the search looks for a better result. More effort
+/// hardly ever gives a worse result. Each search documents the cost of its levels. Numbers in the
+/// same options take precedence.
 enum class effort {
   fast,      ///< little more than one pass
-  normal,    ///< the default: what a program that waits for the result wants
+  normal,    ///< the default, for a program that waits for the result
   thorough,  ///< several times as long, for results that are computed once and used often
 };
 
-/// What came of a search for a solution; a result says beside it what is missing.
+/// The outcome of a search for a solution; other members of the result say what is missing.
 enum class solve_status {
   solved,
-  /// Nothing was found that satisfies the question; there may be something.
+  /// No solution was found, but one may exist.
   not_found,
-  /// Nothing satisfies the question: that is proven.
+  /// No solution exists: that is proven.
   infeasible,
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How much the steps of a schedule vary.
+/// The variation of the steps of a schedule.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -21,35 +21,39 @@
 
 namespace omnibal::inline v0 {
 
-/// How a schedule mixes the groups, for each resource by itself.
+/// Measures of how a schedule mixes the groups, separately for each resource.
 template <class Ratio>
 struct step_mix_result {
-  /// The standard deviation of the totals of steps over that in random order: 1 as random, below 1
-  /// where a step is a better sample of all groups than a random one, and up to the root of the
-  /// groups of a step where these are alike.
+  /// The standard deviation of the totals of steps divided by its value in random order. The ratio
+  /// is 1 for random order, and below 1 if a step is a better sample of all groups than a random
+  /// step. If the groups of each step are similar, it is at most the square root of the groups of a
+  /// step.
   Ratio totals{};
-  /// The variance of the groups of a step over that in random order: 0 where they are alike.
+  /// The variance of the groups of a step divided by its value in random order: 0 if they are
+  /// equal.
   Ratio within{};
   /// The coefficient of variation of the totals of steps.
   Ratio variation{};
 };
 
 struct step_mix_fn {
-  /// How much the steps vary in each resource, and how alike the groups of a step are. `loads` has
-  /// what each group adds to its step: what is to be even, or anything else of which a step should
-  /// be a sample, such as tokens with a loss or the share of a source.
+  /// Returns how much the steps vary in each resource, and how similar the groups of a step are.
+  /// `loads` contains the amounts that each group adds to its step. These are the amounts to be
+  /// balanced, or any others of which a step should be a sample, such as tokens with a loss or the
+  /// share of a source.
   ///
-  /// In random order n of N groups with the mean m and the variance v have a total with the mean
-  /// n m and the variance n v (N - n) / (N - 1), and among themselves the variance v N / (N - 1).
-  /// The squares of all steps are added up before they are divided, so that steps may have other
-  /// numbers of groups. `totals` and `within` are 1 and `variation` is 0 where all groups have the
-  /// same, and the first two are 1 where order makes no difference: one step, one group in each.
+  /// In random order n of N groups with the mean m and the variance v have a total with the mean n
+  /// m and the variance n v (N - n) / (N - 1). The variance among these n groups is v N / (N - 1).
+  /// The squares of all steps are added up before they are divided, so that steps may have
+  /// different numbers of groups. If all groups have the same load, `totals` and `within` are 1 and
+  /// `variation` is 0. If order makes no difference, the first two are 1: one step, or one group in
+  /// each step.
   ///
-  /// Cells that repeat groups do not count, and neither does a last step with fewer groups than the
-  /// fullest, as schedules put there what remains.
+  /// Cells that repeat groups do not count. A last step with fewer groups than the fullest step
+  /// does not count either, because schedules put the remainder there.
   ///
-  /// Complexity: linear. Allocates nothing. Determinism: that of sums of `double`s in the order of
-  /// the cells. Errors: `std::invalid_argument` for a load that is negative or not finite and for a
+  /// Complexity: linear. Allocates nothing. Determinism: as sums of `double`s in the order of the
+  /// cells. Errors: `std::invalid_argument` for a load that is negative or not finite and for a
   /// group index without a load.
   template <amount_range GroupLoads>
     requires sample_range<GroupLoads>
@@ -65,8 +69,8 @@ struct step_mix_fn {
     });
   }
 
-  /// The same, where `load(group)` is a weight or resources. It is called twice for each group,
-  /// once for those of a last step that does not count.
+  /// Returns the same measures from `load(group)`, a weight or resources. The functor is called
+  /// twice for each group, and once for the groups of a last step that does not count.
   template <class Load>
     requires demand_function<Load, std::uint32_t>
   [[nodiscard]] auto operator()(steps const& schedule, Load const& load) const
@@ -113,9 +117,11 @@ struct step_mix_fn {
     double small_sum = 0;
     /// Amounts are divided by this power of two, so that squares neither overflow nor vanish.
     int exponent = 0;
-    /// Of a step, and of the squares of the deviations of groups from the mean.
+    /// The number of groups and the sum of deviations in a step, and the sum of the squares of the
+    /// deviations of all groups from the mean.
     double in_step = 0, deviation = 0, squares = 0;
-    /// Of squares of the deviations of steps, and over their groups; of squares of their numbers.
+    /// The sums of the squares of the deviations of steps, of these squares divided by the groups
+    /// of the step, and of the squares of the numbers of groups; then the number of steps.
     double step_squares = 0, step_means = 0, count_squares = 0, step_count = 0;
 
     void add(double amount) {
@@ -125,7 +131,8 @@ struct step_mix_fn {
       small_sum += amount * 0x1p-64;
       ++count;
     }
-    /// After all amounts were added. Amounts between 2^-200 and 2^200 are left as they are.
+    /// Sets the scale after all amounts were added. Largest amounts between 2^-200 and 2^200 need
+    /// none.
     void set_scale() {
       if (largest == 0 || std::abs(std::ilogb(largest)) <= 200) return;
       exponent = std::ilogb(largest);
@@ -180,7 +187,7 @@ struct step_mix_fn {
   }
 };
 
-/// How much steps vary; see `step_mix_fn`.
+/// Returns how much steps vary; see `step_mix_fn`.
 inline constexpr step_mix_fn step_mix{};
 
 }  // namespace omnibal::inline v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Schedules: which groups, or which samples, each rank runs in each step.
+/// Schedules: the groups, or the samples, that each rank runs in each step.
 
 #include <omnibal/check.hpp>
 #include <omnibal/detail/conversions.hpp>
@@ -22,24 +22,26 @@
 
 namespace omnibal::inline v0 {
 
-/// Steps x ranks of lists of indices, filled cell by cell, ranks fastest: what `steps` of groups
-/// and `micro_batch_steps` of samples have in common.
+/// Steps x ranks of lists of indices, filled cell by cell, ranks fastest: the common part of
+/// `steps` of groups and `micro_batch_steps` of samples.
 class step_cells {
  public:
-  /// The number of complete steps.
+  /// Returns the number of complete steps.
   [[nodiscard]] std::size_t size() const noexcept { return cells_.size() / ranks_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] std::size_t ranks() const noexcept { return ranks_; }
 
-  /// The indices of one rank in one step. Precondition: `step < size()`, `rank < ranks()`. Spans
-  /// and views live as long as this object, unchanged; of a temporary there are none.
+  /// Returns the indices of one rank in one step. Precondition: `step < size()`, `rank < ranks()`.
+  /// Spans and views are valid as long as this object lives unchanged. A temporary has no such
+  /// members.
   [[nodiscard]] std::span<std::uint32_t const> operator()(std::size_t step,
                                                           std::size_t rank) const& {
     return cells_[step * ranks_ + rank];
   }
   void operator()(std::size_t step, std::size_t rank) const&& = delete;
 
-  /// All cells, that of rank r in step s at `s * ranks() + r`; cells of an incomplete step follow.
+  /// Returns all cells, the cell of rank r in step s at `s * ranks() + r`; cells of an incomplete
+  /// step follow.
   [[nodiscard]] grouping_view cells() const& noexcept { return cells_; }
   void cells() const&& = delete;
 
@@ -59,7 +61,7 @@ class step_cells {
   /// Removes all steps and keeps the memory.
   void clear() noexcept { cells_.clear(); }
 
-  /// Allocates for this many steps and indices.
+  /// Allocates memory for this many steps and indices.
   void reserve(std::size_t step_count, std::size_t index_count) {
     cells_.reserve(step_count * ranks_, index_count);
   }
@@ -75,19 +77,20 @@ class step_cells {
   grouping cells_;
 };
 
-/// Steps x ranks x micro-batches of group indices. A cell, the group indices of one rank in one
-/// step, lists the micro-batches in the order in which the rank runs them; it may be empty.
+/// Steps x ranks x micro-batches of group indices. A cell contains the group indices of one rank in
+/// one step, one for each micro-batch, in the order in which the rank runs them. A cell may be
+/// empty.
 ///
-/// It is filled cell by cell, ranks fastest: `push` appends a group index to the current cell and
-/// `close` goes on to the next. A step exists once all of its cells are closed.
+/// The steps are filled cell by cell, ranks fastest: `push` appends a group index to the current
+/// cell and `close` continues with the next cell. A step exists once all of its cells are closed.
 class steps : public step_cells {
  public:
-  /// No steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
+  /// Creates no steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
   explicit steps(std::size_t ranks) : step_cells("steps", ranks) {}
 
-  /// True where the groups of this cell are repetitions: they fill the step so that no rank is
-  /// idle, and ran in another cell of this schedule. Complexity: logarithmic in the number of such
-  /// cells. Precondition: `step < size()`, `rank < ranks()`.
+  /// Returns true if the groups of this cell are repetitions. Repetitions fill the step so that no
+  /// rank is idle, and ran in another cell of this schedule. Complexity: logarithmic in the number
+  /// of such cells. Precondition: `step < size()`, `rank < ranks()`.
   [[nodiscard]] bool is_repeat(std::size_t step, std::size_t rank) const {
     return std::binary_search(repeats_.begin(), repeats_.end(), step * ranks() + rank);
   }
@@ -111,11 +114,12 @@ class steps : public step_cells {
   std::vector<std::size_t> repeats_;
 };
 
-/// Steps x ranks of *sample* indices: a cell is the micro-batch that a rank runs in a step. Filled
-/// and read as `steps`, and another type, as an index of a sample is none of a group.
+/// Steps x ranks of *sample* indices: a cell is the micro-batch that a rank runs in a step. The
+/// steps are filled and read as `steps`. The type is another one because an index of a sample is
+/// not an index of a group.
 class micro_batch_steps : public step_cells {
  public:
-  /// No steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
+  /// Creates no steps, for this many ranks. Errors: `std::invalid_argument` for no rank.
   explicit micro_batch_steps(std::size_t ranks) : step_cells("micro_batch_steps", ranks) {}
 
   [[nodiscard]] friend bool operator==(micro_batch_steps const&,
@@ -126,7 +130,7 @@ class micro_batch_steps : public step_cells {
 
 namespace omnibal::inline v0::detail {
 
-/// A range of numbers, which may be of any integer type.
+/// A range of numbers of any integer type except `bool`.
 template <class Range>
 concept number_range = std::ranges::input_range<Range const> &&
     std::integral<std::ranges::range_value_t<Range const>> &&
@@ -146,35 +150,35 @@ concept cells_of_steps_range =
 
 namespace omnibal::inline v0 {
 
-/// What `make_steps` takes: numbers, one for each cell; or cells, ranks fastest; or steps, each of
-/// one cell for each rank.
+/// The batches that `make_steps` accepts: numbers, one for each cell; or cells, ranks fastest; or
+/// steps, each of one cell for each rank.
 template <class Range>
 concept batch_range =
     detail::number_range<Range> || detail::cell_range<Range> || detail::cells_of_steps_range<Range>;
 
 struct make_steps_options {
-  /// How many groups there are: a number that is not below it, or that comes twice, is an error
-  /// then. `left_out` lists those that do not come.
+  /// The number of groups. If it is given, a number that is not below it or that occurs twice is an
+  /// error. `left_out` lists the groups that do not occur.
   std::optional<std::size_t> groups{};
 };
 
 struct make_steps_fn {
-  /// The steps of batches that are given, such as those of a trainer's own sampler, checked. The
-  /// numbers are those of groups, or of samples where each is a group of its own. `batches` is a
-  /// range
+  /// Creates steps from given batches, such as the batches of the sampler of a trainer, and checks
+  /// them. The numbers are indices of groups, or of samples if each sample is a group. `batches` is
+  /// a range
   ///
-  /// - of steps, each a range of the cells of its ranks, such as a `grouping` of as many parts;
+  /// - of steps, each a range of the cells of its ranks, such as a `grouping` with a part per rank;
   /// - of cells, ranks fastest: rank r of step s has the cell `s * ranks + r`;
   /// - of numbers, which are dealt one by one; ranks are idle at the end of the last step.
   ///
-  /// `make_steps({{0, 1}, {2}}, 2)` is one step of two ranks. A cell may be empty. None is marked
-  /// as a repetition.
+  /// `make_steps({{0, 1}, {2}}, 2)` is one step of two ranks. A cell may be empty. No cell is
+  /// marked as a repetition.
   ///
-  /// Complexity: linear. Memory: 4 bytes for each number and cell, and one for each of
+  /// Complexity: linear. Memory: 4 bytes for each number and cell, and one byte for each of
   /// `options.groups`. Determinism: portable. Errors: `std::invalid_argument` for no rank, a step
-  /// that has not one cell for each rank, cells that are no whole steps, a number that is negative
-  /// or no index of 32 bits, and where `options.groups` says how many groups there are, one that
-  /// there is not or that comes twice; `std::length_error` above 2^32 - 1 numbers.
+  /// that does not have one cell for each rank, cells that are not whole steps, a number that is
+  /// negative or not a 32-bit index, and, if `options.groups` is given, a number that is not below
+  /// it or that occurs twice; `std::length_error` above 2^32 - 1 numbers.
   template <batch_range Batches = std::vector<std::vector<std::uint32_t>>>
   [[nodiscard]] steps operator()(Batches const& batches, std::size_t ranks,
                                  make_steps_options const& options = {}) const {
@@ -235,7 +239,7 @@ struct make_steps_fn {
   }
 };
 
-/// Steps of given batches; see `make_steps_fn`.
+/// Creates steps from given batches; see `make_steps_fn`.
 inline constexpr make_steps_fn make_steps{};
 
 }  // namespace omnibal::inline v0

@@ -463,10 +463,10 @@ struct affine_fit_options {
 };
 
 struct affine_fit_fn {
-  /// Fits the affine cost functor that is nearest to measured points: `affine_fit(points,
-  /// &point::tokens, &point::seconds)`. A fit by several kinds of size is `affine_fit(points,
-  /// demand_of(&point::tokens, &point::squares), &point::seconds)`. `size` and `value` are called
-  /// once for each point, in order.
+  /// Fits the affine cost functor that is nearest to measured points:
+  /// `affine_fit(points, &point::tokens, &point::seconds)`. A fit by several kinds of size is
+  /// `affine_fit(points, demand_of(&point::tokens, &point::squares), &point::seconds)`. `size` and
+  /// `value` are called once for each point, in order.
   ///
   /// If sizes and values are integers and integer coefficients give them exactly, these
   /// coefficients are the result. `collinear_kinds()` of the result lists the kinds that the points

@@ -26,12 +26,12 @@ struct partition_layers_fn {
   /// than with equal counts of layers. If the number of micro-batches is known, use
   /// `partition_throughput`, which compares the steps themselves.
   ///
-  /// `layers` is the number of layers, or a range of which only the size counts. `cost(stage,
-  /// first, last)` is the cost of the layers [first, last) as that stage. `fits(stage, first,
-  /// last)` says whether these layers may be that stage. Both are called only for stages with
-  /// layers, more than once with the same arguments, and for few of all possible stages. An empty
-  /// stage has zero cost. A cost equal to the largest value of its type means that the stage cannot
-  /// run.
+  /// `layers` is the number of layers, or a range of which only the size counts.
+  /// `cost(stage, first, last)` is the cost of the layers [first, last) as that stage.
+  /// `fits(stage, first, last)` says whether these layers may be that stage. Both are called only
+  /// for stages with layers, more than once with the same arguments, and for few of all possible
+  /// stages. An empty stage has zero cost. A cost equal to the largest value of its type means that
+  /// the stage cannot run.
   ///
   /// `options.constraints` contains the memory and the fixed cuts. If no stages satisfy the memory
   /// and the predicate, the result is `infeasible` and says what is missing. Stages that share

@@ -233,10 +233,10 @@ struct partition_result {
   [[nodiscard]] friend bool operator==(partition_result const&, partition_result const&) = default;
 };
 
-/// A stage predicate that also says by how many bytes a stage fails. `missing_bytes(stage, first,
-/// last)` is positive if the stage fails; otherwise the value is the remaining memory as a negative
-/// number. If no stages satisfy such a predicate, a partition says which stage lacks how many
-/// bytes.
+/// A stage predicate that also says by how many bytes a stage fails.
+/// `missing_bytes(stage, first, last)` is positive if the stage fails; otherwise the value is the
+/// remaining memory as a negative number. If no stages satisfy such a predicate, a partition says
+/// which stage lacks how many bytes.
 template <class Predicate>
 concept memory_predicate = stage_predicate<Predicate> &&
     requires(Predicate const& rule, std::size_t number) {

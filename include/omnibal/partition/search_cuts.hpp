@@ -386,11 +386,11 @@ struct search_cuts_fn {
   ///
   /// Complexity: for neighbors and a score of stages (2 radius + 1)^2 calls of `score` for each
   /// stage and a search of about `top_k` times stages times positions; otherwise a call for each
-  /// candidate. Memory: the memory of the search. Determinism: portable for integer scores and
-  /// a portable `measure`. Errors: `std::invalid_argument` for no `top_k`, scores that are not finite and
-  /// measured values that are NaN; `std::overflow_error` if the sum of integer scores leaves its
-  /// type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing the K best
-  /// solutions to discrete optimization problems", Management Science 1972.
+  /// candidate. Memory: the memory of the search. Determinism: portable for integer scores and a
+  /// portable `measure`. Errors: `std::invalid_argument` for no `top_k`, scores that are not finite
+  /// and measured values that are NaN; `std::overflow_error` if the sum of integer scores leaves
+  /// its type. Sources: Yao et al., OmniBal, ICML 2025; Lawler, "A procedure for computing the K
+  /// best solutions to discrete optimization problems", Management Science 1972.
   template <cut_range Candidates, cut_scorer Score, cut_measurement Measure,
             detail::progress_predicate_of<Measure> GoOn = measure_all>
   [[nodiscard]] auto operator()(Candidates const& candidates, Score const& score, std::size_t top_k,
