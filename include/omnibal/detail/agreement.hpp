@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The arguments of collectives, as one rank can check them.
+/// Arguments of collectives, checked on all ranks.
 
 #include <omnibal/check.hpp>
 #include <omnibal/comm/communicator.hpp>
@@ -17,16 +17,16 @@
 
 namespace omnibal::inline v0::detail {
 
-/// What error texts say about an agreement.
+/// The words of error texts of an agreement.
 struct agreement_names {
   std::string_view function;
-  /// What must be equal on all ranks.
+  /// The name of the value that must be equal on all ranks.
   std::string_view compared;
-  /// The digests are numbers, which the text names.
+  /// True if the digests are numbers, which the text then names.
   bool is_number = false;
 };
 
-/// What a rank tells the others. `digest` must be equal on all ranks.
+/// The report of a rank to the others. `digest` must be equal on all ranks.
 template <class Facts>
 struct rank_report {
   std::uint64_t has_failed = 0;
@@ -34,21 +34,22 @@ struct rank_report {
   Facts facts{};
 };
 
-/// `why` is the text of the other rank's exception.
+/// Throws for the failure of another rank; `why` is the text of its exception.
 [[noreturn]] inline void throw_remote_failure(std::string_view function, std::size_t rank,
                                               std::string_view why) {
   throw communication_error(
       message(function, "rank " + to_text(rank) + " has failed: " + std::string(why)));
 }
 
-/// Throws on all ranks where `failed` is the lowest that has failed: its own exception where there
-/// is one, else a `communication_error` with the text of that rank, whose beginning a collective
-/// brings. So what goes well pays nothing for it.
+/// Throws on all ranks; `failed` is the lowest rank that has failed. A rank with its own exception
+/// throws that exception. The other ranks throw a `communication_error` with the beginning of the
+/// text of rank `failed`, which a collective sends. Therefore successful calls do not pay for the
+/// text.
 template <class Comm>
 [[noreturn]] void throw_failure(std::string_view function, Comm& comm, std::size_t failed,
                                 std::exception_ptr const& own) {
   std::string text = own == nullptr ? "" : text_of(own);
-  // All name the function anyway.
+  // The texts of all ranks name the function anyway.
   if (std::string const before = message(function, ""); text.starts_with(before)) {
     text.erase(0, before.size());
   }
@@ -62,13 +63,13 @@ template <class Comm>
   throw_remote_failure(function, failed, why.substr(0, why.find('\0')));
 }
 
-/// Keeps its memory.
+/// An agreement of all ranks, which keeps its memory.
 template <class Facts>
 class agreement {
  public:
-  /// Calls `work(report)` and gathers the reports. Throws on all ranks where it threw on one, there
-  /// its own exception and elsewhere a `communication_error` that says why, and
-  /// `std::invalid_argument` on all ranks where digests differ.
+  /// Calls `work(report)` and gathers the reports. If `work` throws on one rank, all ranks throw:
+  /// this rank its own exception, the others a `communication_error` with the reason. If digests
+  /// differ, all ranks throw `std::invalid_argument`.
   template <class Comm, class Work>
   std::span<rank_report<Facts> const> run(agreement_names const& names, Comm& comm,
                                           Work const& work) {
@@ -79,8 +80,8 @@ class agreement {
     return finish(names, comm);
   }
 
-  /// The same in two halves, where the caller sends the report of this rank along with a message
-  /// and writes those of the others to `reports` in between.
+  /// Starts an agreement in two halves. Between them the caller sends the report of this rank along
+  /// with a message and writes the reports of the other ranks to `reports`.
   template <class Comm, class Work>
   void start(Comm& comm, Work const& work) {
     error_ = nullptr;
@@ -126,7 +127,7 @@ inline void check_size(std::string_view function, std::string_view argument, std
                 std::string(argument) + " is " + to_text(size) + ", must be " + to_text(wanted));
 }
 
-/// Throws unless there is a count for each rank and they add up to so many bytes.
+/// Throws unless there is a count for each rank and the counts add up to `bytes`.
 inline void check_counts(std::string_view function, std::string_view argument,
                          std::span<std::uint64_t const> counts, std::size_t ranks,
                          std::size_t bytes) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The choices of all layers as whole numbers, in an order that does not depend on that of the
+/// The choices of all layers as integers, in an order that does not depend on the order of the
 /// layers.
 
 #include <omnibal/check.hpp>
@@ -24,20 +24,21 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A number and where it comes from, sorted in place of that so that sorting is compiled once.
+/// A number and its place, which are sorted instead of larger objects, so that sorting is compiled
+/// once.
 struct sort_key {
   std::int64_t number;
   std::uint64_t place;
 };
 
-/// Ascending numbers, equal ones by place.
+/// Sorts numbers ascending, equal numbers by place.
 inline void sort_keys(std::vector<sort_key>& keys) {
   std::sort(keys.begin(), keys.end(), [](sort_key const& left, sort_key const& right) {
     return left.number != right.number ? left.number < right.number : left.place < right.place;
   });
 }
 
-/// What a choice takes and gains beyond the choice of the layer with the fewest bytes.
+/// The bytes and the gain of a choice in addition to the choice of the layer with the fewest bytes.
 struct front_point {
   std::int64_t bytes;
   std::int64_t gain;
@@ -45,7 +46,8 @@ struct front_point {
   std::uint32_t index;
 };
 
-/// A front for each layer: points ascend strictly in bytes and gain, the first is zero in both.
+/// A front for each layer: points ascend strictly in bytes and gain, and the first point is zero in
+/// both.
 class pareto_fronts {
  public:
   [[nodiscard]] std::size_t size() const { return offsets_.size() - 1; }
@@ -53,14 +55,14 @@ class pareto_fronts {
     return std::span(points_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
   [[nodiscard]] std::size_t point_count() const { return points_.size(); }
-  /// The sum over the layers of the largest gains.
+  /// Returns the sum over the layers of the largest gains.
   [[nodiscard]] std::int64_t most_gain() const {
     std::int64_t sum = 0;
     for (std::size_t layer = 0; layer != size(); ++layer) sum += (*this)[layer].back().gain;
     return sum;
   }
 
-  /// Drops the points with more than `most_bytes`; the first ones stay.
+  /// Drops the points with more than `most_bytes`; the first points stay.
   void drop_above(std::int64_t most_bytes) {
     std::size_t kept = 0;
     for (std::size_t layer = 0, next = 0; layer != size(); ++layer) {
@@ -84,22 +86,22 @@ class pareto_fronts {
   std::vector<front_point> points_;
 };
 
-/// From one corner of the convex hull of a front to the next.
+/// A step from one corner of the convex hull of a front to the next.
 struct hull_step {
   std::int64_t bytes;
   std::int64_t gain;
   std::uint32_t layer;
-  /// The point of the front to which it leads.
+  /// The point of the front to which the step leads.
   std::uint32_t point;
 };
 
-/// More gain for a byte.
+/// Returns whether the left step has more gain for a byte.
 [[nodiscard]] inline bool is_steeper(hull_step const& left, hull_step const& right) {
   return static_cast<int128>(left.gain) * right.bytes >
          static_cast<int128>(right.gain) * left.bytes;
 }
 
-/// The steps of the hulls of all fronts, the steepest first, equal ones by layer and point.
+/// Finds the steps of the hulls of all fronts, the steepest first, equal steps by layer and point.
 inline void find_hull_steps(pareto_fronts const& fronts, std::vector<hull_step>& steps) {
   steps.clear();
   for (std::uint32_t layer = 0; layer != fronts.size(); ++layer) {
@@ -136,7 +138,8 @@ struct numbered_choice {
   [[nodiscard]] friend auto operator<=>(numbered_choice const&, numbered_choice const&) = default;
 };
 
-/// The choices of the layers, those of each layer from the smallest to the largest.
+/// The choices of the layers; the choices of each layer are sorted from the smallest to the
+/// largest.
 template <class Time>
 class choice_table {
  public:
@@ -146,7 +149,7 @@ class choice_table {
   [[nodiscard]] std::span<numbered_choice<Time> const> operator[](std::size_t layer) const {
     return std::span(choices_).subspan(offsets_[layer], offsets_[layer + 1] - offsets_[layer]);
   }
-  /// The choice of a layer with this number.
+  /// Returns the choice of a layer with this number.
   [[nodiscard]] numbered_choice<Time> const& choice(std::size_t layer, std::uint32_t index) const {
     std::size_t k = offsets_[layer];
     while (choices_[k].index != index) ++k;
@@ -159,8 +162,7 @@ class choice_table {
   }
 
   /// Appends a layer. Errors: `std::invalid_argument` for no choices and for a number that is
-  /// negative or not finite, `std::overflow_error` where the largest times add up to more than
-  /// their type holds.
+  /// negative or not finite, `std::overflow_error` if the sum of the largest times leaves its type.
   template <choice_range Choices>
   void push_layer(Choices&& choices) {
     Time slowest{};
@@ -178,7 +180,7 @@ class choice_table {
     close_layer(slowest);
   }
 
-  /// The layers by their choices, equal ones by index.
+  /// Returns the layers in the order of their choices, equal layers by index.
   [[nodiscard]] std::vector<std::uint32_t> ordered_layers() const {
     std::vector<std::uint32_t> order(size());
     std::iota(order.begin(), order.end(), 0u);
@@ -194,7 +196,7 @@ class choice_table {
     return order;
   }
 
-  /// A time as a whole number; the largest times of all layers add up to 2^63 - 1 at most.
+  /// Returns a time as an integer; the largest times of all layers add up to at most 2^63 - 1.
   [[nodiscard]] std::int64_t to_whole(Time time) const {
     if constexpr (std::floating_point<Time>) {
       return fixed_point::by_power_of_two(total_time_)(time);
@@ -240,16 +242,16 @@ class choice_table {
 /// The fronts of layers under a limit.
 struct limited_fronts {
   pareto_fronts fronts;
-  /// Of the first points together.
+  /// The bytes and the time of all first points together.
   std::int64_t bytes = 0;
   std::int64_t time = 0;
-  /// Of the last points together.
+  /// The gain of all last points together.
   std::int64_t most_gain = 0;
 };
 
 /// Fills `result` with the fronts of the choices whose transient bytes are at most
-/// `most_transient`. Preconditions: each layer has one, and the fewest bytes add up to 2^63 - 1 at
-/// most.
+/// `most_transient`. Preconditions: each layer has such a choice, and the fewest bytes add up to at
+/// most 2^63 - 1.
 template <class Time>
 void limit_fronts(choice_table<Time> const& table, std::span<std::uint32_t const> order,
                   std::int64_t most_transient, limited_fronts& result) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Conversions of numbers that keep the value, bound it, or say that it does not fit.
+/// Conversions of numbers that keep the value, bound it, or report that it does not fit.
 
 #include <omnibal/check.hpp>
 #include <omnibal/config.hpp>
@@ -20,15 +20,15 @@ template <class T>
   return false;
 }
 
-/// True where a `To` holds this integer.
+/// Returns true if `To` can represent this integer.
 template <class To, class From>
 [[nodiscard]] constexpr bool holds(From value) {
   auto const narrowed = static_cast<To>(value);
   return static_cast<From>(narrowed) == value && is_negative(narrowed) == is_negative(value);
 }
 
-/// The same integer as a `To`. Errors: `std::overflow_error` that names the function and the
-/// quantity where a `To` cannot hold it.
+/// Returns the same integer as a `To`. Errors: `std::overflow_error` that names the function and
+/// the quantity if `To` cannot represent the integer.
 template <class To, class From>
 [[nodiscard]] constexpr To checked_cast(std::string_view function, std::string_view quantity,
                                         From value) {
@@ -38,8 +38,8 @@ template <class To, class From>
   return static_cast<To>(value);
 }
 
-/// The integer of the type `To` that is nearest to this one. For bounds, which may become weaker by
-/// it and never wrong.
+/// Returns the integer of the type `To` that is nearest to this one. The function is for bounds,
+/// which may become weaker but never wrong.
 template <class To, class From>
 [[nodiscard]] constexpr To saturate_cast(From value) {
   using limits = std::numeric_limits<To>;
@@ -49,15 +49,16 @@ template <class To, class From>
   return is_negative(value) ? limits::min() : limits::max();
 }
 
-/// Maps numbers from zero to a largest one, or to their sum, to fixed point, rounded down.
+/// A map of numbers from zero to a largest number, or to their sum, to fixed point, rounded down.
 class fixed_point {
  public:
-  /// Only powers of two as factors, so that numbers keep their bits; `largest` stays below 2^bits.
+  /// Returns a map whose factors are powers of two, so that numbers keep their bits; `largest`
+  /// stays below 2^bits.
   [[nodiscard]] OMNIBAL_HOST_DEVICE static fixed_point by_power_of_two(double largest,
                                                                        int bits = 62) {
     return {largest, bits, false};
   }
-  /// The largest itself becomes 2^bits.
+  /// Returns a map of the largest number to 2^bits.
   [[nodiscard]] static fixed_point by_share(double largest, int bits = 52) {
     return {largest, bits, true};
   }
@@ -67,7 +68,8 @@ class fixed_point {
     return static_cast<std::int64_t>(divisor_ == 1.0 ? scaled : scaled / divisor_);
   }
 
-  /// The number that becomes this. Precondition: the map is one by powers of two.
+  /// Returns the number that the map takes to `value`. Precondition: the factors of the map are
+  /// powers of two.
   [[nodiscard]] double original(std::int64_t value) const {
     return static_cast<double>(value) / first_factor_ / second_factor_;
   }
@@ -76,7 +78,7 @@ class fixed_point {
   OMNIBAL_HOST_DEVICE fixed_point(double largest, int bits, bool is_share) {
     int exponent = 0;
     double const mantissa = std::frexp(largest, &exponent);
-    // In two steps, as one factor would leave the range of the type for very small numbers.
+    // Two steps, because one factor would leave the range of the type for very small numbers.
     int const half = (bits - exponent) / 2;
     first_factor_ = std::ldexp(1.0, half);
     second_factor_ = std::ldexp(1.0, bits - exponent - half);

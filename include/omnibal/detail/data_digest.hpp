@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A number that identifies data, and what a state must have of it.
+/// A number that identifies data, and the check of a state against it.
 
 #include <omnibal/check.hpp>
 #include <omnibal/resources.hpp>
@@ -15,8 +15,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A portable 64-bit digest of a sequence of words; equal data have equal digests, and different
-/// data almost surely different ones.
+/// A portable 64-bit digest of a sequence of words. Equal data have equal digests; different data
+/// almost surely have different digests.
 class data_digest {
  public:
   constexpr void add(std::uint64_t word) {
@@ -26,7 +26,7 @@ class data_digest {
     add(std::bit_cast<std::uint64_t>(number + 0.0));  // -0 becomes 0
   }
 
-  /// Every amount of a weight or of resources.
+  /// Adds every amount of a weight or of resources.
   template <amount T>
   constexpr void add_amounts(T const& amounts) {
     using working = working_weight<typename weight_of<T>::type>;
@@ -45,8 +45,8 @@ class data_digest {
   std::uint64_t value_ = 0;
 };
 
-/// Throws where `given`, the digest of a state, is that of other data; `sources` are what the
-/// digest is made of.
+/// Throws if `given`, the digest of a state, belongs to other data. `sources` names the data of the
+/// digest.
 inline void check_digest(std::string_view function, std::uint64_t given, std::uint64_t digest,
                          std::string_view sources) {
   if (given == digest) return;

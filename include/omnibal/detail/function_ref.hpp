@@ -11,11 +11,11 @@ namespace omnibal::inline v0::detail {
 template <class Signature>
 class function_ref;
 
-/// Calls a functor that it does not own, so that a search is compiled once for all functors.
+/// A reference to a functor without its type, so that a search is compiled once for all functors.
 template <class Result, class... Arguments>
 class function_ref<Result(Arguments...)> {
  public:
-  /// The functor must outlive this object.
+  /// Refers to a functor, which must outlive this object.
   template <class Function>
     requires(!std::is_same_v<std::remove_cvref_t<Function>, function_ref>)
   function_ref(Function const& function)

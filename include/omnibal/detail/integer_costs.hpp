@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The costs of the samples as whole numbers, and how far above a bound loads may be.
+/// Costs of samples as integers, and limits of loads above a bound.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -22,12 +22,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Costs that can be added in any order and number: no sum over some of them, for any kind, exceeds
-/// 2^63 - 1. Several kinds are in proportion to their sum over all samples, so that they compare.
+/// Costs that can be added in any order and number: no sum over some of them exceeds 2^63 - 1, for
+/// any kind. If there are several kinds, each is in proportion to its sum over all samples, so that
+/// kinds can be compared.
 template <std::size_t R>
 using integer_costs = std::vector<resources<R>>;
 
-/// The kinds of what `Cost` gives for these samples.
+/// The number of kinds that `Cost` returns for these samples.
 template <class Samples, class Cost>
 inline constexpr std::size_t cost_kinds = kinds_of<demand_result<Cost, sample_reference<Samples>>>;
 
@@ -37,13 +38,14 @@ inline void check_parts(std::string_view function, std::size_t parts) {
   check_number(function, "parts", parts);
 }
 
-/// What error texts call the amounts that are measured.
+/// The names of the measured amounts in error texts.
 struct measure_names {
   std::string_view amount = "cost";
   std::string_view sum = "the sum of the costs";
 };
 
-/// An amount in the type of computation; throws where it is negative, not finite or above 2^63 - 1.
+/// Returns an amount in the type of computation; throws if it is negative, not finite or above 2^63
+/// - 1.
 template <class Working, weight T>
 [[nodiscard]] constexpr Working checked_cost(std::string_view function, std::string_view argument,
                                              std::size_t index, T value) {
@@ -52,7 +54,8 @@ template <class Working, weight T>
   return result;
 }
 
-/// The same for each kind of an amount, a weight or resources.
+/// Returns each kind of an amount, a weight or resources, in the type of computation, with the same
+/// checks.
 template <class Working, class Amount>
 [[nodiscard]] constexpr auto checked_costs(std::string_view function, std::string_view argument,
                                            std::size_t index, Amount const& value) {
@@ -61,11 +64,12 @@ template <class Working, class Amount>
   return result;
 }
 
-/// Calls `amount_at(index)` once for each index below `count`, in order, and makes whole costs of
-/// what it returns. Integers of one kind stay as they are. `result` keeps its memory.
+/// Calls `amount_at(index)` once for each index below `count`, in order, and converts the results
+/// to integer costs. Integers of one kind stay unchanged. `result` keeps its memory.
 ///
 /// Errors: `std::invalid_argument` for an amount that is negative, not finite or above 2^63 - 1,
-/// `std::overflow_error` where the sum of all leaves its type, `std::length_error` above 2^32 - 1.
+/// `std::overflow_error` if the sum of all amounts leaves its type, `std::length_error` above 2^32
+/// - 1 samples.
 template <class AmountAt, std::size_t R>
 void measure_costs_into(std::string_view function, measure_names const& names, std::size_t count,
                         AmountAt const& amount_at, integer_costs<R>& result) {
@@ -80,7 +84,7 @@ void measure_costs_into(std::string_view function, measure_names const& names, s
     auto const amounts = checked_costs<working>(function, names.amount, index, amount_at(index));
     for (std::size_t r = 0; r != R; ++r) {
       checked_add(function, names.sum, total[r], amounts[r]);
-      // The bits of a floating-point number wait here until the total is known.
+      // The bits of a floating-point number are kept here until the total is known.
       result[index][r] = std::bit_cast<std::int64_t>(amounts[r]);
     }
   }
@@ -95,8 +99,8 @@ void measure_costs_into(std::string_view function, measure_names const& names, s
   }
 }
 
-/// The whole costs of samples; `cost` is called once for each of them, in order. Errors: those of
-/// `measure_costs_into`.
+/// Returns the integer costs of samples; `cost` is called once for each sample, in order. Errors:
+/// as `measure_costs_into`.
 template <sample_range Samples, class Cost>
 [[nodiscard]] integer_costs<cost_kinds<Samples, Cost>> measure_costs(std::string_view function,
                                                                      Samples const& samples,
@@ -111,8 +115,8 @@ template <sample_range Samples, class Cost>
   return result;
 }
 
-/// What `cost` gives for each sample, as it is called once for each, in order. Precondition: the
-/// cost has one kind.
+/// Returns the cost of each sample; `cost` is called once for each sample, in order. Precondition:
+/// the cost has one kind.
 template <sample_range Samples, class Cost>
 [[nodiscard]] auto given_costs(std::string_view function, std::string_view argument,
                                Samples const& samples, Cost const& cost) {
@@ -126,7 +130,7 @@ template <sample_range Samples, class Cost>
   return result;
 }
 
-/// The amount of the kind of which there is most.
+/// Returns the largest amount of all kinds.
 template <std::size_t R>
 [[nodiscard]] constexpr std::int64_t largest_amount(resources<R> const& amounts) {
   std::int64_t result = amounts[0];
@@ -134,7 +138,7 @@ template <std::size_t R>
   return result;
 }
 
-/// The sum over the kinds; it measures how large a sample is.
+/// Returns the sum over the kinds, which measures how large a sample is.
 template <std::size_t R>
 [[nodiscard]] constexpr std::int64_t sum_of(resources<R> const& amounts) {
   std::int64_t result = amounts[0];
@@ -142,7 +146,7 @@ template <std::size_t R>
   return result;
 }
 
-/// The sum of all costs.
+/// Returns the sum of all costs.
 template <std::size_t R>
 [[nodiscard]] constexpr resources<R> total_of(integer_costs<R> const& costs) {
   resources<R> total{};
@@ -155,7 +159,8 @@ inline void check_max_overload(std::string_view function, double max_overload) {
   check_weight(function, "options.max_overload", max_overload);
 }
 
-/// The bound and the share `tolerance` of it, computed in `double`, or the largest integer.
+/// Returns the bound plus the share `max_overload` of it, computed in `double`, or the largest
+/// integer.
 [[nodiscard]] inline std::int64_t with_overload(std::int64_t bound, double max_overload) {
   constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
   double const slack = static_cast<double>(bound) * max_overload;

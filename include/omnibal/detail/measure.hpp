@@ -1,22 +1,23 @@
 #pragma once
 
 /// \file
-/// The first pass of every packer: measure the samples, check them, set the oversized ones aside.
+/// The first pass of every packer: measure the samples, check them, and separate the oversized
+/// ones.
 ///
-/// Demands are held in the bit fields of one word where they fit, as resources otherwise. Both
-/// kinds of layout offer the same members:
+/// Demands are stored in the bit fields of one word if they fit, and otherwise as resources. Both
+/// kinds of layout have the same members:
 ///
 ///   demand_type             a demand that fits an empty group
-///   room_type               what a group still takes
+///   room_type               the remaining room of a group
 ///   empty_room()            the room of an empty group
 ///   encode(amounts)         resources to demand_type; precondition: they fit the capacity
 ///   amounts(demand)         the inverse
-///   amount(demand, kind)    one of them
+///   amount(demand, kind)    one of the amounts
 ///   left(room)              the room as resources
 ///   load(room)              capacity minus room, as resources
-///   fits(room, demand)
-///   take(room, demand)      takes the demand out of the room; precondition: it fits
-///   take_or_renew(room, demand)  the same where it fits, else out of an empty room; whether it
+///   fits(room, demand)      whether the demand fits
+///   take(room, demand)      subtracts the demand from the room; precondition: it fits
+///   take_or_renew(room, demand)  the same if it fits, else from an empty room; returns whether it
 ///                                fitted
 
 #include <omnibal/check.hpp>
@@ -39,8 +40,9 @@
 
 namespace omnibal::inline v0::detail {
 
-/// One field per resource with a guard bit above it. The room is held as the load plus a bias with
-/// which a load above the capacity reaches the guard, so that one addition tests all resources.
+/// One field per resource with a guard bit above it. The room is stored as the load plus a bias.
+/// With this bias a load above the capacity reaches the guard, so that one addition tests all
+/// resources.
 template <class Word, std::size_t R>
 class packed_layout {
  public:
@@ -48,7 +50,7 @@ class packed_layout {
   using demand_type = Word;
   using room_type = Word;
 
-  /// The number of bits that the fields and guards of a capacity take.
+  /// Returns the number of bits of the fields and guards of a capacity.
   [[nodiscard]] static constexpr std::size_t bits_for(amounts_type const& capacity) {
     std::size_t bits = 0;
     for (std::size_t r = 0; r != R; ++r) bits += width_of(capacity[r]) + 1;
@@ -104,7 +106,8 @@ class packed_layout {
     auto const sum = static_cast<Word>(room + demand);
     auto const renewed = static_cast<Word>(bias_ + demand);
     bool const fitted = (sum & guards_) == 0;
-    // Even odds: a conditional move, not a branch that is mispredicted at every end of a group.
+    // The probability of one half gives a conditional move, not a branch that is mispredicted at
+    // every end of a group.
     room = __builtin_expect_with_probability(fitted, 1, 0.5) ? sum : renewed;
     return fitted;
   }
@@ -121,9 +124,9 @@ class packed_layout {
   Word bias_ = 0;
 };
 
-/// Amounts as they are: floating-point ones, and integers that no single word can hold. The room is
-/// kept as the load, so that a load is the sum of its demands in the order of packing and not what
-/// rounding left of the capacity.
+/// Unchanged amounts: floating-point numbers, and integers that no single word can hold. The room
+/// is stored as the load. Therefore a load is the sum of its demands in the order of packing,
+/// without the rounding of the remaining capacity.
 template <std::size_t R, class T>
 class plain_layout {
  public:
@@ -144,7 +147,7 @@ class plain_layout {
   }
   [[nodiscard]] constexpr amounts_type load(room_type const& room) const { return room; }
   [[nodiscard]] constexpr bool fits(room_type const& room, demand_type const& demand) const {
-    // The sum of integers may exceed the largest.
+    // The sum of integers may exceed the largest one.
     if constexpr (std::integral<T>) return demand.fits(left(room));
     return (room + demand).fits(capacity_);
   }
@@ -172,8 +175,8 @@ decltype(auto) with_layout(resources<R, T> const& capacity, Body const& body) {
   }
 }
 
-/// Divides multiples of a fixed positive number, and tells multiples from other numbers, by one
-/// multiplication with the inverse modulo 2^64. Source: Granlund, Montgomery, "Division by
+/// Divides multiples of a fixed positive number, and distinguishes multiples from other numbers, by
+/// one multiplication with the inverse modulo 2^64. Source: Granlund, Montgomery, "Division by
 /// invariant integers using multiplication", PLDI 1994.
 class exact_divisor {
  public:
@@ -181,7 +184,7 @@ class exact_divisor {
       : shift_(std::countr_zero(divisor)),
         largest_quotient_(std::numeric_limits<std::uint64_t>::max() / divisor) {
     std::uint64_t const odd = divisor >> shift_;
-    // Correct in three bits; each step of Newton's iteration doubles them.
+    // Three bits are correct; each step of Newton's iteration doubles their number.
     inverse_ = odd;
     for (int bits = 3; bits < 64; bits *= 2) inverse_ *= 2 - odd * inverse_;
   }
@@ -190,7 +193,7 @@ class exact_divisor {
     return quotient(value) <= largest_quotient_;
   }
 
-  /// value / divisor. Precondition: `divides(value)`.
+  /// Returns value / divisor. Precondition: `divides(value)`.
   [[nodiscard]] constexpr std::uint64_t quotient(std::uint64_t value) const {
     return std::rotr(value * inverse_, shift_);
   }
@@ -229,11 +232,11 @@ inline void number_to_index(std::vector<std::uint32_t>& numbers,
   for (std::uint32_t& number : numbers) number = indices[number];
 }
 
-/// What a function does with the demands of its input.
+/// The state of the demands after a function has used them.
 enum class demands_after { kept, freed };
 
-/// Samples ready to be packed, in `units`: where a capacity is large, integer demands are divided
-/// by what they share, so that time and memory do not depend on the unit of a resource.
+/// Samples ready to be packed, in `units`. If a capacity is large, integer demands are divided by
+/// their common divisor, so that time and memory do not depend on the unit of a resource.
 template <class Layout>
 struct measured {
   using amounts_type = typename Layout::amounts_type;
@@ -243,30 +246,31 @@ struct measured {
   amounts_type units;
   /// The demands of the samples that fit an empty group, in order.
   std::vector<typename Layout::demand_type> demands;
-  /// The indices of the others, ascending.
+  /// The indices of the other samples, ascending.
   std::vector<std::uint32_t> oversized;
 
   [[nodiscard]] std::size_t size() const { return demands.size(); }
 
-  /// A function from k to the amount of resource `kind` that sample k takes. It holds a copy of the
-  /// layout, which compilers keep in registers, as they cannot do with one in memory.
+  /// Returns a function from k to the demand of sample k for resource `kind`. The function has a
+  /// copy of the layout, which compilers keep in registers; a layout in memory would not be kept
+  /// there.
   [[nodiscard]] auto amounts_of(std::size_t kind) const {
     return [layout = layout, first = demands.data(), kind](std::size_t k) {
       return layout.amount(first[k], kind);
     };
   }
 
-  /// What sample k takes.
+  /// Returns the demand of sample k.
   [[nodiscard]] amounts_type amounts(std::size_t k) const { return layout.amounts(demands[k]); }
 
-  /// The sum of what some samples take, in order.
+  /// Returns the sum of the demands of some samples, added in order.
   [[nodiscard]] amounts_type load(std::span<std::uint32_t const> samples) const {
     amounts_type sum{};
     for (std::uint32_t const k : samples) sum += amounts(k);
     return sum;
   }
 
-  /// Amounts as the user's functors know them.
+  /// Returns amounts in the units of the user's functors.
   [[nodiscard]] static constexpr amounts_type in_user_units(amounts_type amounts,
                                                             amounts_type const& units) {
     if constexpr (std::integral<typename amounts_type::value_type>) {
@@ -276,7 +280,8 @@ struct measured {
   }
 };
 
-/// The capacity in the type in which these samples are packed; throws unless it is positive.
+/// Returns the capacity in the type in which these samples are packed; throws unless it is
+/// positive.
 template <class Samples, class Demand, class Capacity>
 [[nodiscard]] auto checked_capacity(std::string_view function, Capacity const& capacity) {
   auto const limits = to_capacity<working_weight_of<Samples, Demand, Capacity>>(function, capacity);
@@ -295,7 +300,7 @@ void for_each_demand(std::string_view function, Samples const& samples, Demand c
   }
 }
 
-/// Throws for a demand that is negative or not finite; `of` is what its sample has for a name.
+/// Throws for a demand that is negative or not finite; `of` is the name of its sample.
 template <class Amounts>
 void check_demand(std::string_view function, std::uint64_t index, Amounts const& amounts,
                   std::string_view of = "sample") {
@@ -307,8 +312,8 @@ void check_demand(std::string_view function, std::uint64_t index, Amounts const&
   }
 }
 
-/// True for a demand that is valid and fits the capacity: one comparison a resource for integers,
-/// where a negative amount counts as a large one.
+/// Returns true for a demand that is valid and fits the capacity. Integers require one comparison
+/// for each resource, because a negative amount counts as a large one.
 template <std::size_t R, class T>
 [[nodiscard]] constexpr bool is_valid_and_fits(resources<R, T> const& amounts,
                                                resources<R, T> const& capacity) {
@@ -323,7 +328,8 @@ template <std::size_t R, class T>
   return result;
 }
 
-/// The common divisor of all demands for each resource, where a capacity is large; else ones.
+/// Returns the common divisor of all demands for each resource if a capacity is large, otherwise
+/// ones.
 template <class Amounts, class Samples, class Demand>
 [[nodiscard]] Amounts common_units(std::string_view function, Samples const& samples,
                                    Demand const& demand, Amounts const& capacity) {
@@ -344,7 +350,7 @@ template <class Amounts, class Samples, class Demand>
               divisors[r] = exact_divisor(static_cast<std::uint64_t>(units[r]));
             }
           });
-      // Where no sample takes any of a resource, every amount of it is as good as one.
+      // If no sample needs a resource, any unit of it is correct.
       for (std::size_t r = 0; r != capacity.size(); ++r) {
         if (units[r] == 0) units[r] = capacity[r];
       }
@@ -354,7 +360,7 @@ template <class Amounts, class Samples, class Demand>
   return units;
 }
 
-/// Amounts as multiples of units of which they are multiples.
+/// The conversion of amounts to multiples of units, which must divide them.
 template <class Amounts>
 class unit_conversion {
  public:
@@ -367,7 +373,7 @@ class unit_conversion {
     }
   }
 
-  /// False where all units are one.
+  /// Returns false if all units are one.
   [[nodiscard]] bool is_needed() const { return is_needed_; }
 
   [[nodiscard]] Amounts operator()(Amounts amounts) const {
@@ -386,7 +392,7 @@ class unit_conversion {
 };
 
 /// Measures the samples and calls `body` with a `measured` of the smallest layout for the capacity.
-/// Errors: those that every packer documents for capacity, demand and samples.
+/// Errors: the errors that every packer documents for capacity, demand and samples.
 template <class Samples, class Demand, class Capacity, class Body>
 decltype(auto) with_measured(std::string_view function, Samples const& samples,
                              Demand const& demand, Capacity const& capacity, Body const& body) {
@@ -397,7 +403,7 @@ decltype(auto) with_measured(std::string_view function, Samples const& samples,
   unit_conversion const in_units(units);
   amounts_type capacity_in_units = limits;
   for (std::size_t r = 0; in_units.is_needed() && r != limits.size(); ++r) {
-    // Rounded down, as all loads are multiples of the unit. A capacity below the unit holds no
+    // Rounded down, because all loads are multiples of the unit. A capacity below the unit holds no
     // sample that needs the resource; one keeps it a valid capacity.
     capacity_in_units[r] = std::max<typename amounts_type::value_type>(1, limits[r] / units[r]);
   }

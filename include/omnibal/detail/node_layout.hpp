@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which ranks are on which node.
+/// The ranks of each node.
 
 #include <omnibal/check.hpp>
 
@@ -18,8 +18,8 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The node of each rank, any numbers: a view of an array that must outlive it, or nothing. It
-/// cannot be made of a temporary array.
+/// The node of each rank, any numbers: a view of an array that must outlive the view, or nothing.
+/// The view cannot be created from a temporary array.
 class node_numbers : public std::span<std::uint32_t const> {
  public:
   node_numbers() = default;
@@ -34,7 +34,7 @@ class node_numbers : public std::span<std::uint32_t const> {
         : std::span<std::uint32_t const>(range) {}
 };
 
-/// Nodes as options give them: `node_of` where it is given, else equal ones.
+/// The nodes of options: `node_of` if it is given, otherwise equal nodes.
 struct given_nodes {
   std::size_t ranks_per_node = 1;
   node_numbers node_of = {};
@@ -57,7 +57,7 @@ void check_nodes(std::string_view function, Options const& options, std::size_t 
                               " elements, one for each rank, of which there are " + to_text(ranks));
 }
 
-/// Ranks sorted by node, so that those of a node have places one after the other. Keeps its memory.
+/// Ranks sorted by node, so that the ranks of a node have consecutive places. Keeps its memory.
 class node_layout {
  public:
   void set(given_nodes const& nodes, std::size_t ranks) {
@@ -90,14 +90,14 @@ class node_layout {
 
   [[nodiscard]] std::size_t ranks() const { return rank_at_.size(); }
   [[nodiscard]] std::size_t nodes() const { return first_.size() - 1; }
-  /// Of a place, and below a place.
+  /// Returns the node of a place; `first_rank` returns a place too.
   [[nodiscard]] std::size_t node_of(std::size_t place) const { return node_of_[place]; }
   [[nodiscard]] std::span<std::uint32_t const> node_of() const { return node_of_; }
   [[nodiscard]] std::size_t first_rank(std::size_t node) const { return first_[node]; }
   [[nodiscard]] std::size_t ranks_in(std::size_t node) const {
     return first_[node + 1] - first_[node];
   }
-  /// Of the largest node.
+  /// Returns the number of ranks of the largest node.
   [[nodiscard]] std::size_t ranks_per_node() const { return largest_; }
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Gathering different numbers of values with a collective of equal ones.
+/// A gather of different numbers of values by a collective of equal numbers.
 
 #include <omnibal/comm/communicator.hpp>
 #include <omnibal/comm/ragged.hpp>
@@ -14,10 +14,10 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Bytes that are not initialised. Allocates only beyond the largest size so far.
+/// Bytes that are not initialized. Allocates only beyond the largest size so far.
 class byte_buffer {
  public:
-  /// So many bytes with any contents; what was taken before is gone.
+  /// Returns this number of bytes with any contents; bytes of earlier calls become invalid.
   [[nodiscard]] std::span<std::byte> take(std::size_t bytes) {
     if (bytes > capacity_) {
       bytes_.reset();
@@ -33,10 +33,10 @@ class byte_buffer {
   std::size_t capacity_ = 0;
 };
 
-/// Gathers blocks that are padded to the longest. Keeps its memory.
+/// A gather of blocks that are padded to the longest block. Keeps its memory.
 class padded_gather {
  public:
-  /// Writes the values of all ranks to `result`; rank r gives `counts[r]` of them, and every rank
+  /// Writes the values of all ranks to `result`. Rank r has `counts[r]` values, and every rank
   /// knows all counts.
   template <class T, class Comm>
   void run(Comm& comm, std::span<T const> own, std::span<std::uint64_t const> counts,
@@ -51,7 +51,7 @@ class padded_gather {
     read(gather(comm, std::as_bytes(own), most * sizeof(T)), 0, result);
   }
 
-  /// Fills the rows from the blocks, after so many other bytes in each.
+  /// Fills the rows from the blocks, after `skipped` other bytes in each block.
   template <class T>
   static void read(std::span<std::byte const> blocks, std::size_t skipped, ragged<T>& result) {
     for (std::size_t rank = 0; rank != result.size(); ++rank) {
@@ -61,7 +61,8 @@ class padded_gather {
     }
   }
 
-  /// The bytes of all ranks, each padded with zeros to so many; valid until the next call.
+  /// Returns the bytes of all ranks, each padded with zeros to `block_bytes`; valid until the next
+  /// call.
   template <class Comm>
   [[nodiscard]] std::span<std::byte const> gather(Comm& comm, std::span<std::byte const> own,
                                                   std::size_t block_bytes) {

@@ -1,8 +1,7 @@
 #pragma once
 
 /// \file
-/// From the samples of each part to the part of each sample and back, and checks of what user code
-/// groups: that samples are there, and that it is all of what it was given.
+/// Conversions between parts and samples, and checks of the items in groups of user code.
 
 #include <omnibal/check.hpp>
 #include <omnibal/concepts.hpp>
@@ -20,20 +19,21 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Counting sort by part. `offsets` has the number of samples of each part and one element more,
-/// and becomes where each part begins in `items`, which gets `item(i)` of each sample i, in order.
+/// Sorts samples by part: a counting sort. `offsets` has the number of samples of each part and one
+/// more element. Each number becomes the beginning of its part in `items`. `items` receives
+/// `item(i)` of each sample i, in order.
 template <class Item>
 void sort_by_part(std::span<std::uint32_t const> part_of, std::vector<std::uint32_t>& offsets,
                   std::vector<std::uint32_t>& items, Item const& item) {
-  // The sizes become the ends of the parts, and run to their beginnings as the parts are filled
+  // The sizes become the ends of the parts. They decrease to the beginnings as the parts are filled
   // from the back.
   std::uint32_t end = 0;
   for (std::uint32_t& offset : offsets) offset = end += offset;
   for (std::size_t i = part_of.size(); i-- != 0;) items[--offsets[part_of[i]]] = item(i);
 }
 
-/// The samples of each part by ascending index, into memory that is kept; `part_of[i]` is the part
-/// of sample i.
+/// Collects the samples of each part by ascending index, into memory that is kept. `part_of[i]` is
+/// the part of sample i.
 inline void collect_parts(std::span<std::uint32_t const> part_of, std::size_t parts,
                           std::vector<std::uint32_t>& offsets, std::vector<std::uint32_t>& items) {
   offsets.assign(parts + 1, 0);
@@ -50,8 +50,8 @@ inline void collect_parts(std::span<std::uint32_t const> part_of, std::size_t pa
   return grouping(std::move(offsets), std::move(items));
 }
 
-/// The part of each sample, into memory that is kept. Throws `std::invalid_argument` unless each of
-/// so many samples is in one part; `part_name` is what error texts call a part.
+/// Finds the part of each sample, into memory that is kept. Throws `std::invalid_argument` unless
+/// each of `samples` samples is in one part. `part_name` is the name of a part in error texts.
 inline void part_of_samples(std::string_view function, std::string_view part_name,
                             grouping_view parts, std::size_t samples,
                             std::vector<std::uint32_t>& part_of) {
@@ -76,7 +76,7 @@ inline void part_of_samples(std::string_view function, std::string_view part_nam
   }
 }
 
-/// The sample that item `item` of group `group` names; throws where there is no such sample.
+/// Returns the sample that item `item` of group `group` names; throws if there is no such sample.
 template <sample_range Samples>
 [[nodiscard]] constexpr sample_reference<Samples> sample_at(std::string_view function,
                                                             Samples const& samples,
@@ -93,12 +93,13 @@ template <sample_range Samples>
 /// Counts the items that user code names.
 class each_once {
  public:
-  /// `who` has been given `count` things, which are called `things` in error texts: "samples".
+  /// `who` was given `count` things, which error texts call `things`, such as "samples".
   each_once(std::string_view function, std::string_view who, std::string_view things,
             std::size_t count)
       : function_(function), who_(who), things_(things), seen_(count, 0) {}
 
-  /// Errors: `std::invalid_argument` for an item that there is not, or that was named before.
+  /// Counts items. Errors: `std::invalid_argument` for an item that does not exist or was named
+  /// before.
   void take(std::span<std::uint32_t const> items) {
     for (std::uint32_t const item : items) {
       if (item >= seen_.size() || seen_[item]++ != 0) throw_item(item);
@@ -106,7 +107,7 @@ class each_once {
     taken_ += items.size();
   }
 
-  /// Errors: `std::invalid_argument` where one was not named.
+  /// Errors: `std::invalid_argument` if an item was not named.
   void finish() const {
     if (taken_ == seen_.size()) return;
     throw_invalid(function_, std::string(who_) + " has " + to_text(taken_) + " of " +

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Iterators of sequences whose elements are made when they are asked for.
+/// Iterators of sequences whose elements are computed on access.
 
 #include <compare>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The elements of a sequence that lives elsewhere, as a value that is cheap to copy.
+/// The elements of a sequence of another owner, as a value that is cheap to copy.
 template <class Sequence>
 class sequence_ref {
  public:
@@ -22,8 +22,8 @@ class sequence_ref {
   Sequence const* sequence_ = nullptr;
 };
 
-/// A random-access iterator at a place of what gives `elements[place]` by value. An input iterator
-/// to algorithms older than C++20, since it refers to no object.
+/// A random-access iterator at a place of `elements`, a type whose `elements[place]` returns a
+/// value. For algorithms older than C++20 it is an input iterator, because it refers to no object.
 template <class Elements>
 class place_iterator {
  public:

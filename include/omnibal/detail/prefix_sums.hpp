@@ -21,12 +21,12 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The first number from `first` on for which `is_true`, as it is for all smaller ones, no longer
-/// holds; `last` where there is none before it.
+/// Returns the first number from `first` on that does not satisfy `is_true`; `last` if there is
+/// none before it. Precondition: all smaller numbers satisfy `is_true`, and no larger ones do.
 template <class Condition>
 [[nodiscard]] std::size_t first_without(std::size_t first, std::size_t last,
                                         Condition const& is_true) {
-  // Without branches, which nobody could predict.
+  // No branches, because nobody could predict them.
   for (std::size_t left = last - first; left != 0;) {
     std::size_t const half = (left + 1) / 2;
     first += is_true(first + half - 1) ? half : 0;
@@ -35,8 +35,8 @@ template <class Condition>
   return first;
 }
 
-/// The same, in time logarithmic in the distance from `guess`: each step away from it is twice as
-/// wide as the one before.
+/// Returns the same number in time logarithmic in the distance from `guess`: each step away from
+/// the guess is twice as wide as the step before.
 template <class Condition>
 [[nodiscard]] std::size_t first_without_near(std::size_t guess, std::size_t first, std::size_t last,
                                              Condition const& is_true) {
@@ -57,14 +57,14 @@ template <class Condition>
 
 inline constexpr measure_names cost_names{};
 
-/// True for a cost and a sum that are valid, where the sum is not less than the cost.
+/// Returns true for a valid cost and a valid sum; the sum is not less than the cost.
 template <class T>
 [[nodiscard]] constexpr bool are_valid(T cost, T sum) {
   if constexpr (std::integral<T>) return (cost | sum) >= 0;
   return cost >= 0 && sum <= std::numeric_limits<T>::max();
 }
 
-/// Throws the error of a cost that is not valid, or of the sum that it gives.
+/// Throws the error of a cost that is not valid, or of its sum.
 template <class T, class Cost>
 [[noreturn, gnu::noinline]] void throw_bad_sum(std::string_view function,
                                                measure_names const& names, std::size_t index,
@@ -73,17 +73,17 @@ template <class T, class Cost>
   throw_overflow(function, names.sum);
 }
 
-/// Makes `sums[i]` the sum of the costs of the first i layers, and calls `cost` once for each
-/// layer, in order. Returns the largest difference of neighbouring sums.
+/// Sets `sums[i]` to the sum of the costs of the first i layers, and calls `cost` once for each
+/// layer, in order. Returns the largest difference of neighboring sums.
 ///
-/// Errors: those of `measure_costs`. A call of its own: as a part of a larger function the loop
-/// would keep its variables in memory.
+/// Errors: as `measure_costs`. The function is never inlined, because a larger function would keep
+/// the variables of the loop in memory.
 template <class T, sample_range Layers, class Cost>
 [[gnu::noinline]] T sum_costs(std::string_view function, Layers const& layers, Cost const& cost,
                               std::vector<T>& sums, measure_names const& names = cost_names) {
   check_index_count(function, "layers", std::ranges::size(layers));
   sums.resize(std::ranges::size(layers) + 1);
-  // Integers wrap, which the check finds.
+  // Integers wrap around, which the check finds.
   using sum_type = std::conditional_t<std::integral<T>, std::uint64_t, T>;
   T* next = sums.data();
   sum_type sum{};

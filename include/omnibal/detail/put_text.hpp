@@ -1,14 +1,15 @@
 #pragma once
 
 /// \file
-/// Writing text to an output iterator.
+/// Output of text to an output iterator.
 
 #include <iterator>
 #include <string_view>
 
 namespace omnibal::inline v0::detail {
 
-/// Moves the iterator behind the text. It need not be copyable, as for `std::copy`.
+/// Writes the text and moves the iterator behind it. The iterator need not be copyable, unlike for
+/// `std::copy`.
 template <std::output_iterator<char> Out>
 void put_text(Out& out, std::string_view text) {
   for (char const letter : text) *out++ = letter;

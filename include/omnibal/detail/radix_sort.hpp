@@ -16,7 +16,7 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A digit of words, and where in their order those with each value of it begin.
+/// A digit of words, and the beginnings in their order of the words with each value of the digit.
 class radix_digit {
  public:
   static constexpr unsigned most_bits = 11;
@@ -28,7 +28,7 @@ class radix_digit {
 
   /// Counts the words in three digits at once.
   static void count(std::span<std::uint64_t const> words, radix_digit (&digits)[3]) {
-    // Copies, as a compiler cannot know that no count lies where a shift does.
+    // Copies, because a compiler cannot know that counts do not overlap shifts.
     field const first = digits[0].value_of_;
     field const second = digits[1].value_of_;
     field const third = digits[2].value_of_;
@@ -39,12 +39,12 @@ class radix_digit {
     }
   }
 
-  /// After the words are counted: true where they are equal in this digit.
+  /// Returns true if the words are equal in this digit, after they are counted.
   [[nodiscard]] bool is_equal(std::span<std::uint64_t const> words) const {
     return words.empty() || starts_[value_of_(words[0])] == words.size();
   }
 
-  /// Puts the words, or their low bits, in the order of the digit, stably; once.
+  /// Writes the words, or their low bits, in the order of the digit, stably; may be called once.
   template <class Word>
   void scatter(std::span<std::uint64_t const> words, Word* output) {
     field const value_of = value_of_;
@@ -71,9 +71,9 @@ class radix_digit {
   std::uint32_t starts_[std::size_t{1} << most_bits];
 };
 
-/// Sorts words by the bits [first_bit, first_bit + bits), stably, digit after digit, but for the
-/// last: calls `last(digit, words, spare)` with the words in the one buffer and the other. Three
-/// digits are counted in a pass; one that is equal in all words costs no more.
+/// Sorts words by the bits [first_bit, first_bit + bits), stably, digit after digit, except for the
+/// last digit. Calls `last(digit, words, spare)` with the words in one buffer, and with the other
+/// buffer. Three digits are counted in a pass; a digit that is equal in all words costs no more.
 template <class Last>
 void radix_passes(std::span<std::uint64_t> words, std::span<std::uint64_t> spare,
                   unsigned first_bit, unsigned bits, Last const& last) {
@@ -97,8 +97,8 @@ void radix_passes(std::span<std::uint64_t> words, std::span<std::uint64_t> spare
   }
 }
 
-/// Sorts words by the bits [first_bit, first_bit + bits), stably. `spare` is a buffer that gets as
-/// large.
+/// Sorts words by the bits [first_bit, first_bit + bits), stably. `spare` is a buffer that becomes
+/// as large as `words`.
 inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint64_t>& spare,
                        unsigned first_bit, unsigned bits) {
   spare.resize(words.size());
@@ -115,7 +115,7 @@ inline void radix_sort(std::vector<std::uint64_t>& words, std::vector<std::uint6
 /// A function from an index to an integer that is not negative.
 using index_key = function_ref<std::uint64_t(std::size_t)>;
 
-/// Sorts runs of indices by descending key that agree in the leading 32 bits of their words.
+/// Sorts runs of indices by descending key; the words of a run agree in their leading 32 bits.
 inline void sort_runs(std::span<std::uint64_t const> words, std::vector<std::uint32_t>& order,
                       index_key key) {
   for (std::size_t first = 0; first != words.size();) {
@@ -136,7 +136,7 @@ inline void sort_runs(std::span<std::uint64_t const> words, std::vector<std::uin
   }
 }
 
-/// `order_descending` of keys that lie in so many words; `key` gives them again.
+/// Returns `order_descending` of the keys in `count` words; `key` returns the keys once more.
 [[nodiscard]] inline std::vector<std::uint32_t> order_words(unset_array<std::uint64_t>&& memory,
                                                             std::size_t count, index_key key) {
   if (count == 0) return {};
@@ -149,8 +149,8 @@ inline void sort_runs(std::span<std::uint64_t const> words, std::vector<std::uin
   }
   std::uint64_t const range = largest - smallest;
 
-  // Before any buffer, so that what is free at the end is not all at the end of the heap, which
-  // allocators give back to the system.
+  // The order is allocated before any buffer. Otherwise all memory that is freed at the end would
+  // be at the end of the heap, which allocators return to the system.
   std::vector<std::uint32_t> order(count);
   if (range < std::max<std::uint64_t>(1024, count / 4)) {
     std::vector<std::uint32_t> starts(static_cast<std::size_t>(range) + 2, 0);
@@ -183,9 +183,9 @@ inline void sort_runs(std::span<std::uint64_t const> words, std::vector<std::uin
   return order;
 }
 
-/// The indices 0 .. count - 1 in the order of descending `key(index)`, equal keys by ascending
-/// index. `key` gives integers that are not negative. Linear but for runs of keys that agree in
-/// their leading 32 bits, which are sorted by comparison.
+/// Returns the indices 0 .. count - 1 in the order of descending `key(index)`, equal keys by
+/// ascending index. `key` returns integers that are not negative. The time is linear except for
+/// runs of keys that agree in their leading 32 bits, which are sorted by comparison.
 template <class Key>
 [[nodiscard]] std::vector<std::uint32_t> order_descending(std::size_t count, Key const& key) {
   auto const word = [&key](std::size_t i) { return static_cast<std::uint64_t>(key(i)); };

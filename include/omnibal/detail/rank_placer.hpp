@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which rank takes which part, so that the most bytes stay on their node and their rank.
+/// An assignment of parts to ranks that keeps the most bytes on their node and their rank.
 
 #include <omnibal/config.hpp>
 #include <omnibal/detail/node_layout.hpp>
@@ -18,16 +18,17 @@
 
 namespace omnibal::inline v0::detail {
 
-/// Gives parts to places so that the sum of their gains is largest. A place has room for several
-/// parts, and a part may stay without one. Parts are added one after the other by shortest
-/// augmenting paths; profits of parts and prices of places, whose sum no assignment exceeds, keep
-/// the lengths of edges from being negative. Beyond a number of steps each path is searched for
-/// among a few parts only: the sum stays a bound, but the assignment may miss it. Keeps its memory.
+/// Assigns parts to places so that the sum of their gains is largest. A place has room for several
+/// parts, and a part may have no place. Parts are added one after the other by shortest augmenting
+/// paths. Parts have profits and places have prices, whose sum no assignment exceeds; they keep the
+/// lengths of edges from being negative. Beyond a number of steps each path is searched for among a
+/// few parts only. Then the sum is still a bound, but the assignment may not reach it. Keeps its
+/// memory.
 ///
-/// A network has `parts()`, `places()`, `room(place)` and `largest_room()`, and calls
-/// `for_each_offer(part, f)` as f(place, gain) for the places where a part gains something. It may
-/// have `hubs()`, numbered after the places: one stands for `members(hub)`, places [first, last),
-/// at each of which the part has that gain. `hub_of(place)` is the hub of a place.
+/// A network has `parts()`, `places()`, `room(place)` and `largest_room()`. It calls
+/// `for_each_offer(part, f)` as f(place, gain) for the places at which a part gains something. It
+/// may have `hubs()`, numbered after the places. A hub represents `members(hub)`, places [first,
+/// last), at each of which the part has that gain. `hub_of(place)` is the hub of a place.
 ///
 /// Source: Kuhn, 1955; Jonker, Volgenant, "A shortest augmenting path algorithm for dense and
 /// sparse linear assignment problems", 1987.
@@ -36,7 +37,8 @@ class sparse_assignment {
  public:
   static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-  /// No sum of gains exceeds a quarter of the largest amount. Allocates for larger networks only.
+  /// Assigns the parts. Precondition: no sum of gains exceeds a quarter of the largest amount.
+  /// Allocates only for a network that is larger than the networks before.
   template <class Network>
   void run(Network const& network, std::uint64_t most_steps) {
     std::size_t const vertices = network.places() + network.hubs();
@@ -61,17 +63,17 @@ class sparse_assignment {
     }
   }
 
-  /// The place of a part, or `none`.
+  /// Returns the place of a part, or `none`.
   [[nodiscard]] std::uint32_t place_of(std::size_t part) const {
     return slot_of_[part] == none ? none : place_of_slot(slot_of_[part]);
   }
-  /// True where the best assignments may give the part to a place that offers this gain.
+  /// Returns true if the best assignments may give the part to a place that offers this gain.
   [[nodiscard]] bool is_tight(std::size_t part, std::size_t place, Amount gain) const {
     return profit_[part] + price_[place] == gain;
   }
   [[nodiscard]] bool is_optimal() const { return is_optimal_; }
 
-  /// No assignment gains more; where `is_optimal` this one gains as much.
+  /// Returns an upper bound of the gain of any assignment; the gain of this one if `is_optimal`.
   template <class Network>
   [[nodiscard]] Amount bound(Network const& network) const {
     Amount sum = 0;
@@ -102,7 +104,7 @@ class sparse_assignment {
     std::uint32_t vertex;
 
     [[nodiscard]] bool operator<(waiting_point const& other) const {
-      // The nearest on top of a heap.
+      // The nearest element is on top of a heap.
       return distance != other.distance ? distance > other.distance : vertex > other.vertex;
     }
   };
@@ -132,7 +134,7 @@ class sparse_assignment {
     carry_out(root);
   }
 
-  /// Goes on until the shortest path is known; false where that would look at too many parts.
+  /// Continues until the shortest path is known; returns false if too many parts would be scanned.
   template <class Network>
   [[nodiscard]] bool search(Network const& network, std::size_t most_parts) {
     while (best_ != now_) {
@@ -172,7 +174,7 @@ class sparse_assignment {
     }
   }
 
-  /// From a part to its offers, or to having no place.
+  /// Scans the edges from a part to its offers, or to no place.
   template <class Network>
   void scan(std::uint32_t part, Amount distance, Network const& network) {
     scanned_.push_back({part, distance});
@@ -211,7 +213,7 @@ class sparse_assignment {
     }
   }
 
-  /// Removes what was reached on a shorter way since, so that the heap stays small.
+  /// Removes vertices that were reached on a shorter path later, so that the heap stays small.
   void forget_outdated() {
     auto const is_outdated = [this](waiting_point const& waits) {
       point const& at = points_[waits.vertex];
@@ -221,7 +223,8 @@ class sparse_assignment {
     std::make_heap(heap_.begin(), heap_.end());
   }
 
-  /// All within `radius` pay as much more as they are nearer.
+  /// Raises prices and lowers profits within `radius`, by the difference of the radius and the
+  /// distance. A hub has the lowest price of its places.
   template <class Network>
   void raise_prices(Amount radius, Network const& network) {
     for (scanned_part const& one : scanned_) profit_[one.part] -= radius - one.distance;
@@ -244,7 +247,7 @@ class sparse_assignment {
     }
   }
 
-  /// Along the path each part takes the place that the next one leaves.
+  /// Moves the parts along the path: each part gets the place that the next part leaves.
   void carry_out(std::uint32_t root) {
     std::uint32_t slot = none;
     if (end_place_ == none) {
@@ -285,10 +288,10 @@ struct bytes_at {
   std::int64_t bytes;
 };
 
-/// For each part the places where it has bytes, by ascending place. Keeps its memory.
+/// The places at which each part has bytes, by ascending place. Keeps its memory.
 class kept_bytes {
  public:
-  /// `most` is a number of entries that will not be exceeded.
+  /// Removes all entries; `most` is a number of entries that will not be exceeded.
   void clear(std::size_t most) {
     offsets_.assign(1, 0);
     entries_.clear();
@@ -307,7 +310,7 @@ class kept_bytes {
   [[nodiscard]] std::span<bytes_at const> of(std::size_t part) const {
     return std::span(entries_).subspan(offsets_[part], offsets_[part + 1] - offsets_[part]);
   }
-  /// Those at the places from `first` on.
+  /// Returns the entries at the places from `first` on.
   [[nodiscard]] std::span<bytes_at const> from(std::size_t part, std::size_t first) const {
     auto const row = of(part);
     auto const found = std::lower_bound(
@@ -328,7 +331,7 @@ class kept_bytes {
 /// The bytes of parts by rank and by node. Keeps its memory.
 class part_bytes {
  public:
-  /// `home_of` has the rank of each sample; every sample is in one part.
+  /// Measures parts. `home_of` has the rank of each sample; every sample is in one part.
   template <class BytesOf>
   void measure(std::span<std::uint32_t const> home_of, grouping_view parts, BytesOf const& bytes_of,
                node_layout const& layout) {
@@ -370,7 +373,7 @@ class part_bytes {
   std::vector<std::uint32_t> touched_;
 };
 
-/// A part gains on a node the bytes that it has there, without their lowest bits.
+/// The gain of a part on a node: the bytes that it has there, without their lowest bits.
 struct node_network {
   kept_bytes const& by_node;
   node_layout const& layout;
@@ -390,13 +393,14 @@ struct node_network {
   [[nodiscard]] static std::pair<std::uint32_t, std::uint32_t> members(std::size_t) { return {}; }
 };
 
-/// What a part gains on a rank: its bytes on the node, and among equal ones those on the rank, as
-/// one number. Both have at most 61 bits.
+/// Returns the gain of a part on a rank as one number: its bytes on the node, and for equal bytes
+/// its bytes on the rank. Both have at most 61 bits.
 [[nodiscard]] inline int128 combined_gain(std::int64_t on_node, std::int64_t on_rank) {
   return (int128{on_node} << 62) + on_rank;
 }
 
-/// A part gains that on the ranks of the nodes in `allowed`; a node is the hub of its ranks.
+/// The combined gain of a part on the ranks of the nodes in `allowed`; a node is the hub of its
+/// ranks.
 struct rank_network {
   kept_bytes const& allowed;
   kept_bytes const& by_rank;
@@ -432,16 +436,17 @@ struct rank_network {
   }
 };
 
-/// Places as many parts as there are ranks. Keeps its memory.
+/// Places one part on each rank. Keeps its memory.
 ///
-/// Parts first go to nodes, by bytes on nodes alone. The prices of that assignment tell which pairs
-/// of a part and a node the best ones are made of; among those, parts then go to ranks.
+/// Parts are first assigned to nodes, by their bytes on nodes only. The prices of that assignment
+/// show the pairs of a part and a node in the best assignments. Among these pairs, parts are then
+/// assigned to ranks.
 class rank_placer {
  public:
-  /// Some 0.1 seconds of work. Up to 128 ranks always enough for the best placement.
+  /// The default number of steps, which limits the work.
   static constexpr std::uint64_t most_steps = std::uint64_t{1} << 25;
 
-  /// `home_of` has the rank of each sample; every sample is in one part.
+  /// Places the parts. `home_of` has the rank of each sample; every sample is in one part.
   template <class BytesOf>
   void run(std::span<std::uint32_t const> home_of, grouping_view parts, BytesOf const& bytes_of,
            given_nodes const& nodes, std::uint64_t steps = most_steps) {
@@ -452,7 +457,7 @@ class rank_placer {
       home_of = home_place_;
     }
     bytes_.measure(home_of, parts, bytes_of, layout_);
-    // So that gains are sums of two numbers of 61 bits, and sums of gains stay below 2^125.
+    // Gains are then sums of two numbers of 61 bits, and sums of gains stay below 2^125.
     auto const bits = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_.total())));
     dropped_bits_ = std::max(0, bits - 61);
     nodes_.run(node_places(), steps);
@@ -468,11 +473,11 @@ class rank_placer {
   [[nodiscard]] std::uint32_t rank_of(std::size_t part) const {
     return layout_.rank_at(rank_of_[part]);
   }
-  /// The part of a rank.
+  /// Returns the part of a rank.
   [[nodiscard]] std::uint32_t part_at(std::size_t rank) const {
     return part_at_[layout_.place_of(rank)];
   }
-  /// Whether no placement is better.
+  /// Returns whether no placement is better.
   [[nodiscard]] bool is_proven() const {
     return dropped_bits_ == 0 && nodes_.is_optimal() &&
            (layout_.ranks_per_node() == 1 || ranks_.is_optimal());
@@ -488,7 +493,7 @@ class rank_placer {
            });
   }
 
-  /// No placement moves fewer bytes across nodes.
+  /// Returns a lower bound of the bytes that a placement moves across nodes.
   [[nodiscard]] std::int64_t least_across_nodes() const {
     int128 most_kept = nodes_.bound(node_places());
     // Each part may keep nearly one unit more than was counted.
@@ -508,7 +513,7 @@ class rank_placer {
     for (std::size_t part = 0; part != layout_.ranks(); ++part) sum += value(part);
     return sum;
   }
-  /// What is gained by parts on these ranks.
+  /// Returns the gain of parts on these ranks.
   template <class RankOf>
   [[nodiscard]] int128 sum_of_gains(RankOf const& rank_of) const {
     int128 sum = 0;
@@ -545,7 +550,8 @@ class rank_placer {
     }
   }
 
-  /// Parts that gain nothing stay, or else take what is free; all stay where that is as good.
+  /// Places the parts without a place: they stay on their ranks if these are free, otherwise they
+  /// get free ranks. All parts stay if that is as good.
   void fill() {
     for (std::uint32_t part = 0; part != layout_.ranks(); ++part) {
       std::uint32_t const own = layout_.place_of(part);
@@ -569,7 +575,7 @@ class rank_placer {
     part_at_[rank] = part;
   }
 
-  /// Below, ranks are their places in it.
+  /// The layout; the members below identify ranks by their places in it.
   node_layout layout_;
   std::vector<std::uint32_t> home_place_;
   int dropped_bits_ = 0;

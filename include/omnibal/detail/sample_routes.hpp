@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which samples a rank sends, keeps and gets.
+/// The samples that a rank sends, keeps and receives.
 
 #include <omnibal/detail/radix_sort.hpp>
 #include <omnibal/exchange/exchange_plan.hpp>
@@ -15,11 +15,11 @@
 
 namespace omnibal::inline v0::detail {
 
-/// The part of a plan that concerns one rank. What travels from one rank to another is in the order
-/// in which it arrives, so that both sides know it. Keeps its memory.
+/// The part of a plan that concerns one rank. Samples from one rank to another are in the order in
+/// which they arrive, so that both sides know the order. Keeps its memory.
 class sample_routes {
  public:
-  /// A sample that does not travel.
+  /// A sample that stays on its rank.
   struct stay {
     std::uint32_t from;
     std::uint32_t to;
@@ -58,15 +58,16 @@ class sample_routes {
   }
 
   [[nodiscard]] std::span<stay const> staying() const { return staying_; }
-  /// The number of samples that go to each rank and that come from each, without those that stay.
+  /// Returns the number of samples that go to each rank; `receive_counts` returns the number that
+  /// come from each rank. Samples that stay do not count.
   [[nodiscard]] std::span<std::uint64_t const> send_counts() const { return send_counts_; }
   [[nodiscard]] std::span<std::uint64_t const> receive_counts() const { return receive_counts_; }
 
   [[nodiscard]] std::size_t leaving_count() const { return leaving_.size(); }
   [[nodiscard]] std::size_t coming_count() const { return coming_.size(); }
 
-  /// The position among the local samples of the k-th one that leaves, and among the arrivals of
-  /// the k-th one that comes.
+  /// Returns the position of the k-th leaving sample among the local samples; `coming` returns the
+  /// position of the k-th coming sample among the arrivals.
   [[nodiscard]] std::uint32_t leaving(std::size_t k) const {
     return static_cast<std::uint32_t>(leaving_[k]);
   }
@@ -79,7 +80,7 @@ class sample_routes {
     return static_cast<unsigned>(std::bit_width(largest));
   }
 
-  /// By the bits above the lowest 32, of which so many are used. Positions ascend already.
+  /// Sorts by the bits above the lowest 32, of which `bits` are used. Positions already ascend.
   void sort_by_high_bits(std::vector<std::uint64_t>& words, unsigned bits) {
     constexpr std::size_t few = 1024;
     if (words.size() <= few) {
@@ -89,7 +90,7 @@ class sample_routes {
     }
   }
 
-  // A position in the low bits, by the slot or the rank in the high ones.
+  // The low bits are a position; the high bits are the slot or the rank by which words are sorted.
   std::vector<std::uint64_t> leaving_;
   std::vector<std::uint64_t> coming_;
   std::vector<std::uint64_t> spare_;

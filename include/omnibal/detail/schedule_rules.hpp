@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The arithmetic by which rounds of cuts make a schedule, on the host and on a device.
+/// The arithmetic of rounds of cuts that create a schedule, on the host and on a device.
 
 #include <omnibal/balance/schedule_steps_options.hpp>
 #include <omnibal/check.hpp>
@@ -18,13 +18,13 @@
 
 namespace omnibal::inline v0::detail {
 
-/// A whole step of waiting. 2^32 of them fit 64 bits.
+/// A whole step of waiting. The sum of 2^32 such steps fits 64 bits.
 inline constexpr std::int64_t whole_step = std::int64_t{1} << 30;
 
 /// A load as an integer: `largest * ranks` is below 2^62, so that sums over a step fit.
 using load_level = std::uint64_t;
 
-/// The bits of an unsigned number.
+/// Returns the number of bits of an unsigned number.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int bits_of(std::uint64_t value) {
   int bits = 0;
   for (int half = 32; half != 0; half /= 2) {
@@ -35,19 +35,20 @@ using load_level = std::uint64_t;
   return bits + (value != 0 ? 1 : 0);
 }
 
-/// The bits that levels may have.
+/// Returns the number of bits that levels may have.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_bits(std::uint64_t ranks) {
   return 62 - bits_of(ranks);
 }
 
-/// The low bits that must go from the loads of a kind, of which this is the largest.
+/// Returns the number of low bits that must be removed from the loads of a kind with this largest
+/// load.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr int level_shift(std::uint64_t largest,
                                                             std::uint64_t ranks) {
   int const shift = bits_of(largest) - level_bits(ranks);
   return shift < 0 ? 0 : shift;
 }
 
-/// A level as a share of the largest one of its kind, in 2^-31.
+/// Returns a level as a share of the largest level of its kind, in units of 2^-31.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t share_of_level(load_level level,
                                                                          load_level largest) {
   if (largest == 0) return 0;
@@ -56,7 +57,8 @@ using load_level = std::uint64_t;
   return static_cast<std::uint32_t>(((level >> shift) << 31) / (largest >> shift));
 }
 
-/// The share of a step that ranks wait, in `whole_step`s, rounded down; all of it without a group.
+/// Returns the share of a step that ranks wait, in `whole_step`s, rounded down. A rank without a
+/// group waits the whole step. The share is zero if the largest level is zero.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::int64_t waiting_of_step(load_level largest,
                                                                          std::uint64_t sum,
                                                                          std::uint64_t ranks) {
@@ -66,31 +68,31 @@ using load_level = std::uint64_t;
   return static_cast<std::int64_t>(share * static_cast<double>(whole_step));
 }
 
-/// How many groups are in which kind of step.
+/// The numbers of groups in the kinds of steps.
 struct schedule_shape {
   /// The groups of a full step: one for each rank, or `groups_per_rank`.
   std::uint32_t ranks = 0;
-  /// The groups that run, repetitions not counted; the carried ones are the first of them.
+  /// The groups that run, without repetitions; the carried groups are the first of them.
   std::uint32_t runs = 0;
   std::uint32_t carried = 0;
-  /// Full steps.
+  /// The number of full steps.
   std::uint32_t steps = 0;
-  /// The groups that fill no step, and that are repeated to fill it.
+  /// The groups that do not fill a step, and the groups that are repeated to fill it.
   std::uint32_t extra = 0;
   std::uint32_t repeated = 0;
 
-  /// The groups in full steps.
+  /// Returns the number of groups in full steps.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t pool() const { return steps * ranks; }
-  /// The groups in all steps, repetitions counted.
+  /// Returns the number of groups in all steps, including repetitions.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t cells() const {
     return pool() + extra + repeated;
   }
 };
 
-/// Errors: `std::invalid_argument` for no ranks, no groups per rank, a `max_dist_ratio` that is
-/// negative or not finite, and a carried group that does not exist; `std::length_error` where
-/// groups, carried groups and those of a step exceed 2^32 - 1. Epochs without a full step leave out
-/// a group twice, so it may be carried twice.
+/// Checks the arguments of a schedule. Errors: `std::invalid_argument` for no ranks, no groups per
+/// rank, a `max_dist_ratio` that is negative or not finite, and a carried group that does not
+/// exist; `std::length_error` if groups, carried groups and the groups of a step exceed 2^32 - 1.
+/// Epochs without a full step leave out a group twice, so that a group may be carried twice.
 inline void check_schedule(std::string_view function, std::size_t groups, std::size_t ranks,
                            schedule_steps_options const& options) {
   check_positive(function, "ranks", ranks);
@@ -109,7 +111,7 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
   }
 }
 
-/// Precondition: `check_schedule` holds.
+/// Returns the shape of a schedule. Precondition: `check_schedule` holds.
 [[nodiscard]] inline schedule_shape shape_of_schedule(std::size_t groups, std::size_t carried,
                                                       std::size_t ranks, remainder_policy remainder,
                                                       std::uint32_t groups_per_rank = 1) {
@@ -125,38 +127,39 @@ inline void check_schedule(std::string_view function, std::size_t groups, std::s
     return shape;
   }
   shape.extra = extra;
-  // Ranks repeat as many groups as they have in other steps, or none.
+  // Ranks repeat the same number of groups as in other steps, or none.
   if (remainder == remainder_policy::repeat && extra != 0) {
     shape.repeated = (shape.ranks - extra) / groups_per_rank * groups_per_rank;
   }
   return shape;
 }
 
-/// What is drawn at random.
+/// The random numbers of a schedule.
 class schedule_draws {
  public:
   OMNIBAL_HOST_DEVICE constexpr schedule_draws(std::uint64_t seed, std::uint64_t epoch)
       : shuffle_{seed}, step_shuffle_{~seed}, words_(~seed, epoch), epoch_(epoch) {}
 
-  /// The random order of so many groups.
+  /// Returns the random order of `count` groups.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr rng::permutation groups(std::uint64_t count) const {
     return shuffle_.order(count, epoch_);
   }
-  /// The random order of so many steps.
+  /// Returns the random order of `count` steps.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr rng::permutation steps(std::uint64_t count) const {
     return step_shuffle_.order(count, epoch_);
   }
-  /// A word for the cell that begins at a step, in a round.
+  /// Returns a word for the cell that begins at a step, in a round.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint64_t of_cell(std::uint32_t round,
                                                                     std::uint32_t first) const {
     return words_.word(std::uint64_t{round} << 32 | first);
   }
-  /// What bundles of groups and steps of them are drawn from.
+  /// Returns the engine from which bundles of groups, and their steps, are drawn.
   [[nodiscard]] constexpr rng::engine bundles() const {
     return rng::engine(words_.word(~std::uint64_t{1}));
   }
-  /// Where the last step begins among the groups by size: at the smallest ones where it is short,
-  /// anywhere where it repeats groups like its own. Precondition: there is a full step.
+  /// Returns the beginning of the last step among the groups sorted by size. A short last step
+  /// begins at the smallest groups. A last step with repetitions begins anywhere, so that it
+  /// repeats groups similar to its own. Precondition: there is a full step.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr std::uint32_t last_step(
       schedule_shape const& shape) const {
     if (shape.repeated == 0) return 0;
@@ -175,30 +178,30 @@ class schedule_draws {
   std::uint64_t epoch_;
 };
 
-/// By what runs are sorted for the last step: the largest share of all kinds. Carried ones come
-/// after all others, since they are to run soon.
+/// The size by which carried groups are sorted for the last step; other groups have the largest
+/// share of all kinds. Carried groups follow all others, because they are to run soon.
 inline constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
 
-/// Which cells are cut in a round: those that wait for more than half as long as the worst one, in
-/// the kind that is furthest above its goal. Where that would save more than is asked for, some of
-/// them at random.
+/// The cells that are cut in a round: cells that wait for at least half as long as the worst cell,
+/// in the kind that is furthest above its goal. If all these cuts would save more than required,
+/// some of the cells are chosen at random.
 struct cut_rule {
-  /// The kind, or the number of kinds where nothing is to be cut.
+  /// The kind, or the number of kinds if nothing is to be cut.
   std::uint32_t kind = 0;
-  /// The waiting of the worst cell.
+  /// The waiting time of the worst cell.
   std::int64_t most = 0;
-  /// What is to be saved, and about what all cuts would save.
+  /// The waiting time to be saved, and the approximate waiting time that all cuts would save.
   std::uint64_t excess = 0;
   std::uint64_t saved = 0;
 
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_bad(std::int64_t waiting) const {
     return waiting > 0 && waiting >= most - most / 2;
   }
-  /// A cut about halves the waiting.
+  /// Returns the saving of a cut, which about halves the waiting time.
   [[nodiscard]] OMNIBAL_HOST_DEVICE static constexpr std::uint64_t saving(std::int64_t waiting) {
     return static_cast<std::uint64_t>(waiting) / 2;
   }
-  /// `word` is that of the cell.
+  /// Returns whether to cut a cell; `word` is the random word of the cell.
   [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool cuts(std::int64_t waiting,
                                                         std::uint64_t word) const {
     if (!is_bad(waiting)) return false;
@@ -207,25 +210,26 @@ struct cut_rule {
   }
 };
 
-/// A place for a cut: after so many steps of a cell, with a random word.
+/// A place for a cut: after a number of steps of a cell, with a random word.
 struct cut_choice {
   std::uint64_t word;
   std::uint32_t steps;
 };
 
-/// What a cut behind so many groups saves: they wait for `level`, their largest, from then on.
+/// Returns the saving of a cut behind `groups` groups, which wait for `level`, their largest, from
+/// then on.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr uint128 saved_by_cut(std::uint64_t groups,
                                                                  load_level level,
                                                                  load_level largest) {
   return static_cast<uint128>(groups) * (largest - level);
 }
 
-/// True for cuts that save at least three quarters of what the best one saves.
+/// Returns true for cuts that save at least three quarters of the saving of the best cut.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr bool is_good_cut(uint128 saved, uint128 best) {
   return saved >= best - best / 4;
 }
 
-/// The lesser word, of equal ones the lower cut.
+/// Returns the choice with the lower word; for equal words the lower cut.
 [[nodiscard]] OMNIBAL_HOST_DEVICE constexpr cut_choice chosen_cut(cut_choice const& left,
                                                                   cut_choice const& right) {
   bool const is_right =

@@ -1,15 +1,15 @@
 #pragma once
 
 /// \file
-/// Arrays that are not set to zero first.
+/// Arrays that are not initialized to zero.
 
 #include <cstddef>
 #include <utility>
 
 namespace omnibal::inline v0::detail {
 
-/// Memory for values that are not set yet: `std::make_unique_for_overwrite`, whose header takes as
-/// long to compile as all of the packing that uses it.
+/// Memory for values that are not set yet, as `std::make_unique_for_overwrite` without its header,
+/// which is slow to compile.
 template <class T>
 class unset_array {
  public:
