@@ -82,9 +82,9 @@ class grouping_view {
   std::size_t group_count_ = 0;
 };
 
-/// The owner of groups of sample indices. Indices are appended to one open group, which `close`
+/// A container of groups of sample indices. Indices are appended to one open group, which `close`
 /// adds to the groups; before that the open group is not part of them. Empty groups are legal (a
-/// rank without samples). The owner is a random-access range of groups, each the span of its
+/// rank without samples). The container is a random-access range of groups, each the span of its
 /// indices. An object that has been moved from may only be assigned to or destroyed.
 class grouping {
  public:

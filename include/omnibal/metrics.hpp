@@ -164,8 +164,9 @@ template <class Range>
 concept amount_range = std::ranges::input_range<Range const> && amount<detail::amount_of<Range>>;
 
 struct pad_ratio_fn {
-  /// Returns the share of a padded batch that is padding, sum(longest - length_i) / (longest *
-  /// count). The share is zero for no samples and if all lengths are zero.
+  /// Returns the share of a padded batch that is padding,
+  /// `sum(longest - length_i) / (longest * count)`. The share is zero for no samples and if all
+  /// lengths are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a length that is negative or not finite, `std::overflow_error` for
@@ -210,7 +211,7 @@ inline constexpr pad_ratio_fn pad_ratio{};
 
 struct dist_ratio_fn {
   /// Returns the share of a step in which data-parallel ranks wait for the slowest one. The share
-  /// is sum(largest - total_i) / (largest * ranks) = 1 - mean / largest over the totals of the
+  /// is `sum(largest - total_i) / (largest * ranks) = 1 - mean / largest` over the totals of the
   /// ranks, separately for each resource. The share is zero if all totals are zero.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
@@ -273,9 +274,9 @@ struct imbalance_fn {
 inline constexpr imbalance_fn imbalance{};
 
 struct utilisation_fn {
-  /// Returns the share of the capacity that is used: the sum of the loads divided by capacity *
-  /// number of loads, separately for each resource. Measured with the true demand, the share shows
-  /// the waste of rounding. The share is zero for no loads.
+  /// Returns the share of the capacity that is used: the sum of the loads divided by the product of
+  /// capacity and number of loads, separately for each resource. Measured with the true demand, the
+  /// share shows the waste of rounding. The share is zero for no loads.
   ///
   /// Complexity: linear. Allocates nothing. Determinism: portable for integers. Errors:
   /// `std::invalid_argument` for a load that is negative or not finite and for a capacity that is

@@ -19,7 +19,7 @@
 
 namespace omnibal::inline v0 {
 
-/// A number that measures: an integer of up to 64 bits, not `bool`, or a floating-point number.
+/// A number for measurements, an integer of up to 64 bits except `bool` or a floating-point number.
 template <class T>
 concept weight = (std::integral<T> && sizeof(T) <= sizeof(std::int64_t) &&
                   !std::same_as<std::remove_cv_t<T>, bool>) ||
@@ -239,7 +239,7 @@ concept same_kinds = kinds_of<Left>
 
 }  // namespace detail
 
-/// A measurement of samples: resources, or a single weight, which means one resource.
+/// A measurement of samples in resources, or in a single weight, which means one resource.
 template <class T>
 concept amount = weight<T> || detail::is_resources<T>;
 

@@ -39,15 +39,15 @@ struct step_mix_result {
 struct step_mix_fn {
   /// Returns how much the steps vary in each resource, and how similar the groups of a step are.
   /// `loads` contains the amounts that each group adds to its step. These are the amounts to be
-  /// balanced, or any others of which a step should be a sample, such as tokens with a loss or the
-  /// share of a source.
+  /// balanced, or others of which a step should be a sample. Examples are tokens with a loss and
+  /// the share of a source.
   ///
-  /// In random order n of N groups with the mean m and the variance v have a total with the mean n
-  /// m and the variance n v (N - n) / (N - 1). The variance among these n groups is v N / (N - 1).
-  /// The squares of all steps are added up before they are divided, so that steps may have
-  /// different numbers of groups. If all groups have the same load, `totals` and `within` are 1 and
-  /// `variation` is 0. If order makes no difference, the first two are 1: one step, or one group in
-  /// each step.
+  /// Let the loads of all N groups have the mean m and the variance v. In random order the total of
+  /// n groups has the mean n m and the variance n v (N - n) / (N - 1). The variance among these n
+  /// groups is v N / (N - 1). The squares of all steps are added up before they are divided, so
+  /// that steps may have different numbers of groups. If all groups have the same load, `totals`
+  /// and `within` are 1 and `variation` is 0. If order makes no difference, the first two are 1:
+  /// one step, or one group in each step.
   ///
   /// Cells that repeat groups do not count. A last step with fewer groups than the fullest step
   /// does not count either, because schedules put the remainder there.
@@ -69,8 +69,8 @@ struct step_mix_fn {
     });
   }
 
-  /// Returns the same measures from `load(group)`, a weight or resources. The functor is called
-  /// twice for each group, and once for the groups of a last step that does not count.
+  /// Returns how much the steps vary, from `load(group)`, a weight or resources. The functor is
+  /// called twice for each group, and once for the groups of a last step that does not count.
   template <class Load>
     requires demand_function<Load, std::uint32_t>
   [[nodiscard]] auto operator()(steps const& schedule, Load const& load) const
@@ -117,11 +117,11 @@ struct step_mix_fn {
     double small_sum = 0;
     /// Amounts are divided by this power of two, so that squares neither overflow nor vanish.
     int exponent = 0;
-    /// The number of groups and the sum of deviations in a step, and the sum of the squares of the
-    /// deviations of all groups from the mean.
+    /// The number of groups and the sum of deviations in a step. The last member is the sum of the
+    /// squares of the deviations of all groups from the mean.
     double in_step = 0, deviation = 0, squares = 0;
-    /// The sums of the squares of the deviations of steps, of these squares divided by the groups
-    /// of the step, and of the squares of the numbers of groups; then the number of steps.
+    /// Sums over the steps: squares of deviations, these squares divided by the groups of the step,
+    /// and squares of the numbers of groups; then the number of steps.
     double step_squares = 0, step_means = 0, count_squares = 0, step_count = 0;
 
     void add(double amount) {

@@ -77,9 +77,9 @@ class step_cells {
   grouping cells_;
 };
 
-/// Steps x ranks x micro-batches of group indices. A cell contains the group indices of one rank in
-/// one step, one for each micro-batch, in the order in which the rank runs them. A cell may be
-/// empty.
+/// A schedule, steps x ranks x micro-batches of group indices. A cell contains the group indices of
+/// one rank in one step, one for each micro-batch, in the order in which the rank runs them. A cell
+/// may be empty.
 ///
 /// The steps are filled cell by cell, ranks fastest: `push` appends a group index to the current
 /// cell and `close` continues with the next cell. A step exists once all of its cells are closed.
@@ -114,9 +114,9 @@ class steps : public step_cells {
   std::vector<std::size_t> repeats_;
 };
 
-/// Steps x ranks of *sample* indices: a cell is the micro-batch that a rank runs in a step. The
-/// steps are filled and read as `steps`. The type is another one because an index of a sample is
-/// not an index of a group.
+/// A schedule, steps x ranks of *sample* indices. A cell is the micro-batch that a rank runs in a
+/// step. The steps are filled and read as `steps`. The type is another one because an index of a
+/// sample is not an index of a group.
 class micro_batch_steps : public step_cells {
  public:
   /// Creates no steps, for this many ranks. Errors: `std::invalid_argument` for no rank.

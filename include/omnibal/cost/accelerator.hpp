@@ -17,8 +17,9 @@
 
 namespace omnibal::inline v0 {
 
-/// The rates of one device: a functor from work to nanoseconds, rounded up, so that decisions are
-/// based on integers. Achieved rates are more accurate than the rates on the data sheet.
+/// The rates of one device, a functor from work to nanoseconds. The result is rounded up, so that
+/// decisions are based on integers. Achieved rates are more accurate than the rates on the data
+/// sheet.
 ///
 /// Determinism: portable. Errors: `std::invalid_argument` for a rate that is not positive and for
 /// negative work, `std::overflow_error` above 2^63 - 1 nanoseconds.
@@ -81,7 +82,7 @@ struct timed_choices {
   }
 };
 
-/// A step of all devices together.
+/// The FLOPs and the time of a step, and its devices.
 struct measured_step {
   /// The FLOPs of forward and backward passes of all layers and micro-batches on all ranks. With
   /// the FLOPs of recomputation the result is the utilization of the hardware, without them the
@@ -108,10 +109,10 @@ struct flops_utilisation_fn {
   }
 };
 
-/// Returns the share of the peak of the devices that a step used; see `flops_utilisation_fn`.
+/// Returns the share of the peak FLOPs of the devices that a step used; see `flops_utilisation_fn`.
 inline constexpr flops_utilisation_fn flops_utilisation{};
 
-/// Training from the first step to the last.
+/// The steps of a whole training, the time of one step, and the devices.
 struct training_run {
   double steps = 0.0;
   double seconds_per_step = 0.0;
@@ -133,7 +134,7 @@ struct gpu_days_fn {
   }
 };
 
-/// Returns the number of devices times days of a training run; see `gpu_days_fn`.
+/// Returns the GPU days of a training run; see `gpu_days_fn`.
 inline constexpr gpu_days_fn gpu_days{};
 
 }  // namespace omnibal::inline v0

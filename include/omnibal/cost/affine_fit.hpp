@@ -395,12 +395,12 @@ struct affine_cost {
   std::size_t largest_residual_index = 0;
   /// True if the coefficients are integers that give every point exactly.
   bool exact = false;
-  /// The variance inflation of each slope. The inflation is the sum of the squares of the kind,
-  /// divided by the sum of the squares of its residual after a fit on the other kinds and the
-  /// offset. The inflation is one if the kind is independent of the other kinds and the offset.
-  /// Noise of measurements changes the part of the kind in the points by the root of the inflation
-  /// more than without this dependence. The inflation depends neither on units nor on values. It is
-  /// zero if nothing was fitted.
+  /// The variance inflation of each slope. The inflation compares the kind with its residual after
+  /// a fit on the other kinds and the offset: it is the ratio of the sums of their squares. The
+  /// inflation is one if the kind is independent of the other kinds and the offset. Noise of
+  /// measurements changes the part of the kind in the points by the root of the inflation more than
+  /// without this dependence. The inflation depends neither on units nor on values. It is zero if
+  /// nothing was fitted.
   resources<R, double> variance_inflation{};
 
   /// The inflation above which a single slope is not reliable: noise then counts ten times.

@@ -46,8 +46,9 @@ struct embedding {
   }
 };
 
-/// The first layer of a vision tower: a matrix from the pixels of a patch to the width, class
-/// tokens, learned positions and, in CLIP, a norm. Every tensor-parallel rank has the whole layer.
+/// The first layer of a vision tower, a matrix from the pixels of a patch to the width. The layer
+/// also has class tokens, learned positions and, in CLIP, a norm. Every tensor-parallel rank has
+/// the whole layer.
 ///
 /// Forward FLOPs are 2 * patches * channels * patch_size^2 * hidden; the pixels are kept. Class
 /// tokens of images of their own size are counted as patches. Complexity, memory, determinism and

@@ -29,7 +29,7 @@ struct sequences {
   [[nodiscard]] friend bool operator==(sequences const&, sequences const&) = default;
 };
 
-/// The context of a cross-attention: the tokens of all contexts, and the pairs of a token and a
+/// The context of a cross-attention, by the tokens of all contexts and the pairs of a token and a
 /// context token. The number of pairs is the sum over the documents of their tokens times the
 /// context tokens that they see.
 struct cross_context {
@@ -154,7 +154,7 @@ enum class attention_mask {
   full,    ///< all tokens
 };
 
-/// The computation of attention.
+/// The kernel that computes attention.
 enum class attention_kernel {
   flash,    ///< keeps no scores and skips the products that a causal mask hides
   unfused,  ///< computes and keeps the whole square of scores
@@ -253,8 +253,8 @@ struct parallel_degrees {
   std::int64_t pipeline = 1;
 };
 
-/// Bytes of one number. The default is training in bf16 with gradients in fp32 and the three fp32
-/// numbers of Adam.
+/// Bytes of one number of activations, parameters, gradients and optimizer. The default is training
+/// in bf16 with gradients in fp32 and the three fp32 numbers of Adam.
 struct byte_sizes {
   std::int64_t activation = 2;
   std::int64_t parameter = 2;

@@ -95,8 +95,8 @@ struct layer_costs_fn {
 /// Returns the costs of all layers of a model; see `layer_costs_fn`.
 inline constexpr layer_costs_fn layer_costs{};
 
-/// The cost of the layers [first, last) on any stage: a `stage_cost` that reads two numbers.
-/// `stage_sum` creates it.
+/// A functor to the cost of the layers [first, last) on any stage, a `stage_cost` that reads two
+/// numbers. `stage_sum` creates it.
 ///
 /// Precondition of a call: first <= last, and last at most the number of layers.
 template <weight Cost>

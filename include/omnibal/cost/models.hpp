@@ -13,7 +13,7 @@
 
 namespace omnibal::inline v0 {
 
-/// A language model: embedding, layers of up to two kinds, head.
+/// A language model of an embedding, layers of up to two kinds, and a head.
 struct language_model {
   embedding input{};
   /// The number of layers before the others, such as the dense layers of a mixture of experts.
@@ -32,7 +32,7 @@ struct language_model {
   }
 };
 
-/// A vision tower: patch embedding, equal layers and optionally a norm after them.
+/// A vision tower of a patch embedding, equal layers and optionally a norm after them.
 struct vision_model {
   patch_embedding patches{};
   std::int64_t layers = 0;
@@ -132,35 +132,35 @@ namespace detail {
 
 }  // namespace detail
 
-/// InternLM2-20B with the vocabulary of InternVL-Chat: 19.86 billion parameters. Source:
+/// InternLM2-20B with the vocabulary of InternVL-Chat, with 19.86 billion parameters. Source:
 /// huggingface.co/OpenGVLab/InternVL-Chat-V1-5, config.json.
 inline constexpr language_model internlm2_20b =
     detail::dense_model(48, {.hidden = 6144, .heads = 48, .kv_heads = 8, .mlp = 16384}, 92553);
 
-/// Yi-34B: 34.39 billion parameters. Source: huggingface.co/01-ai/Yi-34B, config.json.
+/// Yi-34B with 34.39 billion parameters. Source: huggingface.co/01-ai/Yi-34B, config.json.
 inline constexpr language_model yi_34b =
     detail::dense_model(60, {.hidden = 7168, .heads = 56, .kv_heads = 8, .mlp = 20480}, 64000);
 
-/// Llama 3 8B: 8,030,261,248 parameters. Source: huggingface.co/meta-llama/Meta-Llama-3-8B,
+/// Llama 3 8B with 8,030,261,248 parameters. Source: huggingface.co/meta-llama/Meta-Llama-3-8B,
 /// config.json; Grattafiori et al., "The Llama 3 herd of models", 2024 (arXiv 2407.21783).
 inline constexpr language_model llama3_8b =
     detail::dense_model(32, {.hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336}, 128256);
 
-/// Llama 3 70B: 70,553,706,496 parameters. Source: huggingface.co/meta-llama/Meta-Llama-3-70B,
+/// Llama 3 70B with 70,553,706,496 parameters. Source: huggingface.co/meta-llama/Meta-Llama-3-70B,
 /// config.json.
 inline constexpr language_model llama3_70b =
     detail::dense_model(80, {.hidden = 8192, .heads = 64, .kv_heads = 8, .mlp = 28672}, 128256);
 
-/// DeepSeek-V2: 236 billion parameters, 21 billion of them active. Source: DeepSeek-AI,
+/// DeepSeek-V2 with 236 billion parameters, 21 billion of them active. Source: DeepSeek-AI,
 /// "DeepSeek-V2", 2024 (arXiv 2405.04434); huggingface.co/deepseek-ai/DeepSeek-V2, config.json.
 inline constexpr language_model deepseek_v2 = detail::deepseek_v2_model();
 
-/// InternVL-Chat 6+20B as in OmniBal: InternViT-6B and InternLM2-20B.
+/// InternVL-Chat 6+20B as in OmniBal, with InternViT-6B and InternLM2-20B.
 inline constexpr vision_language_model internvl_6_20b{.vision = internvit_6b,
                                                       .connector = detail::internvl_projector(6144),
                                                       .language = internlm2_20b};
 
-/// InternVL-Chat 6+34B as in OmniBal: InternViT-6B and Yi-34B.
+/// InternVL-Chat 6+34B as in OmniBal, with InternViT-6B and Yi-34B.
 inline constexpr vision_language_model internvl_6_34b{
     .vision = internvit_6b, .connector = detail::internvl_projector(7168), .language = yi_34b};
 

@@ -10,9 +10,9 @@
 
 namespace omnibal::inline v0 {
 
-/// A projector of one or two matrices with an activation in between, such as the projector of LLaVA
-/// or `mlp1` of InternVL (norm, 12800 to 6144, 6144 to 6144). The projector works on the tokens
-/// that the tiles and images of the workload become in the language model.
+/// A projector of one or two matrices with an activation in between. Examples are the projector of
+/// LLaVA and `mlp1` of InternVL (norm, 12800 to 6144, 6144 to 6144). The projector works on the
+/// tokens that the tiles and images of the workload become in the language model.
 ///
 /// T is the number of these tokens. Forward FLOPs are 2T (input * hidden + hidden * output).
 /// Backward FLOPs are twice the forward FLOPs, or once if only input gradients are wanted. Kept

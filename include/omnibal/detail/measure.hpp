@@ -236,7 +236,7 @@ inline void number_to_index(std::vector<std::uint32_t>& numbers,
 enum class demands_after { kept, freed };
 
 /// Samples ready to be packed, in `units`. If a capacity is large, integer demands are divided by
-/// their common divisor, so that time and memory do not depend on the unit of a resource.
+/// their common divisor. Then time and memory do not depend on the unit of a resource.
 template <class Layout>
 struct measured {
   using amounts_type = typename Layout::amounts_type;

@@ -182,9 +182,9 @@ class schedule_draws {
 /// share of all kinds. Carried groups follow all others, because they are to run soon.
 inline constexpr std::uint32_t size_of_carried = ~std::uint32_t{0};
 
-/// The cells that are cut in a round: cells that wait for at least half as long as the worst cell,
-/// in the kind that is furthest above its goal. If all these cuts would save more than required,
-/// some of the cells are chosen at random.
+/// The cells that are cut in a round: cells that wait for at least half as long as the worst cell.
+/// Waiting counts in the kind that is furthest above its goal. If all these cuts would save more
+/// than required, some of the cells are chosen at random.
 struct cut_rule {
   /// The kind, or the number of kinds if nothing is to be cut.
   std::uint32_t kind = 0;

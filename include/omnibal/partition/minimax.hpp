@@ -205,9 +205,9 @@ struct minimax_fn {
     return std::move(workspace.result_);
   }
 
-  /// Partitions as above with memory that is reused: a call allocates nothing if an earlier call
-  /// had at least the same numbers of layers and stages. The result belongs to the workspace and
-  /// lives until the next call with that workspace.
+  /// Partitions a chain by the same rules with memory that is reused. A call allocates nothing if
+  /// an earlier call had at least the same numbers of layers and stages. The result belongs to the
+  /// workspace and lives until the next call with that workspace.
   template <sample_range Layers, weight T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
@@ -231,7 +231,7 @@ struct minimax_fn {
     return result;
   }
 
-  /// Partitions as above with default options.
+  /// Partitions a chain by the same rules with default options and memory that is reused.
   template <sample_range Layers, weight T, class Cost>
     requires cost_function<Cost, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, Cost>>
@@ -241,7 +241,7 @@ struct minimax_fn {
     return (*this)(layers, stages, cost, {}, workspace);
   }
 
-  /// Partitions as above layers that are their own costs.
+  /// Partitions a chain of layers that are their own costs, with memory that is reused.
   template <sample_range Layers, weight T>
     requires cost_function<std::identity, sample_reference<Layers>> &&
         std::same_as<detail::working_weight<T>, detail::measured_weight<Layers, std::identity>>
@@ -250,9 +250,9 @@ struct minimax_fn {
     return (*this)(layers, stages, std::identity{}, {}, workspace);
   }
 
-  /// Partitions as above for stages with speeds, one for each stage in order. The cost of a stage
-  /// is the `double` nearest to the sum of its layers divided by its speed. Among several best
-  /// stages the result has the boundaries that are first in lexicographic order.
+  /// Partitions a chain for stages with speeds, one for each stage in order. The cost of a stage is
+  /// the `double` nearest to the sum of its layers divided by its speed. Among several best stages
+  /// the result has the boundaries that are first in lexicographic order.
   ///
   /// Complexity and memory: as `partition_layers` with a base. Errors: as above, and
   /// `std::invalid_argument` for a speed that is not positive and finite.

@@ -96,7 +96,8 @@ struct tied_layers {
   std::uint32_t last;
 };
 
-/// Constraints of stages; no constraints by default. Lists of one value apply to every stage.
+/// Constraints of the stages of a partition; none by default. Lists of one value apply to every
+/// stage.
 struct partition_constraints {
   empty_stages empty = empty_stages::forbidden;
   /// The memory of each layer in bytes; used with `capacity`.
@@ -202,7 +203,8 @@ template <layer_chain Layers>
 
 }  // namespace detail
 
-/// Stages of a chain: stage s runs the layers [boundaries[s], boundaries[s + 1]).
+/// The stages of a chain that a partition returns. Stage s runs the layers [boundaries[s],
+/// boundaries[s + 1]).
 template <weight C>
 struct partition_result {
   /// The outcome. The status is `infeasible` if no stages satisfy the memory and the predicate. The
@@ -258,8 +260,9 @@ concept stage_bytes = stage_cost<Bytes> && integral_amount<
 
 }  // namespace detail
 
-/// The memory rule of a trainer: stages fit if `bytes(stage, first, last)` is at most `capacity`.
-/// The capacity is a number or a functor of the stage. The rule is the predicate of a partition:
+/// A stage predicate with the memory rule of a trainer. Stages fit if `bytes(stage, first, last)`
+/// is at most `capacity`. The capacity is a number or a functor of the stage. The rule is passed to
+/// a partition as its predicate:
 /// `partition_layers(layers, stages, cost, memory_rule{bytes, 80'000'000'000})`.
 ///
 /// The bytes may depend on the stage, as with the micro-batches that 1F1B has in flight, and need

@@ -38,7 +38,7 @@ struct cut_weights {
   double traffic = 0.0001;
 };
 
-/// OmniBal's score of cuts: the variance of the times of the stages, and the traffic of the cuts;
+/// OmniBal's score of cuts, by the variance of the times of the stages and the traffic of the cuts;
 /// lower is better. The variance is divided by the square of the mean time. The mean traffic of the
 /// cuts is divided by the mean traffic of all places where layers can be cut. Each part is
 /// multiplied by the user's weight. Neither part has a unit, so that weights mean the same for

@@ -115,11 +115,11 @@ enum class device_loads { minimized, ignored };
 /// all of its stages.
 ///
 /// The method is dynamic programming from the last stage to the first with lists of labels. A label
-/// has the bytes and the load of the stages after a position on each device, as far as these
-/// numbers can matter to the stages before. A label that is nowhere better than another label of
-/// its list is dropped. A label that leaves too little room for the layers before is also dropped.
-/// If a list has too many labels, some with the smallest load and some that leave the most room are
-/// kept.
+/// has the bytes and the load on each device of all stages after a position. Bytes and loads that
+/// cannot matter to the stages before are left out. A label that is nowhere better than another
+/// label of its list is dropped. A label that leaves too little room for the layers before is also
+/// dropped. If a list has too many labels, some with the smallest load and some that leave the most
+/// room are kept.
 template <class C, class Cost, class Fits>
 class device_label_dp {
  public:
@@ -337,8 +337,8 @@ class device_label_dp {
     return result;
   }
 
-  /// Keeps some of the labels of the growing list: half of them with the smallest load, unless
-  /// loads are ignored, and the others with the most room.
+  /// Keeps some of the labels of the growing list: half of them with the smallest load, the others
+  /// with the most room. If loads are ignored, all of them have the most room.
   void keep_best(std::size_t s, std::size_t first) {
     is_complete_ = false;
     std::size_t const begin = begins_[windows_.cell(s, first)];
