@@ -184,7 +184,7 @@ class device_label_dp {
 
   [[nodiscard]] std::size_t devices() const { return memory_.devices(); }
   [[nodiscard]] std::size_t device(std::size_t stage) const { return stage % devices(); }
-  /// Returns the number of bytes that a label stores.
+  /// Returns how many devices have their bytes in a label.
   [[nodiscard]] std::size_t used_devices() const { return memory_.is_limited() ? devices() : 0; }
 
   /// Finds the most bytes that the stages before each boundary may have on each device.
