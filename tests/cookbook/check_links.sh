@@ -93,4 +93,4 @@ awk '
     }
     exit failed
   }
-' README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/cookbook/*.md
+' README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/cookbook/*.md docs/dev/*.md

@@ -178,10 +178,10 @@ struct minimax_fn {
   /// Partitions a chain into stages with the smallest possible largest cost. The cost of a stage is
   /// the sum of the costs of its layers. Among all such stages the result has the stages whose
   /// smallest stage costs the most. Boundaries then move by single layers, in at most four sweeps,
-  /// while the smaller stage next to them grows. If a long chain has very unequal layers, a rule balances the
-  /// stages instead: each stage ends at the mean of the remaining layers. The smallest stage can
-  /// then cost less. Equal layers with a positive cost give stages that differ by at most one
-  /// layer, the longer stages first. `cost` is called once for each layer, in order.
+  /// while the smaller stage next to them grows. If a long chain has very unequal layers, a rule
+  /// balances the stages instead: each stage ends at the mean of the remaining layers. The smallest
+  /// stage can then cost less. Equal layers with a positive cost give stages that differ by at most
+  /// one layer, the longer stages first. `cost` is called once for each layer, in order.
   ///
   /// Every stage has a layer. With `empty_stages::allowed` a stage may have no layer.
   ///
