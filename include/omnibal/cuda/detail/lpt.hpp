@@ -48,7 +48,6 @@ struct count_limits {
 /// next sample to the next load. The round ends if a part that has received its sample precedes the
 /// next part. A round of many samples costs about the same time as a round of few. Loads differ by
 /// about one cost. Therefore there are few more rounds than samples for each part.
-/// are little more rounds than samples for each part.
 struct longest_first {
   std::uint64_t* loads;
   std::uint32_t* counts;
